@@ -1,7 +1,7 @@
 import type { Millis } from "../schema/brand.ts";
 
 export interface ClockDep {
-  /** Milliseconds since 1970, as people's clocks show it. */
+  /** Wall-clock time: milliseconds since 1970. */
   readonly now: () => Millis;
 }
 

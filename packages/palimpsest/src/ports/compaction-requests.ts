@@ -1,23 +1,26 @@
-/** The tool by which the model asks: sessions and permission rules know it by this name. */
+/** The name of the tool with which the model asks for a compaction. Sessions and permission rules contain it. */
 export const compactToolName = "compact";
 
-/** Where the agent's wish to be compacted waits for the next safe point: before a request, with every call answered. */
+/** Holds the agent's request for a compaction until the next safe point: before a model request, when every call is answered. */
 export interface CompactionRequests {
-  /** Of several notes the newest counts; the calls that gave the others are in the transcript. */
+  /** A newer note replaces an older one; the transcript still holds the calls that gave the older ones. */
   request(note: string): CompactionRequestOutcome;
-  /** Takes the wish out, so that each is honoured once. Undefined where there is none, or asking was turned off since. */
+  /**
+   * Removes and returns the request, so that each is honoured once. Undefined if there is none, or if asking has been
+   * turned off since.
+   */
   take(): AgentCompactionRequest | undefined;
 }
 
 export interface AgentCompactionRequest {
-  /** What the agent wants to find again behind the summary, in its own words. */
+  /** What the agent wants to find again after the summary, in its own words. */
   readonly note: string;
 }
 
 /** `why`: one line for the model. */
 type CompactionRequestOutcome = { readonly kind: "taken" } | { readonly kind: "refused"; readonly why: string };
 
-/** A fork's: its parent's conversation is not the fork's to compact. */
+/** For forks, which must not compact their parent's conversation. */
 export const refusedCompactionRequests: CompactionRequests = {
   request: () => ({ kind: "refused", why: "This is a side task: only the main conversation can ask for compaction." }),
   take: () => undefined,

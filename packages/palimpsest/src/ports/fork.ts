@@ -5,35 +5,38 @@ import type { JsonObject } from "../schema/json.ts";
 import type { MessagesReach } from "../transcript/first-messages.ts";
 import type { PermissionDep, ReadFile } from "./tool.ts";
 
-/** A side conversation that starts from a parent's exact context and leaves the parent as it is. */
+/** A side conversation that starts from a parent's exact context and does not change the parent. */
 export interface Fork {
-  /** The parent's, which answers. */
+  /** The parent's model, which also answers the fork. */
   readonly model: string;
   /** Must not reject. */
   run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome>;
 }
 
-/** `MessagesReach`: with how much of the parent it begins, which must end a round. */
+/** `MessagesReach` says how much of the parent the fork begins with; that part must end with a complete round. */
 export interface ForkTask extends PermissionDep, MessagesReach {
-  /** What the fork is to do: the last block of its first request, and the only one that differs from the parent's. */
+  /** The fork's task: the last block of its first request, and the only one that differs from the parent's. */
   readonly directive: string;
-  /** Under which its requests are booked. */
+  /** The cost source that its requests are booked under. */
   readonly source: CostSource;
   readonly roundsMax: number;
-  /** `skip`: no breakpoint behind the parent's, so that nothing is written that nobody will read. */
+  /** `skip`: no cache breakpoint after the parent's, so that no cache entry is paid for that is never read. */
   readonly cacheWrite: "skip" | "write";
-  /** Of each request, the first try included; absent: as many as the parent's. */
+  /** Tries of each request, including the first; absent: as many as the parent's. */
   readonly triesMax?: number | undefined;
-  /** Of all it does; then it fails. Absent: it may take as long as it takes. */
+  /** Time limit for the whole fork, after which it fails. Absent: no limit. */
   readonly timeMillisMax?: Millis | undefined;
-  /** `calls`: it is also over after a round of which calls succeeded and none failed, unless its reply was cut off. Absent: only with a reply without a call. */
+  /**
+   * `calls`: the fork also ends after a round in which calls succeeded and none failed, unless its reply was cut off.
+   * Absent: it ends only with a reply without a call.
+   */
   readonly endsWith?: "answer" | "calls" | undefined;
   /**
-   * A file of the engine's own, which holds nothing of the person's: it counts as read, and nobody is asked about a write
-   * of it that `permit` allows. What is denied to the parent stays denied.
+   * A file of the engine that holds no user data: it counts as read, and the user is not asked about a write to it
+   * that `permit` allows. Whatever is denied to the parent stays denied.
    */
   readonly ownFile?: OwnFile | undefined;
-  /** Told of each piece of a reply as it comes; a reply that breaks off is told again from its beginning. */
+  /** Called with each piece of a reply as it arrives. If a reply breaks off, the retry starts again from its beginning. */
   readonly onText?: ((text: string) => void) | undefined;
 }
 
@@ -50,7 +53,7 @@ export type ForkOutcome =
       readonly said: readonly Message[];
       readonly usage: readonly JsonObject[];
     }
-  /** `message`: one line for a person. `why`: its reply ended at its limit of tokens. */
+  /** `message`: one line for the user. `cut-short`: the reply ended at its token limit. */
   | {
       readonly kind: "failed";
       readonly why?: "cut-short";

@@ -1,17 +1,20 @@
 import type { BlobId, Bytes, Millis } from "../schema/brand.ts";
 import type { ByteSource } from "./transcripts.ts";
 
-/** What collecting garbage needs to know of a project's store, and the only two ways in which it may take away. */
+/** What garbage collection needs to know about a project's store, and the only two ways in which it may delete. */
 export interface GarbageStore {
   blobs(): Promise<readonly StoredBlob[]>;
-  /** Everything of the project besides the blobs themselves that may name one: transcripts, sidechains, bytes set aside, notes. Refuses by throwing: what can't be read may name anything. */
+  /**
+   * Everything in the project, except the blobs themselves, that may name a blob: transcripts, sidechains, bytes set
+   * aside, notes. Throws if one can't be read, because an unreadable file may name any blob.
+   */
   places(): AsyncIterable<NamedSource>;
   openBlob(id: BlobId): Promise<ByteSource | undefined>;
-  /** Blobs that people and tools can reach under a call's id in a session that exists. */
+  /** Blobs that users and tools can reach under a call's id in a session that exists. */
   linked(): Promise<ReadonlySet<BlobId>>;
-  /** Sessions that a living process holds open for writing. */
+  /** Sessions that a live process holds open for writing. */
   writers(): Promise<readonly SessionWriter[]>;
-  /** Removes a blob and its links, unless somebody put it since `before`: then it is as it was. */
+  /** Removes a blob and its links, unless it was put again since `before`: then it is kept. */
   remove(id: BlobId, before: Millis): Promise<"removed" | "kept" | "gone">;
   /** Files that a crash left half written. */
   temporaries(): Promise<readonly TemporaryFile[]>;
@@ -21,7 +24,7 @@ export interface GarbageStore {
 export interface StoredBlob {
   readonly id: BlobId;
   readonly bytes: Bytes;
-  /** When it was last put, also where it was there already. */
+  /** When it was last put, even if it was already stored then. */
   readonly putAt: Millis;
 }
 

@@ -2,23 +2,23 @@ import type { SessionId, ToolUseId } from "../schema/brand.ts";
 import type { HookAnswer, HookEventName } from "../schema/hook.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 
-/** What people have asked to be told of, and may have a say in. */
+/** The user's hooks: they are notified of events and can influence some of them. */
 export interface Hooks {
   /**
-   * Runs everything that waits for this event, all at once, each with a time limit. Must not reject and must not hang:
-   * a hook that fails is a warning. Aborted, what a hook could still have kept from happening is blocked.
+   * Runs all hooks of this event concurrently, each with a time limit. Must not reject and must not hang: a hook that
+   * fails becomes a warning. If aborted, an event that a hook could still have blocked counts as blocked.
    */
   fire(event: HookEvent, signal: AbortSignal): Promise<HookOutcome>;
 }
 
-/** Of who has none. */
+/** For sessions without hooks. */
 export const noHooks: Hooks = { fire: async () => ({ context: [], messages: [], warnings: [] }) };
 
 export interface HooksDep {
   readonly hooks: Hooks;
 }
 
-/** Where and in which state the session is at that moment. */
+/** Location and state of the session when the event fires. */
 export interface HookContext {
   readonly session: SessionId;
   /** A path or an address; absent if the store has none. */
@@ -26,14 +26,14 @@ export interface HookContext {
   readonly cwd: string;
   /** Under the ecosystem's names: `default`, `acceptEdits`, `plan`, `bypassPermissions`. */
   readonly permissionMode?: string;
-  /** Of a sub-agent's own events. */
+  /** Set for events of a sub-agent. */
   readonly agent?: { readonly id: string; readonly type: string };
 }
 
 export type HookEvent = HookContext & HookPayload;
 export type HookEventOf<Name extends HookEventName> = HookContext & Extract<HookPayload, { readonly name: Name }>;
 
-/** Tools under our names. */
+/** Tools have our names here, not the ecosystem's. */
 export type HookPayload =
   | {
       readonly name: "SessionStart";
@@ -58,10 +58,13 @@ export type HookPayload =
       readonly toolUse: ToolUseId;
       readonly response: Json;
     }
-  /** A person is about to be asked. */
+  /** The user is about to be asked. */
   | { readonly name: "PermissionRequest"; readonly tool: string; readonly input: JsonObject }
   | { readonly name: "Notification"; readonly type: string; readonly message: string; readonly title?: string }
-  /** `again`: a hook has already made the model go on in this turn; one that always does would never let it end. */
+  /**
+   * `again`: a hook has already made the model continue in this turn; a hook that ignores this could keep the turn from
+   * ever ending.
+   */
   | { readonly name: "Stop"; readonly again: boolean; readonly lastText?: string }
   | { readonly name: "SubagentStart"; readonly agentId: string; readonly agentType: string }
   | {
@@ -88,37 +91,37 @@ export type HookPayload =
     };
 
 /**
- * What all hooks of one event say together. Texts stand in the order of the settings, whichever hook was faster.
+ * The combined answers of all hooks of one event. Texts are in the order of the settings, whichever hook was faster.
  *
  *   blocked             what it means, by event
- *   UserPromptSubmit    the message is not sent; the person is told why
+ *   UserPromptSubmit    the message is not sent; the user is told why
  *   PreToolUse          the call does not run; the model is told why
  *   PermissionRequest   denied; the model is told why
- *   PostToolUse         the call has run; the model is told why besides the result
- *   Stop, SubagentStop  the model goes on, with the reason as its task
+ *   PostToolUse         the call has run; the model is told why in addition to the result
+ *   Stop, SubagentStop  the model continues, with the reason as its task
  *   PreCompact          no compaction
  *
- * Other events can't be blocked: there a hook that tries is a warning.
+ * Other events can't be blocked: a hook that tries causes a warning.
  */
 export interface HookOutcome {
   readonly blocked?: { readonly reason: string };
-  /** The turn ends here, whatever else was said. */
+  /** The turn ends here, whatever the other hooks answered. */
   readonly stopped?: { readonly reason: string };
-  /** For the model, after the event; of PreCompact: further instructions. */
+  /** Shown to the model after the event; for PreCompact: additional instructions. */
   readonly context: readonly string[];
-  /** Of several, `ask` counts. Never set where `blocked` is. */
+  /** If hooks disagree, `ask` wins. Never set together with `blocked`. */
   readonly permission?: "allow" | "ask";
-  /** Of several, the last one's. */
+  /** If several hooks set it, the last one wins. */
   readonly updatedInput?: JsonObject;
-  /** For the person, from the hooks. */
+  /** From the hooks, for the user. */
   readonly messages: readonly string[];
-  /** For the person, about the hooks. */
+  /** About the hooks, for the user. */
   readonly warnings: readonly string[];
 }
 
 /**
- * The same events for users of the library. May throw or reject: that is a warning. `signal` is aborted at the time
- * limit; what is answered later counts for nothing. A function that never lets go of the thread can't be stopped.
+ * The same events as callbacks for users of the library. A callback that throws or rejects causes a warning. `signal`
+ * is aborted at the time limit; later answers are ignored. A callback that blocks the thread can't be stopped.
  */
 export type HookCallbacks = {
   readonly [Name in HookEventName]?: (

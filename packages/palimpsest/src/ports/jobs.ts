@@ -1,23 +1,26 @@
 import type { Millis, ToolUseId } from "../schema/brand.ts";
 import type { ProgramStart, SandboxEntry } from "./sandbox.ts";
 
-/** Commands that run beside the conversation. They belong to a session and end with it. */
+/** Commands that run in the background. They belong to a session and end with it. */
 export interface Jobs {
-  /** Returns at once: whether the command can be run at all, its end tells. */
-  start(order: JobRequest): JobStartOutcome;
-  /** What it wrote since the last look. What was looked at is not shown again. */
+  /** Returns at once. If the command can't be run at all, the job ends with that error. */
+  start(request: JobRequest): JobStartOutcome;
+  /** The job's output since the last look. Output is shown only once. */
   look(id: string, filter?: string): JobReadOutcome;
   /** Resolves when its processes are gone. Must not reject. */
   kill(id: string): Promise<JobReadOutcome>;
-  /** What the next look would show: for a person, who takes nothing from the agent by it. */
+  /** What the next `look` would show, without consuming it: for the user. */
   peek(id: string): JobReadOutcome;
-  /** For a person: the agent is told of its end as of any other. Resolves when its processes are gone. Must not reject. */
+  /**
+   * For the user: ends the job; the agent is told so as with any other end. Resolves when its processes are gone. Must
+   * not reject.
+   */
   end(id: string): Promise<void>;
-  /** Those that run and the last of those that have ended, oldest first. */
+  /** The running jobs and the most recently ended ones, oldest first. */
   list(): readonly Job[];
-  /** Those that have ended and whose end no look has shown: each is given once. */
+  /** Jobs that have ended and whose end no `look` has shown. Each is returned once. */
   takeEnded(): readonly Job[];
-  /** Ends them all, for good. Must not reject. */
+  /** Ends all jobs; none can be started afterwards. Must not reject. */
   close(): Promise<void>;
 }
 
@@ -25,14 +28,14 @@ export interface JobRequest {
   readonly command: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Holds it in a sandbox. Must not reject. Absent: it runs as this process does. */
+  /** Runs the job in a sandbox. Must not reject. Absent: it runs with the rights of this process. */
   readonly enter?: ((start: ProgramStart) => Promise<SandboxEntry>) | undefined;
   readonly toolUse: ToolUseId;
-  /** Asked for once it has ended: lines to show behind what it wrote, of which `output` is what nobody has seen yet. */
+  /** Called once the job has ended: returns lines to show after its output. `output` is the part that was not shown yet. */
   readonly endNotes?:
     | ((end: { readonly output: string; readonly result: "done" | "failed" }) => readonly string[])
     | undefined;
-  /** Ended then; undefined: when the session ends, or at a limit that nobody waits for. */
+  /** The job is ended after this time; undefined: when the session ends, or at a very high limit. */
   readonly timeoutMs?: Millis | undefined;
 }
 
@@ -57,14 +60,14 @@ export type JobReadOutcome =
       readonly kind: "seen";
       readonly job: Job;
       readonly output: string;
-      /** Of the middle of what it wrote since: more than is kept. */
+      /** Bytes dropped from the middle of the output, because more was written than is kept. */
       readonly leftOutBytes: number;
       /** Lines that the filter left out. */
       readonly hiddenLines: number;
     }
   | { readonly kind: "unknown"; readonly known: readonly string[] };
 
-/** Where definitions speak of jobs and there can be none. `why`: in a line, without its full stop. */
+/** For sessions whose tool definitions mention jobs but that can have none. `why`: one line, without its full stop. */
 const createUnavailableJobs = (why: string): Jobs => ({
   start: () => ({ kind: "refused", why }),
   look: () => ({ kind: "unknown", known: [] }),
@@ -76,10 +79,10 @@ const createUnavailableJobs = (why: string): Jobs => ({
   close: async () => undefined,
 });
 
-/** A fork's: its definitions are the session's, and nobody would end what it starts. */
+/** For forks: their tool definitions are the session's, and nothing would end the jobs that they start. */
 export const forkJobs: Jobs = createUnavailableJobs(
   "jobs belong to the session that this agent was forked from: it starts, sees and ends none",
 );
 
-/** Of a session that had them, where it is gone on with for one turn: its definitions stay what they were. */
+/** For a session that had jobs and is continued for a single turn: its tool definitions must stay the same. */
 export const foregroundOnlyJobs: Jobs = createUnavailableJobs("nothing outlasts this turn; run it in the foreground");

@@ -5,18 +5,18 @@ import type { LeftOutPart } from "../schema/edit.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CountableRequest } from "../tokens/fixed-part.ts";
 
-/** A model that answers requests, whoever serves it. */
+/** A model that answers requests, whichever provider serves it. */
 export interface ModelPort {
-  /** `anthropic`, `openai`: whose form the bodies have. */
+  /** The API whose format the bodies have: `anthropic` or `openai`. */
   readonly provider: string;
   /**
-   * One try, streamed. Must not reject: what goes wrong is the last event, `failure`. Ends with exactly one of
-   * `reply-end` and `failure`. Aborting ends it with `failure` of why `aborted`.
+   * One try, streamed. Must not reject: an error is the last event, `failure`. Ends with exactly one of `reply-end`
+   * and `failure`. Aborting ends it with a `failure` whose `why` is `aborted`.
    */
   send(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
-  /** What the server says of a model; undefined where it says nothing or can't be reached. */
+  /** The server's description of a model; undefined if it has none or can't be reached. */
   describe(model: string, signal?: AbortSignal): Promise<ModelDescription | undefined>;
-  /** Counts a request without sending it, if the server can. Absent: it never can. Must not reject. */
+  /** Counts a request without sending it, if the server can. Absent: the server never can. Must not reject. */
   count?(request: ModelCountRequest, signal?: AbortSignal): Promise<RequestCount>;
 }
 
@@ -24,9 +24,9 @@ export interface ModelCountRequest extends CountableRequest {
   readonly model: string;
 }
 
-/** Values, which each provider encodes in its own form. They may be sent again: none of them is live. */
+/** Immutable values, which each provider encodes in its own format. The same request may be sent again. */
 export interface ModelRequest extends RequestParts {
-  /** Remembers what was encoded before, so that bytes once sent stay as they are: they decide what a cache recognises. */
+  /** Remembers earlier encodings, so that bytes that were sent once stay the same: the cache matches on bytes. */
   readonly pieces: RequestSerializer;
   /** Values of the `anthropic-beta` header; other providers ignore them. */
   readonly betas: readonly string[];
@@ -35,9 +35,9 @@ export interface ModelRequest extends RequestParts {
 export interface ModelDescription {
   readonly windowTokens?: Tokens;
   readonly outputTokensMax?: Tokens;
-  /** Of what is sent, where the server tells it apart from the window. */
+  /** Limit for the request alone, if the server has one besides the window. */
   readonly inputTokensMax?: Tokens;
-  /** The server's own words, for capabilities that only some have. */
+  /** As the server describes them: capabilities that only some models have. */
   readonly capabilities: JsonObject;
 }
 
@@ -47,19 +47,19 @@ export type ModelEvent =
       readonly id: MessageId;
       readonly model: string;
       readonly usage: JsonObject;
-      /** Of results that the server left out of its cache, as the request asked; absent where it says nothing of it. */
+      /** Tokens of results that the server left out of its cache at our request; absent if it does not say. */
       readonly withheldTokens?: Tokens;
     }
   | { readonly kind: "text-delta"; readonly index: number; readonly text: string }
   | { readonly kind: "thinking-delta"; readonly index: number; readonly text: string }
   | { readonly kind: "input-delta"; readonly index: number; readonly json: string }
-  /** A whole block, as it goes into the transcript. Input that was no JSON is an empty object, and `flawed` says so. */
+  /** A whole block, as it goes into the transcript. Input that is not JSON becomes an empty object, and `flawed` says so. */
   | { readonly kind: "block-end"; readonly index: number; readonly block: Block; readonly flawed?: string }
   | {
       readonly kind: "reply-end";
       readonly stopReason: string;
       readonly usage: JsonObject;
-      /** What the server left out of the request, in its own words; absent where it was not asked to, or left out nothing. */
+      /** What the server left out of the request, in its own format; absent if it was not asked to or left out nothing. */
       readonly appliedEdits?: readonly JsonObject[];
     }
   | { readonly kind: "failure"; readonly failure: ModelFailure };
@@ -82,15 +82,15 @@ export interface ModelFailure {
   readonly message: string;
   /** Whether the same request may succeed later. */
   readonly retry: "later" | "never";
-  /** What the server asks for. */
+  /** The wait that the server asks for. */
   readonly retryAfterMs?: Millis;
-  /** Of `refused`: the part of the request that the message names. Without it the request may be taken. */
+  /** For `refused`: the part of the request that the message names. Without it the request may be accepted. */
   readonly part?: LeftOutPart;
-  /** Of `refused`: the message names what stands beside the messages. No shorter history would be taken either. */
+  /** For `refused`: the message names something outside the messages, so a shorter history would be refused too. */
   readonly beside?: "tools" | "settings";
-  /** Of `too-long`, where the message says it. */
+  /** For `too-long`, if the message says it. */
   readonly limitTokens?: Tokens;
-  /** `input`: the limit of what is sent, in a window that is larger. */
+  /** `input`: the limit applies to the request alone; the window is larger. */
   readonly limitOf?: "window" | "input";
   readonly usedTokens?: Tokens;
   readonly status?: number;
@@ -101,11 +101,11 @@ export interface ModelDep {
   readonly model: ModelPort;
 }
 
-/** Counts what the engine otherwise estimates. A figure always says which counter it came from. */
+/** Counts exactly what the engine otherwise estimates. A figure always says which counter it came from. */
 export interface TokenCounter {
   /**
-   * Stands beside every figure, and counts are remembered by it: two counters of one name must count alike. One that
-   * counts for a model has the model in its name.
+   * Shown with every figure and used as the key of remembered counts: two counters with the same name must count alike.
+   * A counter for one model has the model in its name.
    */
   readonly name: string;
   count(blocks: readonly Block[]): Promise<Tokens>;
@@ -117,17 +117,17 @@ export type RequestCount =
   | { readonly kind: "counted"; readonly tokens: Tokens }
   | { readonly kind: "uncounted"; readonly message: string };
 
-/** A counter that is not installed, or can't be reached: `message` is one line for a person and says what to do. */
+/** `absent`: the counter is not installed or can't be reached; `message` is one line for the user and says what to do. */
 export type CounterOutcome =
   | { readonly kind: "counter"; readonly counter: TokenCounter }
   | { readonly kind: "absent"; readonly message: string };
 
-/** A model that is asked for a text apart from any conversation. */
+/** A model that writes a summary outside any conversation. */
 export interface Summariser {
   readonly model: string;
-  /** Of one request, what it asks for included: more does not fit its window beside the reply. */
+  /** Limit of one request, instructions included: more does not fit its window together with the reply. */
   readonly inputTokensMax: Tokens;
-  /** Of one reply. Absent: nobody knows. */
+  /** Limit of one reply. Absent: unknown. */
   readonly outputTokensMax?: number;
   /** Estimate, in the tokens of `inputTokensMax`. */
   count(message: Message): number;
@@ -137,14 +137,14 @@ export interface Summariser {
 
 export interface SummaryCall {
   readonly system: string;
-  /** As `plainInput` leaves them; the last one asks. */
+  /** As `toPlainMessages` returns them; the last one asks for the summary. */
   readonly messages: readonly Message[];
   readonly outputTokensMax: number;
-  /** Told of each piece of the reply as it comes. */
+  /** Called with each piece of the reply as it arrives. */
   readonly onText?: ((text: string) => void) | undefined;
 }
 
-/** `wasted`: of earlier tries whose reply had begun: they are paid for too. */
+/** `wasted`: the usage of earlier tries whose reply had begun, because these are charged too. */
 export type SummaryAnswer =
   | {
       readonly kind: "answered";
@@ -154,7 +154,7 @@ export type SummaryAnswer =
       readonly usage: JsonObject;
       readonly wasted?: readonly JsonObject[];
     }
-  /** `usage`: of a reply that had begun: it is paid for. */
+  /** `usage`: of a reply that had begun, because it is charged. */
   | {
       readonly kind: "failed";
       readonly failure: ModelFailure;

@@ -1,19 +1,19 @@
-/** Where the agent's plan goes: into plan mode, and before a person. */
+/** Turns plan mode on and submits the agent's plan to the user. */
 export interface PlanMode {
-  /** From here on nothing is changed. It only narrows, so nobody is asked. Must not reject. */
+  /** From here on the agent may change nothing. The user is not asked, because this only restricts. Must not reject. */
   enter(): Promise<EnterPlanOutcome>;
-  /** Keeps the plan and puts it before the person; in plan mode, which it enters where need be. Must not reject. */
+  /** Saves the plan and shows it to the user; turns plan mode on if it is off. Must not reject. */
   propose(plan: string, signal: AbortSignal): Promise<ProposePlanOutcome>;
 }
 
 type EnterPlanOutcome = { readonly kind: "on" } | PlanModeFailure;
 
 export type ProposePlanOutcome =
-  /** Plan mode is over. `plan`: as the person accepted it, where that is otherwise than proposed. */
+  /** Plan mode is over. `plan`: the accepted text, if the user changed it. */
   | { readonly kind: "accepted"; readonly mode: ModeAfterPlan; readonly plan?: string; readonly words?: string }
-  /** Plan mode stays. */
+  /** Plan mode stays on. */
   | { readonly kind: "refused"; readonly words?: string | undefined }
-  /** Plan mode stays: who could end it is not there. */
+  /** Plan mode stays on: there is no user who could end it. */
   | { readonly kind: "nobody" }
   | PlanModeFailure;
 
@@ -23,33 +23,33 @@ export interface PlanModeFailure {
   readonly message: string;
 }
 
-/** Modes that a person may end plan mode with. */
+/** Modes that the user may choose when ending plan mode. */
 export type ModeAfterPlan = "default" | "acceptEdits";
 
-/** The person's part. Must not reject. Aborted, whatever is answered counts for nothing. */
+/** Asks the user about a plan. Must not reject. If aborted, any answer is ignored. */
 export interface PlanReview {
-  review(ask: PlanReviewRequest, signal: AbortSignal): Promise<PlanAnswer>;
+  review(request: PlanReviewRequest, signal: AbortSignal): Promise<PlanAnswer>;
 }
 
 export interface PlanReviewRequest {
   readonly plan: string;
-  /** Where it is written. */
+  /** The file that holds it. */
   readonly path: string;
 }
 
 export type PlanAnswer =
-  /** `plan`: where the person changed it. */
+  /** `plan`: set if the user changed it. */
   | { readonly kind: "accepted"; readonly mode: ModeAfterPlan; readonly plan?: string; readonly words?: string }
   | { readonly kind: "refused"; readonly words?: string | undefined }
   | { readonly kind: "nobody" };
 
-/** A fork's: the mode of its parent's session is not the fork's to change. */
+/** For forks, which must not change the mode of their parent's session. */
 export const forkPlanMode: PlanMode = {
   enter: () => Promise.resolve(forkFailure),
   propose: () => Promise.resolve(forkFailure),
 };
 
-/** Of a session that had one to plan with, where nobody is there now: its definitions stay what they were. */
+/** For a session that had plan mode but now runs without a user: its tool definitions must stay the same. */
 export const unattendedPlanMode: PlanMode = {
   enter: () => Promise.resolve(unattendedFailure),
   propose: () => Promise.resolve(unattendedFailure),

@@ -4,7 +4,7 @@
  */
 export type SandboxStrength = "read-only" | "workspace" | "none";
 
-/** The operating system's way to hold a program. Knows nothing of rules: it is told what to hold it to. */
+/** The operating system's way to confine a program. It knows nothing of permission rules: the limits are passed in. */
 export interface Sandbox {
   readonly system: "bubblewrap" | "seatbelt";
   /** Must not reject: a start that can't be made inside the sandbox is refused with a reason, never made outside it. */
@@ -18,7 +18,7 @@ export interface ProgramStart {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** All paths are absolute and real. A path that does not exist is held too: it can't be created. */
+/** All paths are absolute and real. The limits also apply to paths that do not exist: they can't be created. */
 export interface SandboxLimits {
   readonly strength: Exclude<SandboxStrength, "none">;
   /** Folders that may be written. Empty when the strength is `read-only`. */
@@ -27,7 +27,7 @@ export interface SandboxLimits {
   readonly protected: readonly string[];
   /** Files and folders that can be neither read nor written, by any program. */
   readonly hidden: readonly string[];
-  /** Inside hidden folders: can be read all the same. */
+  /** Inside hidden folders: can be read nevertheless. */
   readonly shown: readonly string[];
   /** The session's own folder, which the command sees as its temporary folder. Survives from command to command. */
   readonly temporary: string;
@@ -36,15 +36,15 @@ export interface SandboxLimits {
 
 export type SandboxNetwork =
   | { readonly kind: "off" }
-  /** Only hosts that a proxy outside lets through. */
+  /** Only hosts that a proxy outside the sandbox lets through. */
   | { readonly kind: "proxy"; readonly way: ProxyRoute }
   | { readonly kind: "open" };
 
-/** How a program inside reaches the proxy. */
+/** How a program inside the sandbox reaches the proxy. */
 type ProxyRoute =
-  /** Through two pipes in a folder: where the sandbox has a network of its own. */
+  /** Through two pipes in a folder, if the sandbox has a network of its own. */
   | { readonly kind: "pipes"; readonly folder: string }
-  /** At a port of loopback: where it shares the machine's. `url` holds what the proxy wants to be told. */
+  /** At a loopback port, if the sandbox shares the machine's network. `url` contains the proxy's credentials. */
   | { readonly kind: "loopback"; readonly port: number; readonly url: string };
 
 export type SandboxEntry =
@@ -56,10 +56,10 @@ export type SandboxEntry =
     }
   | { readonly kind: "refused"; readonly why: string };
 
-/** How commands run in a session: what the setting `sandbox` asks for, and what the machine has. */
+/** How commands run in a session: follows from the setting `sandbox` and from what the machine has. */
 export type SandboxUse =
   | { readonly kind: "held"; readonly sandbox: Sandbox }
-  /** Every command runs in the strength `none`: the user turned the sandbox off, or there is none here. */
+  /** Every command runs with the strength `none`: the user turned the sandbox off, or there is none here. */
   | { readonly kind: "unheld"; readonly because: "off" }
   | { readonly kind: "unheld"; readonly because: "absent"; readonly why: string; readonly remedy: string }
   /** No command runs: the user requires a sandbox, and there is none here. */

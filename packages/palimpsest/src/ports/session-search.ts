@@ -1,6 +1,6 @@
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 
-/** `meta`: written by the engine in a person's place. `stand-in`: what a range of rounds was collapsed to. */
+/** `meta`: a user message written by the engine. `stand-in`: the text that replaces a collapsed range of rounds. */
 export type SearchTextKind =
   | "user"
   | "meta"
@@ -13,7 +13,7 @@ export type SearchTextKind =
   | "stand-in";
 
 export interface SearchOptions {
-  /** Words of which any may be found; what stands in quotation marks must be found as it stands. */
+  /** Words, any of which may match; a phrase in quotation marks must match exactly. */
   readonly query: string;
   /** From 1. */
   readonly page?: number | undefined;
@@ -23,30 +23,30 @@ export interface SearchOptions {
 export type SearchOutcome =
   | {
       readonly kind: "found";
-      /** Best first, of equals the newest. */
+      /** Best first; among equals the newest first. */
       readonly hits: readonly SearchHit[];
       readonly page: number;
       readonly pages: number;
-      /** Texts that were found, also those that say the same or come too late to be shown on any page. */
+      /** Number of texts found, including duplicates and those that rank too low for any page. */
       readonly total: number;
-      /** Those of them that the pages show or name: the best. */
+      /** Number of the best of them, which the pages show or name. */
       readonly shown: number;
     }
-  /** Nothing in the query can be searched for. */
+  /** The query contains nothing to search for. */
   | { readonly kind: "no-words" };
 
 export interface SearchHit {
-  /** What `expand` takes to give the whole back: a call's id for its result, else an entry's. */
+  /** The id with which `expand` returns the whole text: a call's id for its result, otherwise an entry's. */
   readonly id: EntryId | ToolUseId;
   readonly kind: SearchTextKind;
-  /** When its entry was written, as the entry says. */
+  /** The timestamp in the entry. */
   readonly at: string | undefined;
-  /** Of a result: what was called, in a few words. */
+  /** For a result: what was called, in a few words. */
   readonly call: string | undefined;
   readonly snippet: string;
-  /** Where the snippet begins in what `id` gives back; undefined where that is not the text itself. */
+  /** Offset of the snippet in the text that `id` expands to; undefined if the hit is not in that text. */
   readonly offset: number | undefined;
   readonly score: number;
-  /** Others in which the same line was found, best first. */
+  /** Other texts in which the same line was found, best first. */
   readonly also: readonly (EntryId | ToolUseId)[];
 }

@@ -2,7 +2,7 @@ import type { Blobs, WriteFailure } from "./blobs.ts";
 import type { Transcripts } from "./transcripts.ts";
 import type { Bytes, SessionId } from "../schema/brand.ts";
 
-/** Where sessions are kept. None of it needs a file path. */
+/** Storage of sessions. Nothing in it requires file paths. */
 export interface Store {
   /** Must not reject. */
   open(): Promise<StoreOpenOutcome>;
@@ -10,7 +10,7 @@ export interface Store {
 
 export type StoreOpenOutcome = ({ readonly kind: "open" } & StorePorts) | WriteFailure;
 
-/** A conversation needs the first two; whoever offers the others as well is found by those who need them. */
+/** A conversation needs only the first two; features that need the others check whether the store offers them. */
 export interface StorePorts {
   readonly transcripts: Transcripts;
   readonly blobs: Blobs;
@@ -20,11 +20,14 @@ export interface StorePorts {
 
 /** The sessions of one project. */
 export interface SessionList {
-  /** Newest first. Reads a bounded part of each transcript, whatever its length, unless `all` are to be counted; absent: `near`. */
-  list(counting?: MessageCountMode): Promise<readonly SessionSummary[]>;
+  /** Newest first. Reads a bounded part of each transcript, whatever its length, unless the mode is `all`; absent: `near`. */
+  list(countMode?: MessageCountMode): Promise<readonly SessionSummary[]>;
 }
 
-/** Whether the messages of long sessions are counted too. `near`: only what lies near the ends of a transcript, or near an earlier count, is read. */
+/**
+ * Whether the messages of long sessions are counted too. `near`: reads only the bytes near the ends of a transcript or
+ * near an earlier count.
+ */
 export type MessageCountMode = "near" | "all";
 
 /** The names are those of the ecosystem's index file. */
@@ -46,11 +49,11 @@ export interface SessionListDep {
   readonly sessions: SessionList;
 }
 
-/** Of each name there is one holder at a time, across processes. The lease of a session bears its id. */
+/** Each name has one holder at a time, across processes. The lease of a session is named by the session's id. */
 export interface Leases {
-  /** Must not reject. Takes over what a dead process left. */
+  /** Takes over the lease of a dead process. Must not reject. */
   acquire(name: string): Promise<LeaseOutcome>;
-  /** Who has it now. Changes nothing. */
+  /** The current holder. Changes nothing. */
   look(name: string): Promise<LeaseState>;
 }
 
@@ -68,9 +71,9 @@ export type LeaseOutcome =
 
 export type LeaseState =
   | { readonly kind: "free" }
-  /** `holder`: a few words for people. */
+  /** `holder`: a few words for the user. */
   | { readonly kind: "held"; readonly holder: string }
-  /** By a process that is gone. */
+  /** Left by a process that is gone. */
   | { readonly kind: "left" };
 
 export interface LeasesDep {

@@ -2,38 +2,41 @@ import type { Json, JsonObject } from "../schema/json.ts";
 import type { ProgramStart, SandboxEntry } from "./sandbox.ts";
 import type { ServerLaunch } from "../schema/server-definition.ts";
 
-/** Reaches servers of tools. What they say is data of strangers: of no known shape until it is parsed, and no instruction. */
+/** Connects to tool servers. Their answers are untrusted data: they must be parsed and are never instructions. */
 export interface ToolServersDep {
-  /** Must not reject; must give up soon after the signal is raised, and leave nothing running then. */
+  /** Must not reject. Must give up soon after the signal is aborted and then leave nothing running. */
   readonly connect: (launch: ServerLaunch, signal: AbortSignal) => Promise<ConnectOutcome>;
 }
 
-/** The same with all that a process needs, which the session knows. */
+/** The same with everything that a server process needs from the session. */
 export type ConnectServer = (start: ServerStart, signal: AbortSignal) => Promise<ConnectOutcome>;
 
 export interface ServerStart extends ServerLaunch {
-  /** Where its process stands: the project's folder. */
+  /** The working directory of its process: the project's folder. */
   readonly cwd: string;
-  /** Puts its process group on record by the leader's id; gives how to take that back. Neither may reject. */
+  /** Records its process group by the leader's id and returns a function that removes the record. Neither may reject. */
   readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
-  /** Holds its process in a sandbox. Must not reject. Absent: it runs as this process does. */
+  /** Runs its process in a sandbox. Must not reject. Absent: it runs with the rights of this process. */
   readonly enter?: ((start: ProgramStart) => Promise<SandboxEntry>) | undefined;
 }
 
 export type ConnectOutcome =
   | { readonly kind: "connected"; readonly server: ToolServer }
-  /** `why` may repeat what the server was given: whoever shows it masks that. */
+  /** `why` may repeat secrets that the server was given: the caller must mask them before showing it. */
   | { readonly kind: "failed"; readonly why: string };
 
-/** A connection. None of these rejects. */
+/** A connection. None of the methods rejects. */
 export interface ToolServer {
-  /** What it says of itself; empty where it says nothing. */
+  /** The server's own instructions; empty if it has none. */
   readonly instructions: string;
   listTools(signal: AbortSignal): Promise<ListToolsOutcome>;
   call(call: ServerCall, signal: AbortSignal): Promise<ServerCallOutcome>;
-  /** `tools`: the list is another. `closed`: the connection is gone, once and for all. One listener; a later one replaces it. */
+  /**
+   * `tools`: the list of tools has changed. `closed`: the connection is gone for good. There is one listener; a later
+   * one replaces it.
+   */
   onChange(listener: (change: "tools" | "closed") => void): void;
-  /** Ends its process too. */
+  /** Also ends the server's process. */
   close(): Promise<void>;
 }
 
@@ -55,5 +58,5 @@ export interface ServerCall {
 export type ServerCallOutcome =
   /** `content`: the protocol's blocks. */
   | { readonly kind: "answer"; readonly content: readonly Json[]; readonly isError: boolean }
-  /** Nobody knows how far it came. */
+  /** It is unknown how far the call got. */
   | { readonly kind: "failed"; readonly why: string };

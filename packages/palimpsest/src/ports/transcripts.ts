@@ -2,17 +2,20 @@ import type { Bytes, SessionId } from "../schema/brand.ts";
 import type { WriteFailure } from "./blobs.ts";
 
 /**
- * Transcripts of one project. Bytes, not entries: what a line means is `transcript/`'s business, so every store keeps
- * every byte, also of lines that nobody understands.
+ * Transcripts of one project, as bytes. Only `transcript/` knows what a line means, so every store keeps every byte,
+ * also of lines that it can't interpret.
  */
 export interface Transcripts {
-  /** Never opens what exists: a session id that is taken is refused with `exists`. */
+  /** Never opens an existing session: if the id is taken, the outcome is `exists`. */
   create(id: SessionId): Promise<OpenForWritingOutcome>;
   openForWriting(id: SessionId): Promise<OpenForWritingOutcome>;
   openForReading(id: SessionId): Promise<ByteSource | undefined>;
-  /** A new session that starts with `originLine` and then holds a byte-for-byte copy of the first `length` bytes of `source`. */
+  /**
+   * Creates a session that starts with `originLine`, followed by a byte-for-byte copy of the first `length` bytes of
+   * `source`.
+   */
   adopt(copy: AdoptedCopy): Promise<OpenForWritingOutcome>;
-  /** A path or an address at which people find the transcript, also one that is yet to be made. Absent in stores that have none. */
+  /** A path or URL at which the user finds the transcript, even if it does not exist yet. Absent in stores that have none. */
   linkTo?(id: SessionId): string | undefined;
 }
 
@@ -26,14 +29,23 @@ export type OpenForWritingOutcome =
 /** One at a time per session; holds the session's lock until `close`. */
 export interface TranscriptWriter {
   readonly id: SessionId;
-  /** One write a line, in order; each line is one JSON object without a newline. After `appended` the lines are as durable as the mode promises. */
+  /**
+   * One write per line, in order; each line is one JSON object without a newline. After `appended` the lines are as
+   * durable as the mode promises.
+   */
   append(lines: readonly string[]): Promise<AppendOutcome>;
-  /** The end of a turn: what `turn` durability waits for. */
+  /** Marks the end of a turn: `turn` durability syncs here. */
   endTurn(): Promise<AppendOutcome>;
-  /** Copies the ranges aside and then overwrites them with spaces, in place: the file keeps its length, every other entry its place. */
+  /**
+   * Copies the ranges aside and then overwrites them with spaces, in place: the length of the file and the offset of
+   * every other entry stay the same.
+   */
   blank(ranges: readonly ByteRange[]): Promise<BlankOutcome>;
   close(): Promise<void>;
-  /** Closes it and takes the log away, where `create` made it for this writer: nobody has written to it before. Any other is only closed. */
+  /**
+   * Closes the log, and deletes it if `create` made it for this writer, because then no other writer has written to it.
+   * Any other log is only closed.
+   */
   discard(): Promise<void>;
 }
 
@@ -52,7 +64,7 @@ export interface SetAside {
   readonly kept: string;
 }
 
-/** Random access to the bytes of a log. `size` is the length at the time of opening; bytes before it change only by `blank`. */
+/** Random access to the bytes of a log. `size` is the length at the time of opening; only `blank` changes bytes before it. */
 export interface ByteSource {
   readonly size: Bytes;
   read(range: ByteRange): Promise<Uint8Array>;

@@ -3,8 +3,8 @@ import type { JsonObject } from "../schema/json.ts";
 import type { ToolAction, AllowRuleGrant } from "./tool.ts";
 
 /**
- * Who may be asked while a turn runs. Neither method may reject. Aborted, what is shown is taken away and whatever is
- * answered counts for nothing. Permissions of one agent are asked for one after the other.
+ * Asks the user while a turn runs. Neither method may reject. If aborted, the prompt is removed from the screen and any
+ * answer is ignored. Permissions of one agent are requested one after the other.
  */
 export interface UserPort {
   permission(request: PermissionPrompt, signal: AbortSignal): Promise<PermissionAnswer>;
@@ -16,20 +16,20 @@ export interface PermissionPrompt {
   readonly tool: string;
   readonly input: JsonObject;
   readonly acts: readonly ToolAction[];
-  /** Why it is not allowed by itself, in a line. */
+  /** Why it is not allowed without asking, in one line. */
   readonly reason: string;
-  /** The rules under which this call would have run unasked, all of them needed; absent where there are none. */
+  /** The rules that together would have allowed this call without asking; absent if there are none. */
   readonly suggestedRules?: readonly string[];
-  /** What becomes of these rules where they are given for the project, in a line; absent where there are none. */
+  /** What happens to these rules if they are granted for the project, in one line; absent if there are none. */
   readonly projectRuleNote?: string;
 }
 
 export type PermissionAnswer =
   | { readonly kind: "once" }
   | ({ readonly kind: "always" } & AllowRuleGrant)
-  /** `words`: what the person says to the model about it. */
+  /** `words`: the user's message to the model about it. */
   | { readonly kind: "denied"; readonly words?: string }
-  /** They end the turn: the call does not run. Whoever answers so aborts the turn, too. */
+  /** The user ends the turn, so the call does not run. The host that answers this must also abort the turn. */
   | { readonly kind: "interrupted" }
   | { readonly kind: "nobody" };
 
@@ -51,15 +51,15 @@ interface QuestionOption {
   readonly description?: string;
 }
 
-/** An answer need not be one of the options: a person can always write something else. */
+/** An answer need not be one of the options: the user can always write something else. */
 export type QuestionAnswer =
-  /** In the order of the questions; those chosen of one question, then what was written. Empty: left unanswered. */
+  /** In the order of the questions. Each holds the chosen options, then any text the user wrote. Empty: not answered. */
   | { readonly kind: "answered"; readonly answers: readonly (readonly string[])[] }
-  /** They would rather not answer. */
+  /** The user does not want to answer. */
   | { readonly kind: "declined"; readonly words?: string }
   | { readonly kind: "nobody" };
 
-/** Where the agent works alone: in a script, in a fork. */
+/** For agents that run without a user: in a script, in a fork. */
 export const noUser: UserPort = {
   permission: () => Promise.resolve({ kind: "nobody" }),
   question: () => Promise.resolve({ kind: "nobody" }),

@@ -2,24 +2,24 @@ import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { RestoreBudgets, RestoredPart } from "../schema/restored-part.ts";
 
 /**
- * Something that the agent works with and that is not in what was said: its task list, the files it has read, the place
- * where it stands. A compaction covers the messages that told it, so it is told again behind the boundary.
+ * State that the agent works with and that a summary does not carry: its task list, the files it has read, its working
+ * directory. A compaction covers the messages that showed it, so it is shown again after the boundary.
  */
 export interface WorkingStatePart {
-  /** One word; no two parts of a session have the same. */
+  /** One word, unique among the parts of a session. */
   readonly name: string;
-  /** By which parts are put in order: what changes least comes first. `stabilityOf` has the usual ones. */
+  /** Sort key: parts that change least come first. `usualStability` has the usual values. */
   readonly stability: number;
   /**
-   * The state at the moment of the call, not when the compaction began. Undefined: there is nothing to tell. Must not
-   * reject: a part that fails says so in one line, and the others are told nevertheless.
+   * The state at the moment of the call, not when the compaction began. Undefined: there is nothing to show. Must not
+   * reject: a part that fails says so in one line, and the others are shown nevertheless.
    */
   snapshot(request: RestoreRequest): Promise<RestoredPart | undefined>;
 }
 
 export interface RestoreRequest {
   readonly budgets: RestoreBudgets;
-  /** Whether a message that the boundary keeps still shows this result, or this attachment, whole. */
+  /** Whether a message that the boundary keeps still shows this result or attachment in full. */
   readonly isKept: (shownBy: ToolUseId | EntryId) => boolean;
 }
 
@@ -27,12 +27,12 @@ export interface WorkingStateDep {
   readonly workingState: WorkingState;
 }
 
-/** The parts of one session. Most stable first, so that what has not changed stays a prefix of what is sent. */
+/** The parts of one session, most stable first, so that unchanged parts stay a prefix of the request. */
 interface WorkingState {
   readonly parts: readonly WorkingStatePart[];
 }
 
-/** In the order in which they are told. Between two there is room for parts that are yet to come. */
+/** In the order in which the parts are shown. The gaps leave room for further parts. */
 export const usualStability = {
   instructions: 10,
   tools: 20,
@@ -49,5 +49,5 @@ export const usualStability = {
 export function createWorkingState(parts: readonly WorkingStatePart[]): WorkingState {
   const names = new Set(parts.map(({ name }) => name));
   if (names.size < parts.length) throw new TypeError("two parts of the working state have the same name");
-  return { parts: parts.toSorted((one, other) => one.stability - other.stability) };
+  return { parts: parts.toSorted((left, right) => left.stability - right.stability) };
 }

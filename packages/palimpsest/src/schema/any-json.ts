@@ -1,5 +1,5 @@
 import { z } from "zod";
 import type { Json } from "./json.ts";
 
-/** JSON of any form inside a schema; what comes out of `parseJson` needs no look at every leaf. */
+/** Any JSON value inside a schema. It is not validated deeply, because `parseJson` returns only JSON. */
 export const anyJson = z.custom<Json>((value) => value !== undefined);

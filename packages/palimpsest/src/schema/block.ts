@@ -3,8 +3,8 @@ import { field, isArray, isObject, type Json, type JsonObject, textField } from 
 import { toolNameCharsMax } from "./limits.ts";
 
 /**
- * Content blocks of the Messages API. Each type lists the fields that our code reads; whatever else a block holds
- * stays on the same object and is sent back as it came.
+ * Content blocks of the Messages API. Each type lists the fields that our code reads; any other field stays on the same
+ * object and is sent back unchanged.
  */
 export interface TextBlock {
   readonly type: "text";
@@ -32,11 +32,11 @@ export interface ToolResultBlock {
   readonly content?: ResultContent;
   readonly is_error?: boolean;
 }
-/** Image, document, server tools and the like: passed through, never looked into. */
+/** Images, documents, server tools and the like: passed through without being read. */
 export interface PassthroughBlock {
   readonly type: keyof typeof roleByPassthroughType;
 }
-/** Of no type we know, or without the fields its type needs. Kept in the log, never sent. */
+/** A block of an unknown type, or without the fields that its type needs. Kept in the log, never sent. */
 interface UnknownBlock {
   readonly type: "unknown";
   readonly was: Json;
@@ -56,16 +56,16 @@ export interface Message {
   readonly content: readonly Block[];
 }
 
-/** The only ids the API takes for a call. */
+/** The API accepts only such ids for a call. */
 export const callIdPattern = /^[a-zA-Z0-9_-]+$/;
 
-/** What a tool may be called, in its definition and in a call. */
+/** Valid names of a tool, in its definition and in a call. */
 export const toolNamePattern = new RegExp(`^[a-zA-Z0-9_-]{1,${toolNameCharsMax}}$`);
 
-/** Of a block, or of a part of a result. */
+/** The type of a block or of a part of a result. */
 export const isMediaType = (type: unknown): type is "image" | "document" => type === "image" || type === "document";
 
-/** Types the API takes back in a request besides those above, and in whose turn. */
+/** The other types that the API accepts in a request, and the role of the message that may hold them. */
 export const roleByPassthroughType = {
   image: "user",
   document: "user",
@@ -84,8 +84,8 @@ export const roleByPassthroughType = {
 } as const;
 
 /**
- * Checks one block where it enters. Returns the very object it was given when that holds what its type promises, so
- * that unknown fields survive and nothing is copied: this runs for every block of every log that is opened.
+ * Validates one block. Returns the same object if it is valid, so that unknown fields survive and nothing is copied:
+ * this runs for every block of every log that is opened.
  */
 export function parseBlock(value: Json): Block {
   if (isObject(value) && isKnownBlock(value)) return value;
@@ -116,29 +116,29 @@ function isKnownBlock(block: JsonObject & { type?: Json }): block is JsonObject 
 const isResultContent = (content: Json | undefined): boolean =>
   content === undefined || typeof content === "string" || (isArray(content) && content.every((part) => isObject(part)));
 
-/** A provider's own summary of a conversation: a signed block, which counts only as it was given and only where it stands first. */
+/** A provider's own summary of a conversation: a signed block, valid only unchanged and only as the first block. */
 export interface ServerSummary {
-  /** That wrote it. Whether any other takes it back is nowhere said: those are shown its text. */
+  /** The model that wrote it. It is not documented whether other models accept it, so those are sent its text. */
   readonly model: string;
   readonly block: PassthroughBlock;
 }
 
-/** The beta under which such blocks are asked for and taken back: with a request for one, and with all that hold one. */
+/** The beta header for server summaries: needed in a request for one and in every request that contains one. */
 export const serverSummaryBeta = "compact-2026-09-04";
 
-/** Undefined where an entry has none, or one that could not be sent. */
+/** Undefined if the entry has none, or one that can't be sent. */
 export function readServerSummary(entry: JsonObject): ServerSummary | undefined {
-  const given = field(entry, "serverSummary");
-  if (!isObject(given)) return undefined;
-  const model = textField(given, "model");
-  const block = parseBlock(field(given, "block") ?? null);
+  const raw = field(entry, "serverSummary");
+  if (!isObject(raw)) return undefined;
+  const model = textField(raw, "model");
+  const block = parseBlock(field(raw, "block") ?? null);
   return model !== undefined && block.type === "compaction" && compactionBlockText(block) !== undefined
     ? { model, block }
     : undefined;
 }
 
-/** What a compaction block says; undefined of other blocks, and where the compaction failed. */
+/** The text of a compaction block; undefined for other blocks, and if the compaction failed. */
 export function compactionBlockText(block: Block): string | undefined {
-  const said = block.type === "compaction" ? textField({ ...block }, "content") : undefined;
-  return said === undefined || said.trim() === "" ? undefined : said;
+  const text = block.type === "compaction" ? textField({ ...block }, "content") : undefined;
+  return text === undefined || text.trim() === "" ? undefined : text;
 }

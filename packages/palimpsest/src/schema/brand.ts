@@ -1,9 +1,9 @@
-/** Nominal types: an id or a quantity can't be passed where another kind is meant. Brands exist only for the compiler. */
+/** Nominal types: an id or a quantity can't be passed in place of another kind. Brands exist only at compile time. */
 type Brand<Base, Name extends string> = Base & { readonly __brand: Name };
 
 /** `uuid` of a transcript entry. */
 export type EntryId = Brand<string, "EntryId">;
-/** Id the provider gave a reply; entries that share it are one reply. */
+/** The provider's id of a reply; entries that share it are one reply. */
 export type MessageId = Brand<string, "MessageId">;
 /** Id of a tool call; its result names the same id. */
 export type ToolUseId = Brand<string, "ToolUseId">;
@@ -14,7 +14,7 @@ export type SessionId = Brand<string, "SessionId">;
 export type Tokens = Brand<number, "Tokens">;
 export type Bytes = Brand<number, "Bytes">;
 export type Millis = Brand<number, "Millis">;
-/** Billionths of a dollar, whole ones. */
+/** Whole billionths of a dollar. */
 export type NanoUsd = Brand<number, "NanoUsd">;
 
 export const entryId = (text: string): EntryId => text as EntryId;
@@ -36,6 +36,6 @@ export function blobId(text: string): BlobId {
   return text;
 }
 
-/** A uuid of version 8, the one whose bits are the maker's own: the same for everyone who hashes the same. */
+/** A version 8 UUID, whose bits are free to choose: the same hash always yields the same id. */
 export const uuidFromHash = (hex: string): string =>
   `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

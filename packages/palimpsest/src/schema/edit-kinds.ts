@@ -4,55 +4,55 @@ import { formatCount, plural } from "./format-count.ts";
 import { type Json, field, isObject } from "./json.ts";
 
 /**
- * What each kind of edit means to those who need not know more about it: a row a kind. How its entry looks stands in
- * `edit.ts`; what only the view does with a kind (a boundary, a pin) stands in `transcript/project.ts`.
+ * What the rest of the code needs to know about each kind of edit, one row per kind. The form of its entry is in
+ * `edit.ts`; what only the view does with a kind (a boundary, a pin) is in `transcript/projection.ts`.
  */
 interface EditRow<Kind extends EditKind> {
-  /** `shown`: requests show otherwise what they have shown before. An offload and a repair come before anybody has seen a result. */
+  /** `shown`: changes what earlier requests have shown. An offload and a repair happen before the model has seen the result. */
   readonly changes: "shown" | "nothing";
-  /** Whether a bare `undo` takes it back, which is for what changed what the model sees, or will. */
+  /** Whether `undo` without an argument takes it back: true for edits that change what the model sees or will see. */
   readonly undoes: "yes" | "no";
-  /** `outdated`: a summary of what stands before it stands for that no longer. */
+  /** `outdated`: a summary of what precedes the edit is no longer accurate. */
   readonly summary: "valid" | "outdated";
-  /** `unlisted`: its entry only remembers something, and nobody asks for it among the edits of the view. */
+  /** `unlisted`: the entry only records something and does not belong in a list of the view's edits. */
   readonly listed: "listed" | "unlisted";
-  readonly takes?: (edit: EditOf<Kind>, between: EntriesBetween) => RemovedEntries;
+  readonly removes?: (edit: EditOf<Kind>, between: EntriesBetween) => RemovedEntries;
   readonly withholds?: (edit: EditOf<Kind>) => WithheldResults;
-  /** What asked for it, where its entry says so and has no receipt. */
+  /** What caused it, if its entry says so and has no receipt. */
   readonly cause?: (edit: EditOf<Kind>) => string | undefined;
-  /** Results or entries that it names. */
+  /** Number of results or entries that it names. */
   readonly count?: (edit: EditOf<Kind>) => number | undefined;
-  /** One line for a person, as a chat shows it; absent: it shows nothing, or something of its own. */
+  /** One line for the user in the chat. Absent: the chat shows nothing, or something specific to the kind. */
   readonly line?: (edit: EditOf<Kind>) => string;
-  /** In an export, behind the kind's name. */
+  /** Text in an export, after the kind's name. */
   readonly text?: (edit: EditOf<Kind>) => string;
-  /** How the event is told by which a layer made it. `what`: the event's name for it. */
-  readonly told?: { readonly what: string; readonly verb: string; readonly thing: string };
+  /** Words for the event of the layer that made the edit. `what`: the event's name for the edit. */
+  readonly eventLabels?: { readonly what: string; readonly verb: string; readonly thing: string };
 }
 
-/** Entries of the view from one to another, both included; none if either is not there. */
+/** Entries of the view from one to another, both included; none if either is missing. */
 type EntriesBetween = (from: EntryId, to: EntryId) => ReadonlySet<EntryId>;
 
 /** Entries that leave the view, calls and results together. */
 export interface RemovedEntries {
   readonly entries: ReadonlySet<EntryId>;
-  /** What stands in their place; absent: nothing does. */
+  /** What is shown in their place; absent: nothing. */
   readonly shown?: string;
 }
 
-/** Results that stay in the messages and that the server does not show to the model any more. */
+/** Results that stay in the messages but that the server no longer shows to the model. */
 export interface WithheldResults {
   readonly results: readonly ToolUseId[];
-  /** `all`: none that was withheld before is any more. */
+  /** `all`: earlier withheld results are shown again. */
   readonly releases: "all" | "none";
 }
 
-/** Spelled so that the compiler sees that a row and the edit it is looked up by are of one kind. */
-type EditOf<Kind extends EditKind> = { [One in Kind]: { readonly type: One } & Extract<Edit, { type: One }> }[Kind];
+/** Written as a mapped type so that the compiler sees that a row and the edit that selects it have the same kind. */
+type EditOf<Kind extends EditKind> = { [K in Kind]: { readonly type: K } & Extract<Edit, { type: K }> }[Kind];
 
-/** Entries that remember something. */
+/** Base of entries that only record something. */
 const remark = { changes: "nothing", undoes: "no", summary: "valid", listed: "unlisted" } as const;
-/** Most edits of the view. */
+/** Base of most edits of the view. */
 const change = { changes: "shown", undoes: "yes", summary: "valid", listed: "listed" } as const;
 
 const rows = {
@@ -81,24 +81,24 @@ const rows = {
       const memories = attachments.length === 0 ? "" : ` and ${formatPlainQuantity(attachments.length, "attachment")}`;
       return `${formatPlainQuantity(results.length, "result")}${memories} (${cause})`;
     },
-    told: { what: "clear", verb: "Cleared", thing: "result" },
+    eventLabels: { what: "clear", verb: "Cleared", thing: "result" },
   },
   snip: {
     ...change,
     summary: "outdated",
-    takes: ({ entries }) => ({ entries: new Set(entries) }),
+    removes: ({ entries }) => ({ entries: new Set(entries) }),
     count: ({ entries }) => entries.length,
     line: ({ entries }) => `Snipped ${formatQuantity(entries.length, "message")}.`,
     text: ({ entries }) => formatPlainQuantity(entries.length, "entry", "entries"),
-    told: { what: "snip", verb: "Snipped", thing: "message" },
+    eventLabels: { what: "snip", verb: "Snipped", thing: "message" },
   },
   collapse: {
     ...change,
     summary: "outdated",
-    takes: ({ span: { from, to }, shown }, between) => ({ entries: between(from, to), shown }),
+    removes: ({ span: { from, to }, shown }, between) => ({ entries: between(from, to), shown }),
     line: () => "Collapsed messages.",
     text: ({ shown }) => `shown as: ${shown}`,
-    told: { what: "collapse", verb: "Collapsed", thing: "message" },
+    eventLabels: { what: "collapse", verb: "Collapsed", thing: "message" },
   },
   "server-edits": {
     ...change,
@@ -114,7 +114,7 @@ const rows = {
       applied === undefined
         ? `${formatPlainQuantity(deleted.length, "result")} deleted in the provider's cache`
         : `left out by the server: ${formatServerCleared(readServerCleared(applied))}`,
-    told: { what: "delete-in-cache", verb: "Cleared in the provider's cache", thing: "result" },
+    eventLabels: { what: "delete-in-cache", verb: "Cleared in the provider's cache", thing: "result" },
   },
   "leave-out": {
     ...change,
@@ -144,9 +144,9 @@ type EditRows = { readonly [Kind in EditKind]: EditRow<Kind> };
 
 const rowByKind: EditRows = rows;
 
-/** Edits by which entries leave the view. */
-type RemovingEdit = EditWith<"takes">;
-/** Edits by which results stay in the messages and are not shown to the model. */
+/** Edits that remove entries from the view. */
+type RemovingEdit = EditWith<"removes">;
+/** Edits that hide results from the model although they stay in the messages. */
 type WithholdingEdit = EditWith<"withholds">;
 
 type EditWith<Name extends string> = Extract<
@@ -154,7 +154,7 @@ type EditWith<Name extends string> = Extract<
   { type: { [Kind in EditKind]: (typeof rows)[Kind] extends Record<Name, unknown> ? Kind : never }[EditKind] }
 >;
 
-export const isRemovingEdit = (edit: Edit): edit is RemovingEdit => "takes" in rows[edit.type];
+export const isRemovingEdit = (edit: Edit): edit is RemovingEdit => "removes" in rows[edit.type];
 
 export const isWithholdingEdit = (edit: Edit): edit is WithholdingEdit => isWithholdingKind(edit.type);
 
@@ -163,7 +163,7 @@ export const isWithholdingKind = (kind: EditKind): boolean => "withholds" in row
 export const entriesRemovedBy = <Kind extends RemovingEdit["type"]>(
   edit: EditOf<Kind>,
   between: EntriesBetween,
-): RemovedEntries => rowByKind[edit.type].takes?.(edit, between) ?? { entries: new Set() };
+): RemovedEntries => rowByKind[edit.type].removes?.(edit, between) ?? { entries: new Set() };
 
 export const resultsWithheldBy = <Kind extends WithholdingEdit["type"]>(edit: EditOf<Kind>): WithheldResults =>
   rowByKind[edit.type].withholds?.(edit) ?? { results: [], releases: "none" };
@@ -179,24 +179,27 @@ export const isListed = ({ type }: Edit): boolean => rows[type].listed === "list
 export const editCause = <Kind extends EditKind>(edit: EditOf<Kind>): string | undefined =>
   rowByKind[edit.type].cause?.(edit);
 
-/** Results or entries that it names; undefined where it names none. */
+/** Number of results or entries that it names; undefined if it names none. */
 export const editCount = <Kind extends EditKind>(edit: EditOf<Kind>): number | undefined =>
   rowByKind[edit.type].count?.(edit);
 
-/** One line for a person, as a chat shows it; undefined where it shows nothing of the kind. */
+/** One line for the user in the chat; undefined if the chat has none for this kind. */
 export const editLine = <Kind extends EditKind>(edit: EditOf<Kind>): string | undefined =>
   rowByKind[edit.type].line?.(edit);
 
-/** In an export, behind the kind's name. */
+/** Text in an export, after the kind's name. */
 export const editText = <Kind extends EditKind>(edit: EditOf<Kind>): string => rowByKind[edit.type].text?.(edit) ?? "";
 
-/** The arithmetic by which a layer decided, in words for people. */
+/** The arithmetic behind a layer's decision, in words for the user. */
 export const editReason = (edit: Edit): string | undefined =>
   "because" in edit && typeof edit.because === "string" ? edit.because : undefined;
 
-/** How a layer's event is told. `what`: the event's own name for the edit. */
+/** Words for a layer's event. `what`: the event's name for the edit. */
 export const eventLabels = (what: string): { readonly verb: string; readonly thing: string } =>
-  Object.values(rowByKind).find(({ told }) => told?.what === what)?.told ?? { verb: "Edited", thing: "message" };
+  Object.values(rowByKind).find((row) => row.eventLabels?.what === what)?.eventLabels ?? {
+    verb: "Edited",
+    thing: "message",
+  };
 
 /** `The provider refused the request: thinking in 3 messages is not sent any more.` */
 export function formatLeftOut({ part, count }: { readonly part: LeftOutPart; readonly count: number }): string {
@@ -211,7 +214,7 @@ const labelsByPart: Readonly<Record<LeftOutPart, readonly [what: string, verb: s
   "other-blocks": ["blocks of other kinds than texts, calls and results", "are not sent any more"],
 };
 
-/** Undefined where the server names no results: thinking is none. */
+/** Undefined if the server names no results; thinking does not count as a result. */
 function countServerCleared(applied: readonly Json[]): number | undefined {
   const { results } = readServerCleared(applied);
   return results === 0 ? undefined : results;
@@ -219,18 +222,18 @@ function countServerCleared(applied: readonly Json[]): number | undefined {
 
 const formatQuantity = (count: number, thing: string): string => `${formatCount(count)} ${plural(count, thing)}`;
 
-/** Without separators, as exports write their figures. */
+/** Without thousands separators, as exports write numbers. */
 const formatPlainQuantity = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
-/** What a server says that it left out of a request by a rule of its own. */
+/** What a server reports to have left out of a request by its own rules. */
 interface ServerCleared {
   readonly tokens: number;
   readonly results: number;
   readonly thinkingTurns: number;
 }
 
-/** `applied`: its list of applied edits, in its own words. What is no count counts nothing. */
+/** `applied`: the server's list of applied edits, in its own format. A field that is not a positive number counts as zero. */
 export function readServerCleared(applied: readonly Json[]): ServerCleared {
   const sum = (name: string): number =>
     applied.reduce<number>((total, edit) => {

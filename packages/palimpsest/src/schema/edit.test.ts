@@ -69,7 +69,7 @@ describe("reading an edit", () => {
     expect(read).toEqual({ kind: "edit", edit: { type: "boundary", metadata: { trigger: "auto" } } });
   });
 
-  it("a boundary tells what its summary took", () => {
+  it("a boundary says what its summary cost", () => {
     const told = {
       path: "fork",
       postTokens: 9,

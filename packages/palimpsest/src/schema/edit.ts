@@ -3,9 +3,9 @@ import { type BlobId, type EntryId, type ToolUseId, blobId, isBlobId, tokens } f
 import { anyJson } from "./any-json.ts";
 
 /**
- * Edits: appended to the transcript after their effect, never applied by mutation. An edit holds the exact bytes the
- * model sees from then on, so nothing is decided twice. On disk `type` names the edit, except for the boundary, which
- * keeps the ecosystem's form (`system` / `compact_boundary`).
+ * Edits are appended to the transcript and never change what is already there. An edit holds the exact bytes that the
+ * model sees from then on, so no decision is made twice. On disk `type` names the edit, except for the boundary, which
+ * has the ecosystem's form (`system` / `compact_boundary`).
  */
 const entryIdShape = z.string().transform((text) => text as EntryId);
 const toolUseIdShape = z.string().transform((text) => text as ToolUseId);
@@ -15,10 +15,10 @@ const blobIdShape = z
   .transform((text): BlobId => blobId(text));
 const tokensShape = z.number().nonnegative().transform(tokens);
 
-/** How a blob's bytes turn back into a result's content: `text` is the string itself, `json` an array of blocks. */
+/** How a blob's bytes become a result's content again: `text` is the string itself, `json` an array of blocks. */
 const media = z.enum(["text", "json"]);
 
-/** `blob` is absent where the transcript's own entry holds the whole text. */
+/** `blob` is absent if the transcript's own entry holds the whole text. */
 const replacement = z.looseObject({
   toolUse: toolUseIdShape,
   blob: blobIdShape.optional(),
@@ -30,12 +30,12 @@ const replacement = z.looseObject({
 const span = z.looseObject({ from: entryIdShape, to: entryIdShape });
 
 /**
- * What a request can do without, where a provider refuses it. `server-summary`: the provider's own block, in whose place its
- * text stands. `other-blocks`: all but texts, calls, results and media.
+ * What can be left out of a request that a provider refuses. `server-summary`: the provider's own block, which is
+ * replaced by its text. `other-blocks`: all but texts, calls, results and media.
  */
 const leftOutPart = z.enum(["server-summary", "thinking", "media", "other-blocks"]);
 
-/** The arithmetic by which a layer decided, in words for people. */
+/** The arithmetic behind a layer's decision, in words for the user. */
 const because = z.string();
 
 const shapes = {
@@ -48,16 +48,16 @@ const shapes = {
     tokensBefore: tokensShape.optional(),
     tokensSaved: tokensShape.optional(),
     because: because.optional(),
-    /** Items from one to the other are shown without their thinking: it was made behind what is cleared. */
+    /** Items in this span are shown without their thinking, because it was made after what is cleared. */
     dropsThinking: span.optional(),
   }),
   "server-edits": z.looseObject({
     type: z.literal("server-edits"),
-    /** Results that requests delete in the provider's cache from here on. */
+    /** Results that requests delete from the provider's cache from here on. */
     deleted: z.array(toolUseIdShape),
-    /** The cache they were deleted from is lost: none counts any more, what follows in `deleted` begins anew. */
+    /** The cache that they were deleted from is lost: earlier deletions no longer count, and `deleted` starts a new list. */
     forgets: z.boolean().optional(),
-    /** What the server says that it left out of a request, in its own words. */
+    /** What the server reports to have left out of a request, in its own format. */
     applied: z.array(anyJson).optional(),
     because: because.optional(),
   }),
@@ -66,7 +66,7 @@ const shapes = {
   "leave-out": z.looseObject({
     type: z.literal("leave-out"),
     part: leftOutPart,
-    /** Entries that are sent without it from here on. `shown`: what stands where it stood; absent: nothing does. */
+    /** Entries that are sent without the part from here on. `shown`: what replaces it; absent: nothing. */
     entries: z.array(z.looseObject({ entry: entryIdShape, shown: z.string().optional() })),
     because: because.optional(),
   }),
@@ -77,14 +77,14 @@ const shapes = {
     type: z.literal("setting"),
     name: z.string(),
     value: anyJson,
-    /** The entry that says the same on a branch that was left: what both book was paid once. */
+    /** The entry that says the same on an abandoned branch: the cost that both record was paid once. */
     again: entryIdShape.optional(),
   }),
   repair: z.looseObject({ type: z.literal("repair"), results: z.array(replacement) }),
   branch: z.looseObject({
     type: z.literal("branch"),
     before: entryIdShape.optional(),
-    /** The leaf that was left: the way back. */
+    /** The leaf of the abandoned branch, for the way back. */
     from: entryIdShape.optional(),
   }),
   origin: z.looseObject({
@@ -93,12 +93,12 @@ const shapes = {
     path: z.string(),
     length: z.number().int().nonnegative(),
     sha256: blobIdShape,
-    /** The source itself, where what was copied is a translation of it. */
+    /** The original source, if the copied bytes are a translation of it. */
     translatedFrom: z.looseObject({ length: z.number().int().nonnegative(), sha256: blobIdShape }).optional(),
   }),
 } as const;
 
-/** A field for people and accounts: what is wrong in it must not cost the boundary. */
+/** A field for display or accounting: a wrong value is ignored, so that the boundary stays valid. */
 const ignoreInvalid = <Shape extends z.ZodType>(shape: Shape) => shape.optional().catch(undefined);
 
 export const paidCallsShape = z.array(
@@ -106,20 +106,20 @@ export const paidCallsShape = z.array(
 );
 const spentRounds = z.object({ calls: z.int().nonnegative(), roundsAgo: z.int().nonnegative() });
 const chain = z.looseObject({
-  /** The boundary before; absent for the first. */
+  /** The previous boundary; absent for the first. */
   previous: entryIdShape.optional(),
-  /** How many are in force before it. */
+  /** Number of earlier boundaries in force. */
   boundaries: z.int().nonnegative(),
   turnsSince: z.int().nonnegative(),
   roundsSince: z.int().nonnegative(),
-  /** Calls for summaries that nobody asked for, of the newest rounds before it: who reads from here on still knows them. */
+  /** Calls for automatic summaries in the newest rounds before this boundary, for readers that start here. */
   spent: z.array(spentRounds).readonly().default([]),
-  /** Replies between the newest failure that the breaker counts and this boundary; absent where there is none. */
+  /** Replies between the newest failure that the breaker counts and this boundary; absent if there is none. */
   roundsSinceFailure: z.int().nonnegative().optional(),
 });
 const byClass = z.record(z.string(), z.number());
 const learned = z.object({
-  /** In whose tokens. */
+  /** The model whose tokens these are. */
   model: z.string().optional(),
   calibration: z
     .object({ observations: z.int().nonnegative(), products: z.record(z.string(), byClass), growth: byClass })
@@ -134,40 +134,43 @@ const boundaryMetadata = z.looseObject({
   preTokens: z.number().optional(),
   preservedSegment: segment.optional(),
   preservedMessages: z.looseObject({ uuids: z.array(entryIdShape) }).optional(),
-  /** `from`: what stands before `pivot` stays in front, byte for byte. Otherwise only the preserved segment stays. */
+  /** `from`: everything before `pivot` stays in front, byte for byte. Otherwise only the preserved segment stays. */
   direction: z.enum(["all", "from", "up_to"]).optional(),
   pivot: entryIdShape.optional(),
   checkpoint: blobIdShape.optional(),
   /** What produced the summary. */
   path: ignoreInvalid(z.string()),
-  /** `ahead`: beside the conversation, before it was due. */
+  /** `ahead`: prepared in the background, before it was due. */
   made: ignoreInvalid(z.string()),
   postTokens: ignoreInvalid(z.number()),
-  /** Tools of servers, as `mcp__server__tool`, whose definitions the model had been given. */
+  /** Server tools, as `mcp__server__tool`, whose definitions the model had received. */
   preCompactDiscoveredTools: ignoreInvalid(z.array(z.string())),
-  /** Of header and tools, as requests had shown it: behind the boundary nothing is counted yet. */
+  /** Tokens of header and tools, as measured by earlier requests: after the boundary nothing is counted yet. */
   fixedTokens: ignoreInvalid(z.number().nonnegative()),
-  /** What the provider's counts have taught up to here, by content class: whoever opens the log at the boundary goes on from it. */
+  /** What was learned from the provider's counts up to here, by content class, for readers that start at the boundary. */
   learned: ignoreInvalid(learned),
-  /** The largest context that the provider has counted for the model up to here: a window is at least as large. `window`: as it was declared. */
+  /**
+   * The largest context that the provider has counted for the model up to here: the window is at least as large.
+   * `window`: the declared size.
+   */
   counted: ignoreInvalid(
     z.object({ model: z.string(), tokens: z.number().nonnegative(), window: z.number().positive().optional() }),
   ),
   durationMs: ignoreInvalid(z.number()),
   messagesSummarized: ignoreInvalid(z.number()),
-  /** Oldest rounds that the summariser did not see, for want of room. */
+  /** Oldest rounds that did not fit into the summariser's request. */
   unseenRounds: ignoreInvalid(z.number()),
-  /** The person's. */
+  /** The user's instructions. */
   instructions: ignoreInvalid(z.string()),
-  /** Requests for the summary that were answered, also those whose answer was refused. */
+  /** Answered requests for the summary, including those whose answer was rejected. */
   calls: ignoreInvalid(paidCallsShape),
-  /** Of these calls, as it was booked then; absent where a model had no known price. */
+  /** Cost of these calls as booked then; absent if a model had no known price. */
   costNanos: ignoreInvalid(z.number().nonnegative()),
-  /** Lines for a person: what was taken out of the summary, and why notes were passed over. */
+  /** Lines for the user: what was removed from the summary, and why notes were not used. */
   changes: ignoreInvalid(z.array(z.string())),
-  /** How it follows the boundary before. */
+  /** Its distance from the previous boundary. */
   chain: ignoreInvalid(chain),
-  /** How much of what a summary must carry it carries, 0 to 1. */
+  /** Share of the required facts that the summary contains, 0 to 1. */
   audit: ignoreInvalid(z.looseObject({ score: z.number() })),
 });
 const boundaryShape = z.looseObject({ compactMetadata: boundaryMetadata.optional() });
@@ -183,7 +186,7 @@ export type Clear = z.infer<typeof shapes.clear>;
 export type Collapse = z.infer<typeof shapes.collapse>;
 export type LeaveOut = z.infer<(typeof shapes)["leave-out"]>;
 export type LeftOutPart = z.infer<typeof leftOutPart>;
-/** Calls that were paid for, and how many rounds have come since. */
+/** Paid calls, and the number of rounds since. */
 export type SpentRounds = z.infer<typeof spentRounds>;
 export type PaidCall = z.infer<typeof paidCallsShape>[number];
 export type BoundaryMetadata = z.infer<typeof boundaryMetadata>;
@@ -195,24 +198,24 @@ type Shapes = typeof shapes;
 export type Edit = { [Kind in keyof Shapes]: z.infer<Shapes[Kind]> }[keyof Shapes] | Boundary;
 export type EditKind = Edit["type"];
 
-/** What a result shows when another tool cleared it and recorded no text of its own. */
+/** Shown for a result that another program cleared without recording a text. */
 export const plainClearMarker = "[Old tool result content cleared]";
 
-/** A log holds few edits: compiling a parser for each shape costs more than it ever saves. */
+/** A log holds few edits, so compiling a parser for each shape costs more than it saves. */
 const withoutCompiling = { jitless: true } as const;
 
 const isOurKind = (type: string): type is keyof Shapes => Object.hasOwn(shapes, type);
 
 /**
- * The edit that a raw entry records, or nothing where it is none. A known kind whose fields do not fit is not an edit:
- * it stays in the log as an entry of unknown kind, and `malformed` says why.
+ * The edit that a raw entry records, or `none` if it is not an edit. A known kind with invalid fields is not an edit: it
+ * stays in the log as an entry of unknown kind, and `malformed` says why.
  */
 type ReadEditOutcome = { kind: "edit"; edit: Edit } | { kind: "none" } | { kind: "malformed"; why: string };
 
 export function readEdit(raw: { type?: unknown; subtype?: unknown; receipt?: unknown }): ReadEditOutcome {
   if (raw.type === "system") return readSystemEdit(raw);
   if (typeof raw.type !== "string" || !isOurKind(raw.type)) return { kind: "none" };
-  // A receipt is read from the log when somebody asks for it: an entry in memory is the same just written and read back.
+  // Receipts are read from the log on demand. Without one, an entry just written equals the same entry read back.
   const { receipt: _receipt, ...edit } = raw;
   const read = shapes[raw.type].safeParse(edit, withoutCompiling);
   return read.success ? { kind: "edit", edit: read.data } : { kind: "malformed", why: z.prettifyError(read.error) };

@@ -41,12 +41,12 @@ describe("reading an entry", () => {
     });
   });
 
-  it("a parent that is null is a root; one that is not there is not said", () => {
+  it("a null parent is a root; a missing one is undefined", () => {
     expect(entryOf({ type: "user", parentUuid: null, message: { content: [] } })).toMatchObject({ parent: null });
     expect(entryOf({ type: "user", parentUuid: 7, message: { content: [] } })).toMatchObject({ parent: undefined });
   });
 
-  it("content nested deeper than anything a tool writes is no entry, so that nobody has to walk it", () => {
+  it("content nested deeper than anything a tool writes is not an entry, so that no code has to walk it", () => {
     const deep = `{"type":"user","message":{"content":[${"[".repeat(50_000)}${"]".repeat(50_000)}]}}`;
     expect(readEntry(parseJson(deep))).toMatchObject({ kind: "not-an-entry" });
   });
@@ -96,7 +96,7 @@ describe("reading an entry", () => {
     expect(entryOf(raw)).toMatchObject({ kind: "other" });
   });
 
-  it.each<Json>(["x", 1, null, [], {}, { type: 1 }])("%j is no entry", (raw) => {
+  it.each<Json>(["x", 1, null, [], {}, { type: 1 }])("%j is not an entry", (raw) => {
     expect(readEntry(raw).kind).toBe("not-an-entry");
   });
 

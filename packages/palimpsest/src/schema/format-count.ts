@@ -1,9 +1,9 @@
-/** A count for people: `12,345`. */
+/** `12,345`. */
 export const formatCount = (count: number): string => count.toLocaleString("en-US");
 
 const units = ["B", "KB", "MB", "GB"] as const;
 
-/** A size for people: `1.4 MB`. */
+/** `1.4 MB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;

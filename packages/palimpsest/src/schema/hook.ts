@@ -2,7 +2,7 @@ import { z } from "zod";
 import { anyJson } from "./any-json.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What a hook can be called at, under the ecosystem's names. */
+/** The events that can trigger a hook, under the ecosystem's names. */
 export const hookEventNames = [
   "SessionStart",
   "SessionEnd",
@@ -20,29 +20,29 @@ export const hookEventNames = [
 ] as const;
 export type HookEventName = (typeof hookEventNames)[number];
 
-export const isHookEventName = (name: string): name is HookEventName => hookEventNames.some((one) => one === name);
+export const isHookEventName = (name: string): name is HookEventName => hookEventNames.some((known) => known === name);
 
-/** More would let one hook hold up a session for longer than a person waits. */
+/** A longer limit would let one hook block a session for longer than a user waits. */
 export const hookTimeoutSecondsMax = 600;
 
-/** One hook of a settings file, with everything around it that decides when it runs. */
+/** One hook of a settings file, with everything that decides when it runs. */
 export const hookSettingShape = z.strictObject({
   event: z.enum(hookEventNames),
-  /** As written; empty: always. */
+  /** As in the file; empty: always. */
   matcher: z.string(),
-  /** A line for the shell. */
+  /** A shell command. */
   command: z.string().min(1),
-  /** The event's own limit where it is absent. */
+  /** Absent: the event's default limit. */
   timeoutSeconds: z.number().gt(0).lte(hookTimeoutSecondsMax).optional(),
-  /** The file it stands in. */
+  /** The settings file that contains it. */
   from: z.string(),
 });
 export type HookSetting = z.infer<typeof hookSettingShape>;
 
 /**
  *   "", "*"                                       everything
- *   letters, digits, `_`, `-`, space, `,`, `|`    a list of names, each compared whole
- *   anything else                                 a regular expression, found anywhere in the name
+ *   letters, digits, `_`, `-`, space, `,`, `|`    a list of names, each compared in full
+ *   anything else                                 a regular expression that may match anywhere in the name
  */
 type Matcher =
   | { readonly kind: "all" }
@@ -50,14 +50,14 @@ type Matcher =
   | { readonly kind: "pattern"; readonly pattern: RegExp }
   | { readonly kind: "wrong"; readonly why: string };
 
-export function parseMatcher(written: string): Matcher {
-  if (written === "" || written === "*") return { kind: "all" };
-  if (nameListPattern.test(written)) {
-    const names = written.split(/[,|]/).map((name) => name.trim());
+export function parseMatcher(source: string): Matcher {
+  if (source === "" || source === "*") return { kind: "all" };
+  if (nameListPattern.test(source)) {
+    const names = source.split(/[,|]/).map((name) => name.trim());
     return { kind: "names", names: new Set(names.filter((name) => name !== "")) };
   }
   try {
-    return { kind: "pattern", pattern: new RegExp(written) };
+    return { kind: "pattern", pattern: new RegExp(source) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return { kind: "wrong", why: error.message };
@@ -66,7 +66,7 @@ export function parseMatcher(written: string): Matcher {
 
 const nameListPattern = /^[\p{L}\p{N}_\- ,|]+$/u;
 
-/** `names`: what the thing is called, by us and by others; one that fits is enough. */
+/** `names`: our name and the names that others use; one match is enough. */
 export function isMatch(matcher: Matcher, names: readonly string[]): boolean {
   switch (matcher.kind) {
     case "all":
@@ -82,24 +82,24 @@ export function isMatch(matcher: Matcher, names: readonly string[]): boolean {
 
 const input = z.record(z.string(), anyJson) satisfies z.ZodType<JsonObject>;
 
-/** What one hook says, whether it is a command or a function. All of it may be absent: nothing to say. */
+/** The answer of one hook, whether it is a command or a function. Every field may be absent. */
 export const hookAnswerShape = z.strictObject({
-  /** What was about to happen must not; the text is the reason. */
+  /** The event must not happen; the text is the reason. */
   block: z.string().optional(),
   /** The turn ends here; the text is the reason. */
   stop: z.string().optional(),
-  /** For the model. */
+  /** Shown to the model. */
   context: z.string().optional(),
-  /** For the person. */
+  /** Shown to the user. */
   message: z.string().optional(),
-  /** Of a call: `allow` runs it without asking, `ask` asks in any case. To deny is to block. */
+  /** For a call: `allow` runs it without asking, `ask` asks in any case. To deny it, set `block`. */
   permission: z.enum(["allow", "ask"]).optional(),
-  /** Of a call: what it runs with instead. */
+  /** For a call: replaces its input. */
   updatedInput: input.optional(),
 });
 export type HookAnswer = z.infer<typeof hookAnswerShape>;
 
-/** What a command may print, as the ecosystem has it. Keys that we do not know are somebody else's. */
+/** What a command may print, in the ecosystem's format. Unknown keys are ignored. */
 export const hookOutputShape = z.looseObject({
   continue: z.boolean().optional(),
   stopReason: z.string().optional(),
@@ -113,7 +113,7 @@ export const hookOutputShape = z.looseObject({
       permissionDecision: z.enum(["allow", "deny", "ask"]).optional(),
       permissionDecisionReason: z.string().optional(),
       updatedInput: input.optional(),
-      /** Of PermissionRequest. */
+      /** For PermissionRequest. */
       decision: z
         .looseObject({
           behavior: z.enum(["allow", "deny"]),

@@ -3,7 +3,7 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Indexing an object from outside may find nothing, whatever the type says. */
+/** Like `object[key]`, but typed so that the key may be missing. */
 export const field = (object: JsonObject, key: string): Json | undefined => object[key];
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
@@ -16,13 +16,13 @@ export const textField = (object: JsonObject, key: string): string | undefined =
   return typeof value === "string" ? value : undefined;
 };
 
-/** Empty where there is no list. */
+/** Empty if there is no list. */
 export const listField = (value: Json | undefined, key: string): readonly Json[] => {
   const inner = isObject(value) ? field(value, key) : undefined;
   return isArray(inner) ? inner : [];
 };
 
-/** The one place where text becomes JSON: the result is data of no known shape. */
+/** The only place that parses JSON: the result is data of unknown shape. */
 export const parseJson = (source: string): Json => JSON.parse(source) as Json;
 
 /** For text that need not be JSON. */
@@ -35,16 +35,16 @@ export function tryParseJson(source: string): Json | undefined {
 }
 
 /**
- * A value as JSON that every parser takes. Half a surrogate pair is no character: JSON can spell it, and providers refuse
- * the whole request for it. The sign for a missing character stands in its place, in keys too.
+ * A value as JSON that every parser accepts. JSON can contain half a surrogate pair, but that is not a character, and
+ * providers refuse the whole request for it. It is replaced by U+FFFD, in keys too.
  *
- * Costs one look at the text: whole pairs are written as they are, so that only a lone half has this escape.
+ * Costs one search of the text: complete pairs are not escaped, so only a lone half has this escape.
  */
 export function wellFormedJson(value: Json | object): string {
   const json = JSON.stringify(value);
-  return json.includes(halfBegins) ? json.replaceAll(halfCharacter, "$1\uFFFD") : json;
+  return json.includes(halfEscapePrefix) ? json.replaceAll(halfCharacter, "$1\uFFFD") : json;
 }
 
-const halfBegins = "\\ud";
-/** Behind an even number of backslashes: behind an odd one it is a text about an escape. */
+const halfEscapePrefix = "\\ud";
+/** After an even number of backslashes: after an odd number it is text that mentions an escape. */
 const halfCharacter = /(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g;

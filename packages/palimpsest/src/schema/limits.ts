@@ -1,5 +1,5 @@
-/** The API takes no longer name of a tool, in its definition and in a call, also of long ago. */
+/** The API's limit for a tool's name, in definitions and in calls, including old calls. */
 export const toolNameCharsMax = 128;
 
-/** Each pass drops what is wrong and perhaps leaves its parent without what it must have: as many as values are deep, and some. */
+/** Each pass drops invalid values, which may make their parent invalid: as many passes as values are nested, and some more. */
 export const fittingPassesMax = 10;

@@ -5,11 +5,11 @@ import type { JsonObject } from "./json.ts";
 import type { ReceiptPrice } from "./receipt.ts";
 import type { Usage } from "./usage.ts";
 
-/** What a turn tells while it runs. Command line, gateway, library and tests read the same stream. */
+/** Events of a running turn. Command line, gateway, library and tests read the same stream. */
 export type LoopEvent =
   | { readonly kind: "turn-start"; readonly session: string; readonly model: string }
   | { readonly kind: "request-start"; readonly number: number; readonly tokens: Tokens }
-  /** The first byte of the reply is here. */
+  /** The first byte of the reply has arrived. */
   | { readonly kind: "reply-start"; readonly id: MessageId }
   | { readonly kind: "text-delta"; readonly text: string }
   | { readonly kind: "thinking-delta"; readonly text: string }
@@ -19,7 +19,7 @@ export type LoopEvent =
       readonly stopReason: string;
       readonly usage: Usage | undefined;
     }
-  /** The reply so far does not count: it is asked for again. */
+  /** The reply so far is discarded and requested again. */
   | { readonly kind: "retry-start"; readonly attempt: number; readonly afterMs: Millis; readonly message: string }
   | { readonly kind: "call-start"; readonly id: ToolUseId; readonly tool: string; readonly input: JsonObject }
   | {
@@ -29,7 +29,7 @@ export type LoopEvent =
       readonly outcome: "done" | "failed" | "denied" | "interrupted";
       readonly summary: string;
     }
-  /** A person is asked whether a call may run; `suggestedRules`: what would allow it for good. */
+  /** The user is asked whether a call may run; `suggestedRules`: the rules that would always allow it. */
   | {
       readonly kind: "permission-start";
       readonly id: ToolUseId;
@@ -42,50 +42,53 @@ export type LoopEvent =
       readonly id: ToolUseId;
       readonly tool: string;
       readonly answer: "once" | "always" | "denied" | "nobody" | "interrupted";
-      /** That count from now on. */
+      /** The rules that apply from now on. */
       readonly rules?: readonly string[];
     }
   | { readonly kind: "edit"; readonly what: string; readonly entries: readonly EntryId[] }
-  /** A layer took something out of the view, before a request. */
+  /** A layer removed something from the view before a request. */
   | {
       readonly kind: "cleared";
-      /** By which kind of edit: `clear`, `collapse` and so on. */
+      /** The kind of edit: `clear`, `collapse` and so on. */
       readonly what: string;
-      /** Results, or entries where whole rounds go. */
+      /** Number of results, or of entries if whole rounds are removed. */
       readonly count: number;
       readonly tokensBefore: Tokens;
       readonly tokensAfter: Tokens;
       readonly tokensSaved: Tokens;
-      /** The layer whose rule it was. */
+      /** The layer that decided it. */
       readonly trigger: string;
       readonly because: string;
       readonly entries: readonly EntryId[];
       readonly price: ReceiptPrice;
     }
-  /** The provider refused a request: from now on requests are sent without a part of what was said. */
+  /** The provider refused a request: from now on requests leave out a part of the conversation. */
   | {
       readonly kind: "left-out";
       readonly part: LeftOutPart;
-      /** Entries that held it; in a fork, messages. */
+      /** Number of entries that contained the part; in a fork, of messages. */
       readonly count: number;
       readonly tokensBefore: Tokens;
       readonly tokensAfter: Tokens;
       readonly because: string;
-      /** The edit, by which it is taken back. */
+      /** The edit that can be undone. */
       readonly entries: readonly EntryId[];
-      /** Absent in a fork, which writes nothing down. */
+      /** Absent in a fork, which records nothing. */
       readonly price?: ReceiptPrice;
     }
-  /** The server left something out of what it was sent. */
+  /** The server left out a part of the request. */
   | { readonly kind: "server-cleared"; readonly tokens: Tokens; readonly what: readonly string[] }
-  /** Nothing that may be cleared brings the context below its limit. Told once, until it is below again. */
+  /**
+   * Clearing everything that may be cleared does not bring the context below its limit. Emitted once, until it is below
+   * again.
+   */
   | {
       readonly kind: "no-headroom";
       readonly tokens: Tokens;
       readonly limit: Tokens;
       /** Largest first. */
       readonly largest: readonly { readonly what: string; readonly tokens: Tokens }[];
-      /** Why no compaction makes room, in a line; absent where none is wanted by itself. */
+      /** Why no compaction makes room, in one line; absent if automatic compaction is off. */
       readonly because?: string;
     }
   | {
@@ -95,29 +98,29 @@ export type LoopEvent =
       readonly tokens: Tokens;
       readonly because?: string;
     }
-  /** Told while the summary comes, and at least twice a minute while nothing does. */
+  /** Emitted while the summary arrives, and at least twice a minute while nothing arrives. */
   | { readonly kind: "compaction-progress"; readonly phase: CompactionPhase; readonly chars: number }
-  /** A summary stands for what was said. */
+  /** A summary replaced the conversation so far. */
   | {
       readonly kind: "compacted";
       readonly trigger: CompactionTrigger;
       readonly cause: CompactionCause;
       readonly path: CompactionPath;
-      /** Its summary was prepared beside the conversation: nobody waited for it. */
+      /** The summary was prepared in the background, so the user did not wait for it. */
       readonly made?: "ahead";
-      /** Of the whole context, header included. */
+      /** Tokens of the whole context, header included. */
       readonly tokensBefore: Tokens;
       readonly tokensAfter: Tokens;
       /** 0 to 1, before the repair. */
       readonly auditScore: number;
       readonly entries: readonly EntryId[];
       readonly price: ReceiptPrice;
-      /** Of the calls for the summary; absent where the model has no known price. */
+      /** Cost of the calls for the summary; absent if the model has no known price. */
       readonly costNanos?: NanoUsd;
-      /** Why no model wrote it, for a person; only of `extractive`. */
+      /** Only for `extractive`: why no model wrote it, for the user. */
       readonly instead?: string;
     }
-  /** The view is as it was. `degraded`: no model is asked for summaries for the time being. */
+  /** The view is unchanged. `degraded`: for the time being no model is asked for summaries. */
   | {
       readonly kind: "compaction-failed";
       readonly trigger: CompactionTrigger;
@@ -125,11 +128,11 @@ export type LoopEvent =
       readonly message: string;
       readonly state: "trying" | "degraded";
     }
-  /** A summary is made beside the conversation, before it is due. Told as soon as a turn runs. */
+  /** A summary is prepared in the background, before it is due. Emitted as soon as a turn runs. */
   | {
       readonly kind: "preparation";
       readonly state: "preparing" | "ready" | "dropped";
-      /** Why it is of no use any more; absent where it was not wanted. */
+      /** Why the prepared summary is no longer usable; absent if it was not wanted. */
       readonly because?: string;
     }
   | { readonly kind: "message-queued"; readonly text: string }
@@ -139,12 +142,12 @@ export type LoopEvent =
 
 export type TurnEndEvent = { readonly kind: "turn-end" } & TurnOutcome;
 
-/** Why a write was refused: mostly by the machine. */
+/** Why a write was refused, usually by the machine. */
 export type WriteRefusal = "disk-full" | "read-only" | "lock-lost" | "too-large" | "io";
 
 export type CompactionPhase = "hooks" | "server" | "fork" | "stream" | "extract" | "restore";
 
-/** How a turn ended. Without an answer it says why, and what can be done about it. */
+/** How a turn ended. If there is no answer, it says why and what the user can do about it. */
 export type TurnOutcome =
   | {
       readonly reason: "answered" | "aborted";
@@ -156,17 +159,17 @@ export type TurnOutcome =
       readonly reason: UnansweredReason;
       readonly message: string;
       readonly remedies: Remedies;
-      /** Why the transcript could not be written, where the turn failed by that. */
+      /** Why the transcript could not be written, if that made the turn fail. */
       readonly unwritten?: WriteRefusal;
     };
 
-/** `refused`: by the model. `over-limit`: no request fits. */
+/** `refused`: the model refused to answer. `over-limit`: no request fits. */
 type UnansweredReason = "failed" | "refused" | "cut-short" | "over-limit" | "turn-limit" | "blocked-by-hook";
 
-/** `answered`: the reply had no call. */
+/** `answered`: the last reply had no call. */
 export type TurnEndReason = TurnOutcome["reason"];
 
-/** What a user can do about a turn that ended without an answer. How it is said depends on where they read it. */
+/** What the user can do about a turn that ended without an answer. Each host words it in its own way. */
 export type Remedy =
   | "compact"
   | "rewind"
@@ -187,5 +190,5 @@ export type Remedy =
   | "check-tools"
   | "check-settings";
 
-/** One at least: a message that names none leaves its reader alone. */
+/** At least one, so that no error message leaves the user without a next step. */
 export type Remedies = readonly [Remedy, ...Remedy[]];

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tokens } from "./brand.ts";
 
-/** What the engine has to know of a model. Prices in dollars per million tokens. */
+/** Dollars per million tokens. */
 const pricesShape = z.strictObject({
   input: z.number().nonnegative(),
   cacheWrite5m: z.number().nonnegative(),
@@ -10,23 +10,24 @@ const pricesShape = z.strictObject({
   output: z.number().nonnegative(),
 });
 
+/** What the engine has to know about a model. */
 export const modelShape = z.strictObject({
-  /** Beginning of the model's id; the longest that fits counts. */
+  /** Prefix of the model's id; the longest match wins. */
   id: z.string().min(1),
   windowTokens: z.int().positive(),
   outputTokensMax: z.int().positive(),
-  /** What it takes besides its reply, where that is not the window. */
+  /** Limit for the request alone, if it is not the window. */
   inputTokensMax: z.int().positive().optional(),
-  /** A shorter prefix is silently not cached. */
+  /** The provider does not cache a shorter prefix, without saying so. */
   cachePrefixTokensMin: z.int().nonnegative(),
   prices: pricesShape,
-  /** Other prices where the prompt is longer than this. */
+  /** Other prices if the prompt is longer than this. */
   longPrompt: z.strictObject({ overTokens: z.int().positive(), prices: pricesShape }).optional(),
-  /** `bound`: thinking is valid only behind the prefix it was made with. */
+  /** `bound`: thinking is valid only after the prefix that it was made with. */
   thinking: z.enum(["free", "bound"]),
 });
 
-/** Users give what differs; a model that we do not know needs all of it. */
+/** Users specify only what differs; an unknown model needs every field. */
 export const modelOverrideShape = modelShape.partial().extend({ id: z.string().min(1) });
 
 export type Model = z.infer<typeof modelShape>;
@@ -35,7 +36,7 @@ export type Prices = z.infer<typeof pricesShape>;
 
 const countedTokens = z.int().nonnegative().transform(tokens);
 
-/** `counted-parts.json`: what servers counted for system prompts and tools, by their hash. */
+/** `counted-parts.json`: the servers' token counts of system prompts and tools, by their hash. */
 const countedPartShape = z.looseObject({
   counter: z.string(),
   tokens: countedTokens,
@@ -53,10 +54,10 @@ export const countedPartsShape = z.looseObject({ parts: z.record(z.string(), cou
 
 export type CountedPart = z.infer<typeof countedPartShape>;
 
-/** `declared-models.json`: what servers said of their models, by the server and the model's name. */
+/** `declared-models.json`: the servers' descriptions of their models, by the server and the model's name. */
 const declaredModelShape = z.looseObject({
   windowTokens: z.int().positive().optional(),
-  /** Of what is sent, where the server tells that apart from the window. */
+  /** Limit for the request alone, if the server has one besides the window. */
   inputTokensMax: z.int().positive().optional(),
   asked: z.string(),
 });
@@ -67,14 +68,14 @@ export type DeclaredModel = z.infer<typeof declaredModelShape>;
 /** `learned-windows.json`: limits that a provider's error named, by model. */
 const learnedWindowShape = z.looseObject({
   tokens: z.int().positive(),
-  /** The words that said so. */
+  /** The text of the error. */
   from: z.string(),
   learned: z.string(),
 });
 const learnedByModel = z.record(z.string(), learnedWindowShape);
 export const learnedWindowsShape = z.looseObject({
   windows: learnedByModel,
-  /** Of what is sent, where the reply has a part of the window of its own. */
+  /** Limits for the request alone, if a part of the window is reserved for the reply. */
   inputLimits: learnedByModel.optional(),
 });
 

@@ -1,14 +1,14 @@
-/** The name that was probably meant; undefined where none is near enough to be worth a guess. */
+/** The name that the user probably meant; undefined if none is near enough. */
 export function nearestName(word: string, names: readonly string[]): string | undefined {
-  const farthest = Math.max(1, Math.floor(word.length / 3));
+  const distanceMax = Math.max(1, Math.floor(word.length / 3));
   const ranked = names
     .map((name) => ({ name, distance: name.startsWith(word) && word.length > 1 ? 0 : distance(word, name) }))
     .toSorted((a, b) => a.distance - b.distance);
   const [best] = ranked;
-  return best !== undefined && best.distance <= farthest ? best.name : undefined;
+  return best !== undefined && best.distance <= distanceMax ? best.name : undefined;
 }
 
-/** Letters inserted, left out, replaced or swapped with their neighbour (optimal string alignment). */
+/** Number of letters inserted, left out, replaced or swapped with their neighbour (optimal string alignment). */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -12,7 +12,7 @@ it("an answer that comes in time is the answer, and so is its failure", async ()
   await expect(raceAbort(Promise.reject(new Error("no")), { signal, instead: late })).rejects.toThrow("no");
 });
 
-it("who never answers is left behind when the signal is raised, also where it was before", async () => {
+it("does not wait for a task that ignores the abort, also if the signal was aborted before", async () => {
   const abort = new AbortController();
   const waiting = raceAbort(never, { signal: abort.signal, instead: () => "left" });
   abort.abort();

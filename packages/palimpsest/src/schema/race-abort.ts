@@ -1,18 +1,15 @@
-interface AbortRace<Instead> {
-  readonly signal: AbortSignal;
-  /** What comes in place of the answer then, or is thrown. */
-  readonly instead: () => Instead;
-}
-
-/** An answer, unless the signal is raised before it: who does not hear of an abort is left behind, and nobody waits for them. */
+/**
+ * Resolves with the answer, unless the signal is aborted first: then with the result of `instead`, or rejects with what
+ * it throws. A task that ignores the abort is not waited for.
+ */
 export function raceAbort<Value, Instead>(
   answer: Promise<Value>,
-  { signal, instead }: AbortRace<Instead>,
+  { signal, instead }: { readonly signal: AbortSignal; readonly instead: () => Instead },
 ): Promise<Value | Instead> {
-  const given = Promise.withResolvers<Value | Instead>();
-  const leave = (): void => given.resolve((async () => instead())());
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  answer.then(given.resolve, given.reject);
-  return given.promise.finally(() => signal.removeEventListener("abort", leave));
+  const race = Promise.withResolvers<Value | Instead>();
+  const onAbort = (): void => race.resolve((async () => instead())());
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  answer.then(race.resolve, race.reject);
+  return race.promise.finally(() => signal.removeEventListener("abort", onAbort));
 }

@@ -5,8 +5,8 @@ import type { Json } from "./json.ts";
 /**
  * What one change of the view did. Every entry that either view shows is in exactly one class:
  *   kept        shown as before
- *   stubbed     shown by less than before
- *   summarised  no longer shown; a summary or stand-in speaks for it
+ *   stubbed     shown with less content than before
+ *   summarised  no longer shown; a summary or stand-in replaces it
  *   dropped     no longer shown
  *   added       shown now for the first time: the summary, a stand-in
  *   restored    shown again, or in full again
@@ -23,31 +23,34 @@ export interface ReceiptLine {
 export interface Receipt {
   readonly edits: readonly EntryId[];
   readonly cause: string;
-  /** The arithmetic of whoever decided, in words. */
+  /** The arithmetic behind the decision, in words. */
   readonly because?: string;
   readonly lines: readonly ReceiptLine[];
   readonly tokensBefore: Tokens;
   readonly tokensAfter: Tokens;
-  /** Tokens behind the first change: what a warm cache has to write again. */
+  /** Tokens after the first change: what a warm cache has to write again. */
   readonly tokensBehind: Tokens;
   readonly price: ReceiptPrice;
 }
 
-/** In input tokens: what reading one uncached token costs is 1. Money is this times the model's price. */
+/** In units of one uncached input token. Multiplied by the model's price this is money. */
 export interface ReceiptPrice {
   readonly writeRate: number;
   readonly readRate: number;
-  /** Extra cost of the next request, on a warm cache unless the change was made on a cold one; negative where it is cheaper at once. */
+  /**
+   * Extra cost of the next request, on a warm cache unless the change was made on a cold one; negative if it is cheaper
+   * at once.
+   */
   readonly now: number;
   /** Saved in every later round; negative for a change that shows more. */
   readonly perRound: number;
-  /** Rounds after which the change has paid for itself; absent where it never does. */
+  /** Rounds after which the change has paid for itself; absent if it never does. */
   readonly breakEvenRounds?: number;
 }
 
-/** What the log keeps of a receipt, with the edit. */
+/** The part of a receipt that the log stores with the edit. */
 export interface RecordedReceipt extends Pick<Receipt, "cause" | "because" | "tokensBefore" | "tokensAfter" | "price"> {
-  /** How many entries of each class. */
+  /** Number of entries of each class. */
   readonly entries: Readonly<Record<string, number>>;
 }
 
@@ -66,7 +69,7 @@ const recordedReceiptShape = z.object({
   entries: z.record(z.string(), z.number()).default({}),
 });
 
-/** Undefined where the field holds none. */
+/** Undefined if the field holds no valid receipt. */
 export function readReceipt(field: Json | undefined): RecordedReceipt | undefined {
   const read = recordedReceiptShape.safeParse(field);
   if (!read.success) return undefined;

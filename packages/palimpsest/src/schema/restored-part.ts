@@ -1,41 +1,41 @@
 import type { JsonObject } from "./json.ts";
 
-/** The type of the attachments by which working state is put back behind a boundary. Their text is frozen in the log. */
+/** The type of the attachments that restore working state after a boundary. Their text is frozen in the log. */
 export const workingStateAttachmentType = "working_state";
 
-/** What one part of the working state has to say at this moment. */
+/** The current state of one part of the working state. */
 export type RestoredPart =
-  /** The most important piece first: what has no room comes last, and is named. */
+  /** The most important piece comes first; the last ones, if they do not fit, are only named. */
   | { readonly kind: "state"; readonly pieces: readonly RestoredPiece[]; readonly budget: PartBudget }
-  /** `message`: one line, told to the model and to people. */
+  /** `message`: one line for the model and the user. */
   | { readonly kind: "failed"; readonly message: string };
 
 export interface RestoredPiece {
-  /** In a line, what it is: a path, the name of a skill, `task list`. */
+  /** What it is, in one line: a path, the name of a skill, `task list`. */
   readonly title: string;
-  /** Says in front of the text what the text is. */
+  /** Shown before the text; says what the text is. */
   readonly intro?: string;
-  /** Whole, as it is at this moment; absent where the piece is only named. */
+  /** The full current text; absent if the piece is only named. */
   readonly text?: string;
-  /** How the model gets at what is not shown. Absent: the text is stored, and the handle is its id. */
+  /** How the model can read what is not shown. Absent: the text is stored as a blob, and the handle is its id. */
   readonly handle?: string;
-  /** The file whose numbered lines `text` holds, from the first on. */
+  /** The file whose numbered lines `text` holds, starting with the first. */
   readonly file?: RestoredFile;
-  /** The same for programs, in the attachment that shows or names the piece: whoever opens the session again reads it. */
+  /** The same in machine-readable form, stored in the attachment and read when the session is reopened. */
   readonly data?: JsonObject;
 }
 
 export interface RestoredFile {
   readonly path: string;
-  /** Of the file's bytes now. */
+  /** Of the file's current bytes. */
   readonly hash: string;
   readonly modifiedMs: number;
-  /** Of the whole file; `text` may hold fewer. */
+  /** Number of lines of the whole file; `text` may hold fewer. */
   readonly lines: number;
 }
 
 export interface PartBudget {
-  /** Pieces shown with their text; what comes behind them is only named. */
+  /** Number of pieces shown with their text; the rest are only named. */
   readonly piecesMax?: number;
   readonly pieceTokensMax: number;
   readonly tokensMax: number;
@@ -46,6 +46,6 @@ export interface RestoreBudgets {
   readonly tokensMax: number;
   readonly files: PartBudget;
   readonly skills: PartBudget;
-  /** Of any part that has none of its own. */
+  /** For any part without a budget of its own. */
   readonly other: PartBudget;
 }

@@ -1,11 +1,14 @@
-/** The place itself, or the one before where it lies between the halves of a character: what is cut there stays text. */
+/** The index itself, or the one before if it would split a surrogate pair. */
 export const safeCutIndex = (text: string, at: number): number =>
   isSecondHalf(text.charCodeAt(at)) && isFirstHalf(text.charCodeAt(at - 1)) ? at - 1 : at;
 
 const isFirstHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isSecondHalf = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** The last line that says something, cut; empty where none does. Costs by its length, not by that of the text. */
+/**
+ * The last line that is not blank, truncated; empty if all are blank. The cost depends on that line's length, not on
+ * the text's.
+ */
 export function lastLine(text: string, charsMax: number): string {
   let end = text.length;
   while (end > 0) {

@@ -7,7 +7,7 @@ import { safeDiffOptions, safeGitEnvironment } from "./safe-git-environment.ts";
 
 interface HostileRepository {
   readonly folder: string;
-  /** What programs that were started have left behind. */
+  /** Files left by programs that were started. */
   readonly trace: string;
 }
 

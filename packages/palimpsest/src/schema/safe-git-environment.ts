@@ -1,10 +1,10 @@
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment for a git command that nobody was asked about. Settings given here count before those of the
- * repository, so that its configuration starts no program, with two exceptions. Diff drivers are turned off by
- * `safeDiffOptions` alone. Filters have names that only the repository knows and can't be turned off: before a command
- * that compares files on disk (`status`, `diff`) the repository's configuration has to be looked into.
+ * The environment for a git command that the user was not asked about. Its settings override those of the repository,
+ * so that the repository's configuration can start no program, with two exceptions. Diff drivers are turned off only by
+ * `safeDiffOptions`. Filters have names that only the repository knows and can't be turned off: before a command that
+ * compares files on disk (`status`, `diff`) the caller has to inspect the repository's configuration.
  */
 export function safeGitEnvironment(env: Environment): Record<string, string> {
   const safe: Record<string, string> = {};
@@ -20,7 +20,7 @@ export function safeGitEnvironment(env: Environment): Record<string, string> {
   return { ...safe, ...safeVariables, GIT_CONFIG_COUNT: String(settings.length) };
 }
 
-/** A relative entry names a folder of the project that git is run in, where anything may be called git. */
+/** Drops relative entries: they name a folder of the project that git runs in, where any file may be called git. */
 const absoluteEntries = (path: string): string => {
   const separator = /^[A-Za-z]:[\\/]/.test(path) ? ";" : ":";
   return path
@@ -29,10 +29,10 @@ const absoluteEntries = (path: string): string => {
     .join(separator);
 };
 
-/** For `git diff`, `show` and `log`. No setting turns a driver off: an empty one makes git fail. */
+/** For `git diff`, `show` and `log`. No setting turns a driver off: an empty driver makes git fail. */
 export const safeDiffOptions: readonly string[] = ["--no-ext-diff", "--no-textconv"];
 
-/** Other variables of git name another repository, programs or settings. These say where the user's own settings are. */
+/** Git's other variables name another repository, programs or settings. These say where the user's own settings are. */
 const keptNames: ReadonlySet<string> = new Set([
   "GIT_CEILING_DIRECTORIES",
   "GIT_CONFIG_GLOBAL",
@@ -41,18 +41,18 @@ const keptNames: ReadonlySet<string> = new Set([
 ]);
 
 const safeVariables: Readonly<Record<string, string>> = {
-  // No protocol has this name, so nothing is fetched, whatever transport the repository's settings name.
+  // No protocol has this name, so nothing is fetched, whatever transport the repository's configuration names.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_ASKPASS: "false",
   GIT_EDITOR: "false",
   GIT_NO_LAZY_FETCH: "1",
-  // No index is written, so no hook is run behind it.
+  // No index is written, so no hook runs after it.
   GIT_OPTIONAL_LOCKS: "0",
   GIT_PAGER: "cat",
   GIT_TERMINAL_PROMPT: "0",
 };
 
-/** `false` is a program that does nothing; as a setting of `core.fsmonitor` it is no program. */
+/** `false` is a program that does nothing; for `core.fsmonitor` it means that no program runs. */
 const safeSettings: Readonly<Record<string, string>> = {
   "core.askPass": "false",
   "core.editor": "false",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A program or an address that offers tools by the Model Context Protocol, as settings define it. */
+/** A program or URL that offers tools over the Model Context Protocol, as settings define it. */
 export type ServerDefinition = StdioServer | RemoteServer;
 
 export interface StdioServer {
@@ -8,7 +8,7 @@ export interface StdioServer {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** With this and a few names that every program needs, and nothing else of ours. */
+  /** The process gets these variables and a few that every program needs, and none of our others. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -20,8 +20,8 @@ export interface RemoteServer {
 }
 
 /**
- * In `mcp__server__tool` the server ends where the first two underscores stand: a name that holds two, or ends in one,
- * would let a rule for one server be a leave for another.
+ * In `mcp__server__tool` the server's name ends at the first double underscore: if a name contained two underscores in
+ * a row, or ended in one, a rule for one server could permit tools of another.
  */
 export const serverNameShape = z
   .string()
@@ -30,7 +30,7 @@ export const serverNameShape = z
 
 const texts = z.record(z.string(), z.string());
 
-/** As the ecosystem writes it, under its name. */
+/** The ecosystem's format, in which the server's name is the key. */
 export const stdioShape = z.object({
   type: z.literal("stdio").optional(),
   command: z.string().min(1),
@@ -40,17 +40,17 @@ export const stdioShape = z.object({
 
 export const remoteShape = z.object({
   type: z.enum(["http", "sse"]),
-  /** May begin with a variable, which only the start knows. */
+  /** May begin with a variable, which is resolved when the server starts. */
   url: z.string().regex(/^(https?:\/\/|\$\{)/i),
   headers: texts.default({}),
 });
 
-/** `${NAME}`, and `${NAME:-otherwise}`: what the environment has is put in when it starts. */
+/** `${NAME}` and `${NAME:-default}`: replaced from the environment when the server starts. */
 export const variablePattern = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /**
- * What a person approves: everything by which another program would run or another address be asked, and the project, as
- * `./server.js` is another program in another folder. The same text for the same definition, whatever the order of keys.
+ * What the user approves: everything that decides which program runs or which URL is called, and the project, because
+ * `./server.js` is another program in another folder. The order of keys does not matter.
  */
 export function approvalText(definition: ServerDefinition, root: string): string {
   const { kind, name } = definition;
@@ -62,13 +62,16 @@ export function approvalText(definition: ServerDefinition, root: string): string
 }
 
 const sortPairs = (record: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>
-  Object.entries(record).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  Object.entries(record).toSorted(([left], [right]) => (left < right ? -1 : 1));
 
-/** A definition as it may be shown and logged: arguments, variables, headers and what stands in an address may be keys. */
+/**
+ * A definition as it may be shown and logged. It leaves out arguments, variables, headers and parts of the URL, which
+ * may contain keys.
+ */
 export const serverListingShape = z.strictObject({
   id: z.string(),
   kind: z.enum(["stdio", "http", "sse"]),
-  /** The program, or the address without what follows its path. */
+  /** The program, or the URL up to the end of its path. */
   target: z.string(),
 });
 export type ServerListing = z.infer<typeof serverListingShape>;
@@ -76,20 +79,20 @@ export type ServerListing = z.infer<typeof serverListingShape>;
 export const toServerListing = (definition: ServerDefinition): ServerListing => ({
   id: definition.name,
   kind: definition.kind,
-  target: definition.kind === "stdio" ? definition.command : publicAddress(definition.url),
+  target: definition.kind === "stdio" ? definition.command : stripSecrets(definition.url),
 });
 
-/** Also of what begins with a variable, and so is no address yet. */
-const publicAddress = (url: string): string => url.replace(/[?#].*$/s, "").replace(/\/\/[^/@]*@/, "//");
+/** Works on text, because a URL that begins with a variable can't be parsed yet. */
+const stripSecrets = (url: string): string => url.replace(/[?#].*$/s, "").replace(/\/\/[^/@]*@/, "//");
 
-/** A definition with the variables of the environment put in: never written down, never shown. */
+/** A definition with its variables resolved: never stored, never shown. */
 export interface ServerLaunch {
   readonly definition: ServerDefinition;
-  /** All that its process is to see. */
+  /** The complete environment of its process. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Of settings files: the servers by name, and in a person's own file the definitions that they approved of. */
+/** Keys in settings files: the servers by name, and in the user's own file the definitions that the user approved or refused. */
 export const serversKey = "mcpServers";
 export const approvedKey = "approvedMcpServers";
 export const refusedKey = "refusedMcpServers";

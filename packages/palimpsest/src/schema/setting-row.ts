@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** Where a number comes from: the published descriptions of the systems we follow, what else is known of them, or us. */
+/** Where a default comes from: published descriptions of the systems we follow, other knowledge of them, or us. */
 export type Basis = "published" | "elsewhere" | "ours";
 
 /**
- * What the files of a project may do to a setting. They may have come with a clone, so until the user trusts the project
- * they must not widen anything. `nothing`: they count once the project is trusted. `anything`: they count in any case, since
- * they can only forbid, or wait for the user's word anyway. `yours`: they never count, trusted or not. `narrows`: these
- * values count in any case, others once it is trusted.
+ * What a project's files may do to a setting. They may have come with a clone, so until the user trusts the project they
+ * must not permit more. `nothing`: they apply once the project is trusted. `anything`: they always apply, since they can
+ * only forbid, or need the user's approval anyway. `yours`: they never apply, trusted or not. `narrows`: these values
+ * always apply, others once the project is trusted.
  */
 export type ProjectUse =
   | "nothing"
@@ -16,27 +16,30 @@ export type ProjectUse =
   | { readonly narrows: (value: unknown) => boolean; readonly says: string };
 
 export interface SettingRow<Value = unknown> {
-  /** Of the value in settings.json; of one item where the setting is a list. */
+  /** Schema of the value in settings.json; for a list, of one item. */
   readonly shape: z.ZodType;
   /** Ends the sentence "expected …". */
   readonly expects: string;
   readonly type: "text" | "number" | "switch" | "list";
-  /** Of a list: of two with one id the stronger scope's counts, or every scope's items count, the weakest first. */
+  /**
+   * How lists of several scopes combine. `by-id`: of items with the same id the strongest scope's wins. `all`: every
+   * scope's items, the weakest scope first.
+   */
   readonly addsUp?: "by-id" | "all";
   readonly default: Value;
-  /** What stands for a default that depends on something else. */
+  /** What help shows for a default that depends on something else. */
   readonly defaultSays?: string;
-  /** Names that give it a value, strongest first. */
+  /** Environment variables that set it, strongest first. */
   readonly environment: readonly string[];
-  /** Names that turn it off when they are true; they win over `environment`. */
+  /** Environment variables that turn it off when they are true; they override `environment`. */
   readonly offBy?: readonly string[];
   /** `--<flag> <value>`; switches have `--on <name>` and `--off <name>` instead. */
   readonly flag?: string;
-  /** What help shows for the flag's value; the flag's last word where it is absent. */
+  /** What help shows for the flag's value. Absent: the last word of the flag. */
   readonly flagShown?: string;
-  /** A flag that stands alone, and the value that it gives. */
+  /** A flag without a value, and the value that it sets. */
   readonly loneFlag?: { readonly flag: string; readonly value: string; readonly about: string };
-  /** What a number out of its range is; an error unless it says otherwise. Anything else that is wrong is an error. */
+  /** How a number out of range is reported. Absent: as an error, like every other wrong value. */
   readonly whenOutOfRange?: "warning";
   readonly byProject: ProjectUse;
   readonly about: string;
@@ -44,12 +47,12 @@ export interface SettingRow<Value = unknown> {
   readonly state?: RowState;
 }
 
-/** `planned`: what it is about is not there yet, so nothing reads it. */
+/** `planned`: the feature does not exist yet, so nothing reads the setting. */
 export type RowState = "planned";
 
-/** What a preview holds: a shorter result would gain nothing by being offloaded. */
+/** The length of a preview: offloading a shorter result would gain nothing. */
 export const resultCharsMin = 2_000;
-/** Whatever a tool says of itself: twice this would fill most windows. */
+/** Upper limit for every tool: twice this would fill most windows. */
 export const resultCharsHard = 400_000;
 
 /** How long one tool's results may be before they are offloaded. */
@@ -61,14 +64,14 @@ export const toolLimitShape = z.strictObject({
 
 export type ToolLimit = z.infer<typeof toolLimitShape>;
 
-/** Kinds of models that are addressed differently; `other` is for those we do not know. */
+/** Model families with different prompts; `other` is for unknown models. */
 export const promptFamilies = ["claude", "gpt", "gemini", "other"] as const;
 export type PromptFamily = (typeof promptFamilies)[number];
 
-/** Which system prompt a model gets: that of a family, or a text of the user's own. */
+/** Which system prompt a model gets: that of a family, or the user's own text. */
 export const promptChoiceShape = z
   .strictObject({
-    /** Beginning of the model's id; the longest that fits counts. */
+    /** Prefix of the model's id; the longest match wins. */
     id: z.string().min(1),
     family: z.enum(promptFamilies).optional(),
     text: z.string().min(1).optional(),

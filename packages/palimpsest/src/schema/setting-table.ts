@@ -26,14 +26,14 @@ export const policyNames = [
   "api",
 ] as const;
 export type PolicyName = (typeof policyNames)[number];
-/** What runs without asking; the words of the ecosystem's settings files and of `--permission-mode`. */
+/** Decide what runs without asking. The names are those of the ecosystem's settings files and of `--permission-mode`. */
 export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
-/** From the weakest to the strongest. */
+/** Weakest first. */
 export const sandboxModeNames = ["off", "auto", "required"] as const;
 export type SandboxMode = (typeof sandboxModeNames)[number];
 const durabilities = ["always", "turn", "never"] as const;
 
-/** Undefined where nothing is set: the model, or the part that uses it, then decides. */
+/** Undefined if nothing is set: then the model, or the code that uses the value, decides. */
 export type SettingValues = {
   readonly model: string | undefined;
   readonly models: readonly ModelOverride[];
@@ -64,12 +64,12 @@ export type SettingValues = {
 } & { readonly [Name in `flags.${SwitchName}`]: boolean };
 export type SettingName = keyof SettingValues;
 
-/** Fewer tokens hold no conversation; more are a slip of the finger. */
+/** Fewer tokens hold no conversation; a number above the maximum is a typing error. */
 export const windowTokensMin = 1_000;
 const windowShape = z.int().min(windowTokensMin).max(100_000_000);
 const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
 const countShape = z.int().min(1).max(100_000_000);
-/** The command alone counts; what else the ecosystem writes there is about its own screen. */
+/** Only the command is used; the ecosystem's other keys concern its own screen. */
 const statusLineShape = z
   .object({ type: z.literal("command"), command: z.string().min(1) })
   .transform(({ command }) => command);
@@ -112,7 +112,7 @@ const plainRows: PlainRows = {
     environment: ["PALIMPSEST_MODEL"],
     flag: "model",
     byProject: "nothing",
-    about: "The model to talk to; a [1m] behind its name asks for the window of a million tokens.",
+    about: "The model to use; a [1m] after its name asks for the window of a million tokens.",
     basis: "ours",
   },
   models: {
@@ -204,7 +204,7 @@ const plainRows: PlainRows = {
     environment: ["PALIMPSEST_AUTO_COMPACT_ENABLED"],
     offBy: ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"],
     byProject: "nothing",
-    about: "Compaction that nobody asked for: at the threshold, prepared, reactive, by the server.",
+    about: "Automatic compaction: at the threshold, prepared, reactive, by the server.",
   }),
   autoMemoryEnabled: masterSwitchRow({
     environment: ["PALIMPSEST_AUTO_MEMORY_ENABLED"],
@@ -243,7 +243,7 @@ const plainRows: PlainRows = {
   },
   systemPrompts: {
     shape: promptChoiceShape,
-    expects: "a list of beginnings of model names, each with a family or a text",
+    expects: "a list of model name prefixes, each with a family or a text",
     type: "list",
     addsUp: "by-id",
     default: [],
@@ -273,10 +273,10 @@ const plainRows: PlainRows = {
     default: [],
     defaultSays: "none",
     environment: [],
-    // Each waits for its own approval.
+    // Each server needs its own approval.
     byProject: "anything",
     about:
-      "Servers of tools to start with a session; a project's only once you approve, whether it is trusted or not. See mcp.md.",
+      "Tool servers to start with a session; a project's only once you approve them, whether it is trusted or not. See mcp.md.",
     basis: "published",
   },
   approvedMcpServers: {
@@ -300,7 +300,8 @@ const plainRows: PlainRows = {
     defaultSays: "none",
     environment: [],
     byProject: "yours",
-    about: "Definitions of projects' servers that are not to be started, nor asked about again. Only in your own file.",
+    about:
+      "Definitions of projects' servers that you refused; you are not asked about them again. Only in your own file.",
     basis: "ours",
   },
   statusLine: {
@@ -323,7 +324,8 @@ const plainRows: PlainRows = {
     defaultSays: "none",
     environment: [],
     byProject: "yours",
-    about: "Folders whose projects may do more than forbid by their own settings. Only in your own file.",
+    about:
+      "Folders of projects that you trust: their settings may allow things, not only forbid. Only in your own file.",
     basis: "ours",
   },
   refusedProjects: {
@@ -335,7 +337,7 @@ const plainRows: PlainRows = {
     defaultSays: "none",
     environment: [],
     byProject: "yours",
-    about: "Folders whose projects you don't trust, and are not asked about again. Only in your own file.",
+    about: "Folders of projects that you don't trust; you are not asked about them again. Only in your own file.",
     basis: "ours",
   },
   sandbox: {
@@ -351,10 +353,10 @@ const plainRows: PlainRows = {
       value: "off",
       about: "the same as --sandbox off: commands run without a sandbox",
     },
-    // What would weaken it is left out elsewhere, trusted or not.
+    // A project's value that would weaken it is ignored elsewhere, trusted or not.
     byProject: "anything",
     about:
-      "Whether commands run in the operating system's sandbox: where there is one, only there, or never. A project's files may only strengthen it.",
+      "Whether commands run in the operating system's sandbox: auto if there is one, required always, off never. A project's files may only strengthen it.",
     basis: "ours",
   },
   "permissions.allow": ruleList({
@@ -362,11 +364,11 @@ const plainRows: PlainRows = {
     byProject: "nothing",
   }),
   "permissions.ask": ruleList({
-    about: "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
+    about: "What you are asked about even if it is allowed, so `-p` denies it; rules of all scopes count.",
     byProject: "anything",
   }),
   "permissions.deny": ruleList({
-    about: "What may never run; those of all scopes count, and --deny adds to them.",
+    about: "What may never run; rules of all scopes count, and --deny adds to them.",
     byProject: "anything",
   }),
   "permissions.defaultMode": {
@@ -383,8 +385,8 @@ const plainRows: PlainRows = {
 };
 
 /**
- * Every setting there is. Parsing, environment, flags, `explain` and docs/settings.md come from this table: a new
- * setting is a line in `SettingValues` and a row here.
+ * All settings. Parsing, environment, flags, `explain` and docs/settings.md derive from this table: a new setting is a
+ * line in `SettingValues` and a row here.
  */
 export const settingTable: { readonly [Name in SettingName]: SettingRow<SettingValues[Name]> } = {
   ...plainRows,

@@ -24,12 +24,14 @@ export const switchDefaults = {
 } as const;
 export type SwitchName = keyof typeof switchDefaults;
 
-/** In a table of its own line: `Object.keys` forgets what it has. */
 export const switchNames = Object.keys(switchDefaults) as SwitchName[];
 
 export type SwitchRows = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
 
-/** What rewrites the view, all of it: `DISABLE_COMPACT` means zero rewrites. An offload happens before anything was sent. */
+/**
+ * For everything that rewrites the view: `DISABLE_COMPACT` means no rewrites. An offload happens before the result is
+ * sent, so it is not one.
+ */
 const all = ["DISABLE_COMPACT"];
 const clearing = ["DISABLE_COMPACT", "DISABLE_MICROCOMPACT"];
 const automatic = ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"];
@@ -42,7 +44,7 @@ interface SwitchDetails {
   readonly state?: RowState;
 }
 
-/** A project may keep memories from being made of it. */
+/** A project may turn memories off, but not on. */
 export const onlyOff: ProjectUse = { narrows: (value) => value === false, says: "false" };
 
 const detailsBySwitch: { readonly [Name in SwitchName]: SwitchDetails } = {
@@ -61,12 +63,12 @@ const detailsBySwitch: { readonly [Name in SwitchName]: SwitchDetails } = {
   "clear.api": { about: "The API is asked to clear old tool results.", basis: "published", offBy: all },
   snip: { about: "Low-value rounds leave the view.", basis: "published", offBy: all },
   collapse: { about: "Old rounds fold into stand-ins.", basis: "published", offBy: all },
-  notes: { about: "Notes on the session are kept all along.", basis: "published" },
+  notes: { about: "Notes on the session are kept while it runs.", basis: "published" },
   notesCompact: { about: "The notes become the summary.", basis: "published", offBy: all },
   "compact.manual": { about: "/compact.", basis: "published", offBy: all },
   "compact.auto": { about: "Compaction at the threshold.", basis: "published", offBy: automatic },
   "compact.reactive": {
-    about: "Compaction after an answer that it was too long.",
+    about: "Compaction after the provider refused a request as too long.",
     basis: "published",
     offBy: automatic,
   },
@@ -97,7 +99,6 @@ const switchEnvironmentName = (name: string): string =>
   `${switchEnvironmentPrefix}${name.replaceAll(/(?<=[a-z])(?=[A-Z])|\./g, "_").toUpperCase()}`;
 export const switchEnvironmentPrefix = "PALIMPSEST_FLAG_";
 
-/** Their rows in the table of settings. */
 export const switchRows = Object.fromEntries(
   switchNames.map((name): [string, SettingRow<boolean>] => [
     `flags.${name}`,
@@ -113,7 +114,7 @@ export const switchRows = Object.fromEntries(
   ]),
 ) as SwitchRows;
 
-/** Off here, off there: people who know one name for a thing need not know the switches below it. */
+/** If the master setting is off, the switch is off: users need to know only one name for a feature. */
 export const masterBySwitch: {
   readonly [Name in SwitchName]?: "autoCompactEnabled" | "autoMemoryEnabled" | "autoDreamEnabled";
 } = {

@@ -1,7 +1,7 @@
 /**
- * Text in which nothing drives the terminal: control characters but newline and tab become `\xNN`, and those that
- * reorder or hide what stands beside them, or are not seen themselves, `<U+NNNN>`. What pictures are written with stays:
- * signs for how the one before is drawn, and what joins an emoji or letters of scripts that need it.
+ * Escapes everything that could control the terminal: control characters except newline and tab become `\xNN`;
+ * characters that are invisible, or that reorder or hide their neighbours, become `<U+NNNN>`. Variation selectors stay,
+ * and so do joiners inside an emoji or between letters of scripts that need them.
  */
 export const toPrintable = (text: string): string =>
   text.replaceAll(invisiblePattern, (character) => {
@@ -14,7 +14,7 @@ export const toPrintable = (text: string): string =>
 const joinsPictures = String.raw`(?<=\p{Extended_Pictographic}[\u{FE0F}\u{1F3FB}-\u{1F3FF}]?)\u200D(?=\p{Extended_Pictographic})`;
 const joinsLetters = String.raw`(?<=[\p{M}\p{Script=Arabic}])[\u200C\u200D](?=\p{L})`;
 
-/** Joiners outside of what they join, then everything else that has no width or moves what has. */
+/** Joiners that join nothing, then every other character that has no width or reorders text. */
 const invisiblePattern = new RegExp(
   [
     String.raw`(?!${joinsPictures}|${joinsLetters})[\u200C\u200D]`,
@@ -23,5 +23,5 @@ const invisiblePattern = new RegExp(
   "gv",
 );
 
-/** Names of files, folders, branches and the like may be anything: shown to the model, none may look like another line. */
+/** For names of files, folders, branches and the like in text for the model: none may look like a line of its own. */
 export const toSingleLine = (name: string): string => name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD");

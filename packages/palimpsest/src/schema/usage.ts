@@ -1,19 +1,19 @@
 import { tokens, type Tokens } from "./brand.ts";
 import { field, isObject, type JsonObject } from "./json.ts";
 
-/** What the provider counted for one reply. Cached tokens occupy the window too. */
+/** The provider's token counts for one reply. Cached tokens occupy the window too. */
 export interface Usage {
   readonly input: Tokens;
   readonly cacheWrite: Tokens;
   readonly cacheRead: Tokens;
-  /** Of what was written, what lives for an hour; absent where nothing does. */
+  /** The part of `cacheWrite` that lives for an hour; absent if it is zero. */
   readonly cacheWrite1h?: Tokens;
   readonly output: Tokens;
-  /** The window that the server declared with it, where a log says so. */
+  /** The window that the server declared with it, if the log says so. */
   readonly window?: Tokens;
 }
 
-/** Undefined where the message carries none, or none that counts an input. */
+/** Undefined if the message has no usage, or none with input tokens. */
 export function readUsage(message: JsonObject): Usage | undefined {
   const usage = field(message, "usage");
   if (!isObject(usage)) return undefined;
@@ -35,14 +35,13 @@ export function readUsage(message: JsonObject): Usage | undefined {
   };
 }
 
-/** Tokens of the request. */
 export const requestTokens = ({ input, cacheWrite, cacheRead }: Usage): Tokens =>
   tokens(input + cacheWrite + cacheRead);
 
-/** Tokens of the context once the reply stands in it. */
+/** Tokens of the context including the reply. */
 export const contextTokens = (usage: Usage): Tokens => tokens(requestTokens(usage) + usage.output);
 
-/** No window is this large: a higher count is damage. */
+/** No window is this large: a higher count is damaged data. */
 const countMax = 1_000_000_000;
 
 function count(usage: JsonObject, key: string): Tokens {

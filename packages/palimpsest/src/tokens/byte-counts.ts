@@ -3,21 +3,21 @@ import { type JsonObject, textField } from "../schema/json.ts";
 import { encodedChangeShare, encodedRunMin, judgedCharsMax } from "./limits.ts";
 
 /**
- * Bytes of a content by class. Tokenizers differ, but within one class a byte costs about the same wherever it stands,
- * so a rate per class, learned from what the provider counts, estimates well what has not been counted yet.
+ * Bytes of content by class. Tokenizers differ, but within one class a byte always costs about the same. So a rate per
+ * class, learned from the provider's counts, gives good estimates of what has not been counted yet.
  */
 export interface ByteCounts {
   prose: number;
   code: number;
-  /** Digits and the signs beside them: tokenizers cut numbers into threes, and what parts them is a token of its own. */
+  /** Digits and their neighbours: tokenizers split numbers into groups of three, and each separator is a token of its own. */
   numbers: number;
   json: number;
   cjk: number;
   base64: number;
   emoji: number;
-  /** Not bytes: images and documents, each at a flat price. */
+  /** Not bytes: the number of images and documents, each with a flat cost. */
   media: number;
-  /** Not bytes: the tokens of all of it by a tokenizer of the caller's; 0 if there is none. */
+  /** Not bytes: the tokens of the whole content by the caller's tokenizer; 0 if there is none. */
   counted: number;
 }
 
@@ -46,7 +46,7 @@ export const noBytes = (): ByteCounts => ({
   counted: 0,
 });
 
-/** Written out: a loop over the names would cost several times as much, and this runs for every block that is counted. */
+/** Unrolled by hand: a loop over the names would cost several times as much, and this runs for every block that is counted. */
 export function addBytes(into: ByteCounts, counts: ByteCounts, times: 1 | -1 = 1): void {
   into.prose += times * counts.prose;
   into.code += times * counts.code;
@@ -115,19 +115,23 @@ function measureJson(value: object, counts: ByteCounts): void {
   counts.json += ascii + other;
 }
 
-/** Code has more signs than prose; between the two lies a gap, and nothing hangs on where in it the line is drawn. */
+/** Code has more symbols than prose. There is a gap between the two, so the exact value does not matter. */
 const codeSymbolShare = 0.07;
 
 const word = 1;
 const symbol = 2;
 const digit = 4;
-const signs = '!"#$%&()*+/:;<=>@[\\]^_`{|}~';
-/** Of every UTF-16 unit: looked up without asking for a bound, which would cost a fifth of the scan. Only ASCII has any. */
+const symbols = '!"#$%&()*+/:;<=>@[\\]^_`{|}~';
+/**
+ * A table of all UTF-16 units, so that a look-up needs no bounds check, which would cost a fifth of the scan. Only
+ * ASCII units have a kind.
+ */
 const kinds = new Uint8Array(0x10000);
 for (let code = 0; code < 0x80; code += 1) {
-  const sign = String.fromCharCode(code);
-  const isWordSign = /[A-Za-z0-9+/=_-]/.test(sign);
-  kinds[code] = (isWordSign ? word : 0) | (signs.includes(sign) ? symbol : 0) | (/\d/.test(sign) ? digit : 0);
+  const character = String.fromCharCode(code);
+  const isWordCharacter = /[A-Za-z0-9+/=_-]/.test(character);
+  kinds[code] =
+    (isWordCharacter ? word : 0) | (symbols.includes(character) ? symbol : 0) | (/\d/.test(character) ? digit : 0);
 }
 
 interface ScanResult {
@@ -137,7 +141,7 @@ interface ScanResult {
   readonly unencoded: string;
 }
 
-/** This runs over everything that is ever counted. Most text is ASCII, and that takes a look at a few of its characters. */
+/** Runs over everything that is ever counted. Most text is ASCII and takes a path that reads only some of its characters. */
 function scan(value: string, counts: ByteCounts): ScanResult {
   const unencoded = withoutEncoded(value);
   const encoded = value.length - unencoded.length;
@@ -157,13 +161,13 @@ function scan(value: string, counts: ByteCounts): ScanResult {
   return { ascii: ascii - encoded, other, unencoded };
 }
 
-/** A dash or an accent here and there makes no other language: such text is not looked through sign by sign. */
+/** Text with only an occasional dash or accent is not scanned character by character. */
 const plainExtraShare = 0.03;
 
 const unitKind = (unit: number): number => kinds[unit] ?? 0;
 const isWord = (value: string, at: number): boolean => (unitKind(value.charCodeAt(at)) & word) !== 0;
 
-/** Looks at a possible run from its end: the first sign that is none of it, a few places back, rules out all before. */
+/** Checks each possible run from its end: a character that can't be part of it rules out every run that contains it. */
 function withoutEncoded(value: string): string {
   let kept = "";
   let keptTo = 0;
@@ -187,9 +191,8 @@ function withoutEncoded(value: string): string {
 }
 
 /**
- * Rules of dashes, paths and long names are runs too. Encoded data goes from digits to letters and from small letters
- * to capitals at every other character, words at every sixth. From a capital to small letters is how a word begins: it
- * tells nothing.
+ * Rows of dashes, paths and long names are runs too. Encoded data changes between digits, lower case and upper case at
+ * every other character, words at every sixth. A change from upper to lower case does not count: words begin like that.
  */
 function isEncoded(value: string, { from, to }: { readonly from: number; readonly to: number }): boolean {
   let changes = 0;
@@ -199,59 +202,57 @@ function isEncoded(value: string, { from, to }: { readonly from: number; readonl
     const here = alphanumericKind(value.charCodeAt(at));
     if (here === 0) continue;
     alphanumerics += 1;
-    if (before !== 0 && here !== before && !(before === capital && here === small)) changes += 1;
+    if (before !== 0 && here !== before && !(before === upperCase && here === lowerCase)) changes += 1;
     before = here;
   }
   return changes > encodedChangeShare * alphanumerics;
 }
 
-const small = 1;
-const capital = 2;
+const lowerCase = 1;
+const upperCase = 2;
 const digitKind = 3;
 
 function alphanumericKind(unit: number): number {
-  if (unit >= 0x61) return unit <= 0x7a ? small : 0;
-  if (unit >= 0x41) return unit <= 0x5a ? capital : 0;
+  if (unit >= 0x61) return unit <= 0x7a ? lowerCase : 0;
+  if (unit >= 0x41) return unit <= 0x5a ? upperCase : 0;
   return unit >= 0x30 && unit <= 0x39 ? digitKind : 0;
 }
 
-interface Sample {
-  readonly symbols: number;
-  readonly numbers: number;
-}
-
-/** How many signs and bytes of numbers a whole text has, from a look at some places of it. */
-function sampleText(value: string): Sample {
-  const last = value.length - placeChars - 1;
+/** Estimates the number of symbols and of bytes of numbers in a text from samples of it. */
+function sampleText(value: string): { readonly symbols: number; readonly numbers: number } {
+  const last = value.length - sampleChars - 1;
   if (last < 1) return { symbols: 0, numbers: /\d/.test(value) ? value.length : 0 };
-  const places = Math.min(placesMax, Math.ceil(value.length / placeChars));
-  // In step with no line length, and all over the text.
+  const samples = Math.min(samplesMax, Math.ceil(value.length / sampleChars));
+  // Spreads the samples over the text without falling into step with its line length.
   const stride = Math.ceil(last * goldenShare);
-  let symbols = 0;
-  let apart = 0;
-  for (let place = 0, from = 1; place < places; place += 1) {
+  let symbolSum = 0;
+  let awayFromDigits = 0;
+  for (let sample = 0, from = 1; sample < samples; sample += 1) {
     let before = unitKind(value.charCodeAt(from - 1));
     let here = unitKind(value.charCodeAt(from));
-    // Never looks behind either end: one such look makes every later one several times slower.
-    for (let at = from; at < from + placeChars; at += 1) {
-      const behind = unitKind(value.charCodeAt(at + 1));
-      symbols += here & symbol;
-      if ((before | here | behind) < digit) apart += 1;
+    // Never reads past either end: one such access makes every later one several times slower.
+    for (let at = from; at < from + sampleChars; at += 1) {
+      const after = unitKind(value.charCodeAt(at + 1));
+      symbolSum += here & symbol;
+      if ((before | here | after) < digit) awayFromDigits += 1;
       before = here;
-      here = behind;
+      here = after;
     }
     from += stride;
     if (from > last) from -= last;
   }
-  const seen = places * placeChars;
-  const each = value.length / seen;
-  return { symbols: (symbols / symbol) * each, numbers: Math.round((seen - apart) * each) };
+  const sampledChars = samples * sampleChars;
+  const weight = value.length / sampledChars;
+  return {
+    symbols: (symbolSum / symbol) * weight,
+    numbers: Math.round((sampledChars - awayFromDigits) * weight),
+  };
 }
 
-const placesMax = 75;
-const placeChars = 4;
-/** Multiples of it, taken round, leave the most even gaps. */
+const samplesMax = 75;
+const sampleChars = 4;
+/** The golden ratio: its multiples modulo 1 are spread most evenly. */
 const goldenShare = 0.618034;
 
-/** Han, kana, hangul and their full-width signs: about one token a character. */
+/** Han, kana, hangul and full-width characters: about one token each. */
 const isWide = (unit: number): boolean => (unit >= 0x2e80 && unit <= 0xd7ff) || (unit >= 0xf900 && unit <= 0xffef);

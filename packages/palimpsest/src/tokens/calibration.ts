@@ -3,10 +3,10 @@ import { type ByteCounts, type ContentClass, contentClasses } from "./byte-count
 import { defaultRates, type Rates, uncalibratedPadding } from "./estimate-block.ts";
 
 /**
- * Rates learned from observed growth. Each observation says: these bytes, by class, made the context grow by so many
- * tokens. The rates are the least-squares solution over all of them, older ones fading, each weighed by its size, so
- * that a large result does not drown the rest. The default rate, padded, stands in as one observation of each class:
- * it decides where nothing else is known and soon counts for little where something is.
+ * Rates learned from observed growth. Each observation says that these bytes, by class, made the context grow by this
+ * many tokens. The rates are the least-squares solution over all observations. Older ones fade, and each is weighted by
+ * its size, so that a large result does not dominate. The padded default rate serves as one observation of each class:
+ * it decides if nothing else is known, and soon has little weight once there are real observations.
  */
 export class Calibration {
   /** Normal equations: `#products[i][j]` sums byte i × byte j, `#growth[i]` sums byte i × tokens. */
@@ -21,7 +21,7 @@ export class Calibration {
     this.#growth = learnedClasses.map((name) => growth[name] ?? 0);
   }
 
-  /** Goes on from here, number for number. */
+  /** A calibration that is created from this continues with exactly the same numbers. */
   get state(): CalibrationState {
     return {
       observations: this.#observations,
@@ -40,22 +40,22 @@ export class Calibration {
     return (this.#rates ??= this.#solve());
   }
 
-  /** The same without padding and margin: for what is taken off, where too much would be unsafe. */
+  /** The same without padding and margin: for content that is subtracted, when too high a rate would be unsafe. */
   get lowRates(): Rates {
     if (this.#observations === 0) return defaultRates;
     const { rates } = this;
     return mapRates((name) => rates[name] / margin);
   }
 
-  observe(counts: ByteCounts, grown: Tokens): void {
+  observe(counts: ByteCounts, growth: Tokens): void {
     const { rates } = this;
     const expected = contentClasses.reduce((sum, name) => sum + counts[name] * rates[name], 0);
-    // Growth that its content can't explain came from elsewhere: text that is never logged, or history that was dropped.
-    if (expected < observedTokensMin || grown > expected * oddRatioMax || grown < expected / oddRatioMax) return;
+    // Growth that the content can't explain has another cause: text that is never logged, or history that was dropped.
+    if (expected < observedTokensMin || growth > expected * oddRatioMax || growth < expected / oddRatioMax) return;
     this.#observations += 1;
     this.#rates = undefined;
     for (const [row, name] of learnedClasses.entries()) {
-      this.#growth[row] = (this.#growth[row] ?? 0) * fading + (counts[name] * grown) / expected;
+      this.#growth[row] = (this.#growth[row] ?? 0) * fading + (counts[name] * growth) / expected;
       for (const [column, other] of learnedClasses.entries()) {
         const products = this.#products[row];
         if (products !== undefined)
@@ -64,7 +64,7 @@ export class Calibration {
     }
   }
 
-  /** Another tokenizer takes this many times the tokens for the same bytes: what was learned of one holds for the other. */
+  /** Converts the rates to another tokenizer, which takes this many times the tokens for the same bytes. */
   scale(ratio: number): void {
     this.#rates = undefined;
     for (const [at, sum] of this.#growth.entries()) this.#growth[at] = sum * ratio;
@@ -81,7 +81,7 @@ export class Calibration {
   }
 }
 
-/** What was learned, by class, without the classes that were never seen: another version may know others. */
+/** What was learned, by class. Classes that were never observed are left out: another version may have other classes. */
 export interface CalibrationState {
   readonly observations: number;
   readonly products: Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -90,34 +90,34 @@ export interface CalibrationState {
 
 const recordByClass = <Value, Kept>(
   values: readonly Value[],
-  kept: (value: Value) => Kept | undefined,
+  keep: (value: Value) => Kept | undefined,
 ): Record<string, Kept> =>
   Object.fromEntries(
     values.flatMap((value, at) => {
-      const one = kept(value);
+      const kept = keep(value);
       const name = learnedClasses[at];
-      return one === undefined || name === undefined ? [] : [[name, one]];
+      return kept === undefined || name === undefined ? [] : [[name, kept]];
     }),
   );
 
 const nonZero = (sum: number): number | undefined => (sum === 0 ? undefined : sum);
 
-/** What a tokenizer has counted has no rate. */
+/** `counted` has no rate, because it is already in tokens. */
 const learnedClasses = contentClasses.filter((name) => name !== "counted");
 
 const fading = 0.99;
-/** Too little to learn from: reminders and other unlogged text would be most of it. */
+/** Less growth is not worth learning from: reminders and other unlogged text would be most of it. */
 const observedTokensMin = 50;
 const oddRatioMax = 4;
 /** An estimate that is a little too high warns a little too early; one that is too low fails a request. */
 const margin = 1.03;
-/** Tokens that the default rate of a class is worth. */
+/** Weight of a class's default rate, in tokens. */
 const priorTokens = 100;
 
 const priorRate = (at: number): number => defaultRates[learnedClasses[at] ?? "prose"] * uncalibratedPadding;
-/** As if the default had been observed on this many tokens: bytes² / tokens, in the scale of the sums. */
+/** Counts the default rate as an observation of `priorTokens`: bytes² / tokens, on the scale of the sums. */
 const priorWeight = (at: number): number => priorTokens / priorRate(at) ** 2;
-/** No tokenizer is this far off: beyond it the observations contradict each other. */
+/** No tokenizer differs by more than this: a rate outside the range means that the observations contradict each other. */
 const clampRate = (rate: number, usual: number): number => Math.min(3 * usual, Math.max(usual / 3, rate));
 
 /** Gaussian elimination; the prior on the diagonal keeps the matrix positive definite. */

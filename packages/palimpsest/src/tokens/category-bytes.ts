@@ -4,8 +4,8 @@ import type { Item } from "../transcript/item.ts";
 import { addBytes, type ByteCounts, noBytes } from "./byte-counts.ts";
 
 /**
- * Where the tokens of a view come from. Names with a dot have a kind behind it: `results.Read`, `attachments.file`.
- * The fixed part (system prompt, tools, what a client sends and never logs) is nobody's block; the report adds it.
+ * Where the tokens of a view come from. Some names have a kind after a dot: `results.Read`, `attachments.file`. The
+ * fixed part (system prompt, tools, what a client sends and never logs) is in no block; the report adds it.
  */
 export interface CategoryCount {
   readonly bytes: ByteCounts;
@@ -25,7 +25,7 @@ export class CategoryBytes {
 
   add(block: Block, bytes: ByteCounts, item: Item | undefined): void {
     if (block.type === "tool_use") this.#toolByCall.set(block.id, block.name);
-    const category = this.#categoryOf(block, item);
+    const category = this.#categorize(block, item);
     this.#categoryByBlock.set(block, category);
     this.#change(category, bytes, 1);
   }
@@ -42,7 +42,7 @@ export class CategoryBytes {
     else this.counts.set(category, known);
   }
 
-  #categoryOf(block: Block, item: Item | undefined): string {
+  #categorize(block: Block, item: Item | undefined): string {
     switch (block.type) {
       case "tool_use":
         return `requests.${block.name}`;

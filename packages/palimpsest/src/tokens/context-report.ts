@@ -7,17 +7,17 @@ import type { ContextLedger, ContextSize, DoubtedCounter, DoubtedUsage } from ".
 import { type Pressure, computePressure, type Thresholds } from "./thresholds.ts";
 import { fileAction, callFilePath } from "./tool-kind.ts";
 
-/** used + free + reserve = window, to the token; the categories sum to used. A view over its window has negative free space. */
+/** used + free + reserve = window, to the token; the categories sum to used. If the view exceeds its window, free is negative. */
 export interface ContextReport {
   readonly window: Tokens;
   readonly used: Tokens;
   readonly free: Tokens;
-  /** Kept for the reply and for compaction to happen in time. */
+  /** Kept free for the reply and so that compaction happens in time. */
   readonly reserve: Tokens;
   readonly size: ContextSize;
   readonly categories: readonly Category[];
   readonly fixedPart: FixedPartReport;
-  /** Beside the window, so in no category. */
+  /** Not in the window, so in no category. */
   readonly deferred: DeferredTools;
   readonly pressure: Pressure;
   readonly thresholds: Thresholds;
@@ -25,25 +25,25 @@ export interface ContextReport {
   readonly reads: FileReads;
   /** The newest count of the provider that is not believed. */
   readonly doubtedUsage: DoubtedUsage | undefined;
-  /** What the caller's tokenizer says, if that is not believed. */
+  /** The count of the caller's tokenizer, if it is not believed. */
   readonly doubtedCounter: DoubtedCounter | undefined;
 }
 
 interface Category {
   readonly name: string;
   readonly tokens: Tokens;
-  /** Rounded share of what is used. */
+  /** Rounded share of `used`. */
   readonly percent: number;
-  /** Blocks of the view; of the fixed part texts, files or definitions, and 0 where nobody knows. */
+  /** Number of blocks of the view; in the fixed part, number of texts, files or definitions, or 0 if unknown. */
   readonly blocks: number;
 }
 
 interface FixedPartReport {
   /** Sum of its categories. */
   readonly tokens: Tokens;
-  /** `usage`, `estimate` or a counter's name: where its size comes from. */
+  /** Source of its size: `usage`, `estimate` or a counter's name. */
   readonly countedBy: string;
-  /** `estimate` or a counter's name: what tells its pieces apart. */
+  /** Source of the sizes of its pieces: `estimate` or a counter's name. */
   readonly piecesBy: string;
 }
 
@@ -78,7 +78,7 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
     size,
     categories,
     fixedPart: {
-      tokens: tokens(categories.reduce((sum, one) => sum + (fixedCategories.has(one.name) ? one.tokens : 0), 0)),
+      tokens: tokens(categories.reduce((sum, part) => sum + (fixedCategories.has(part.name) ? part.tokens : 0), 0)),
       countedBy: ledger.fixedCountedBy,
       piecesBy: ledger.knownFixed.counter,
     },
@@ -96,9 +96,9 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
 }
 
 /**
- * The fixed part is what the ledger takes it for, or more: what no block explains. Blocks that explain too much shrink
- * alike, into what the fixed part leaves. Its known pieces take their share of it, and the rest stays `system`; pieces
- * that explain too much shrink alike, into what the blocks leave.
+ * The fixed part has the size that the ledger says, or more if the blocks do not account for everything. If the blocks
+ * add up to too much, they shrink in proportion into what the fixed part leaves. Its known pieces take their share of
+ * it, and the rest is `system`; if the pieces add up to too much, they shrink in proportion into what the blocks leave.
  */
 function computeCategories(ledger: ContextLedger, used: Tokens): Category[] {
   const estimated = [...ledger.categories].map(([name, { bytes, blocks }]) => ({
@@ -112,25 +112,26 @@ function computeCategories(ledger: ContextLedger, used: Tokens): Category[] {
   const rest = used - sumTokens(parts);
   const all =
     rest > parts.length ? [...parts, { name: fixedCategory, blocks: 0, tokens: rest }] : withRest(parts, rest);
-  return all
-    .toSorted((one, other) => other.tokens - one.tokens)
-    .map((part) => ({
-      ...part,
-      tokens: tokens(part.tokens),
-      percent: used === 0 ? 0 : Math.round((part.tokens / used) * 100),
-    }));
+  return all.toSorted(byTokensDescending).map((part) => ({
+    ...part,
+    tokens: tokens(part.tokens),
+    percent: used === 0 ? 0 : Math.round((part.tokens / used) * 100),
+  }));
 }
 
-/** How far the view's categories were shrunk. What stands in them shrinks alike: no item is larger than its category. */
+const byTokensDescending = (left: { readonly tokens: number }, right: { readonly tokens: number }): number =>
+  right.tokens - left.tokens;
+
+/** How far the view's categories were shrunk. Their items shrink alike, so that no item is larger than its category. */
 function viewScale(categories: readonly Category[], ledger: ContextLedger): number {
   const pairs = categories.flatMap(({ name, tokens: shown }) => {
-    const own = ledger.categories.get(name);
-    return own === undefined ? [] : [{ shown, size: tokensFromBytes(own.bytes, ledger.rates) }];
+    const category = ledger.categories.get(name);
+    return category === undefined ? [] : [{ shown, size: tokensFromBytes(category.bytes, ledger.rates) }];
   });
   const shown = pairs.reduce((sum, pair) => sum + pair.shown, 0);
   const size = pairs.reduce((sum, pair) => sum + pair.size, 0);
   if (size === 0 || pairs.every((pair) => pair.size <= pair.shown)) return 1;
-  // One category may hold what rounding left over, at most a token for each: that is nobody's size.
+  // One category may contain the rounding remainder, at most one token per category, which belongs to no item.
   const scales = [shown / size, Math.max(0, shown - categories.length) / size];
   return scales.find((scale) => pairs.every((pair) => Math.floor(pair.size * scale) <= pair.shown)) ?? 0;
 }
@@ -149,7 +150,7 @@ interface CategoryPart {
 
 const sumTokens = (parts: readonly CategoryPart[]): number => parts.reduce((total, part) => total + part.tokens, 0);
 
-/** As they are where there is room for all of them, else shrunk in proportion until they fill it. */
+/** Unchanged if all of them fit, otherwise shrunk in proportion until they fill the room. */
 function fitToRoom(sized: readonly SizedCategory[], room: number): CategoryPart[] {
   const sum = sized.reduce((total, { size }) => total + size, 0);
   const scale = sum > room ? room / sum : 1;
@@ -157,14 +158,14 @@ function fitToRoom(sized: readonly SizedCategory[], room: number): CategoryPart[
   return sum > room ? withRest(parts, room - sumTokens(parts)) : parts;
 }
 
-/** What rounding left over goes to the largest part. */
+/** Adds the rounding remainder to the largest part. */
 function withRest(parts: readonly CategoryPart[], rest: number): CategoryPart[] {
   const largest = Math.max(...parts.map((part) => part.tokens));
   const at = parts.findIndex((part) => part.tokens === largest);
-  return parts.map((part, place) => (place === at ? { ...part, tokens: part.tokens + rest } : part));
+  return parts.map((part, index) => (index === at ? { ...part, tokens: part.tokens + rest } : part));
 }
 
-/** What of the fixed part is not known piece by piece: whatever a client sends without logging it. */
+/** The rest of the fixed part, besides its known pieces: whatever a client sends without logging it. */
 export const fixedCategory = "system";
 
 const fixedCategories: ReadonlySet<string> = new Set([fixedCategory, ...fixedKinds]);
@@ -175,7 +176,7 @@ function rankBySize(blocks: readonly { entry: EntryId; block: Block }[], count: 
     if (block.type === "tool_use") names.set(block.id, block.name);
     return { entry, what: describeBlock(block, names), tokens: count(block) };
   });
-  return items.toSorted((one, other) => other.tokens - one.tokens);
+  return items.toSorted(byTokensDescending);
 }
 
 function describeBlock(block: Block, names: ReadonlyMap<string, string>): string {
@@ -187,7 +188,7 @@ function describeBlock(block: Block, names: ReadonlyMap<string, string>): string
 interface RepeatedRead {
   readonly path: string;
   readonly count: number;
-  /** What one copy would not have cost: floor(total / count) × (count − 1). */
+  /** Cost beyond that of a single copy: floor(total / count) × (count − 1). */
   readonly wasted: Tokens;
 }
 
@@ -198,17 +199,17 @@ interface SupersededRead {
 }
 
 interface FileReads {
-  /** Those that waste most come first. */
+  /** The most wasteful first. */
   readonly repeated: readonly RepeatedRead[];
-  /** Reads of a file that was changed later and then read again: they show a version that is gone. */
+  /** Reads of a file that was changed later and then read again: they show an outdated version. */
   readonly superseded: readonly SupersededRead[];
 }
 
 /** Files that the view shows more than once. */
 function fileReads(blocks: Iterable<Block>, count: (block: Block) => Tokens): FileReads {
   const calls = new Map<ToolUseId, { readonly path: string; readonly kind: "read" | "write"; readonly at: number }>();
-  const reads = new Map<string, { readonly toolUse: ToolUseId; readonly tokens: Tokens; readonly at: number }[]>();
-  const written = new Map<string, number[]>();
+  const readsByPath = new Map<string, FileRead[]>();
+  const writesByPath = new Map<string, number[]>();
   let at = 0;
   for (const block of blocks) {
     at += 1;
@@ -216,19 +217,21 @@ function fileReads(blocks: Iterable<Block>, count: (block: Block) => Tokens): Fi
       const touched = findTouchedFile(block);
       if (touched === undefined) continue;
       calls.set(block.id, { ...touched, at });
-      if (touched.kind === "write") pushTo(written, touched.path, at);
+      if (touched.kind === "write") pushTo(writesByPath, touched.path, at);
     } else if (block.type === "tool_result") {
       const call = calls.get(block.tool_use_id);
       if (call?.kind === "read")
-        pushTo(reads, call.path, { toolUse: block.tool_use_id, tokens: count(block), at: call.at });
+        pushTo(readsByPath, call.path, { toolUse: block.tool_use_id, tokens: count(block), at: call.at });
     }
   }
-  const found = [...reads];
+  const files = [...readsByPath];
   return {
-    repeated: found
-      .flatMap(([path, of]) => (of.length < 2 ? [] : [{ path, count: of.length, wasted: countWastedTokens(of) }]))
-      .toSorted((one, other) => other.wasted - one.wasted),
-    superseded: found.flatMap(([path, of]) => findSuperseded(path, of, written.get(path) ?? [])),
+    repeated: files
+      .flatMap(([path, reads]) =>
+        reads.length < 2 ? [] : [{ path, count: reads.length, wasted: countWastedTokens(reads) }],
+      )
+      .toSorted((left, right) => right.wasted - left.wasted),
+    superseded: files.flatMap(([path, reads]) => findSuperseded(path, reads, writesByPath.get(path) ?? [])),
   };
 }
 
@@ -249,7 +252,7 @@ interface FileRead {
   readonly at: number;
 }
 
-/** A read counts as superseded when a write lies between it and a later read of the same file. */
+/** A read is superseded if a write lies between it and a later read of the same file. */
 function findSuperseded(path: string, reads: readonly FileRead[], writes: readonly number[]): SupersededRead[] {
   const last = reads.at(-1);
   if (last === undefined) return [];

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Block } from "../schema/block.ts";
 import { memoizeCount, estimateBlock } from "./estimate-block.ts";
 
-it("counts as it is told to, and each block once", () => {
+it("uses the given counter, and counts each block once", () => {
   const counted: Block[] = [];
   const count = memoizeCount((block: Block) => {
     counted.push(block);

@@ -10,12 +10,13 @@ import {
   believedRatioMin,
 } from "./limits.ts";
 
-/** Tokens per byte of each class; for media, tokens each. */
+/** Tokens per byte of each class; for media, tokens per item. */
 export type Rates = { readonly [Class in ContentClass]: number };
 
 /**
- * Before anything is known: text at 4 bytes a token, JSON at 2, an image or document at 2,000 tokens. Numbers, wide
- * characters, emoji and encoded data cost more a byte than text; these are rates of public tokenizers, on the dear side.
+ * Rates before anything is known: text at 4 bytes per token, JSON at 2, an image or document at 2,000 tokens. Numbers,
+ * wide characters, emoji and encoded data cost more per byte than text; their rates are those of public tokenizers,
+ * rounded up.
  */
 export const defaultRates: Rates = {
   prose: 1 / 4,
@@ -29,10 +30,10 @@ export const defaultRates: Rates = {
   counted: 0,
 };
 
-/** Where nothing was counted yet, a sum of estimates is padded by this, once: too much is safer than too little. */
+/** Before anything was counted, a sum of estimates is padded by this factor, once: too much is safer than too little. */
 export const uncalibratedPadding = 4 / 3;
 
-/** Another tokenizer, or other texts, take this many times the tokens. An image takes the same, and what is counted is counted. */
+/** Rates of a tokenizer, or of texts, with this many times the tokens. Images cost the same, and exact counts stay. */
 export const scaleRates = ({ media, counted, ...rates }: Rates, ratio: number): Rates => ({
   media,
   counted,
@@ -51,7 +52,7 @@ export function tokensFromBytes(counts: ByteCounts, rates: Rates = defaultRates)
   return tokens(Math.ceil(sum));
 }
 
-/** Unpadded estimate of one block: what budgets are held against. */
+/** Unpadded estimate of one block, used for budgets. */
 export const estimateBlock = (block: Block): Tokens => tokensFromBytes(measureBlock(block));
 
 /** Unpadded estimate of a whole view. */
@@ -64,19 +65,19 @@ export function estimateShown(shown: Iterable<readonly Block[]>): Tokens {
 export const estimateItems = (items: readonly { readonly blocks: readonly Block[] }[]): Tokens =>
   estimateShown(items.map(({ blocks }) => blocks));
 
-/** Length in UTF-8 without encoding. */
+/** Length in UTF-8, computed without encoding. */
 export function utf8Length(value: string): number {
   let length = value.length;
   for (let at = 0; at < value.length; at += 1) {
     const unit = value.charCodeAt(at);
     if (unit < 0x80) continue;
-    // A surrogate pair is two units and four bytes: two more, counted one for each half.
+    // A surrogate pair has two units and four bytes: one extra byte for each half.
     length += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
   }
   return length;
 }
 
-/** Counts each value once: blocks and messages never change. What is remembered goes with its value. */
+/** Counts each value once, because blocks and messages are immutable. A cached count is collected with its value. */
 export function memoizeCount<Value extends object, Count extends number>(
   count: (value: Value) => Count,
 ): (value: Value) => Count {
@@ -91,23 +92,23 @@ export function memoizeCount<Value extends object, Count extends number>(
 }
 
 interface UsageClaim {
-  /** What the provider says that a request had. */
+  /** The provider's count of a request. */
   readonly counted: Tokens;
   /** The same by our estimate, without padding. */
   readonly estimate: Tokens;
-  /** What the estimate is of: all that the request held, the conversation alone, or what another tool logged of it. */
+  /** What the estimate covers: everything in the request, the conversation alone, or what another program logged of it. */
   readonly covers: "all" | "conversation" | "log";
-  /** Each is estimated at a flat size, and may be a book. */
+  /** Number of documents. Each is estimated at a flat size, but may be a whole book. */
   readonly documents: number;
 }
 
-/** Whether a count can be that of its request. One that can't would block a session for ever, or let it overflow. */
+/** Whether a count can be right for its request. A wrong one would block a session forever, or let it overflow. */
 export function isPlausibleUsage({ counted, estimate, covers, documents }: UsageClaim): boolean {
   const most = estimate * believedRatioMax + allowanceByCoverage[covers] + documents * believedDocumentTokensMax;
   return counted <= most && counted >= estimate * believedRatioMin - believedAllowanceTokens;
 }
 
-/** The same of a fixed part that was counted by itself: all of it is known text, so nothing is allowed besides. */
+/** The same for a fixed part that was counted alone: all of it is known text, so there is no additional tolerance. */
 export const isPlausibleFixedPart = ({ counted, estimate }: Pick<UsageClaim, "counted" | "estimate">): boolean =>
   counted <= estimate * believedRatioMax && counted >= estimate * believedRatioMin;
 
@@ -117,7 +118,7 @@ const allowanceByCoverage: Readonly<Record<UsageClaim["covers"], number>> = {
   log: believedFragmentTokensMax,
 };
 
-/** In a block: itself, or in a result. */
+/** Documents in a block: itself, or inside a result. */
 export function countDocuments(block: Block): number {
   if (block.type === "document") return 1;
   if (block.type !== "tool_result" || block.content === undefined || typeof block.content === "string") return 0;

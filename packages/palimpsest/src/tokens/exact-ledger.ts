@@ -7,8 +7,8 @@ import { estimateFixedPart, type FixedFigure, type FixedPart, measureFixedPart, 
 import type { ContextLedger, ContextSize } from "./token-ledger.ts";
 
 /**
- * The size of the context where every block can be counted exactly: nothing is learned and nothing is doubted. It tells no
- * categories apart.
+ * The size of the context if every block can be counted exactly: nothing is learned and no count is doubted. It keeps no
+ * categories.
  */
 export class ExactLedger implements ContextLedger, ViewWatch {
   readonly counter: (block: Block) => number;

@@ -33,7 +33,7 @@ const whole: FixedPart = {
   memoryFiles: [{ path: "/notes.md", text: words(100) }],
 };
 
-describe("what a request carries besides messages", () => {
+describe("what a request contains besides messages", () => {
   it.each<[string, Partial<FixedPart>, object[], string[]]>([
     ["nothing", {}, [], []],
     ["a system prompt", { systemPrompts: ["a", "b"] }, [{ kind: "systemPrompt", count: 2 }], []],
@@ -158,7 +158,7 @@ describe("the fixed part in the report", () => {
     );
   });
 
-  it("counts in what is used where no usage showed it, piece by piece", () => {
+  it("counts as used if no usage showed it, piece by piece", () => {
     const known = reportOf({ part: whole });
     const without = reportOf({ part: noFixedPart });
     expect(known.used - without.used).toBe(known.fixedPart.tokens);
@@ -176,7 +176,7 @@ describe("the fixed part in the report", () => {
     expect(report.fixedPart).toMatchObject({ countedBy: "usage", piecesBy: "estimate" });
   });
 
-  it("shrinks in proportion where usage showed less than the pieces are estimated at", () => {
+  it("shrinks in proportion if usage showed less than the estimate of the pieces", () => {
     const [full, shrunk] = [reportOf({ part: whole }), reportOf({ part: whole, usage: 200 })];
     const ratio = (name: string): number => tokensIn(shrunk, name) / tokensIn(full, name);
     expect(shrunk.used).toBeLessThan(full.fixedPart.tokens);
@@ -185,7 +185,7 @@ describe("the fixed part in the report", () => {
       expect(Math.abs(ratio(name) - ratio("systemPrompt")), name).toBeLessThan(0.03);
   });
 
-  describe("where usage hardly tells it from a long conversation", () => {
+  describe("when usage hardly separates it from a long conversation", () => {
     const step = 100;
     const part = { ...noFixedPart, systemPrompts: [words(9_000)] };
     const exactly: FixedFigure = {
@@ -236,7 +236,7 @@ describe("the fixed part in the report", () => {
     expect(rests.length).toBeGreaterThan(10);
   });
 
-  it("lists deferred tools beside the window: they change nothing of what is used", () => {
+  it("lists deferred tools apart from the window: they do not change what is used", () => {
     const later = { ...noFixedPart, tools: [tool("Later", { defer_loading: true })] };
     const report = reportOf({ part: later });
     expect(report.used).toBe(reportOf({ part: noFixedPart }).used);

@@ -7,16 +7,16 @@ import { firstRates } from "./model-name.ts";
 import type { CountText } from "./text-counter.ts";
 import { findModel, toolOverhead } from "./known-models.ts";
 
-/** What a request carries besides messages, as far as it is known. */
+/** What a request contains besides messages, as far as it is known. */
 export interface FixedPart {
-  /** Whose requests they are: models count alike texts differently, and some add text of their own for tools. */
+  /** The model of the requests: models count the same text differently, and some add their own text for tools. */
   readonly model?: string | undefined;
   readonly systemPrompts: readonly string[];
   readonly tools: readonly ToolDefinition[];
   readonly memoryFiles: readonly MemoryFile[];
 }
 
-/** As the Messages API takes it. */
+/** In the format of the Messages API. */
 export interface ToolDefinition extends JsonObject {
   readonly name: string;
 }
@@ -33,21 +33,21 @@ type FixedKind = (typeof fixedKinds)[number];
 export interface FixedPiece {
   readonly kind: FixedKind;
   readonly tokens: Tokens;
-  /** Texts, files or definitions. */
+  /** Number of texts, files or definitions. */
   readonly count: number;
 }
 
-/** Tools whose definitions enter the window only once they are loaded: no part of what is used. */
+/** Tools whose definitions enter the window only when they are loaded, so they are not part of what is used. */
 export interface DeferredTools {
   readonly tools: readonly string[];
   /**
-   * What they would take if all were loaded. Where no other tool is, an exact count of them includes what a provider
-   * adds for having tools at all: that too would come with the first that is loaded.
+   * Their size if all were loaded. If there is no other tool, an exact count includes the provider's overhead for having
+   * tools at all, because the first loaded tool would add that too.
    */
   readonly tokens: Tokens;
 }
 
-/** The sum of the pieces is `tokens`; kinds that a request does not carry have no piece. */
+/** `tokens` is the sum of the pieces; a kind that the request does not contain has no piece. */
 export interface FixedFigure {
   readonly tokens: Tokens;
   readonly pieces: readonly FixedPiece[];
@@ -58,27 +58,27 @@ export interface FixedFigure {
 
 export const noFixedPart: FixedPart = { systemPrompts: [], tools: [], memoryFiles: [] };
 
-/** Bytes by content class, so that the estimate follows the rates while they are learned. */
+/** Bytes by content class, so that the estimate follows the rates as they are learned. */
 export interface FixedBytes {
   readonly model: string | undefined;
   readonly pieces: readonly {
     readonly kind: FixedKind;
     readonly bytes: ByteCounts;
     readonly count: number;
-    /** What the provider adds to it, in tokens. */
+    /** The provider's overhead, in tokens. */
     readonly addedTokens: number;
   }[];
   readonly deferred: { readonly tools: readonly string[]; readonly bytes: ByteCounts };
 }
 
-/** `countText`: a tokenizer of the caller's, if there is one. */
+/** `countText`: the caller's tokenizer, if there is one. */
 export function measureFixedPart(part: FixedPart, countText: CountText = () => 0): FixedBytes {
   const { model } = part;
-  const carried = groupByKind(part);
-  const withTools = (["tools", "mcpTools"] as const).find((kind) => carried[kind].tools.length > 0);
+  const contents = groupByKind(part);
+  const firstToolKind = (["tools", "mcpTools"] as const).find((kind) => contents[kind].tools.length > 0);
   const pieces = fixedKinds.map((kind) => {
-    const { texts, tools } = carried[kind];
-    const addedTokens = kind === withTools ? toolOverheadTokens(model) : 0;
+    const { texts, tools } = contents[kind];
+    const addedTokens = kind === firstToolKind ? toolOverheadTokens(model) : 0;
     return {
       kind,
       bytes: measureContents([...texts, ...definitionTexts(tools)], countText),
@@ -86,7 +86,7 @@ export function measureFixedPart(part: FixedPart, countText: CountText = () => 0
       addedTokens,
     };
   });
-  const { tools } = carried.deferredTools;
+  const { tools } = contents.deferredTools;
   return {
     model,
     pieces: pieces.filter(({ count }) => count > 0),
@@ -94,7 +94,7 @@ export function measureFixedPart(part: FixedPart, countText: CountText = () => 0
   };
 }
 
-/** `rates`: as learned; those of a new session with the model where they are absent. */
+/** `rates`: the learned ones; absent: those of a new session with the model. */
 export function estimateFixedPart({ model, pieces, deferred }: FixedBytes, rates = firstRates(model)): FixedFigure {
   return withTotal({
     pieces: pieces.map(({ kind, bytes, count, addedTokens }) => ({
@@ -107,7 +107,7 @@ export function estimateFixedPart({ model, pieces, deferred }: FixedBytes, rates
   });
 }
 
-/** What an exact counter is asked to count. The API takes no request without a message. */
+/** What an exact counter counts. The API refuses a request without a message. */
 export interface CountableRequest {
   readonly system: readonly string[];
   readonly tools: readonly ToolDefinition[];
@@ -121,17 +121,18 @@ interface CountingStep {
 }
 
 /**
- * Requests that grow by one kind at a time, from a one-word message on: what a kind takes is what its request has over
- * the one before. So the pieces sum to the whole, and what a provider adds for having tools at all is counted once.
+ * Requests that grow by one kind at a time, starting with a one-word message: the size of a kind is the difference
+ * between its request and the previous one. So the pieces sum to the whole, and the provider's overhead for having tools
+ * at all is counted once.
  */
 export function countingSteps(part: FixedPart): readonly CountingStep[] {
-  const carried = groupByKind(part);
+  const contents = groupByKind(part);
   const messages: readonly Message[] = [{ role: "user", content: [{ type: "text", text: "x" }] }];
   const steps: CountingStep[] = [{ kind: "message", count: 0, request: { system: [], tools: [], messages } }];
   const system: string[] = [];
   const tools: ToolDefinition[] = [];
   for (const kind of [...fixedKinds, "deferredTools"] as const) {
-    const added = carried[kind];
+    const added = contents[kind];
     const count = added.texts.length + added.tools.length;
     if (count === 0) continue;
     system.push(...added.texts);
@@ -172,22 +173,22 @@ function groupByKind({
   tools,
   memoryFiles,
 }: FixedPart): Record<FixedKind | "deferredTools", KindContents> {
-  const of = (kind: FixedToolKind): KindContents => ({
+  const toolsOfKind = (kind: FixedToolKind): KindContents => ({
     texts: [],
     tools: tools.filter((tool) => classifyDefinition(tool) === kind).map(withoutDeferral),
   });
   return {
     systemPrompt: { texts: systemPrompts, tools: [] },
     memoryFiles: { texts: memoryFiles.map(({ path, text }) => `${path}\n${text}`), tools: [] },
-    tools: of("tools"),
-    mcpTools: of("mcpTools"),
-    deferredTools: of("deferredTools"),
+    tools: toolsOfKind("tools"),
+    mcpTools: toolsOfKind("mcpTools"),
+    deferredTools: toolsOfKind("deferredTools"),
   };
 }
 
 type FixedToolKind = "tools" | "mcpTools" | "deferredTools";
 
-/** An MCP tool that is deferred is not in the window either. */
+/** A deferred MCP tool counts as deferred, because it is not in the window. */
 function classifyDefinition(tool: ToolDefinition): FixedToolKind {
   if (tool["defer_loading"] === true) return "deferredTools";
   return mcpNamePattern.test(tool.name) ? "mcpTools" : "tools";
@@ -195,13 +196,16 @@ function classifyDefinition(tool: ToolDefinition): FixedToolKind {
 
 const mcpNamePattern = /^mcp__.+?__./;
 
-/** A definition as it stands in the window: whether it was deferred is not part of it. */
+/** A definition as it appears in the window, without the deferral flag. */
 function withoutDeferral(tool: ToolDefinition): ToolDefinition {
   const fields = Object.entries(tool).filter(([field]) => field !== "defer_loading");
   return { name: tool.name, ...Object.fromEntries(fields) };
 }
 
-/** Definitions are mostly sentences and the same few words: as JSON, which inputs and results are, they would count double. */
+/**
+ * Definitions are mostly sentences and a few repeated words: measured as JSON, like inputs and results, they would
+ * count double.
+ */
 const definitionTexts = (tools: readonly ToolDefinition[]): readonly string[] =>
   tools.map((tool) => JSON.stringify(tool));
 

@@ -1,18 +1,18 @@
 import { pdfHeadBytes } from "./limits.ts";
 
-/** What an image's first bytes say of it, whatever it is declared to be. */
+/** What an image's first bytes say about it, whatever its declared type is. */
 export interface ImageHeader {
   readonly format: "png" | "jpeg" | "gif" | "webp";
   readonly width: number;
   readonly height: number;
 }
 
-/** Enough for every format but JPEG, whose size stands behind its profiles and previews. */
+/** Enough for every format except JPEG, whose size comes after its profiles and previews. */
 const fixedHeadBytes = 48;
-/** What usually stands before a JPEG's frame header: profiles and previews, of at most 64 KiB each. */
+/** Usually enough to reach a JPEG's frame header: profiles and previews come before it, of at most 64 KiB each. */
 const jpegHeadBytes = 256 * 2 ** 10;
 
-/** Undefined where the bytes are no image, or end before its size is said. */
+/** Undefined if the bytes are not an image, or end before its size. */
 export function imageHeader(base64: string): ImageHeader | undefined {
   const head = decodeHead(base64, fixedHeadBytes);
   if (head.length < 30) return undefined;
@@ -28,14 +28,14 @@ export function imageHeader(base64: string): ImageHeader | undefined {
   );
 }
 
-/** Looks for a wrong character instead of matching the whole: megabytes would overflow the matcher's stack. */
+/** Searches for a wrong character instead of matching the whole text: megabytes would overflow the matcher's stack. */
 export function isBase64(data: string): boolean {
   const padding = data.indexOf("=");
   const isPadded = padding === -1 || /^={1,2}$/.test(data.slice(padding, padding + 3));
   return data.length % 4 === 0 && isPadded && !/[^A-Za-z0-9+/=]/.test(data);
 }
 
-/** Of what `isBase64` takes. */
+/** Requires data that passes `isBase64`. */
 export function countDecodedBytes(data: string): number {
   const padding = data.indexOf("=");
   return (data.length / 4) * 3 - (padding === -1 ? 0 : data.length - padding);
@@ -45,7 +45,7 @@ const base64Length = (bytes: number): number => Math.ceil((bytes * 4) / 3);
 const decodeHead = (base64: string, bytes: number): Buffer =>
   Buffer.from(base64.slice(0, base64Length(bytes)), "base64");
 
-/** Three forms: lossy, lossless, and extended with alpha or animation. */
+/** WebP has three forms: lossy, lossless, and extended with alpha or animation. */
 function webpHeader(head: Buffer): ImageHeader | undefined {
   const format = "webp";
   switch (head.toString("latin1", 12, 16)) {
@@ -62,21 +62,21 @@ function webpHeader(head: Buffer): ImageHeader | undefined {
   }
 }
 
-/** Segments follow each other, each with its length, up to the frame header, which has the size. */
+/** Walks the segments, each of which has its length, up to the frame header, which has the size. */
 function jpegHeader(head: Buffer): ImageHeader | undefined {
   let at = 2;
   while (at + 9 <= head.length && head[at] === 0xff) {
     const marker = head[at + 1] ?? 0;
     if (isFrame(marker)) return { format: "jpeg", width: head.readUInt16BE(at + 7), height: head.readUInt16BE(at + 5) };
-    // Any number of fill bytes may stand before a marker.
+    // Any number of fill bytes may precede a marker.
     at += marker === 0xff ? 1 : 2 + head.readUInt16BE(at + 2);
   }
   return undefined;
 }
 
-/** C0 to CF begin a frame, except the three that define tables. */
+/** C0 to CF begin a frame, except C4, C8 and CC, which define tables or are reserved. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
-/** Do the bytes begin as a PDF does, whatever they are declared to be? */
+/** Whether the bytes begin like a PDF, whatever their declared type is. */
 export const isPdf = (base64: string): boolean => decodeHead(base64, pdfHeadBytes).includes("%PDF-");

@@ -22,7 +22,7 @@ const parts = (hex: string, size: number): string => hex.match(new RegExp(`.{${s
 const place = (at: number): string => (at * 16).toString(16).padStart(8, "0");
 const uuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5");
 
-/** What stands in results of tools, and is written with few words. */
+/** Typical tool results that contain few words. */
 const contents: Record<string, string> = {
   "a column of numbers": lines(20_000, (at) => String(at + 1)),
   "a short column": lines(100, (at) => String(at + 1)),

@@ -29,7 +29,7 @@ describe("the model that a name means", () => {
     expect(findModel("claude-opus-5", overrides)).toMatchObject({ windowTokens: 500_000, outputTokensMax: 128_000 });
   });
 
-  it("of a model that nobody knows a window is enough", () => {
+  it("for an unknown model a window is enough", () => {
     expect(findModel("qwen3-coder", [{ id: "qwen3", windowTokens: 32_000 }])).toMatchObject({ windowTokens: 32_000 });
   });
 });

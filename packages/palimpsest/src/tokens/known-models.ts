@@ -13,7 +13,7 @@ const usualPrices = (input: number, output: number): Prices => ({
 const millionWindow = { windowTokens: 1_000_000, outputTokensMax: 128_000 } as const;
 const smallWindow = { windowTokens: 200_000, outputTokensMax: 64_000 } as const;
 
-/** Writing to the cache costs nothing extra with other providers; only reading has a price of its own. */
+/** With other providers, writing to the cache costs nothing extra; only reading has its own price. */
 const withoutWritePrice = (prices: Pick<Prices, "input" | "cacheRead" | "output">): Prices => ({
   ...prices,
   cacheWrite5m: prices.input,
@@ -36,8 +36,8 @@ const gptSmall = {
 const gemini25 = { windowTokens: 1_048_576, outputTokensMax: 65_536, thinking: "free" } as const;
 
 /**
- * Models we know, as of November 2026. Where the provider has not published a minimum cached prefix for a new model, that
- * of its predecessor stands. Settings (`models`) override any of it.
+ * Known models, as of November 2026. If the provider has not published a minimum cached prefix for a new model, that of
+ * its predecessor is used. Settings (`models`) override any of it.
  */
 export const knownModels: readonly Model[] = [
   {
@@ -170,11 +170,11 @@ export const knownModels: readonly Model[] = [
   },
 ];
 
-/** Their windows were 1M where a beta header asked for it, which a log does not keep. */
+/** Models with a window of 1M if a beta header asked for it. A log does not record the header. */
 const millionBetaIds: ReadonlySet<string> = new Set(["claude-sonnet-4", "claude-sonnet-4-5"]);
 export const hasMillionBeta = ({ id }: Pick<Model, "id">): boolean => millionBetaIds.has(id);
 
-/** Of a model that a user names and we do not know: what is not said costs nothing and caches everything. */
+/** Defaults for an unknown model that the user defines: it costs nothing and caches everything. */
 const unknownModel = {
   windowTokens: windowTokensDefault,
   outputTokensMax: outputTokensMaxDefault,
@@ -184,34 +184,32 @@ const unknownModel = {
 } as const;
 
 /**
- * The model a name means: the longest id that begins it. A date or a `[1m]` behind the id does not matter; a further
- * number of one or two digits is another version, which we do not know.
+ * The model with the longest id that is a prefix of the name. A date or a `[1m]` after the id does not matter; a further
+ * number of one or two digits means another version, which is unknown.
  */
 export function findModel(name: string, overrides: readonly ModelOverride[] = []): Model | undefined {
-  const known = findLongestMatch({ models: knownModels, name, notBehind: /^(?:\d|[.-]\d{1,2}(?!\d))/ });
-  const override = findLongestMatch({ models: overrides, name, notBehind: /^\d/ });
+  const known = findLongestMatch({ models: knownModels, name, otherModel: /^(?:\d|[.-]\d{1,2}(?!\d))/ });
+  const override = findLongestMatch({ models: overrides, name, otherModel: /^\d/ });
   if (override === undefined) return known;
   const read = modelShape.safeParse({ ...unknownModel, ...known, ...override });
   return read.success ? read.data : undefined;
 }
 
-interface ModelLookup<Of> {
-  readonly models: readonly Of[];
-  readonly name: string;
-  /** What makes it another model where it stands right behind the id. */
-  readonly notBehind: RegExp;
-}
-
-function findLongestMatch<Of extends { readonly id: string }>({
+/** `otherModel`: what follows the id if the name means another model. */
+function findLongestMatch<Entry extends { readonly id: string }>({
   models,
   name,
-  notBehind,
-}: ModelLookup<Of>): Of | undefined {
+  otherModel,
+}: {
+  readonly models: readonly Entry[];
+  readonly name: string;
+  readonly otherModel: RegExp;
+}): Entry | undefined {
   const bare = name.replace(providerPrefix, "");
-  let found: Of | undefined;
+  let found: Entry | undefined;
   for (const model of models) {
     const fits = [name, bare, bare.replaceAll(/(\d)\.(?=\d)/g, "$1-")].some(
-      (one) => one.startsWith(model.id) && !notBehind.test(one.slice(model.id.length)),
+      (spelling) => spelling.startsWith(model.id) && !otherModel.test(spelling.slice(model.id.length)),
     );
     if (fits && model.id.length > (found?.id.length ?? -1)) found = model;
   }
@@ -221,13 +219,13 @@ function findLongestMatch<Of extends { readonly id: string }>({
 /** `anthropic/claude-…`, `us.anthropic.claude-…`: how gateways and clouds name the same models. */
 const providerPrefix = /^(?:[a-z-]+\/)*(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?/;
 
-/** What a provider adds to a prompt for having tools at all, by whether one of them is forced. */
+/** Tokens that a provider adds to a prompt for having tools at all, by whether one of them is forced. */
 export interface ToolOverhead {
   readonly auto: number;
   readonly forced: number;
 }
 
-/** By the beginning of a model's id; a longer one stands before a shorter one that begins it. As published in November 2026. */
+/** By prefix of the model's id; a longer prefix comes before a shorter one that it contains. As published in November 2026. */
 const overheadByModel: readonly (readonly [string, ToolOverhead])[] = [
   ["claude-opus-5", { auto: 286, forced: 406 }],
   ["claude-opus-4-8", { auto: 290, forced: 410 }],
@@ -238,16 +236,16 @@ const overheadByModel: readonly (readonly [string, ToolOverhead])[] = [
   ["claude-haiku-4-5", { auto: 496, forced: 588 }],
 ];
 
-/** Of a model of this provider for which nothing is published. */
+/** For a model of this provider without a published figure. */
 const usualOverhead: ToolOverhead = { auto: 346, forced: 313 };
 
 export const toolOverhead = (modelId: string): ToolOverhead =>
   overheadByModel.find(([id]) => modelId.startsWith(id))?.[1] ?? usualOverhead;
 
 interface WireModel {
-  /** As the provider knows it. */
+  /** The provider's name for it. */
   readonly id: string;
-  /** What its window has to be asked for with. */
+  /** The betas that its window needs. */
   readonly betas: readonly string[];
 }
 
@@ -256,8 +254,8 @@ const millionSuffix = /\[1m\]$/i;
 export const hasMillionSuffix = (name: string): boolean => millionSuffix.test(name);
 
 /**
- * How a request names a model. `[1m]` is a user's way to ask for the large window, not a part of the name: providers
- * answer "not found" to it. Models that have the window anyway need no beta.
+ * How a request names a model. `[1m]` is the user's way to ask for the large window and not part of the name: providers
+ * answer "not found" to it. Models that always have this window need no beta.
  */
 export function wireModel(name: string): WireModel {
   if (!hasMillionSuffix(name)) return { id: name, betas: [] };

@@ -7,34 +7,34 @@ import type { FixedBytes, FixedFigure } from "./fixed-part.ts";
 import { conversationRatioMin, earlierAnchorsMax, wholeRequestRatioMax, wholeRequestRatioMin } from "./limits.ts";
 import { tokenizerRatio } from "./model-name.ts";
 
-/** A count of the provider, and what it was counted for. */
+/** A count of the provider, and the view that it was counted for. */
 export interface Anchor {
   readonly entry: EntryId;
   readonly reply: string;
   usage: Usage;
-  /** Who counted: another model's tokenizer may count otherwise. */
+  /** The model that counted: another model's tokenizer may count differently. */
   readonly model: string | undefined;
-  /** What the view held when the request was sent. */
+  /** The view's content when the request was sent. */
   readonly base: ByteCounts;
-  /** What the view has held of the reply since: its output, counted already. */
+  /** Content of the reply in the view since then, which `usage.output` already counts. */
   readonly ofReply: ByteCounts;
-  /** What was known then of the fixed part; undefined where nothing was. */
+  /** What was known of the fixed part at that time; undefined if nothing was. */
   readonly carried: FixedBytes | undefined;
-  /** The summary that the view began with then: counts of before a boundary are none of what is behind it. */
+  /** The summary that the view began with at that time: counts from before a boundary do not apply after it. */
   readonly summary: EntryId | undefined;
 }
 
-/** A request that the provider counted, and its conversation: what it had more than that was the fixed part. */
+/** A request that the provider counted, and the bytes of its conversation: the difference was the fixed part. */
 interface CountedRequest {
   readonly tokens: number;
-  /** What of it the provider added: it is no text, and the same by any tokenizer. */
+  /** The provider's overhead in it, which is the same for every tokenizer. */
   readonly addedTokens: number;
   readonly bytes: ByteCounts;
 }
 
-/** As a boundary keeps it, so that whoever opens the log there counts as the one who wrote it did. */
+/** As a boundary stores it, so that a reader who starts there counts like the writer. */
 export interface LearnedState {
-  /** In whose tokens; undefined where nobody said. */
+  /** The model whose tokens these are; undefined if unknown. */
   readonly model?: string | undefined;
   readonly calibration?: CalibrationState | undefined;
   readonly request?:
@@ -46,16 +46,15 @@ export interface LearnedState {
     | undefined;
 }
 
-/** What the provider's counts have shown of one client's requests: the rates, the fixed part, and the newest count. */
+/** What was learned from the provider's counts of one client's requests: the rates, the fixed part, and the newest count. */
 export class LearnedUsage {
   readonly calibration: Calibration;
   /** Rates and the request are in this model's tokens. */
   #model: string | undefined;
-  /** The newest count. */
   #anchor: Anchor | undefined;
-  /** The newest of each view before the one that is told now, oldest first. */
+  /** The newest count of each earlier view, oldest first. */
   #earlier: Anchor[] = [];
-  /** Of all counted requests the one that shows the fixed part best. */
+  /** The counted request that shows the fixed part most clearly. */
   #request: CountedRequest | undefined;
 
   constructor({ model, calibration, request }: LearnedState, calibrate = () => new Calibration(calibration)) {
@@ -92,7 +91,7 @@ export class LearnedUsage {
     return this.#anchor;
   }
 
-  /** What was learned is wanted in this model's tokens from here on: where its tokenizer is another, it is scaled. */
+  /** From here on the results are in this model's tokens: they are scaled if its tokenizer differs. */
   convertTo(model: string): void {
     const ratio = tokenizerRatio(this.#model, model);
     this.#model = model;
@@ -103,7 +102,7 @@ export class LearnedUsage {
     this.#request = { ...this.#request, tokens: Math.round(scaleCount(counted, added, ratio)) };
   }
 
-  /** What the anchor's request and its reply have by the tokenizer that counts now. */
+  /** The tokens of the anchor's request and reply, in the current model's tokens. */
   anchoredTokens({ usage, model, carried }: Anchor): AnchoredTokens {
     const ratio = tokenizerRatio(model, this.#model);
     const counted = contextTokens(usage);
@@ -111,23 +110,23 @@ export class LearnedUsage {
     return { tokens: Math.round(scaleCount(counted, sumAddedTokens(carried), ratio)), counted: "scaled" };
   }
 
-  /** The count whose view is nearest to this one: behind an undo that is the count from before the edit. */
+  /** The count whose view is nearest to this one: after an undo that is the count from before the edit. */
   nearest(shown: ByteCounts, summary: EntryId | undefined): Anchor | undefined {
     const candidates = [...(this.#anchor === undefined ? [] : [this.#anchor]), ...this.#earlier.toReversed()];
     const { rates } = this.calibration;
-    let nearest: { readonly anchor: Anchor; readonly apart: number } | undefined;
+    let nearest: { readonly anchor: Anchor; readonly distance: number } | undefined;
     for (const anchor of candidates) {
       if (anchor.summary !== summary) continue;
       const since = growthSince(anchor, shown);
-      const apart = contentClasses.reduce((sum, name) => sum + Math.abs(since[name]) * rates[name], 0);
-      if (nearest === undefined || apart < nearest.apart) nearest = { anchor, apart };
+      const distance = contentClasses.reduce((sum, name) => sum + Math.abs(since[name]) * rates[name], 0);
+      if (nearest === undefined || distance < nearest.distance) nearest = { anchor, distance };
     }
     return nearest?.anchor;
   }
 
   /**
-   * The rates at which the newest counted request is its fixed part and its conversation. Growth between two requests also
-   * holds what a client sends and never logs, so that the plain rates make a whole conversation too large.
+   * The rates at which fixed part and conversation add up to the newest counted request. Growth between two requests also
+   * contains what a client sends and never logs, so the plain rates overestimate a whole conversation.
    */
   get conversationRates(): Rates {
     const { rates } = this.calibration;
@@ -138,18 +137,21 @@ export class LearnedUsage {
     return scaleRates(rates, Math.min(1, Math.max(conversationRatioMin, ratio)));
   }
 
-  /** The view becomes another: what was counted for this one is kept for when it comes back. */
+  /** Called when the view changes: keeps the count of the old view in case an undo brings it back. */
   keepAnchor(): void {
     if (this.#anchor === undefined || this.#earlier.at(-1) === this.#anchor) return;
     this.#earlier = [...this.#earlier, this.#anchor].slice(-earlierAnchorsMax);
   }
 
-  /** A count that is believed. Learns from the way since the last one; from the first all that the request held, if that is known. */
+  /**
+   * Takes a count that is believed. Learns from the growth since the last one; from the first one, learns from the
+   * whole request if its fixed part is known.
+   */
   take(anchor: Omit<Anchor, "ofReply">): void {
     if (anchor.model !== undefined) this.convertTo(anchor.model);
     const request = requestTokens(anchor.usage);
     if (this.#anchor !== undefined && this.#anchor.summary === anchor.summary) {
-      // Between counts of two tokenizers there is more than growth.
+      // The difference between counts of two tokenizers is not only growth.
       if (tokenizerRatio(this.#anchor.model, anchor.model) === 1) this.#learnFromGrowth(this.#anchor, anchor);
     } else if (this.calibration.observations === 0 && anchor.carried !== undefined)
       this.#learnFromWhole(anchor.base, { carried: anchor.carried, request });
@@ -159,10 +161,11 @@ export class LearnedUsage {
   }
 
   /**
-   * System prompt, tools and the like, by a request that was counted and by what is known of them. `complete`: nothing is
-   * sent that is not known, so that the two are estimates of the same. Otherwise what a request showed counts where it
-   * is more: clients send what nobody logs. Where it is less, an exact count beats it, since it rests on an estimate of
-   * the conversation; of two estimates the known pieces weigh the more, the more the conversation blurred the request.
+   * The size of system prompt, tools and the like, from a counted request and from their known pieces. `complete`: the
+   * known pieces are everything that is sent, so both figures estimate the same. Otherwise the request's figure wins if
+   * it is higher, because clients send text that is not logged. If it is lower, an exact count of the pieces wins, since
+   * the request's figure rests on an estimate of the conversation. Of two estimates, the known pieces get more weight the
+   * more the conversation blurred the request.
    */
   fixedPart(known: FixedFigure, { complete }: { readonly complete: boolean }): FixedSize {
     const { counter } = known;
@@ -181,8 +184,9 @@ export class LearnedUsage {
   }
 
   /**
-   * 0: the conversation was at most half of the request, so that an error of its estimate counts for little. From there
-   * it grows with the conversation's share; 1: the estimate takes up all of the request, and nothing was shown.
+   * How unreliably a request shows the fixed part. 0: the conversation was at most half of it, so that the error of its
+   * estimate matters little. From there it grows with the conversation's share. 1: the estimate takes up the whole
+   * request, which then shows nothing.
    */
   #blur({ tokens: request, bytes }: CountedRequest): number {
     const conversation = tokensFromBytes(bytes, this.calibration.rates);
@@ -207,7 +211,7 @@ export class LearnedUsage {
   }
 }
 
-/** `scaled`: by what the tokenizers of two models are known to differ in. */
+/** `scaled`: converted by the known ratio of two models' tokenizers. */
 interface AnchoredTokens {
   readonly tokens: number;
   readonly counted: "by-provider" | "scaled";
@@ -216,11 +220,11 @@ interface AnchoredTokens {
 const sumAddedTokens = (carried: FixedBytes | undefined): number =>
   (carried?.pieces ?? []).reduce((sum, piece) => sum + piece.addedTokens, 0);
 
-/** A count by another tokenizer, but for what a provider adds. */
+/** Converts a count to another tokenizer, except for the provider's overhead. */
 const scaleCount = (counted: number, added: number, ratio: number): number =>
   added + Math.max(0, counted - added) * ratio;
 
-/** What a view holds beyond what was counted; negative where it holds less. */
+/** What a view holds beyond what was counted; negative for classes of which it holds less. */
 export function growthSince({ base, ofReply }: Anchor, shown: ByteCounts): ByteCounts {
   const since = { ...shown };
   addBytes(since, base, -1);
@@ -230,7 +234,7 @@ export function growthSince({ base, ofReply }: Anchor, shown: ByteCounts): ByteC
 
 export interface FixedSize {
   readonly tokens: Tokens;
-  /** `usage`: the provider's counts showed it. Otherwise the counter that the known pieces come from. */
+  /** `usage`: derived from the provider's counts. Otherwise the counter of the known pieces. */
   readonly countedBy: string;
 }
 

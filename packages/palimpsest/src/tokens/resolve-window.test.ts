@@ -18,12 +18,12 @@ describe("the window of a session whose log shows usage", () => {
     expect(resolved(undefined, recorded)).toEqual({ tokens: window, source });
   });
 
-  it("is a million where a beta could ask for it and more was counted than without", () => {
+  it("is a million if a beta could have asked for it and more was counted than fits without", () => {
     expect(resolved("claude-sonnet-4-20250514", 534_859)).toEqual({ tokens: 1_000_000, source: "recorded" });
     expect(resolved("claude-sonnet-4-20250514", 150_000)).toEqual({ tokens: 200_000, source: "registry" });
   });
 
-  it("of a known model stays what it is, and a person's word, the server's and an error's count before it", () => {
+  it("of a known model stays the same, and the user's, the server's and an error's size override it", () => {
     expect(resolved("claude-opus-4-5", 300_000)).toEqual({ tokens: 200_000, source: "registry" });
     expect(resolved("unknown", 300_000, { flagTokens: tokens(100_000) }).source).toBe("flag");
     expect(resolved("unknown", 300_000, { serverTokens: tokens(128_000) }).source).toBe("server");

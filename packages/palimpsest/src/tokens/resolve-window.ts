@@ -10,7 +10,7 @@ import {
 import { findModel, hasMillionBeta, hasMillionSuffix } from "./known-models.ts";
 
 /**
- * Where a window's size came from, strongest first; a smaller size learned from an error caps them all.
+ * Source of a window's size, strongest first; a smaller size learned from an error caps them all.
  * `recorded`: the session's own usage shows that the window is larger than the fallback, or that a beta was on.
  */
 export type WindowSource =
@@ -30,12 +30,12 @@ export interface WindowInputs {
   readonly flagTokens?: Tokens | undefined;
   readonly environmentTokens?: Tokens | undefined;
   readonly settingTokens?: Tokens | undefined;
-  /** What the provider's models endpoint says. */
+  /** From the provider's models endpoint. */
   readonly serverTokens?: Tokens | undefined;
   readonly betas?: readonly string[] | undefined;
   /** From an error that named the maximum. */
   readonly learnedTokens?: Tokens | undefined;
-  /** The largest context that the provider counted for this model in the session: it did fit. */
+  /** The largest context that the provider counted for this model in the session, which therefore fits. */
   readonly recordedTokens?: Tokens | undefined;
   readonly models?: readonly ModelOverride[] | undefined;
 }
@@ -46,11 +46,11 @@ export interface ResolvedWindow {
 }
 
 export function resolveWindow(inputs: WindowInputs): ResolvedWindow {
-  const asked = resolveUncappedWindow(inputs);
+  const uncapped = resolveUncappedWindow(inputs);
   const { learnedTokens } = inputs;
-  return learnedTokens !== undefined && learnedTokens < asked.tokens
+  return learnedTokens !== undefined && learnedTokens < uncapped.tokens
     ? { tokens: learnedTokens, source: "learned" }
-    : asked;
+    : uncapped;
 }
 
 const millionBetaPattern = /^context-1m-/;
@@ -72,26 +72,27 @@ function resolveUncappedWindow({
     return recordedTokens > windowTokensDefault
       ? { tokens: usualWindow(recordedTokens), source: "recorded" }
       : { tokens: windowTokensDefault, source: "fallback" };
-  // What a provider counted in several steps may add up to more than a window that is known: it counts only where a beta explains it.
+  // A count that a provider made in several steps may exceed the known window, so it is used only if a beta explains it.
   return recordedTokens > known.windowTokens && hasMillionBeta(known)
     ? { tokens: windowTokensMillion, source: "recorded" }
     : { tokens: tokens(known.windowTokens), source: "registry" };
 }
 
-/** The smallest usual window that holds so much, or as much itself. */
-const usualWindow = (held: number): Tokens => tokens(usualWindowsTokens.find((size) => size >= held) ?? held);
+/** The smallest usual window that holds this many tokens, or this number itself. */
+const usualWindow = (recorded: number): Tokens =>
+  tokens(usualWindowsTokens.find((size) => size >= recorded) ?? recorded);
 
 const numberPattern = String.raw`(?<limit>\d[\d,_]*)`;
 
-/** Providers that give the reply a part of the window of its own name the limit of the rest: no size of the window. */
+/** Providers that reserve a part of the window for the reply name the limit of the rest, which is not the window's size. */
 const inputPatterns = compilePatterns([
   // OpenAI: input tokens exceed the configured limit of 272000 tokens
   String.raw`input tokens exceed the configured limit of ${numberPattern}`,
-  // Anybody: the maximum is 272000 input tokens; at most 272,000 input tokens
+  // Generic: the maximum is 272000 input tokens; at most 272,000 input tokens
   String.raw`(?:maximum(?: is| of)?|limit(?: is| of)|at most|up to) *${numberPattern} *input tokens\b`,
 ]);
 
-/** How providers name the size of a window in the error for a request that does not fit. Group `limit` is the size. */
+/** How providers name a window's size in the error for a request that does not fit. Group `limit` is the size. */
 const windowPatterns = compilePatterns([
   // Anthropic, Bedrock: prompt is too long: 208310 tokens > 200000 maximum
   String.raw`prompt is too long:? *[\d,]+ *tokens? *> *${numberPattern}`,
@@ -117,21 +118,21 @@ const windowPatterns = compilePatterns([
   String.raw`tokens \+ \S*max_new_tokens\S* must be <= *${numberPattern}`,
   // Cerebras: current length is 9000 while limit is 8192
   String.raw`current length is [\d,]+ while limit is ${numberPattern}`,
-  // Anybody: the context is too long, the maximum is 65536 tokens
+  // Generic: the context is too long, the maximum is 65536 tokens
   String.raw`(?:prompt|context|input)\b.*\bmaximum is ${numberPattern}(?= *tokens?\b|\D*$)`,
 ]);
 
-/** Limits of something else: of a minute, of a reply, of a file. */
+/** Errors about other limits: rates per minute, the length of a reply, the size of a file. */
 const otherLimitsPattern =
   /rate.?limit|too many requests|per (?:minute|hour|day)|^throttling|^service unavailable|string_above_max_length|\b(?:output|completion) tokens\b.*\bmaximum allowed|max_tokens: *\d+ *>|\d *(?:bytes|[km]b)\b/i;
 
 export interface NamedLimit {
-  /** `input`: of what is sent, where the reply has a part of the window of its own. */
+  /** `input`: the limit of the request alone, if a part of the window is reserved for the reply. */
   readonly of: "window" | "input";
   readonly tokens: Tokens;
 }
 
-/** The limit that an error message names; undefined where it names none. */
+/** The limit that an error message names; undefined if it names none. */
 export function parseNamedLimit(errorMessage: string): NamedLimit | undefined {
   if (otherLimitsPattern.test(errorMessage)) return undefined;
   const input = findSize(errorMessage, inputPatterns);
@@ -140,9 +141,9 @@ export function parseNamedLimit(errorMessage: string): NamedLimit | undefined {
   return window === undefined ? undefined : { of: "window", tokens: window };
 }
 
-function findSize(message: string, shapes: readonly RegExp[]): Tokens | undefined {
-  for (const shape of shapes) {
-    const limit = Number(shape.exec(message)?.groups?.["limit"]?.replaceAll(/[,_]/g, ""));
+function findSize(message: string, patterns: readonly RegExp[]): Tokens | undefined {
+  for (const pattern of patterns) {
+    const limit = Number(pattern.exec(message)?.groups?.["limit"]?.replaceAll(/[,_]/g, ""));
     if (limit >= learnableWindowTokensMin && limit <= learnableWindowTokensMax) return tokens(limit);
   }
   return undefined;

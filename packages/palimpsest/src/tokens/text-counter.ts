@@ -6,25 +6,31 @@ import { memoizeCount, defaultRates, estimateBlock, type Rates, tokensFromBytes 
 import { measureText, noBytes } from "./byte-counts.ts";
 import { believedBlockAllowanceTokens, believedBlockRatioMax } from "./limits.ts";
 
-/** The tokens of a text, known at once: a tokenizer of the caller's. */
+/** The tokens of a text, computed synchronously: the caller's tokenizer. */
 export type CountText = (text: string) => number;
 
-/** A caller's tokenizer, applied to what requests are made of. What is no text (an image, encrypted thinking) is estimated. */
+/**
+ * The caller's tokenizer, applied to the parts of requests. Anything that is not text (an image, encrypted thinking) is
+ * estimated.
+ */
 export interface TextCounter {
-  /** As the tokenizer says. An estimate if it throws or gives no number: some refuse texts that look like their own marks. */
+  /**
+   * The tokenizer's count. An estimate if it throws or returns no number: some refuse texts that look like their
+   * special tokens.
+   */
   readonly text: CountText;
   readonly block: (block: Block) => number;
-  /** The same for plans, which no sum over a whole request corrects: what one block can't have is estimated. */
+  /** The same for plans, where no sum over a whole request corrects an error: an implausible count is replaced by an estimate. */
   readonly believedBlock: (block: Block) => Tokens;
 }
 
 export function textCounter(count: CountText): TextCounter {
   const text = (value: string): number => countOrEstimate(count, value);
-  const block = memoizeCount((one: Block) => countBlock(one, text));
+  const block = memoizeCount((value: Block) => countBlock(value, text));
   return {
     text,
     block,
-    believedBlock: memoizeCount((one: Block) => tokens(believedCount(block(one), estimateBlock(one)))),
+    believedBlock: memoizeCount((value: Block) => tokens(believedCount(block(value), estimateBlock(value)))),
   };
 }
 
@@ -33,7 +39,7 @@ function countOrEstimate(count: CountText, value: string): number {
     const counted = count(value);
     if (Number.isFinite(counted) && counted >= 0) return counted;
   } catch {
-    // Counted below.
+    // Estimated below.
   }
   const bytes = noBytes();
   measureText(value, bytes);
@@ -73,7 +79,7 @@ function believedCount(counted: number, estimate: number): number {
   return counted >= Math.max(0, least) && counted <= most ? counted : estimate;
 }
 
-/** By which a content that a tokenizer has counted is as large as it says. */
+/** Rates that use only the tokenizer's counts. */
 export const counterRates: Rates = {
   prose: 0,
   code: 0,
@@ -86,7 +92,7 @@ export const counterRates: Rates = {
   counted: 1,
 };
 
-/** The tokenizer's counts as long as they are believed; rates are learned meanwhile, for when they are not. */
+/** Uses the tokenizer's counts while they are believed; meanwhile it learns rates for when they are not. */
 export class CounterCalibration extends Calibration {
   readonly #believes: () => boolean;
 

@@ -1,18 +1,18 @@
 import { tokens, type Tokens } from "../schema/brand.ts";
 import { fullBufferWindowTokens } from "./limits.ts";
 
-/** What a policy says of its thresholds, in tokens. */
+/** A policy's buffers, in tokens. */
 export interface ThresholdRule {
-  /** Kept free for the reply, at most. */
+  /** At most this much is kept free for the reply. */
   readonly outputReserveTokensMax: number;
   readonly compactBufferTokens: number;
-  /** Below the limit; absent: nobody is warned. */
+  /** Distance below the limit; absent: no warning. */
   readonly warningBufferTokens?: number;
-  /** Below the window; absent: nothing is held back, the provider refuses what is too long. */
+  /** Distance below the window; absent: nothing is held back, and the provider refuses what is too long. */
   readonly blockingBufferTokens?: number;
   /**
-   * Of a model that has a limit of its own for what is sent to it. `bounds`: every threshold lies within it. `compacts`:
-   * compaction fires there at the latest.
+   * For a model with a separate limit for the request. `bounds`: every threshold lies within it. `compacts`: compaction
+   * fires there at the latest.
    */
   readonly inputLimit: "bounds" | "compacts" | "ignored";
 }
@@ -22,9 +22,9 @@ export interface ThresholdRule {
  *   effective = window − output reserve        compact  = effective − compact buffer
  *   limit     = compaction on ? compact : effective
  *   warning   = error = limit − warning buffer blocking = window − blocking buffer
- * Where the policy lets the model's input limit bound them, effective is at most that limit, and blocking is reckoned
- * from it where it is smaller than the window. Below 100,000 every number but the window shrinks by window / 100,000. A threshold that the policy does not have is
- * infinite: nothing ever reaches it.
+ * If the policy lets the model's input limit bound them, effective is at most that limit, and blocking is computed from
+ * it if it is smaller than the window. If the bound (the window or that input limit) is below 100,000, every buffer and
+ * reserve shrinks by bound / 100,000. A threshold that the policy does not have is infinite: nothing ever reaches it.
  */
 export interface Thresholds {
   readonly window: Tokens;
@@ -41,7 +41,7 @@ interface ThresholdInputs {
   readonly rule: ThresholdRule;
   readonly window: Tokens;
   readonly outputTokensMax: Tokens;
-  /** What the model takes besides its reply, where that is less than the window. */
+  /** The model's limit for the request alone, if it is smaller than the window. */
   readonly inputTokensMax?: Tokens | undefined;
   readonly autoCompact: "on" | "off";
   /** Share of the effective window at which compaction fires; it can only lower the threshold. */
@@ -73,7 +73,7 @@ export function computeThresholds(inputs: ThresholdInputs): Thresholds {
   };
 }
 
-/** The most that a request may hold: the window, or the model's limit of what is sent where the policy heeds it. */
+/** The most that a request may hold: the window, or the model's input limit if the policy respects it. */
 export const inputBound = ({
   rule,
   window,
@@ -81,12 +81,10 @@ export const inputBound = ({
 }: Pick<ThresholdInputs, "rule" | "window" | "inputTokensMax">): Tokens =>
   rule.inputLimit === "bounds" && inputTokensMax < window ? inputTokensMax : window;
 
-interface BufferScale {
+function scaleBuffers(window: number): {
   readonly scaled: (buffer: number) => number;
   readonly below: (from: number, buffer: number | undefined) => number;
-}
-
-function scaleBuffers(window: number): BufferScale {
+} {
   const scale = Math.min(1, window / fullBufferWindowTokens);
   const scaled = (buffer: number): number => Math.floor(buffer * scale);
   return { scaled, below: (from, buffer) => (buffer === undefined ? Infinity : from - scaled(buffer)) };
@@ -97,7 +95,7 @@ const isPercent = (value: number): boolean => value > 0 && value <= 100;
 const percentThreshold = (effective: number, percent: number | undefined): number =>
   percent === undefined || !isPercent(percent) ? Infinity : Math.floor((effective * percent) / 100);
 
-/** Each on its own: one does not follow from another where overrides are in force. */
+/** The flags are independent: with overrides, one does not follow from another. */
 export interface Pressure {
   readonly percentLeft: number;
   readonly warning: boolean;
@@ -117,6 +115,6 @@ export function computePressure(used: Tokens, thresholds: Thresholds, autoCompac
   };
 }
 
-/** What may be asked for in one reply, where the model refuses input and output together over the window. */
-export const outputTokensFor = (asked: Tokens, used: Tokens, thresholds: Thresholds): Tokens =>
-  tokens(Math.max(1, Math.min(asked, Math.min(thresholds.window, thresholds.blocking) - used)));
+/** The output limit to request, for a model that refuses input plus output over the window. */
+export const outputTokensFor = (wanted: Tokens, used: Tokens, thresholds: Thresholds): Tokens =>
+  tokens(Math.max(1, Math.min(wanted, Math.min(thresholds.window, thresholds.blocking) - used)));

@@ -48,7 +48,7 @@ function ledgerOf(raws: readonly Raw[], way: "live" | "at once" = "live"): Token
 const blockTokens = (ledger: TokenLedger, content: string): number =>
   tokensFromBytes(measureBlock({ type: "text", text: content }), ledger.rates);
 
-describe.each(["live", "at once"] as const)("the size of a context, told %s", (way) => {
+describe.each(["live", "at once"] as const)("the size of a context, reported %s", (way) => {
   it("is an estimate as long as nothing was counted", () => {
     const ledger = ledgerOf([user("u", words(100))], way);
     expect(ledger.size).toMatchObject({ source: "estimate", anchor: undefined });
@@ -78,7 +78,7 @@ describe.each(["live", "at once"] as const)("the size of a context, told %s", (w
     expect(ledger.size.tokens).toBeGreaterThan(1060 + 2 * 400);
   });
 
-  it("counts an edit behind the anchor at once", () => {
+  it("counts an edit after the anchor at once", () => {
     const before = [
       user("u"),
       says("a", "m", call("x")),
@@ -102,7 +102,7 @@ describe.each(["live", "at once"] as const)("the size of a context, told %s", (w
     expect(size.tokens).toBeLessThan(150_000);
   });
 
-  it("takes no count for the view that an undo behind it brought back", () => {
+  it("does not use a count for a view that a later undo brought back", () => {
     const raws = [
       user("u", words(2000)),
       boundary("b"),
@@ -152,7 +152,7 @@ describe("a result that the provider's cache left out for a while", () => {
   });
 });
 
-describe("the fixed part behind a boundary", () => {
+describe("the fixed part after a boundary", () => {
   const cut = [boundary("b"), summary("s")];
   const part = { ...noFixedPart, systemPrompts: [words(300)] };
   const sizeOf = (raws: readonly Raw[], known: FixedPart): number => {
@@ -167,13 +167,13 @@ describe("the fixed part behind a boundary", () => {
     expect(sizeOf(raws, part)).toBeGreaterThan(8_900);
   });
 
-  it("is what is known where no request showed it", () => {
+  it("is what is known if no request showed it", () => {
     const raws = [user("u"), says("a", "m", text("ok")), ...cut];
     expect(sizeOf(raws, part) - sizeOf(raws, noFixedPart)).toBeGreaterThan(375);
   });
 });
 
-describe("the fixed part behind a boundary that a long request came before", () => {
+describe("the fixed part after a boundary that followed a long request", () => {
   const part = { ...noFixedPart, systemPrompts: [words(9_000)] };
   const figure: FixedFigure = {
     tokens: tokens(12_000),
@@ -196,14 +196,14 @@ describe("the fixed part behind a boundary that a long request came before", () 
     return ledger;
   };
 
-  it("is no less than what an exact counter counted", () => {
+  it("is at least what an exact counter counted", () => {
     for (const input of [20_000, 33_333, 33_334, 40_000])
       expect(after({ said: 20_000, input, known: figure }).fixedTokens).toBe(12_000);
     expect(after({ said: 20_000, input: 33_334, known: figure }).fixedCountedBy).toBe("exact");
     expect(after({ said: 20_000, input: 60_000, known: figure })).toMatchObject({ fixedCountedBy: "usage" });
   });
 
-  it("is what usage showed where the conversation was the smaller part of the request", () => {
+  it("is what usage showed if the conversation was the smaller part of the request", () => {
     const ledger = after({ said: 1_000, input: 9_000 });
     expect(ledger.knownFixed.tokens).toBeGreaterThan(14_000);
     expect(ledger.fixedTokens).toBeLessThan(9_000);
@@ -222,7 +222,7 @@ describe("the fixed part behind a boundary that a long request came before", () 
     }
   });
 
-  it("follows the rates as long as it is estimated, also where an estimate was told as a count", () => {
+  it("follows the rates while it is estimated, also if an estimate was passed as a count", () => {
     const ledger = ledgerOf([user("u")]);
     ledger.carries(part, { ...figure, counter: "estimate" });
     expect(ledger.knownFixed.tokens).toBe(
@@ -231,7 +231,7 @@ describe("the fixed part behind a boundary that a long request came before", () 
   });
 });
 
-it("a clear takes off no more than the block was counted for, live and told at once alike", () => {
+it("a clear subtracts no more than the block was counted for, live and reported at once alike", () => {
   const raws = [
     user("u", words(40)),
     says("a", "m", call("x")),
@@ -245,7 +245,7 @@ it("a clear takes off no more than the block was counted for, live and told at o
   expect(ledgerOf(raws, "at once").size.tokens).toBe(live);
 });
 
-it("a ledger that followed live and one that was told at once agree", () => {
+it("a ledger that followed live and one that was given the whole view at once agree", () => {
   const raws = [
     user("u", words(50)),
     says("a", "m", call("x"), call("y")),
@@ -310,7 +310,7 @@ describe("one view has one size", () => {
     ["a boundary", [boundary("e"), summary("s")]],
   ];
 
-  it.each(edits)("behind %s and its undo it is what it was before", (_, raws) => {
+  it.each(edits)("after %s and its undo it is what it was before", (_, raws) => {
     const before = sizeOf();
     expect(sizeOf(...raws)).toBeLessThan(before);
     expect(sizeOf(...raws, undo("d", "e"))).toBe(before);
@@ -332,7 +332,7 @@ describe("one view has one size", () => {
     },
   );
 
-  it("an undo of a clear, behind a reply that was counted without it, adds what came back", () => {
+  it("an undo of a clear, after a reply that was counted without it, adds what came back", () => {
     const reply = counted("c", "o", usage(4_000, 9), text("and on"));
     const cleared = sizeOf(clear("e", "x"), user("v"), reply);
     const back = sizeOf(clear("e", "x"), user("v"), reply, undo("d", "e"));
@@ -359,7 +359,7 @@ describe("what our own requests taught", () => {
   const theirs = [user("u", words(900)), counted("a", "m", usage(60_000, 40), text("ok")), user("v", "And?")];
   const ours = [user("w", "Go on."), counted("b", "n", usage(3_600, 10), text("I do."))];
 
-  it("stands alone: what another tool's requests carried is no part of ours, before our first and behind it", () => {
+  it("is independent: what another program's requests contained is not part of ours, before and after our first", () => {
     expect(told(theirs, new TokenLedger()).size.tokens).toBeLessThan(6_000);
     const ledger = told([...theirs, ...ours], new TokenLedger());
     expect(ledger.size).toMatchObject({ tokens: 3_610, source: "usage" });

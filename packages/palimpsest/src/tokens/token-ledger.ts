@@ -19,57 +19,56 @@ import { type Anchor, type FixedSize, LearnedUsage, type LearnedState, growthSin
 import { CounterCalibration, counterRates, type TextCounter } from "./text-counter.ts";
 
 /**
- * The size of the context = what the provider said last + an estimate of what came since.
+ * The size of the context = the provider's last count + an estimate of what came since.
  *
- * The anchor is a reply that carries usage which can be believed: mostly the newest, behind an undo the one whose view is
+ * The anchor is a reply with usage that can be believed: usually the newest; after an undo, the one whose view is
  * nearest. It is taken at the reply's FIRST entry: results that interleave with the rest of the reply come after it. The
- * reply itself is in the usage's output. Edits behind the anchor count at once: what they hide is taken off, by the same
- * estimate; an undo gives the number from before.
- * Without an anchor (a new session, or right behind a boundary) everything is estimated, at the rates that counts have
- * taught, on top of the fixed part (system prompt, tools) that they showed or that is known.
+ * reply itself is in the usage's output. Edits after the anchor count at once: what they hide is subtracted, by the same
+ * estimate; an undo restores the earlier number.
+ * Without an anchor (a new session, or right after a boundary) everything is estimated, at the rates learned from
+ * counts, on top of the fixed part (system prompt, tools) that counts showed or that is known.
  *
- * A count by another tokenizer than that of the model that is asked now is scaled by what the two are known to differ in,
- * and is an estimate then.
+ * A count by another tokenizer than the current model's is scaled by the known ratio of the two, and is then an estimate.
  *
- * With a tokenizer of the caller's, what it says takes the place of our estimate, as long as it can be believed: by our
- * estimate of all that is shown, and by what the provider counted last.
+ * With a tokenizer of the caller, its counts replace our estimate while they can be believed: they are checked against
+ * our estimate of everything shown and against the provider's last count.
  *
- * What another tool recorded was counted for that tool's requests. Once requests are ours, its fixed part and its counts
- * count for nothing; the rates that it taught hold until a count of ours has come.
+ * Counts that another program recorded are of that program's requests. Once requests are ours, its fixed part and its
+ * counts are ignored; the rates learned from them hold until there is a count of our own.
  */
 export interface ContextSize {
   readonly tokens: Tokens;
-  /** `usage`: counted by the provider up to the anchor. `counter`: by the caller's tokenizer. `estimate`: by nobody. */
+  /** `usage`: counted by the provider up to the anchor. `counter`: counted by the caller's tokenizer. `estimate`: not counted. */
   readonly source: "usage" | "counter" | "estimate";
   readonly anchor: EntryId | undefined;
-  /** What of it the provider has not counted. */
+  /** The part that the provider has not counted. */
   readonly estimated: Tokens;
 }
 
-/** A count that the request can't have had: the estimate counts in its place. */
+/** An implausible count of the provider: the estimate is used instead. */
 export interface DoubtedUsage {
   readonly entry: EntryId;
-  /** What the provider said that the request had. */
+  /** The provider's count of the request. */
   readonly counted: Tokens;
   readonly estimate: Tokens;
 }
 
-/** The caller's tokenizer says of a whole request what can't be: our estimate counts in its place. */
+/** An implausible count of a whole request by the caller's tokenizer: our estimate is used instead. */
 export interface DoubtedCounter {
   readonly counted: Tokens;
-  /** What the provider says, or our estimate if it has said nothing yet. */
+  /** The provider's count, or our estimate if there is none yet. */
   readonly expected: Tokens;
 }
 
 interface LedgerOptions {
-  /** What the boundary says that the view begins with. */
+  /** From the boundary that the view begins with. */
   readonly learned?: LearnedState;
-  /** How rates are learned; by `Calibration` where it is absent. */
+  /** Creates the object that learns rates. Absent: a `Calibration`. */
   readonly calibrate?: () => Calibration;
   readonly counter?: TextCounter | undefined;
 }
 
-/** What others ask of a ledger, whether it estimates or an exact counter counts for it. */
+/** The interface of a ledger, whether it estimates or has an exact counter. */
 export type ContextLedger = Pick<
   TokenLedger,
   | "size"
@@ -89,45 +88,45 @@ export type ContextLedger = Pick<
 >;
 
 export class TokenLedger implements ViewWatch {
-  /** Where it begins, whenever the view is told anew. */
+  /** The initial state, also used when the view is reported anew. */
   readonly #seed: LearnedState;
-  readonly #fresh: (state: LearnedState) => LearnedUsage;
-  #own: LearnedUsage;
+  readonly #createLearned: (state: LearnedState) => LearnedUsage;
+  #ours: LearnedUsage;
   #foreign: LearnedUsage;
   #sendsOwn = false;
-  /** Everything shown. */
   #shown = noBytes();
   #documents = 0;
   #fixedBytes: FixedBytes = measureFixedPart(noFixedPart);
   #countedFixed: FixedFigure | undefined;
-  /** Items up to here were told before, or moved since. */
+  /** Items up to this position were reported before, or were moved since. */
   #oldUntil = -1;
   #newest = -1;
-  #decided: { readonly since: number; readonly saved: ByteCounts }[] = [];
+  /** Bytes that edits hide in the view, and the position of each edit. */
+  #savings: { readonly since: number; readonly saved: ByteCounts }[] = [];
   #item: Item | undefined;
-  /** Of the newest boundary in force. */
+  /** The summary of the newest boundary in force. */
   #summary: Item | undefined;
   #doubted: (DoubtedUsage & { readonly reply: string }) | undefined;
   readonly #counter: TextCounter | undefined;
-  /** By the newest count of the provider. */
-  #contradicted: DoubtedCounter | undefined;
+  /** Set if the provider's newest count contradicts the caller's tokenizer. */
+  #counterConflict: DoubtedCounter | undefined;
   readonly #byCategory = new CategoryBytes();
 
   constructor({ learned = {}, counter, calibrate }: LedgerOptions = {}) {
     const isBelieved = (): boolean => this.doubtedCounter === undefined;
     this.#counter = counter;
-    this.#fresh = (state) =>
+    this.#createLearned = (state) =>
       new LearnedUsage(
         state,
         counter === undefined ? calibrate : () => new CounterCalibration(state.calibration, isBelieved),
       );
     this.#seed = counter === undefined ? learned : countedState(learned);
-    this.#own = this.#fresh(this.#seed);
-    this.#foreign = this.#fresh({});
+    this.#ours = this.#createLearned(this.#seed);
+    this.#foreign = this.#createLearned({});
   }
 
   get #learned(): LearnedUsage {
-    return this.#inModelTokens(this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign);
+    return this.#inModelTokens(this.#sendsOwn || this.#ours.hasCounts ? this.#ours : this.#foreign);
   }
 
   #inModelTokens(learned: LearnedUsage): LearnedUsage {
@@ -152,7 +151,7 @@ export class TokenLedger implements ViewWatch {
     const since = growthSince(anchor, this.#shown);
     const { tokens: counted, counted: how } = learned.anchoredTokens(anchor);
     const estimated = tokens(estimateGrowth(since, calibration) + this.#fixedGrowth(anchor));
-    // What was taken off can't have been more than what was there.
+    // No more can be subtracted than was there.
     const least = Math.min(counted, this.fixedTokens + tokensFromBytes(this.#shown, calibration.lowRates));
     const total = tokens(Math.round(Math.max(least, counted + estimated)));
     return how === "scaled"
@@ -160,19 +159,19 @@ export class TokenLedger implements ViewWatch {
       : { tokens: total, source: "usage", anchor: anchor.entry, estimated };
   }
 
-  /** The same with nothing taken from the provider's newest count: what can be compared with a view that nobody has counted. */
+  /** The size without using the provider's newest count, so that it is comparable with a view that was not counted. */
   get estimate(): Tokens {
     return tokens(this.fixedTokens + tokensFromBytes(this.#shown, this.rates));
   }
 
-  /** What a view of these blocks has, as long as nobody has counted it. */
+  /** The estimated size of a view of these blocks. */
   estimateView(blocks: Iterable<Block>): Tokens {
     const bytes = noBytes();
     for (const block of blocks) addBytes(bytes, this.#measure(block));
     return tokens(this.fixedTokens + tokensFromBytes(bytes, this.rates));
   }
 
-  /** By which a block of the view is counted as long as nobody has counted it: as good as now. */
+  /** Estimates a block of the view, with the current rates. */
   get counter(): (block: Block) => number {
     const { rates } = this;
     return (block) => tokensFromBytes(this.#measure(block), rates);
@@ -184,26 +183,26 @@ export class TokenLedger implements ViewWatch {
     return counts;
   }
 
-  /** Until a count of our own has come, what another tool's requests showed of the conversation is the best there is. */
+  /** Until there is a count of our own, the rates from another program's requests are the best available. */
   get rates(): Rates {
     const learned = this.#learned;
-    const isUntaught = learned.calibration.observations === 0 && !learned.hasCounts;
-    return isUntaught ? this.#inModelTokens(this.#foreign).conversationRates : learned.calibration.rates;
+    const hasLearnedNothing = learned.calibration.observations === 0 && !learned.hasCounts;
+    return hasLearnedNothing ? this.#inModelTokens(this.#foreign).conversationRates : learned.calibration.rates;
   }
 
   get categories(): ReadonlyMap<string, CategoryCount> {
     return this.#byCategory.counts;
   }
 
-  /** The newest count that was not believed; undefined where all were. */
+  /** Set if the newest count of the provider is not believed. */
   get doubtedUsage(): DoubtedUsage | undefined {
     return this.#doubted;
   }
 
-  /** What the caller's tokenizer says of the view, if that is not believed. */
+  /** The count of the view by the caller's tokenizer, if it is not believed. */
   get doubtedCounter(): DoubtedCounter | undefined {
     if (this.#counter === undefined) return undefined;
-    if (this.#contradicted !== undefined) return this.#contradicted;
+    if (this.#counterConflict !== undefined) return this.#counterConflict;
     const counted = this.#sum(this.#shown, { carried: this.#fixedBytes, rates: counterRates });
     const estimate = this.#sum(this.#shown, { carried: this.#fixedBytes, rates: defaultRates });
     return isPlausibleUsage({ counted, estimate, covers: "all", documents: this.#documents })
@@ -223,21 +222,21 @@ export class TokenLedger implements ViewWatch {
     return tokens(fixed + tokensFromBytes(bytes, rates));
   }
 
-  /** What is learned of our own requests, for whoever opens the log at a boundary that is written now. */
+  /** What was learned from our own requests, to be stored in a boundary that is written now. */
   get learned(): LearnedState {
-    return this.#own.state;
+    return this.#ours.state;
   }
 
   /**
-   * Says what requests carry besides the view; `counted` where an exact counter has counted it. Of an estimate only the
-   * bytes are kept: it is made anew as the rates are learned.
+   * Sets what requests contain besides the view. `counted`: the figure of an exact counter, if there is one. Of an
+   * estimate only the bytes are kept, because it changes as the rates are learned.
    */
   carries(part: FixedPart, counted?: FixedFigure): void {
     this.#fixedBytes = measureFixedPart(part, this.#counter?.text);
     this.#countedFixed = counted?.counter === "estimate" ? undefined : counted;
   }
 
-  /** Requests are ours from now on, and carry nothing that is not known: what others' requests showed counts for nothing. */
+  /** From now on requests are ours and contain nothing unknown: what other programs' requests showed is ignored. */
   sendsOwn(): void {
     this.#sendsOwn = true;
   }
@@ -254,7 +253,7 @@ export class TokenLedger implements ViewWatch {
     return this.#fixed.tokens;
   }
 
-  /** `usage`: the provider's counts showed the fixed part. Otherwise the counter that the known pieces come from. */
+  /** `usage`: the fixed part is derived from the provider's counts. Otherwise the counter of the known pieces. */
   get fixedCountedBy(): string {
     return this.#fixed.countedBy;
   }
@@ -263,12 +262,12 @@ export class TokenLedger implements ViewWatch {
     return this.#learned.fixedPart(this.knownFixed, { complete: this.#knowsFixed });
   }
 
-  /** Of our own requests all that they carry is known. */
+  /** Whether everything that our requests contain is known. */
   get #knowsFixed(): boolean {
     return this.#sendsOwn && this.#fixedBytes.pieces.length > 0;
   }
 
-  /** Other tools or another prompt than the anchor's request had. */
+  /** Change in size of tools and prompt since the anchor's request. */
   #fixedGrowth({ carried }: Anchor): number {
     if (carried === undefined || carried === this.#fixedBytes) return 0;
     const { rates } = this;
@@ -278,18 +277,18 @@ export class TokenLedger implements ViewWatch {
   reset(structureAt: number, history: "anew" | "goes-on"): void {
     this.#shown = noBytes();
     this.#documents = 0;
-    this.#decided = [];
+    this.#savings = [];
     this.#byCategory.reset();
     this.#summary = undefined;
     if (history === "goes-on") {
       this.#oldUntil = this.#newest;
-      for (const learned of [this.#own, this.#foreign]) learned.keepAnchor();
+      for (const learned of [this.#ours, this.#foreign]) learned.keepAnchor();
       return;
     }
-    this.#own = this.#fresh(this.#seed);
-    this.#foreign = this.#fresh({});
+    this.#ours = this.#createLearned(this.#seed);
+    this.#foreign = this.#createLearned({});
     this.#doubted = undefined;
-    this.#contradicted = undefined;
+    this.#counterConflict = undefined;
     this.#oldUntil = structureAt;
     this.#newest = structureAt;
   }
@@ -300,7 +299,7 @@ export class TokenLedger implements ViewWatch {
     if (item.at <= this.#oldUntil) return;
     this.#newest = Math.max(this.#newest, item.at);
     if (item.usage === undefined) return;
-    const learned = item.foreign === true ? this.#foreign : this.#own;
+    const learned = item.foreign === true ? this.#foreign : this.#ours;
     const reply = item.messageId ?? item.entry;
     if (learned.newest?.reply === reply) {
       if (item.usage.output > learned.newest.usage.output) learned.newest.usage = item.usage;
@@ -317,7 +316,7 @@ export class TokenLedger implements ViewWatch {
     if (instead === undefined) return;
     const saved = this.#measure(instead.of);
     addBytes(saved, counts, -1);
-    this.#decided.push({ since: instead.since, saved });
+    this.#savings.push({ since: instead.since, saved });
   }
 
   hidden(block: Block): void {
@@ -327,10 +326,10 @@ export class TokenLedger implements ViewWatch {
     this.#byCategory.remove(block, counts);
   }
 
-  /** The provider counts it no more, and neither do we: else every count behind it would seem too small for what it counts. */
+  /** The provider no longer counts the block, so it is subtracted here too: otherwise every later count would seem too small. */
   withheld(block: Block, since: number): void {
     this.hidden(block);
-    this.#decided.push({ since, saved: this.#measure(block) });
+    this.#savings.push({ since, saved: this.#measure(block) });
   }
 
   released(block: Block): void {
@@ -339,15 +338,15 @@ export class TokenLedger implements ViewWatch {
     this.#byCategory.add(block, counts, this.#item);
   }
 
-  /** Whose reply this block is of, where it is told for the first time. */
+  /** The anchor whose reply contains this block, if the block is reported for the first time. */
   #anchorOf(entry: EntryId): Anchor | undefined {
     const item = this.#item;
     if (item?.entry !== entry || item.role !== "assistant" || item.at <= this.#oldUntil) return undefined;
-    const { newest } = item.foreign === true ? this.#foreign : this.#own;
+    const { newest } = item.foreign === true ? this.#foreign : this.#ours;
     return newest?.reply === (item.messageId ?? item.entry) ? newest : undefined;
   }
 
-  /** A new count: where it can be believed it is the anchor from here on. */
+  /** Takes a new count: if it is believed, it becomes the anchor. */
   #count(
     learned: LearnedUsage,
     {
@@ -359,29 +358,29 @@ export class TokenLedger implements ViewWatch {
   ): void {
     const at = this.#item?.at ?? 0;
     const base = { ...this.#shown };
-    // Told at once, a view already shows what edits behind this reply hid; the request still held it.
-    const later = this.#decided.filter(({ since }) => since > at);
+    // A view that is reported at once already lacks what later edits hid, but this request still contained it.
+    const later = this.#savings.filter(({ since }) => since > at);
     for (const { saved } of later) addBytes(base, saved);
-    const carried = learned === this.#own && this.#knowsFixed ? this.#fixedBytes : undefined;
+    const carried = learned === this.#ours && this.#knowsFixed ? this.#fixedBytes : undefined;
     const estimate = this.#sum(base, { carried, rates: defaultRates });
     const counted = requestTokens(usage);
-    const ours = carried === undefined ? "conversation" : "all";
-    const covers = learned === this.#foreign ? "log" : ours;
+    const ownCoverage = carried === undefined ? "conversation" : "all";
+    const covers = learned === this.#foreign ? "log" : ownCoverage;
     const isBelieved = isPlausibleUsage({ counted, estimate, covers, documents: this.#documents });
     this.#doubted = isBelieved ? undefined : { entry, reply, counted, estimate };
     if (!isBelieved) return;
-    const byCounter = this.#sum(base, { carried, rates: counterRates });
-    const agrees = isPlausibleUsage({ counted, estimate: byCounter, covers, documents: this.#documents });
-    this.#contradicted = agrees ? undefined : { counted: byCounter, expected: counted };
+    const counterTokens = this.#sum(base, { carried, rates: counterRates });
+    const agrees = isPlausibleUsage({ counted, estimate: counterTokens, covers, documents: this.#documents });
+    this.#counterConflict = agrees ? undefined : { counted: counterTokens, expected: counted };
     learned.take({ entry, reply, usage, model, base, carried, summary: this.#summary?.entry });
   }
 }
 
-/** A request of before there was a tokenizer says nothing of what it counts. */
+/** Drops a request from before there was a tokenizer, because it has no count by the tokenizer. */
 const countedState = ({ request, ...learned }: LearnedState): LearnedState =>
   request?.bytes["counted"] === undefined ? learned : { ...learned, request };
 
-/** Too much is safe where something is added, too little where something is taken off. */
+/** It is safe to overestimate what is added and to underestimate what is removed. */
 function estimateGrowth(since: ByteCounts, calibration: Calibration): number {
   const { rates, lowRates } = calibration;
   let sum = 0;

@@ -1,7 +1,7 @@
 import type { ToolUseBlock } from "../schema/block.ts";
 import { textField } from "../schema/json.ts";
 
-/** Tools that show a file and tools that change one, by the names that agents in the field give them, lower case. */
+/** Common names of tools that show a file and of tools that change one, in lower case. */
 export const fileReaders: ReadonlySet<string> = new Set(["read", "view", "read_file", "cat", "open_file"]);
 export const fileWriters: ReadonlySet<string> = new Set([
   "edit",
@@ -16,7 +16,7 @@ export const fileWriters: ReadonlySet<string> = new Set([
 ]);
 const pathKeys = ["file_path", "path", "filePath", "absolute_path", "notebook_path"] as const;
 
-/** What a tool does with the file it names. */
+/** What a tool does with the file in its input. */
 export function fileAction(tool: string): "read" | "write" | undefined {
   const name = tool.toLowerCase();
   return fileReaders.has(name) ? "read" : fileWriters.has(name) ? "write" : undefined;
@@ -28,10 +28,10 @@ export const callFilePath = ({ input }: ToolUseBlock): string | undefined =>
 const toolKinds = ["read", "write", "shell", "search", "list", "fetch"] as const;
 export type ToolKind = (typeof toolKinds)[number];
 
-/** What a tool does, by the names that agents in the field give their tools; undefined for tools nobody knows, MCP's among them. A look-up. */
+/** What a tool does, by its common names in other agents; undefined for unknown tools, including MCP tools. Costs one look-up. */
 export const classifyTool = (tool: string): ToolKind | undefined => kindByName.get(tool.toLowerCase());
 
-/** In lower case. One name for viewing and editing is a read: its results are needed again as those of reads are. */
+/** In lower case. A tool that both views and edits counts as a read, because its results are needed again like those of reads. */
 const namesByKind: Readonly<Record<ToolKind, readonly string[]>> = {
   read: [
     ...fileReaders,
@@ -104,7 +104,7 @@ const namesByKind: Readonly<Record<ToolKind, readonly string[]>> = {
   fetch: ["fetch", "web_fetch"],
 };
 
-/** Words are told apart by `_`, by `-` or by capitals. */
+/** Names separate words with `_`, `-` or capitals. */
 const spellings = (name: string): readonly string[] => [name, name.replaceAll("_", "-"), name.replaceAll("_", "")];
 
 const kindByName: ReadonlyMap<string, ToolKind> = new Map(

@@ -17,7 +17,7 @@ const summary: Item = { ...item("s", text("summary"), text("beside")), summary: 
 const said = item("u", text("And now?"));
 
 describe("a provider's summary, in front of all", () => {
-  it("is its block, said by the assistant, and what stands beside it, for the model that wrote it", () => {
+  it("is its block, as an assistant item, and the text that goes with it, for the model that wrote it", () => {
     const [block, beside, ...others] = itemsForModel("writer", [summary, said]);
     expect(block).toMatchObject({ entry: "s", role: "assistant", blocks: [server.block] });
     expect(beside).toMatchObject({ entry: "s", role: "user", blocks: [text("beside")] });
@@ -30,7 +30,7 @@ describe("a provider's summary, in front of all", () => {
   });
 });
 
-it("a provider's summary behind anything else is its text", () => {
+it("a provider's summary that is not first is its text", () => {
   const items = [said, summary];
   expect(itemsForModel("writer", items)).toBe(items);
 });

@@ -5,8 +5,8 @@ import type { AttachmentEntry, EditEntry } from "../schema/entry.ts";
 import { userText } from "./user-text.ts";
 
 /**
- * What the model sees of an attachment: a reminder, or nothing where the attachment is for people only. Frozen like
- * every text in the view: a change of wording here changes bytes already sent, so the words are pinned by a test.
+ * What the model sees of an attachment: a reminder, or undefined if the attachment is only for the user. Frozen like
+ * every text in the view: a change of wording here changes bytes that were already sent, so a test pins the words.
  */
 export function attachmentText(attachment: JsonObject): string | undefined {
   const type = textField(attachment, "type") ?? "attachment";
@@ -14,15 +14,15 @@ export function attachmentText(attachment: JsonObject): string | undefined {
   return body === undefined || body.trim() === "" ? undefined : wrapReminder(body);
 }
 
-/** What hooks add, and what the engine tells of a changed header. */
+/** For texts that hooks add, and for the engine's notices of a changed header. */
 export const hookContextAttachmentType = "hook_additional_context";
 
 export const wrapReminder = (body: string): string => `<system-reminder>\n${body}\n</system-reminder>`;
 
-/** Text as it may stand in a reminder: nothing that is told must end the tag around it. */
-export const escapeReminderTag = (told: string): string => told.replaceAll(/<(?=\/\s*system-reminder)/gi, "<\\");
+/** Escapes text for a reminder, so that nothing in it can close the surrounding tag. */
+export const escapeReminderTag = (text: string): string => text.replaceAll(/<(?=\/\s*system-reminder)/gi, "<\\");
 
-/** Types that other clients log for people's eyes: permissions, hook output that went to the screen. */
+/** Types that other clients log only for display: permissions, hook output that went to the screen. */
 const uiOnlyTypes: ReadonlySet<string> = new Set(["command_permissions", "hook_success", "hook_system_message"]);
 
 function attachmentBody(type: string, attachment: JsonObject): string | undefined {
@@ -53,7 +53,7 @@ function attachmentBody(type: string, attachment: JsonObject): string | undefine
 const attachmentFileName = (attachment: JsonObject): string =>
   textField(attachment, "filename") ?? textField(attachment, "path") ?? "a file";
 
-/** Files come as text or wrapped: `{type, file: {content}}`, `{path, content}`. */
+/** Files are plain text or wrapped: `{type, file: {content}}`, `{path, content}`. */
 function fileText(content: Json | undefined): string {
   if (!isObject(content)) return plainText(content);
   const file = field(content, "file");
@@ -67,25 +67,26 @@ function plainText(value: Json | undefined): string {
   return JSON.stringify(value);
 }
 
-/** The field by which an attachment that was written later than its boundary names it. */
+/** The field in which an attachment that was written later than its boundary names the boundary. */
 const boundaryField = "boundary";
 
-/** An attachment that an undo of the boundary takes back with it, wherever it stands. */
+/** Marks an attachment so that an undo of the boundary also removes the attachment, wherever it is. */
 export const tagWithBoundary = (attachment: JsonObject, boundary: EntryId): JsonObject => ({
   ...attachment,
   [boundaryField]: boundary,
 });
 
-/** The boundary that an attachment names; undefined for most, whose place says whether they are of one. */
+/** The boundary that an attachment names; undefined for most, whose position says whether they belong to one. */
 export function boundaryTag({ attachment }: AttachmentEntry): EntryId | undefined {
   const named = textField(attachment, boundaryField);
   return named === undefined ? undefined : entryId(named);
 }
 
 /**
- * Whether an attachment right behind a boundary's summary was made for that boundary. Anything can come to stand there: a
- * message that was queued meanwhile, what a resume tells. Ours marks what it writes. Other tools mark nothing: of theirs
- * all is taken for the boundary's but what people say, and what hooks add, which tells of more than the boundary.
+ * Whether an attachment right after a boundary's summary was made for that boundary. Other attachments can follow a
+ * summary too: a message that was queued meanwhile, the notices of a resume. Our own are marked. Other programs mark
+ * nothing: all of theirs count as made for the boundary, except the user's messages and the texts that hooks add, which
+ * concern more than the boundary.
  */
 export function isMadeForBoundary(entry: AttachmentEntry, { id, edit }: EditEntry): boolean {
   const named = boundaryTag(entry);
@@ -96,11 +97,11 @@ export function isMadeForBoundary(entry: AttachmentEntry, { id, edit }: EditEntr
   return !isOurs && type !== hookContextAttachmentType && userText({ ...entry, sidechain: false }) === undefined;
 }
 
-/** The type of the attachments by which the model is told how full its context is. Their text is frozen in the log. */
+/** The type of the attachments that tell the model how full its context is. Their text is frozen in the log. */
 export const pressureAttachmentType = "context_pressure";
 
 /**
- * The type of the attachments by which the model is reminded of what happened beside the conversation: another day, files
- * that changed, a task list that was left alone. Their text is frozen in the log.
+ * The type of the attachments that remind the model of events outside the conversation: a new day, changed files, a
+ * neglected task list. Their text is frozen in the log.
  */
 export const reminderAttachmentType = "turn_reminder";

@@ -3,11 +3,11 @@ import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import { type Entry, readEntry } from "../schema/entry.ts";
 import { type JsonObject, parseJson } from "../schema/json.ts";
 
-/** An entry before it has its place: the session adds identity, parent and circumstances when it appends it. */
+/** An entry before it is appended: the session then adds its id, parent and session fields. */
 export interface Draft {
   readonly type: string;
   readonly [field: string]: unknown;
-  /** Set only where the entry does not continue at the leaf. */
+  /** Set only if the entry does not follow the leaf. */
   readonly parentUuid?: EntryId | null;
 }
 
@@ -43,11 +43,14 @@ export function placeDraft(
   return { parentUuid, isSidechain: false, userType: "external", ...circumstances, ...fields, uuid, timestamp };
 }
 
-/** A boundary that keeps messages names the entry that they follow: its summary, the next one, whose id is known only now. */
-export function anchorSegment(raws: readonly PlacedEntry[]): readonly PlacedEntry[] {
-  const [boundary, summary, ...others] = raws;
+/**
+ * A boundary that keeps messages names the entry that they follow: its summary, which comes next and whose id is known
+ * only now.
+ */
+export function anchorSegment(entries: readonly PlacedEntry[]): readonly PlacedEntry[] {
+  const [boundary, summary, ...others] = entries;
   const metadata = boundary?.["compactMetadata"];
-  if (boundary === undefined || summary === undefined || !keepsSegment(metadata)) return raws;
+  if (boundary === undefined || summary === undefined || !keepsSegment(metadata)) return entries;
   const { headUuid, ...tail } = metadata.preservedSegment;
   const preservedSegment = { headUuid, anchorUuid: summary.uuid, ...tail };
   return [{ ...boundary, compactMetadata: { ...metadata, preservedSegment } }, summary, ...others];
@@ -59,7 +62,7 @@ const keepsSegment = (metadata: unknown): metadata is { readonly preservedSegmen
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
-/** A setting once more, for a path that lost it; undefined of any other entry. */
+/** Repeats a setting for a path that lost it; undefined for any other entry. */
 export function repeatSetting(entry: Entry): Draft | undefined {
   if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name.startsWith(announcementPrefix))
     return undefined;
@@ -69,22 +72,24 @@ export function repeatSetting(entry: Entry): Draft | undefined {
 
 const announcementPrefix = "told.";
 
-/** The name of a setting that says what the model was told. It is of its place: where the telling is left behind, so is this. */
+/** The name of a setting that records what the model was told. A path that loses the announcement must lose this record too. */
 export const announcementSetting = (what: string): string => `${announcementPrefix}${what}`;
 
 export const userDraft = (text: string): Draft => ({ type: "user", message: { role: "user", content: text } });
 
-interface ReplyDraft {
+export const replyDraft = ({
+  asked,
+  ...reply
+}: {
   readonly id: MessageId;
-  /** As the provider calls it. */
+  /** The provider's name for it. */
   readonly model: string;
-  /** Who was asked. */
+  /** The model that was requested. */
   readonly asked?: string | undefined;
   readonly content: Message["content"];
   readonly usage?: JsonObject;
   readonly stop_reason?: string;
-}
-export const replyDraft = ({ asked, ...reply }: ReplyDraft): Draft => ({
+}): Draft => ({
   type: "assistant",
   message: { type: "message", role: "assistant", ...reply },
   ...(asked === undefined || asked === reply.model ? {} : { askedModel: asked }),
@@ -94,9 +99,9 @@ interface ResultDraft {
   readonly toolUse: ToolUseId;
   readonly content: string | readonly JsonObject[];
   readonly isError?: boolean;
-  /** What the tool found a file to be, for whoever opens the session again. */
+  /** The state of a file as the tool read it, for when the session is reopened. */
   readonly readFile?: JsonObject | undefined;
-  /** For people, in a line, as it was told when it came. */
+  /** One line for the user, as shown when the result arrived. */
   readonly summary?: string | undefined;
 }
 export const resultDraft = ({ toolUse, content, isError, readFile, summary }: ResultDraft): Draft => ({
@@ -110,17 +115,20 @@ export const resultDraft = ({ toolUse, content, isError, readFile, summary }: Re
 });
 
 interface SummaryDraft {
-  /** The whole of it, or what the provider's block says where there is one: any model reads this. */
+  /** The whole summary, or the text of the provider's block if there is one: every model can read this. */
   readonly summary: string;
   readonly server?: SummaryBlockDraft | undefined;
 }
 
 export interface SummaryBlockDraft extends ServerSummary {
-  /** What stands with the summary and is not in the block. Not blank: a request that ends in a summary asks for nothing. */
+  /**
+   * Text that goes with the summary and is not in the block. Must not be blank, because a request that ends in a
+   * summary asks for nothing.
+   */
   readonly beside: string;
 }
 
-/** The form that every reader of such logs knows, whoever wrote the summary. The block is a field of its own beside it. */
+/** The form that every reader of such logs knows, whoever wrote the summary. The block is in a separate field. */
 export const summaryDraft = ({ summary, server }: SummaryDraft): Draft => ({
   type: "user",
   message: {
@@ -135,12 +143,12 @@ export const summaryDraft = ({ summary, server }: SummaryDraft): Draft => ({
 
 const toTextBlock = (text: string): TextBlock => ({ type: "text", text });
 
-/** The words every reader of such logs looks for. */
+/** Readers of such logs look for this text. */
 export const boundaryText = "Conversation compacted";
 
-/** What we write must read back as an entry; anything else is a bug. */
+/** Every draft must parse as an entry; if not, it is a bug. */
 export function parseDraft(line: string): Entry {
-  const reading = readEntry(parseJson(line));
-  if (reading.kind !== "entry") throw new Error(`a draft without a type: ${reading.why}`);
-  return reading.entry;
+  const outcome = readEntry(parseJson(line));
+  if (outcome.kind !== "entry") throw new Error(`a draft without a type: ${outcome.why}`);
+  return outcome.entry;
 }

@@ -17,7 +17,7 @@ test.each([
   expect(firstMessages(messages, reach)).toEqual(expected);
 });
 
-test("what joins the last message later, and what follows it, is behind its reach", () => {
+test("what joins the last message later, and what follows it, is beyond the reach", () => {
   const reach = measureReach(messages);
   const grown = [...messages.slice(0, 2), said("user", "c", "d", "e"), said("assistant", "f")];
   expect(firstMessages(grown, reach)).toEqual(messages);

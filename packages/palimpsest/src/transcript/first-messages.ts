@@ -1,14 +1,17 @@
 import type { Message } from "../schema/block.ts";
 
-/** How far messages reached at a moment. The last one may have grown since: what follows a round joins its results. */
+/**
+ * The extent of a list of messages at one moment. The last one may have grown since: content after a round joins the
+ * message of its results.
+ */
 export interface MessagesReach {
   /** Absent: all of them. */
   readonly messagesMax?: number | undefined;
-  /** Of the last of these; absent: all of it. */
+  /** Blocks of the last of these messages; absent: all of them. */
   readonly lastBlocksMax?: number | undefined;
 }
 
-/** The messages up to there; the very list where that is all of them. */
+/** The messages up to there; the same list if that is all of them. */
 export function firstMessages(
   messages: readonly Message[],
   { messagesMax = messages.length, lastBlocksMax = Infinity }: MessagesReach,
@@ -26,8 +29,8 @@ export const measureReach = (messages: readonly Message[]): Required<MessagesRea
 });
 
 /**
- * Where a history may be cut in two: before message `i`, for each `i` returned. What stands behind a cut is valid once
- * a user message is put in front, what stands before it is valid as it is. A cut never parts calls from their results.
+ * Indices at which a history may be cut in two: before message `i`, for each `i` returned. The part after a cut is valid
+ * once a user message is put in front; the part before it is valid as it is. A cut never separates calls from results.
  */
 export function cutPoints(messages: readonly Message[]): number[] {
   const points: number[] = [];

@@ -168,7 +168,7 @@ describe("flattening", () => {
     ]);
   });
 
-  it("inputs are normalised where the tool is known", () => {
+  it("inputs are normalised if the tool is known", () => {
     const flat = flattened([says("m", call("x"))], { normaliseInput: (name) => ({ for: name }) });
     expect(flat.groups[0]?.content[0]).toMatchObject({ input: { for: "Read" } });
   });
@@ -202,14 +202,14 @@ describe("a repair on the path", () => {
   const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } };
   const asked = (): Item[] => [at(user(text("1")), 0), at(says("m", call("x")), 1)];
 
-  it("answers its call where it stands: what was said behind it comes after", () => {
+  it("answers its call at its position: later messages come after it", () => {
     const flat = flattened([...asked(), at(says("n", text("b")), 3)], {
       decisions: decided("x", decision("repair", 2, "[gone]")),
     });
     expect(look(flat.groups)).toEqual(["u: 1", "a: call(x)", "u: result(x, error)", "a: b"]);
   });
 
-  it("a result that comes after its repair is said as a new message", () => {
+  it("a result that arrives after its repair is added as a new message", () => {
     const flat = flattened([...asked(), at(user(result("x")), 3)], {
       decisions: decided("x", decision("repair", 2, "[gone]")),
     });
@@ -221,7 +221,7 @@ describe("a repair on the path", () => {
     expect(flat.repairs.map(({ kind }) => kind)).toEqual(["late-result"]);
   });
 
-  it("an image in a result that comes after its repair is said behind its text, until a clear takes both", () => {
+  it("an image in a result that arrives after its repair follows its text, until a clear removes both", () => {
     const shot: Block = {
       type: "tool_result",
       tool_use_id: toolUseId("x"),
@@ -238,7 +238,7 @@ describe("a repair on the path", () => {
     expect(flattened(items, { decisions }).groups).toEqual(flat.groups);
   });
 
-  it("a second repair leaves a late result as it was said, its image too", () => {
+  it("a second repair leaves a late result unchanged, its image too", () => {
     const shot: Block = { type: "tool_result", tool_use_id: toolUseId("x"), content: [image] };
     const decisions = new Map([[toolUseId("x"), [decision("repair", 2, "[gone]")]]]);
     const items = [...asked(), at(user(shot), 3)];
@@ -249,7 +249,7 @@ describe("a repair on the path", () => {
     expect(flattened(items, { decisions }).groups).toEqual(flat.groups);
   });
 
-  it("is passed over where the real result came first", () => {
+  it("is skipped if the real result came first", () => {
     const flat = flattened([...asked(), at(user(result("x")), 2)], {
       decisions: decided("x", decision("repair", 3, "[gone]")),
     });
@@ -257,7 +257,7 @@ describe("a repair on the path", () => {
     expect(look(flat.groups)).toEqual(["u: 1", "a: call(x)", "u: result(x)"]);
   });
 
-  it("a clear behind a late result changes what was said late, live as well as folded again", () => {
+  it("a clear after a late result changes the late text, live as well as folded again", () => {
     const decisions = new Map([[toolUseId("x"), [decision("repair", 2, "[gone]")]]]);
     const items = [...asked(), at(user(result("x")), 3)];
     const live = flattened(items, { decisions });

@@ -12,7 +12,14 @@ import type {
 } from "./message-group.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./projection.ts";
-import { type Repair, lateResultHeader, createRepair, syntheticResult } from "./repair.ts";
+import {
+  createRepair,
+  firstUserLine,
+  lacksFirstUser,
+  lateResultHeader,
+  type Repair,
+  syntheticResult,
+} from "./repair.ts";
 import { ResultLooks } from "./result-looks.ts";
 import {
   resultMedia,
@@ -27,22 +34,22 @@ import {
 import type { ViewWatch } from "./view-watch.ts";
 
 /**
- * Items → request messages, one item at a time: an item costs work in proportion to itself, wherever it lands.
+ * Items → request messages, one item at a time: the work for an item depends only on its own size.
  *
  * The messages alternate between user and assistant by construction. An assistant message holds one reply (all entries
- * with its id), or several that no user content separates. The user message behind it holds the results of its calls
- * first, in the order of the calls, then everything else in order of arrival. So a result finds its place however late
- * it comes, and at a sendable point, when every call is answered, nothing before the end can change any more.
+ * with its id), or several that no user content separates. The user message after it holds the results of its calls
+ * first, in the order of the calls, then everything else in order of arrival. So a result gets its place however late it
+ * arrives, and at a sendable point, when every call is answered, nothing before the end can change any more.
  *
- * Thinking waits (`held`) until something visible follows it in its reply: a reply of nothing but thinking never
- * becomes a message, and none ends in thinking.
+ * Thinking is held back (`#held`) until something visible follows it in its reply: a reply that is only thinking never
+ * becomes a message, and no message ends in thinking.
  */
 export interface FlattenOptions {
   readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
-  /** Brings a call's input into the form its tool's schema asks for, where the tool is known. */
+  /** Brings a call's input into the form of its tool's schema, if the tool is known. */
   readonly normaliseInput?: ((name: string, input: JsonObject) => JsonObject) | undefined;
   readonly watch?: ViewWatch | undefined;
-  /** Shared by all flattenings of one log; its own where it is absent. */
+  /** Shared by all flatteners of one log. Absent: the flattener has its own. */
   readonly looks?: ResultLooks;
 }
 
@@ -50,18 +57,18 @@ export class Flattener {
   readonly #options: FlattenOptions;
   readonly #looks: ResultLooks;
   readonly #groups: MessageGroup[] = [];
-  /** The groups as they are sent. A message is a value: what changes its group replaces it. */
+  /** The groups as they are sent. Messages are immutable: a change of the group replaces its message. */
   readonly #messages: Message[] = [];
   readonly #changed = new Set<MessageGroup>();
   readonly #calls = new Map<ToolUseId, CallState>();
-  /** Calls that nothing answers yet. */
+  /** Calls without an answer so far. */
   readonly #open = new Set<ToolUseId>();
-  /** Open calls for which a repair stands further down the path: only where a whole path is told again. */
+  /** Open calls that a repair further down the path answers: only if a whole path is flattened again. */
   readonly #awaitingRepair = new Set<ToolUseId>();
-  /** Results whose call has not come. */
+  /** Results whose call has not arrived. */
   readonly #orphans = new Map<ToolUseId, CallAnswer>();
   readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
-  /** Under which ids the calls of these messages are sent, and their results. */
+  /** The ids under which the calls of these messages and their results are sent. */
   readonly wireIds = new WireIds((id) => this.#calls.has(id));
   readonly #repairs: Repair[] = [];
   thinkingLeftOut = 0;
@@ -71,7 +78,7 @@ export class Flattener {
     this.#looks = options.looks ?? new ResultLooks();
   }
 
-  /** The same messages as before where nothing changed; costs what did. */
+  /** Unchanged messages are the same objects as before; the cost is proportional to what changed. */
   get groups(): readonly Message[] {
     for (const { index, role, content } of this.#changed) this.#messages[index] = { role, content: [...content] };
     this.#changed.clear();
@@ -92,13 +99,21 @@ export class Flattener {
     }
   }
 
-  /** What flattening had to leave out or move so far; a result counts as orphaned until its call comes. */
+  /** What flattening had to leave out or move so far; a result counts as orphaned until its call arrives. */
   get repairs(): Repair[] {
     const orphans = [...this.#orphans].map(([toolUse, { entry }]) => createRepair("orphan-result", { entry, toolUse }));
     return [...this.#repairs, ...orphans];
   }
 
-  /** Replies whose message is the last of the assistant's: more of them would still go into it. */
+  /** `repairs`, plus those that `withSyntheticResults` and `withFirstUser` make. */
+  get requestRepairs(): Repair[] {
+    const { repairs } = this;
+    for (const toolUse of this.#open) repairs.push(createRepair("synthetic-result", { toolUse }));
+    if (lacksFirstUser(this.groups)) repairs.push({ kind: "first-user-line", detail: firstUserLine });
+    return repairs;
+  }
+
+  /** Replies in the last assistant message: further blocks of them would still go into it. */
   get lastReplies(): ReadonlySet<string> {
     return this.#groups.findLast((group) => group.role === "assistant")?.replies ?? new Set();
   }
@@ -114,7 +129,7 @@ export class Flattener {
     else for (const block of item.blocks) this.#pushUser(item, block);
   }
 
-  /** An edit decided how these results look. */
+  /** Shows these results again after an edit decided how they look. */
   decide(results: readonly ToolUseId[]): void {
     for (const toolUse of results) {
       const call = this.#calls.get(toolUse);
@@ -124,7 +139,7 @@ export class Flattener {
     }
   }
 
-  /** What `decide` would change by these decisions; undefined where it is more than the look of a result. */
+  /** What `decide` would change with these decisions; undefined if it is more than how results look. */
   swapsFor(results: readonly ToolUseId[], decisions: FlattenOptions["decisions"]): readonly BlockSwap[] | undefined {
     const swaps: BlockSwap[] = [];
     for (const toolUse of results) {
@@ -141,7 +156,7 @@ export class Flattener {
     return swaps;
   }
 
-  /** Repairs that stand on the path for calls that nothing else answered. */
+  /** Applies the path's repairs to calls that nothing else answered. */
   settle(): void {
     for (const toolUse of this.#open) this.#answerByRepair(toolUse);
   }
@@ -155,7 +170,7 @@ export class Flattener {
       const results = answered.flatMap((toolUse, at) => ({ order: this.#orderOf(toolUse), block: content[at] ?? [] }));
       for (const toolUse of calls)
         results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.wireIds.wireId(toolUse)) });
-      const inOrder = results.toSorted((one, other) => one.order - other.order).flatMap(({ block }) => block);
+      const inOrder = results.toSorted((left, right) => left.order - right.order).flatMap(({ block }) => block);
       messages[group + 1] = { role: "user", content: [...inOrder, ...content.slice(answered.length)] };
     }
     return messages;
@@ -163,18 +178,18 @@ export class Flattener {
 
   #pushUser(item: Item, block: Block): void {
     if (block.type === "tool_result") return this.#answer({ block, entry: item.entry, at: item.at, by: "tool" });
-    const sent = this.#sent(item, block);
-    if (sent !== undefined) this.#say(sent, item.entry);
+    const sent = this.#toSent(item, block);
+    if (sent !== undefined) this.#appendUser(sent, item.entry);
   }
 
-  /** The block as a request may hold it; undefined where it is left out, which is told unless nothing is lost by it. */
-  #sent({ role, entry }: Item, block: Block): Block | undefined {
+  /** The block as a request may hold it; undefined if it is left out. Records a repair unless only an empty text is lost. */
+  #toSent({ role, entry }: Item, block: Block): Block | undefined {
     const sent = isSendable(block, role) ? toWireBlock(block) : undefined;
     if (sent === undefined) this.#repairs.push({ kind: "block-left-out", entry, detail: omissionDetail(block, role) });
     return sent === undefined || isEmptyText(sent) ? undefined : sent;
   }
 
-  #say(block: Block, entry: EntryId): MessageGroup {
+  #appendUser(block: Block, entry: EntryId): MessageGroup {
     const group = this.#lastOrNew("user");
     this.#put(group, { block, entry });
     return group;
@@ -188,7 +203,7 @@ export class Flattener {
     } else if (call !== undefined && call.answer === undefined) {
       this.#place(call, answer);
     } else if (call?.answer?.by === "repair" && call.late === undefined) {
-      this.#sayLate(answer, call);
+      this.#appendLate(answer, call);
     } else {
       this.#repairs.push(createRepair("duplicate-result", { entry: answer.entry, toolUse }));
     }
@@ -216,7 +231,7 @@ export class Flattener {
     if (group !== undefined && at !== -1) this.#swap({ group, at }, this.#render(call, answer));
   }
 
-  /** A repair answers the calls before it, from its place on: what was said behind it came after the synthetic answer. */
+  /** A repair answers the calls before it from its position on: whatever follows it came after the synthetic answer. */
   #answerByRepair(toolUse: ToolUseId, before: number = Infinity): void {
     const call = this.#calls.get(toolUse);
     if (call === undefined || call.answer !== undefined) return;
@@ -249,10 +264,10 @@ export class Flattener {
     this.#options.watch?.shown(block, entry, instead);
   }
 
-  #render(call: CallState, answer: CallAnswer, all = this.#options.decisions): RenderedBlock {
+  #render(call: CallState, answer: CallAnswer, decisionsByCall = this.#options.decisions): RenderedBlock {
     const toolUse = answer.block.tool_use_id;
-    const decisions = answer.by === "repair" ? undefined : all.get(toolUse);
-    // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
+    const decisions = answer.by === "repair" ? undefined : decisionsByCall.get(toolUse);
+    // A decision from before both was about an earlier call with the same id, which an edit has removed from the view.
     const since = Math.min(call.at, answer.at);
     const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
     const id = this.wireIds.wireId(toolUse);
@@ -260,13 +275,13 @@ export class Flattener {
     return decision === undefined ? { block } : { block, instead: { of: answer.block, since: decision.at } };
   }
 
-  /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */
-  #sayLate(answer: CallAnswer, call: CallState): void {
+  /** A sent request already holds a synthetic answer, so the real one is appended: history must not change. */
+  #appendLate(answer: CallAnswer, call: CallState): void {
     const toolUse = answer.block.tool_use_id;
-    const group = this.#say({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);
+    const group = this.#appendUser({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);
     const { block, media } = this.#lateParts(call, answer);
-    this.#say(block, answer.entry);
-    for (const one of media) this.#say(one, answer.entry);
+    this.#appendUser(block, answer.entry);
+    for (const part of media) this.#appendUser(part, answer.entry);
     call.late = { answer, group, block, media: media.length };
     this.#repairs.push(createRepair("late-result", { entry: answer.entry, toolUse }));
   }
@@ -275,18 +290,18 @@ export class Flattener {
     const { block, media } = this.#lateParts(call, late.answer);
     const at = late.group.content.indexOf(late.block);
     this.#swap({ group: late.group, at }, { block });
-    for (; late.media > media.length; late.media -= 1) this.#take(late.group, at + 1);
+    for (; late.media > media.length; late.media -= 1) this.#remove(late.group, at + 1);
     late.block = block;
   }
 
-  #take(group: MessageGroup, at: number): void {
+  #remove(group: MessageGroup, at: number): void {
     const [block] = group.content.splice(at, 1);
     const [entry] = group.sources.splice(at, 1);
     this.#changed.add(group);
     if (block !== undefined && entry !== undefined) this.#options.watch?.hidden(block, entry);
   }
 
-  /** A late result's text, and the images and documents behind it: none where an edit shows it by a text. */
+  /** A late result's text, and the images and documents after it: none if an edit replaced the result by a text. */
   #lateParts(call: CallState, answer: CallAnswer): { readonly block: Block; readonly media: readonly Block[] } {
     const { block: rendered } = this.#render(call, answer);
     if (rendered.type !== "tool_result") return { block: rendered, media: [] };
@@ -296,7 +311,7 @@ export class Flattener {
   }
 
   #pushAssistant(item: Item, block: Block): void {
-    const sent = this.#sent(item, block);
+    const sent = this.#toSent(item, block);
     if (sent === undefined) return;
     if (isThinking(sent)) this.#hold(item, sent);
     else if (block.type === "tool_use" && sent.type === "tool_use") this.#call(item, { block, sent });
@@ -342,7 +357,7 @@ export class Flattener {
   /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
   #reply(item: Item, block: Block): number {
     const reply = replyKey(item);
-    const at = this.#groupOf(reply);
+    const at = this.#groupIndex(reply);
     const group = this.#groups[at] ?? this.#newGroup("assistant");
     const tooLate = group.content.length > 0 && !(group.replies.has(reply) && isThinking(group.content[0]));
     for (const held of this.#held.get(reply) ?? []) {
@@ -358,10 +373,10 @@ export class Flattener {
   }
 
   /**
-   * Where more of a reply goes: into its message, with its results in between, as long as no other reply has begun
-   * since. Behind another reply it is said as something new: what was sent before stays as it was.
+   * Index of the message for more blocks of a reply: its own message, even if results came in between, as long as no
+   * other reply has begun since. After another reply they go into a new message, so that what was sent stays the same.
    */
-  #groupOf(reply: string): number {
+  #groupIndex(reply: string): number {
     const last = this.#groups.length - 1;
     if (this.#groups[last]?.role === "assistant") return last;
     return this.#groups[last - 1]?.replies.has(reply) === true ? last - 1 : last + 1;

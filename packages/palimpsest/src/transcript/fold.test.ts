@@ -23,7 +23,7 @@ const turn = (n: number): Raw[] => [user(`u${n}`), says(`a${n}`, `m${n}`, call(`
 const turn1 = ["u: u1", "a: call(x1)", "u: x1=output of x1"];
 const both = ["u: u1", "a: call(x1)", "u: x1=output of x1 u2", "a: call(x2)", "u: x2=output of x2"];
 
-describe("what a person brought back", () => {
+describe("what the user brought back", () => {
   const edits: readonly Raw[] = [
     clear("e", "x1"),
     { type: "offload", uuid: "e", results: [{ toolUse: "x1", shown: "short" }] },
@@ -70,14 +70,14 @@ describe("a result that is sent under another id than the log's, and is deleted 
   const round = [user("u1"), says("a1", "m1", call("x|1")), result("r1", "x|1"), says("a2", "m2", text("Seen."))];
   const deletion = { type: "server-edits", uuid: "d", deleted: ["x|1"] } as const;
 
-  it("is named by the id that is sent, wherever a request is made of the view", () => {
+  it("is named by the id sent to the provider in every request", () => {
     const fold = folded([...round, deletion, user("u2")]);
     expect(fold.view().withheld).toEqual(["call_x_1"]);
     expect(fold.next()).toMatchObject({ withheld: new Set(["call_x_1"]) });
     expect([...fold.projection.withheld]).toEqual(["x|1"]);
   });
 
-  it("is told to whoever counts the view: as it comes, when the view is told anew, and when it is hidden", () => {
+  it("is reported to the watch: when it begins, when the view is reported again, and when it is hidden", () => {
     const told: string[] = [];
     const watch: ViewWatch = {
       reset: () => undefined,
@@ -228,7 +228,7 @@ describe("the effect of an edit on the view", () => {
     expect(look(once)).toEqual(expected);
   });
 
-  it("an undone offload shows the original again, from where it was kept", () => {
+  it("an undone offload shows the stored original again", () => {
     const blob = blobId("0".repeat(64));
     const raws = [
       user("1"),
@@ -244,7 +244,7 @@ describe("the effect of an edit on the view", () => {
     ]);
   });
 
-  it("an undo that drops thinking leaves out the thinking behind the edit", () => {
+  it("an undo that drops thinking leaves out the thinking after the edit", () => {
     const thinks = (uuid: string, reply: string): Raw =>
       says(uuid, reply, { type: "thinking", thinking: "hm", signature: "s" }, text(uuid));
     const raws = [
@@ -298,7 +298,7 @@ describe("the next request", () => {
     expect(next.kind === "sendable" && next.messages).toBe(fold.messages);
   });
 
-  it("begins with the same first line each time where the log begins with a reply", () => {
+  it("begins with the same first line each time if the log begins with a reply", () => {
     const fold = folded([says("a", "m", text("Hi")), user("1")]);
     const [one, other] = [fold.next(), fold.next()].map((next) => (next.kind === "sendable" ? next.messages : []));
     expect(one).toEqual(fold.view().messages);
@@ -317,7 +317,7 @@ describe("the next request", () => {
     expect(JSON.stringify(before)).toBe(bytes);
   });
 
-  it("is none where the view can't be sent", () => {
+  it("is not sendable if the view can't be sent", () => {
     expect(folded([user("1"), says("a", "m", call("x"))]).next()).toMatchObject({
       kind: "not-sendable",
       why: { code: "open-calls" },
@@ -334,11 +334,11 @@ describe("thinking of another tool", () => {
     expect(fold.view().path.thinkingLeftOut).toBe(1);
   });
 
-  it("is kept where it is our own", () => {
+  it("is kept if it is our own", () => {
     expect(look(folded(raws))).toEqual(["u: 1", "a: thinking hi", "u: 2"]);
   });
 
-  it("is told by the origin line: the bytes behind it, up to its length, are another's", () => {
+  it("is recognised by the origin line: the bytes after it, up to its length, are another program's", () => {
     const origin = {
       type: "origin",
       uuid: "o",
@@ -366,7 +366,7 @@ describe("the fold", () => {
     expect(look(fold)).toEqual(turn1);
   });
 
-  it("knows where each entry lies and whether the log holds an item as it is shown", () => {
+  it("knows the byte range of each entry and whether the log holds an item as it is shown", () => {
     const fold = folded([...turn(1), { type: "collapse", uuid: "s", span: { from: "u1", to: "u1" }, shown: "x" }]);
     expect(fold.placeOf(entryId("a1"))).toMatchObject({ start: 100, end: 199 });
     expect(fold.projection.items.map((item) => fold.isAsLogged(item))).toEqual([false, true, true]);

@@ -8,29 +8,29 @@ import { Flattener } from "./flattener.ts";
 import type { LoggedEntry } from "./read-lines.ts";
 import { Path, type PathProblem, type PathStep } from "./path.ts";
 import { type ProjectionEffect, type OriginalContents, Projection, type ProjectionSeed } from "./projection.ts";
-import { firstUserLine, lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
+import { type Repair, withFirstUser } from "./repair.ts";
 import { type ShownBlocks, groupByEntry } from "./make-receipt.ts";
 import { ResultLooks } from "./result-looks.ts";
-import { type PathStretch, stretchesBehind, findUndoneEdits } from "./plan-undo.ts";
+import { findUndoneEdits, isUndo, type PathStretch, stretchesBehind } from "./plan-undo.ts";
 
 /**
- * The live fold: log → path → items → messages. Appending costs work in proportion to what is appended; an edit that
- * moves items, an undo and a change of branch fold the path again.
+ * The live fold: log → path → items → messages. The cost of an append is proportional to what is appended; an edit that
+ * moves items, an undo and a change of branch fold the whole path again.
  */
 export interface FoldOptions {
   readonly line?: "main" | "side";
-  /** Who wrote the log. Thinking in another tool's entries was signed for that tool: it is left out and counted. */
+  /** Who wrote the log. Thinking in another program's entries was signed for that program, so it is left out and counted. */
   readonly origin?: EntryOrigin;
   /** `tail`: the log was read from its end, as far back as the view reaches. */
   readonly read?: "whole" | "tail";
   /** The state before the first entry of a tail. */
   readonly seed?: ProjectionSeed;
-  /** Places of the entries that the seed's items come from. */
+  /** Byte ranges of the entries that the seed's items come from. */
   readonly places?: ReadonlyMap<EntryId, LogRange>;
-  /** Bytes of the log up to here are a copy of another tool's; an origin entry among those folded says it too. */
+  /** Bytes of the log up to here are a copy of another program's log. An origin entry sets this too. */
   readonly foreignUntil?: number;
   readonly originals?: OriginalContents;
-  /** Told of every change of the view; previews are not told. */
+  /** Notified of every change of the view, but not of previews. */
   readonly watch?: ViewWatch;
   readonly normaliseInput?: (name: string, input: JsonObject) => JsonObject;
 }
@@ -43,13 +43,13 @@ export interface LogRange {
 const emptySeed: ProjectionSeed = { items: [], decisions: new Map(), pins: [], settings: new Map() };
 
 export interface View {
-  /** A valid request at a sendable point; elsewhere still well-formed, with a synthetic result for every open call. */
+  /** At a sendable point a valid request; otherwise still well-formed, with a synthetic result for every open call. */
   readonly messages: readonly Message[];
   readonly sendable: boolean;
   /** Why nothing can be sent now. */
   readonly why?: NotSendable;
   readonly repairs: readonly Repair[];
-  /** Results that the request asks the provider to leave out of its cached prefix, by the ids under which they are sent. */
+  /** Results that the request asks the provider to leave out of its cached prefix, by the ids sent to the provider. */
   readonly withheld: readonly ToolUseId[];
   readonly path: PathFigures;
 }
@@ -63,7 +63,7 @@ export type NextRequest =
   | {
       readonly kind: "sendable";
       readonly messages: readonly Message[];
-      /** By the ids under which they are sent. */
+      /** By the ids sent to the provider. */
       readonly withheld: ReadonlySet<ToolUseId>;
     }
   | { readonly kind: "not-sendable"; readonly why: NotSendable };
@@ -71,7 +71,7 @@ export type NextRequest =
 interface PathFigures {
   readonly entries: number;
   readonly onPath: number;
-  /** Messages and edits of other branches. */
+  /** Number of messages and edits on other branches. */
   readonly aside: number;
   readonly sidechain: number;
   readonly leaf: EntryId | undefined;
@@ -81,11 +81,9 @@ interface PathFigures {
 }
 
 export interface ViewOptions {
-  /** Does the log hold more of this reply behind what was folded? Then its results so far are not the whole answer. */
+  /** Whether the log holds more of this reply after what was folded. Then its results so far are not complete. */
   readonly continues?: (reply: MessageId) => boolean;
 }
-
-const isUndo = (entry: Entry): boolean => entry.kind === "edit" && entry.edit.type === "undo";
 
 export class Fold {
   readonly #options: FoldOptions;
@@ -93,11 +91,11 @@ export class Fold {
   readonly #looks = new ResultLooks();
   #watcher: ViewWatch | undefined;
   #undone: ReadonlySet<EntryId> = new Set();
-  #reader: string | undefined;
+  #model: string | undefined;
   #watch: WithheldWatch | undefined;
   #projection: Projection;
-  #flattened: Flattener;
-  /** Undefined since the view changed. */
+  #flattener: Flattener;
+  /** Cache of `shown()`; undefined after the view changed. */
   #shown: ShownBlocks | undefined;
   #foreignUntil: number;
   #entries = 0;
@@ -108,7 +106,7 @@ export class Fold {
     this.#watcher = options.watch;
     this.#foreignUntil = options.foreignUntil ?? 0;
     this.#path = new Path({ line: options.line ?? "main", read: options.read ?? "whole" });
-    [this.#projection, this.#flattened] = this.#fresh(new Set());
+    [this.#projection, this.#flattener] = this.#createEmpty(new Set());
     this.#flatten("anew");
   }
 
@@ -120,23 +118,23 @@ export class Fold {
     return this.#projection;
   }
 
-  /** Without any synthetic answer. The list is live until the next append; the messages in it are values. */
+  /** Without synthetic answers. The list is live until the next append; the messages in it are immutable. */
   get messages(): readonly Message[] {
-    return this.#flattened.groups;
+    return this.#flattener.groups;
   }
 
   get openCalls(): ReadonlySet<ToolUseId> {
-    return this.#flattened.open;
+    return this.#flattener.open;
   }
 
-  /** Results that the server withholds, by the ids under which they are sent. */
+  /** Results that the server withholds, by the ids sent to the provider. */
   get sentWithheld(): ReadonlySet<ToolUseId> {
-    return new Set([...this.#projection.withheld].map((logged) => this.#flattened.wireIds.wireId(logged)));
+    return new Set([...this.#projection.withheld].map((logged) => this.#flattener.wireIds.wireId(logged)));
   }
 
-  /** What the view shows now, entry by entry. Looked through once for each change of the view. */
+  /** What the view shows now, entry by entry. Computed once for each change of the view. */
   shown(): ShownBlocks {
-    this.#shown ??= groupByEntry(this.#flattened.shown());
+    this.#shown ??= groupByEntry(this.#flattener.shown());
     return this.#shown;
   }
 
@@ -144,101 +142,104 @@ export class Fold {
     return this.#foreignUntil;
   }
 
-  /** Does the log hold what this item says, so that it can be read again? */
+  /** Whether the log holds this item's content, so that it can be read again. */
   isAsLogged(item: Item): boolean {
     const entry = this.#path.find(item.entry)?.entry;
     if (entry === undefined) return this.#options.places?.has(item.entry) === true;
     return "blocks" in entry ? entry.blocks === item.blocks : entry.kind === "attachment";
   }
 
-  /** Where an entry's line lies in the log. */
+  /** The byte range of an entry's line in the log. */
   placeOf(entry: EntryId): LogRange | undefined {
     return this.#path.find(entry) ?? this.#options.places?.get(entry);
   }
 
-  /** From now on the view is what this model is shown: a summary that the provider wrote with it is shown as it was signed. Undefined: to any. */
+  /**
+   * From now on the view is for this model: a summary that it wrote at the provider is shown as its signed block.
+   * Undefined: for any model.
+   */
   readBy(model: string | undefined): void {
-    if (this.#reader === model) return;
-    this.#reader = model;
+    if (this.#model === model) return;
+    this.#model = model;
     if (this.#projection.items[0]?.server !== undefined) this.#flatten("goes-on");
   }
 
-  /** Tells the view as it is, and every change from now on. */
+  /** Reports the current view to the watch, and every change from now on. */
   watchedBy(watch: ViewWatch): void {
     this.#watcher = watch;
     this.refold(this.#undone);
   }
 
   append(logged: LoggedEntry): PathStep {
-    const step = this.#take(logged);
+    const step = this.#addToPath(logged);
     if (step === "switched") this.refold();
     else if (step === "extended") this.#apply(logged);
     return step;
   }
 
-  /** Many at once: the path is found first and folded once. */
+  /** Appends many entries: resolves the path first and folds it once. */
   appendAll(logged: Iterable<LoggedEntry>): void {
-    for (const one of logged) this.#take(one);
+    for (const entry of logged) this.#addToPath(entry);
     this.refold();
   }
 
-  /** Folds the path again, as it would be with other undos in force. */
+  /** Folds the path again, with these edits undone. */
   refold(undone: ReadonlySet<EntryId> = findUndoneEdits(this.#path.entries)): void {
     this.#undone = undone;
     const path = this.#path.logged;
-    [this.#projection, this.#flattened] = this.#fresh(undone);
+    [this.#projection, this.#flattener] = this.#createEmpty(undone);
     for (const logged of path) this.#projection.apply(logged.entry, this.#originOf(logged));
     const { structureAt, compactedAt, releasedAt } = this.#projection;
     const entries = path.map(({ entry }) => entry);
     const stretches = this.#watcher === undefined ? [] : stretchesBehind(entries, { place: compactedAt, undone });
     const isChanged = Math.max(structureAt, releasedAt) > compactedAt || stretches.length > 1;
     if (this.#watcher === undefined || !isChanged) this.#flatten("anew");
-    else this.#tellInOrder(path, stretches);
+    else this.#replay(path, stretches);
   }
 
   /**
-   * Whoever counts has to know what the view held when a request was sent, also of what an edit has taken away since, or
-   * an undo brought back, or the provider's cache left out for a while: what lies behind the newest boundary is told as it
-   * happened.
+   * Token counters have to know what the view held when a request was sent, including what an edit has removed since, an
+   * undo has brought back, or the provider's cache left out for a while. So everything after the newest boundary is
+   * reported in the order in which it happened.
    */
-  #tellInOrder(path: readonly LoggedEntry[], stretches: readonly PathStretch[]): void {
-    for (const [nth, { from, undone }] of stretches.entries()) {
-      [this.#projection, this.#flattened] = this.#fresh(undone);
+  #replay(path: readonly LoggedEntry[], stretches: readonly PathStretch[]): void {
+    for (const [index, { from, undone }] of stretches.entries()) {
+      [this.#projection, this.#flattener] = this.#createEmpty(undone);
       for (const logged of path.slice(0, from)) this.#projection.apply(logged.entry, this.#originOf(logged));
-      this.#flatten(nth === 0 ? "anew" : "goes-on");
-      for (const logged of path.slice(from, stretches[nth + 1]?.from))
+      this.#flatten(index === 0 ? "anew" : "goes-on");
+      for (const logged of path.slice(from, stretches[index + 1]?.from))
         this.#show(this.#projection.apply(logged.entry, this.#originOf(logged)));
     }
   }
 
-  /** What the view would show with these entries behind the path. Changes nothing. */
+  /** What the view would show with these entries appended to the path. Changes nothing. */
   preview(entries: readonly Entry[]): ShownBlocks {
     const isRefolded = entries.some(isUndo);
-    const projection = isRefolded ? this.#refolded(entries) : this.#projection.copy();
+    const projection = isRefolded ? this.#projectWith(entries) : this.#projection.copy();
     const effects = entries.map((entry) => projection.apply(entry, "ours"));
-    const decided = isRefolded ? undefined : this.#previewDecided(effects, projection);
-    return decided ?? this.#previewWhole(projection);
+    const swapped = isRefolded ? undefined : this.#previewSwaps(effects, projection);
+    return swapped ?? this.#previewWhole(projection);
   }
 
-  /** With other undos in force. */
-  #refolded(entries: readonly Entry[]): Projection {
-    const [projection] = this.#fresh(findUndoneEdits([...this.#path.entries, ...entries]));
+  /** The path projected again, with the undos among these entries in force. */
+  #projectWith(entries: readonly Entry[]): Projection {
+    const [projection] = this.#createEmpty(findUndoneEdits([...this.#path.entries, ...entries]));
     for (const logged of this.#path.logged) projection.apply(logged.entry, this.#originOf(logged));
     return projection;
   }
 
   #previewWhole(projection: Projection): ShownBlocks {
-    const flattened = this.#flattenedFor(projection);
-    this.#flattenInto(flattened, projection);
-    return groupByEntry(flattened.shown());
+    const flattener = this.#createFlattener(projection);
+    this.#flattenInto(flattener, projection);
+    return groupByEntry(flattener.shown());
   }
 
-  /** Where results only look otherwise everything else is as it is shown now; undefined where more than that changes. */
-  #previewDecided(effects: readonly ProjectionEffect[], { decisions }: Projection): ShownBlocks | undefined {
+  /** The current view with some results swapped; undefined if more than that changes. */
+  #previewSwaps(effects: readonly ProjectionEffect[], { decisions }: Projection): ShownBlocks | undefined {
     const shown = new Map(this.shown());
     for (const effect of effects) {
       if (effect.kind === "none") continue;
-      const swaps = effect.kind === "decided" ? this.#flattened.swapsFor(effect.results, decisions) : undefined;
+      const swaps = effect.kind === "decided" ? this.#flattener.swapsFor(effect.results, decisions) : undefined;
       if (swaps === undefined) return undefined;
       for (const { entry, before, after } of swaps)
         shown.set(entry, shown.get(entry)?.map((block) => (block === before ? after : block)) ?? []);
@@ -249,24 +250,27 @@ export class Fold {
   view(options: ViewOptions = {}): View {
     const why = this.#notSendable(options);
     return {
-      messages: why?.code === "no-user-message" ? [] : withFirstUser(this.#flattened.withSyntheticResults()),
+      messages: why?.code === "no-user-message" ? [] : withFirstUser(this.#flattener.withSyntheticResults()),
       sendable: why === undefined,
       ...(why === undefined ? {} : { why }),
-      repairs: this.#repairs(),
+      repairs: this.#flattener.requestRepairs,
       withheld: [...this.sentWithheld],
       path: this.#figures(),
     };
   }
 
-  /** The messages of the view where they can be sent. The list is live until the next append, and costs what changed since the last call. */
+  /**
+   * The messages of the view, if they can be sent. The list is live until the next append; the cost is proportional to
+   * what changed since the last call.
+   */
   next(options: ViewOptions = {}): NextRequest {
     const why = this.#notSendable(options);
     if (why !== undefined) return { kind: "not-sendable", why };
-    const messages = withFirstUser(this.#flattened.groups);
+    const messages = withFirstUser(this.#flattener.groups);
     return { kind: "sendable", messages, withheld: this.sentWithheld };
   }
 
-  #take(logged: LoggedEntry): PathStep {
+  #addToPath(logged: LoggedEntry): PathStep {
     const { entry } = logged;
     this.#entries += 1;
     if (entry.sidechain) this.#sidechain += 1;
@@ -280,7 +284,7 @@ export class Fold {
 
   #apply(logged: LoggedEntry): void {
     const { entry } = logged;
-    if (entry.kind === "edit" && entry.edit.type === "undo") {
+    if (isUndo(entry)) {
       this.refold();
       return;
     }
@@ -291,10 +295,10 @@ export class Fold {
     if (effect.kind !== "none") this.#shown = undefined;
     switch (effect.kind) {
       case "said":
-        this.#flattened.push(effect.item);
+        this.#flattener.push(effect.item);
         return;
       case "decided":
-        this.#flattened.decide(effect.results);
+        this.#flattener.decide(effect.results);
         return;
       case "rebuilt":
         this.#flatten("goes-on");
@@ -306,62 +310,54 @@ export class Fold {
     }
   }
 
-  #fresh(undone: ReadonlySet<EntryId>): [Projection, Flattener] {
+  #createEmpty(undone: ReadonlySet<EntryId>): [Projection, Flattener] {
     const projection = new Projection({
       undone,
       originals: this.#options.originals ?? new Map(),
       seed: this.#options.seed ?? emptySeed,
     });
-    return [projection, this.#flattenedFor(projection)];
+    return [projection, this.#createFlattener(projection)];
   }
 
-  #flattenedFor(projection: Projection, watch?: ViewWatch): Flattener {
+  #createFlattener(projection: Projection, watch?: ViewWatch): Flattener {
     const { normaliseInput } = this.#options;
     return new Flattener({ decisions: projection.decisions, normaliseInput, watch, looks: this.#looks });
   }
 
   #flatten(history: "anew" | "goes-on"): void {
     const { withheldAt, structureAt } = this.#projection;
-    const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.wireIds.loggedId(sent);
+    const loggedId = (sent: ToolUseId): ToolUseId => this.#flattener.wireIds.loggedId(sent);
     this.#watch = this.#watcher === undefined ? undefined : new WithheldWatch(this.#watcher, { withheldAt, loggedId });
     this.#watch?.reset(structureAt, history);
     this.#shown = undefined;
-    this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
-    this.#flattenInto(this.#flattened, this.#projection);
+    this.#flattener = this.#createFlattener(this.#projection, this.#watch);
+    this.#flattenInto(this.#flattener, this.#projection);
   }
 
-  #flattenInto(flattened: Flattener, { items }: Projection): void {
-    for (const item of itemsForModel(this.#reader, items)) flattened.push(item);
-    flattened.settle();
+  #flattenInto(flattener: Flattener, { items }: Projection): void {
+    for (const item of itemsForModel(this.#model, items)) flattener.push(item);
+    flattener.settle();
   }
 
   #notSendable(options: ViewOptions): NotSendable | undefined {
-    const messages = this.#flattened.groups;
+    const messages = this.#flattener.groups;
     if (!messages.some((message) => message.role === "user")) {
       return { code: "no-user-message", text: "there is no user message yet" };
     }
-    if (this.#flattened.open.size > 0) return { code: "open-calls", text: this.#openCallsText() };
+    if (this.#flattener.open.size > 0) return { code: "open-calls", text: this.#openCallsText() };
     if (messages.at(-1)?.role === "assistant")
       return { code: "assistant-spoke-last", text: "the assistant spoke last: a user turn comes next" };
     const { continues } = options;
-    const goesOn = continues && this.#flattened.lastReplies.values().find((reply) => continues(messageId(reply)));
+    const goesOn = continues && this.#flattener.lastReplies.values().find((reply) => continues(messageId(reply)));
     if (goesOn !== undefined)
       return { code: "reply-goes-on", text: `the log holds more of reply ${goesOn} behind this point` };
     return undefined;
   }
 
   #openCallsText(): string {
-    const open = [...this.#flattened.open].map((id) => `${this.#flattened.toolName(id) ?? "tool"} ${id}`);
+    const open = [...this.#flattener.open].map((id) => `${this.#flattener.toolName(id) ?? "tool"} ${id}`);
     const listed = open.slice(0, 3).join(", ");
     return `${open.length === 1 ? "a call has" : `${open.length} calls have`} no result: ${listed}${open.length > 3 ? ", …" : ""}`;
-  }
-
-  #repairs(): Repair[] {
-    const repairs = this.#flattened.repairs;
-    for (const toolUse of this.#flattened.open)
-      repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
-    if (lacksFirstUser(this.#flattened.groups)) repairs.push({ kind: "first-user-line", detail: firstUserLine });
-    return repairs;
   }
 
   #figures(): PathFigures {
@@ -372,7 +368,7 @@ export class Fold {
       sidechain: this.#sidechain,
       leaf: this.#path.leaf?.id,
       boundaries: this.#projection.boundaries.map((boundary) => boundary.id),
-      thinkingLeftOut: this.#flattened.thinkingLeftOut,
+      thinkingLeftOut: this.#flattener.thinkingLeftOut,
       problems: this.#path.problems,
     };
   }

@@ -61,7 +61,7 @@ describe("a choice of items, widened", () => {
   });
 });
 
-describe("what a person typed", () => {
+describe("what the user typed", () => {
   it.each<[string, Raw, string | undefined]>([
     ["their words", user("1", " hello "), "hello"],
     ["their words among other blocks", user("1", [{ type: "image" }, text("look")]), "look"],
@@ -76,7 +76,7 @@ describe("what a person typed", () => {
     expect(userTypedText(entryOf(raw))).toBe(expected);
   });
 
-  it("beside results they said it, and it begins no turn", () => {
+  it("next to results the user said it, but it begins no turn", () => {
     const beside = entryOf(user("1", [{ type: "tool_result", tool_use_id: "x" }, text("and the tests first")]));
     expect(userText(beside)).toBe("and the tests first");
     expect(userTypedText(beside)).toBeUndefined();

@@ -6,36 +6,36 @@ import type { Usage } from "../schema/usage.ts";
 import { attachmentText } from "./attachment-text.ts";
 import { userText } from "./user-text.ts";
 
-/** What one entry says to the model. The view is a list of items, flattened; edits work on that list. */
+/** The content of one entry for the model. The view is a flattened list of items; edits work on that list. */
 export interface Item {
   readonly entry: EntryId;
   readonly role: "user" | "assistant";
   readonly messageId: MessageId | undefined;
   readonly blocks: readonly Block[];
-  /** `left-out`: the item's thinking can't be sent, because it was signed for another or an edit changed its prefix. */
+  /** `left-out`: the item's thinking can't be sent, because it was signed for another program or an edit changed its prefix. */
   readonly thinking: "kept" | "left-out";
-  /** The type of the attachment that this is. */
+  /** If the item is an attachment: its type. */
   readonly attachment?: string | undefined;
-  /** What the provider counted when it gave this reply. */
+  /** The provider's counts for this reply. */
   readonly usage?: Usage | undefined;
-  /** Of a reply with usage: the model that was asked. Each counts by its own tokenizer. */
+  /** For a reply with usage: the requested model. Each model counts with its own tokenizer. */
   readonly model?: string | undefined;
-  /** Another tool recorded it: what was counted with it, was counted for that tool's requests. */
+  /** Another program recorded it, so its counts are for that program's requests. */
   readonly foreign?: true;
-  /** The summary of a boundary: what was counted before it says nothing of the view any more. */
+  /** The summary of a boundary: earlier counts no longer say anything about the view. */
   readonly summary?: true;
-  /** A person said it, typed as a message or while the agent was at work. */
+  /** The user said it, as a message or while the agent was working. */
   readonly said?: true;
-  /** Of a summary: shown in place of its first block to the model that wrote it. */
+  /** For a summary: replaces its first block for the model that wrote it. */
   readonly server?: ServerSummary;
-  /** Position on the path: later edits and undos refer to what came before them. */
+  /** Position on the path: edits and undos apply to earlier positions. */
   readonly at: number;
 }
 
-/** Who wrote an entry. What another tool recorded was signed for that tool. */
+/** Who wrote an entry. Content recorded by another program was signed for that program. */
 export type EntryOrigin = "ours" | "foreign";
 
-/** The item of an entry, or nothing where the entry says nothing to the model. */
+/** The item of an entry; undefined if the entry has no content for the model. */
 export function toItem(entry: Entry, options: { readonly at: number; readonly origin: EntryOrigin }): Item | undefined {
   if (entry.id === undefined) return undefined;
   const thinking = options.origin === "foreign" ? "left-out" : "kept";
@@ -49,8 +49,8 @@ export function toItem(entry: Entry, options: { readonly at: number; readonly or
         messageId: undefined,
         blocks: entry.blocks,
         ...(entry.summary ? { summary: true } : {}),
-        ...saidBy(entry),
-        // What another tool recorded was signed for that tool.
+        ...saidMark(entry),
+        // A foreign summary was signed for the program that recorded it.
         ...(entry.server === undefined || options.origin === "foreign" ? {} : { server: entry.server }),
       };
     case "assistant":
@@ -65,11 +65,11 @@ export function toItem(entry: Entry, options: { readonly at: number; readonly or
             ...(entry.usage === undefined ? {} : { model: entry.askedModel ?? entry.model }),
           };
     case "attachment": {
-      const said = attachmentText(entry.attachment);
-      if (said === undefined) return undefined;
-      const blocks: Block[] = [{ type: "text", text: said }];
+      const text = attachmentText(entry.attachment);
+      if (text === undefined) return undefined;
+      const blocks: Block[] = [{ type: "text", text }];
       const attachment = textField(entry.attachment, "type");
-      return { ...base, role: "user", messageId: undefined, blocks, attachment, ...saidBy(entry) };
+      return { ...base, role: "user", messageId: undefined, blocks, attachment, ...saidMark(entry) };
     }
     case "edit":
     case "other":
@@ -77,7 +77,7 @@ export function toItem(entry: Entry, options: { readonly at: number; readonly or
   }
 }
 
-const saidBy = (entry: Entry): Pick<Item, "said"> => (userText(entry) === undefined ? {} : { said: true });
+const saidMark = (entry: Entry): Pick<Item, "said"> => (userText(entry) === undefined ? {} : { said: true });
 
 const callsAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
   ids.size > 0 && blocks.some((block) => block.type === "tool_use" && ids.has(block.id));
@@ -85,7 +85,7 @@ const answersAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
   ids.size > 0 && blocks.some((block) => block.type === "tool_result" && ids.has(block.tool_use_id));
 
 /**
- * Widens a choice of items so that it splits nothing: replies come whole, and results come with their calls.
+ * Widens a selection of items so that it splits nothing: replies stay whole, and results stay with their calls.
  * `both`: a chosen result brings its call too, for edits that remove items; `calls`: only calls bring their results,
  * for edits that keep them.
  */
@@ -117,13 +117,13 @@ export function withPairs(
 }
 
 /**
- * Items as this model is shown them: a provider's own summary in front of all is its signed block, said by the assistant,
- * and what stands beside it, said to it. Anywhere else such a block is refused, and another model may not know it: there
- * its text stays.
+ * The items as this model sees them. A provider's own summary at the very front becomes its signed block, as an assistant
+ * item, followed by the text that goes with it, as a user item. Anywhere else the API refuses such a block, and another
+ * model may not know it: there its text stays.
  */
-export function itemsForModel(reader: string | undefined, items: readonly Item[]): readonly Item[] {
+export function itemsForModel(model: string | undefined, items: readonly Item[]): readonly Item[] {
   const [first, ...others] = items;
-  if (first?.server === undefined || first.server.model !== reader) return items;
+  if (first?.server === undefined || first.server.model !== model) return items;
   const block: Item = { ...first, role: "assistant", blocks: [first.server.block] };
   return [block, { ...first, blocks: first.blocks.slice(1) }, ...others];
 }

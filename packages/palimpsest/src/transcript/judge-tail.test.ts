@@ -113,7 +113,7 @@ describe("a tail of our own log", () => {
     expect(judged(raws, options)).toBe(expected);
   });
 
-  it("is not enough where a late result hangs on a call before the boundary", () => {
+  it("is not enough if a late result belongs to a call before the boundary", () => {
     const raws = [
       user("u1"),
       says("a1", "m1", call("x")),

@@ -26,7 +26,7 @@ const itemOf = (...blocks: readonly Block[]): Item => ({
 });
 
 describe("leaving out", () => {
-  it("a medium shows its text where it stood, inside a result too, and calls keep their answers", () => {
+  it("a text replaces an image or document, inside a result too, and calls keep their answers", () => {
     expect(omitFromItem(itemOf(image, text("a"), result), { part: "media", shown: "[gone]" }).blocks).toEqual([
       text("[gone]"),
       text("a"),
@@ -45,7 +45,7 @@ describe("leaving out", () => {
     expect(blocks).toEqual([text("[gone]"), text("So."), thinking]);
   });
 
-  it("a text without citations is plain, also where it says so: nothing of it goes", () => {
+  it("a text without citations is left unchanged, also if it says `citations: null`", () => {
     const said = parseBlock({ type: "text", text: "So.", citations: null });
     const view = new Map([[entryId("e"), [said, text("Plain.")]]]);
     expect(leaveOutDraft(view, { part: "other-blocks", because: "Bad Request" })).toBeUndefined();
@@ -65,7 +65,7 @@ describe("leaving out", () => {
     expect(omitFromMessage({ role: "assistant", content: [thinking] }, "thinking").content).toHaveLength(1);
   });
 
-  it("the edit names the entries that hold the part, and what stands there with the id by which it comes back", () => {
+  it("the edit names the entries that hold the part, and the replacement text with the id to recall it", () => {
     const view = new Map([
       [entryId("one"), [image]],
       [entryId("two"), [text("a")]],

@@ -6,24 +6,23 @@ import type { Item } from "./item.ts";
 import type { ShownBlocks } from "./make-receipt.ts";
 import { isThinking } from "./to-wire-block.ts";
 
-/** What is left out of an item. */
-interface Omission {
-  readonly part: LeftOutPart;
-  /** In place of each block that goes; absent: nothing stands there. */
-  readonly shown?: string | undefined;
-}
-
-/** The item as it is sent without a part that the provider refuses. */
-export function omitFromItem(item: Item, { part, shown = omissionText(part) }: Omission): Item {
+/** The item without a part that the provider refuses. `shown` replaces each block that is left out. */
+export function omitFromItem(
+  item: Item,
+  { part, shown = omissionText(part) }: { readonly part: LeftOutPart; readonly shown?: string | undefined },
+): Item {
   if (part === "thinking") return { ...item, thinking: "left-out" };
   if (part === "server-summary") {
-    const { server: _, ...told } = item;
-    return told;
+    const { server: _, ...textItem } = item;
+    return textItem;
   }
   return { ...item, blocks: item.blocks.map((block) => omitFromBlock(block, { part, shown })) };
 }
 
-/** The same message where it holds nothing of the part. A provider's summary stays: only its entry knows the text in its place. */
+/**
+ * The same object if the message has nothing of the part. A provider's summary stays, because only its entry has the
+ * replacement text.
+ */
 export function omitFromMessage(message: Message, part: LeftOutPart): Message {
   if (part === "server-summary" || !hasPart(message.content, part)) return message;
   const shown = omissionText(part);
@@ -44,13 +43,12 @@ export function hasPart(blocks: readonly Block[], part: LeftOutPart): boolean {
       return blocks.some((block) => omitFromBlock(block, { part, shown: "" }) !== block);
   }
 }
-type LeaveOutDraft = Draft & Pick<LeaveOut, "entries">;
 
-/** The edit by which the view is sent without a part from now on; undefined where it holds nothing of it. */
+/** The edit that leaves a part out of the view from now on; undefined if the view has nothing of it. */
 export function leaveOutDraft(
   view: ShownBlocks,
   { part, because }: { readonly part: LeftOutPart; readonly because: string },
-): LeaveOutDraft | undefined {
+): (Draft & Pick<LeaveOut, "entries">) | undefined {
   const entries: LeaveOut["entries"] = [...view].flatMap(([entry, blocks]) => {
     if (!hasPart(blocks, part)) return [];
     const isStubbed = part === "media" || part === "other-blocks";
@@ -71,7 +69,7 @@ function omissionText(part: LeftOutPart, id?: string): string {
   return `[${nameByPart[part]} not shown: the provider refused it. ${kept}]`;
 }
 
-/** The very block where nothing of it goes. */
+/** The same object if nothing is left out. */
 function omitFromBlock(block: Block, { part, shown }: { part: LeftOutPart; shown: string }): Block {
   if (isOmitted(block.type, part)) return { type: "text", text: shown };
   if (block.type === "text") return part === "other-blocks" ? withoutCitations(block) : block;
@@ -84,7 +82,7 @@ function omitFromBlock(block: Block, { part, shown }: { part: LeftOutPart; shown
 }
 
 const mediaTypes: ReadonlySet<unknown> = new Set(["image", "document"]);
-/** Unknown blocks are never sent; thinking and the provider's summary are parts of their own. */
+/** Types that `other-blocks` keeps. Unknown blocks are never sent; thinking and the provider's summary are separate parts. */
 const plainTypes: ReadonlySet<unknown> = new Set([
   ...mediaTypes,
   "text",
@@ -99,7 +97,10 @@ const plainTypes: ReadonlySet<unknown> = new Set([
 const isOmitted = (type: unknown, part: LeftOutPart): boolean =>
   part === "media" ? mediaTypes.has(type) : part === "other-blocks" && !plainTypes.has(type);
 
-/** Without citations, which name blocks that may be gone. Replies say `citations: null` of most texts: these are plain. */
+/**
+ * Removes citations, because they name blocks that may be gone. Most texts of replies have `citations: null` and stay
+ * as they are.
+ */
 function withoutCitations(block: Extract<Block, { type: "text" }>): Block {
   const isPlain = !("citations" in block) || block.citations === null;
   return isPlain ? block : { type: "text", text: block.text };

@@ -50,7 +50,7 @@ describe("a receipt", () => {
     expect(receipt({ a: "aa", b: "bbbb" }, { a: "aa", b: "b" })).toMatchObject({ tokensBefore: 6, tokensAfter: 3 });
   });
 
-  it("counts what stands behind the first change: a warm cache writes it again", () => {
+  it("counts what follows the first change: a warm cache writes it again", () => {
     expect(receipt({ a: "aa", b: "bbbb", c: "cc" }, { a: "aa", b: "b", c: "cc" }).tokensBehind).toBe(3);
     expect(receipt({ a: "aa" }, { a: "aa" }).tokensBehind).toBe(0);
   });

@@ -3,7 +3,7 @@ import { type EntryId, type Tokens, tokens } from "../schema/brand.ts";
 import type { Receipt, ReceiptClass, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
 import { sameBlock } from "./same-block.ts";
 
-/** What a view shows, entry by entry in order. Blocks are frozen values, so a snapshot outlives later appends. */
+/** What a view shows, entry by entry in order. Blocks are immutable, so a snapshot stays valid after later appends. */
 export type ShownBlocks = ReadonlyMap<EntryId, readonly Block[]>;
 
 export function groupByEntry(blocks: Iterable<{ readonly block: Block; readonly entry: EntryId }>): ShownBlocks {
@@ -19,24 +19,24 @@ export function groupByEntry(blocks: Iterable<{ readonly block: Block; readonly 
 export interface ReceiptInput {
   readonly edits: readonly EntryId[];
   readonly cause: string;
-  /** `summarised`: what disappears is spoken for by a summary or stand-in. `undone`: what changes comes back. */
+  /** `summarised`: a summary or stand-in replaces what disappears. `undone`: what changes comes back. */
   readonly nature: "reduced" | "summarised" | "undone";
   readonly before: ShownBlocks;
   readonly after: ShownBlocks;
   readonly count: (block: Block) => Tokens;
   readonly rates: { readonly write: number; readonly read: number };
   readonly because?: string | undefined;
-  /** What the planner reckoned with, where there was one: it knows the provider's counts and what the cache still holds. */
+  /** The planner's figures, if there was a planner: it knows the provider's counts and what the cache still holds. */
   readonly planned?: PlannedChange | undefined;
 }
 
 interface PlannedChange {
   readonly removesTokens: number;
-  /** Behind the first change, and before it as far as the cache does not hold it. */
+  /** Tokens after the first change, and those before it that the cache does not hold. */
   readonly behindTokens: number;
-  /** `cold`: everything is written again in any case, so what goes need not be. */
+  /** `cold`: everything has to be written again anyway, except what the change removes. */
   readonly cache: "warm" | "cold";
-  /** What making the change has cost already, in input tokens: the call for a summary. It has to pay for itself too. */
+  /** What making the change has already cost, in input tokens: the call for a summary. The change has to recover this too. */
   readonly paidCost?: number;
 }
 
@@ -54,8 +54,8 @@ export function makeReceipt(input: ReceiptInput): Receipt {
     cache: "warm",
   };
   const price = priceChange(change, rates);
-  const said = because === undefined ? {} : { because };
-  return { edits, cause, ...said, lines, tokensBefore, tokensAfter, tokensBehind, price };
+  const reason = because === undefined ? {} : { because };
+  return { edits, cause, ...reason, lines, tokensBefore, tokensAfter, tokensBehind, price };
 }
 
 function toReceiptLine(entry: EntryId, input: ReceiptInput): ReceiptLine {
@@ -81,10 +81,10 @@ function classifyChange(
   return nature === "undone" ? "restored" : "stubbed";
 }
 
-const sameBlocks = (one: readonly Block[], other: readonly Block[]): boolean =>
-  one === other || (one.length === other.length && one.every((block, at) => sameBlock(block, other[at])));
+const sameBlocks = (left: readonly Block[], right: readonly Block[]): boolean =>
+  left === right || (left.length === right.length && left.every((block, at) => sameBlock(block, right[at])));
 
-/** Tokens of the new view from the first place on where it differs from the old one. */
+/** Tokens of the new view from the first entry on that differs from the old one. */
 function tokensBehindChange({ before, after, count }: ReceiptInput): Tokens {
   const entries = before.keys();
   let same = true;
@@ -100,8 +100,8 @@ function priceChange(
   { removesTokens, behindTokens, cache, paidCost = 0 }: PlannedChange,
   { write, read }: ReceiptInput["rates"],
 ): ReceiptPrice {
-  const again = cache === "cold" ? 0 : (write - read) * behindTokens;
-  const now = again - (cache === "cold" ? write : read) * removesTokens;
+  const rewriteCost = cache === "cold" ? 0 : (write - read) * behindTokens;
+  const now = rewriteCost - (cache === "cold" ? write : read) * removesTokens;
   const perRound = read * removesTokens;
   const base = { writeRate: write, readRate: read, now, perRound };
   return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil((now + paidCost) / perRound)) };
@@ -116,7 +116,10 @@ function countBlocks(blocks: readonly Block[], count: (block: Block) => Tokens):
 const sumLines = (lines: readonly ReceiptLine[], key: "tokensBefore" | "tokensAfter"): Tokens =>
   tokens(lines.reduce((sum, line) => sum + line[key], 0));
 
-/** Per-entry lines can be had again from the log; storing them would make the log grow with what it covers. */
+/**
+ * Without the per-entry lines: they can be recomputed from the log, and storing them would make the log grow with what
+ * it covers.
+ */
 export function receiptTotals({
   lines,
   cause,
@@ -127,28 +130,28 @@ export function receiptTotals({
   price,
 }: Receipt): object {
   const entries = Object.fromEntries(
-    [...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]),
+    [...Map.groupBy(lines, (line) => line.class)].map(([name, linesOfClass]) => [name, linesOfClass.length]),
   );
   return { cause, because, tokensBefore, tokensAfter, tokensBehind, price, entries };
 }
 
 interface CountableView {
   readonly shown: ShownBlocks;
-  /** The inventory's. */
+  /** The inventory's counter. */
   readonly count: (block: Block) => number;
 }
 
-/** Tokens of what the view shows before this entry; of all of it where it shows nothing of the entry. */
+/** Tokens that the view shows before this entry; of the whole view if it does not show the entry. */
 export function countTokensBefore({ shown, count }: CountableView, entry: EntryId): number {
   let sum = 0;
-  for (const [one, blocks] of shown) {
-    if (one === entry) break;
+  for (const [current, blocks] of shown) {
+    if (current === entry) break;
     for (const block of blocks) sum += count(block);
   }
   return sum;
 }
 
-/** The first entry of which the view shows nothing before so many tokens; undefined where there is none. */
+/** The first entry that has at least this many tokens before it in the view; undefined if there is none. */
 export function findEntryAfterTokens({ shown, count }: CountableView, tokensBefore: number): EntryId | undefined {
   let sum = 0;
   for (const [entry, blocks] of shown) {

@@ -2,15 +2,16 @@ import type { Block, ToolResultBlock } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { ResultReplacement } from "./view-watch.ts";
 
-/** What `Flattened` keeps of each message and each call. */
+/** The state that `Flattener` keeps for each message. */
 export interface MessageGroup {
   readonly index: number;
   readonly role: "user" | "assistant";
   readonly content: Block[];
-  /** The entry each block comes from. */
+  /** The entry that each block comes from. */
   readonly sources: EntryId[];
-  /** Replies in an assistant group; calls answered so far in a user group, in the order of their calls. */
+  /** Replies in an assistant group. */
   readonly replies: Set<string>;
+  /** Calls answered so far in a user group, in the order of the calls. */
   readonly answered: ToolUseId[];
 }
 
@@ -20,7 +21,7 @@ export interface CallState {
   readonly name: string;
   readonly at: number;
   answer: CallAnswer | undefined;
-  /** A real result that came after the synthetic answer, and the block it is said in. */
+  /** A real result that arrived after the synthetic answer, and the block that shows it. */
   late: LateAnswer | undefined;
 }
 
@@ -32,7 +33,7 @@ export interface CallAnswer {
   readonly by: "tool" | "repair";
 }
 
-/** A block as it is sent, and what it stands for where an edit decided. */
+/** A block as it is sent, and what it replaces if an edit decided so. */
 export interface RenderedBlock {
   readonly block: Block;
   readonly instead?: ResultReplacement;
@@ -40,11 +41,11 @@ export interface RenderedBlock {
 
 export interface BlockInsertion extends RenderedBlock {
   readonly entry: EntryId;
-  /** Behind everything where it is absent. */
+  /** Absent: at the end. */
   readonly at?: number;
 }
 
-/** One block of an entry in place of another. */
+/** Replaces one block of an entry by another. */
 export interface BlockSwap {
   readonly entry: EntryId;
   readonly before: Block;
@@ -55,6 +56,6 @@ export interface LateAnswer {
   readonly answer: CallAnswer;
   readonly group: MessageGroup;
   block: Block;
-  /** Images and documents said behind it, until an edit shows the result by a text. */
+  /** Number of images and documents appended after it, until an edit replaces the result by a text. */
   media: number;
 }

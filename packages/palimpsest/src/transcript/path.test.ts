@@ -59,7 +59,7 @@ describe("a look at the path without a copy of it", () => {
     for (let place = -path.length - 1; place <= path.length; place += 1) expect(path.at(place)).toBe(logged.at(place));
   });
 
-  it("finds the newest that is asked for, and none beside the path", () => {
+  it("finds the newest match on the path, and none on other branches", () => {
     const { path } = pathOf(branched);
     for (const asked of ["1", "2", "3", "4", "5", "p"])
       expect(path.findLastIndex(({ entry }) => entry.id === asked)).toBe(
@@ -134,7 +134,7 @@ describe("the path", () => {
     expect(ids([user("1", null, side), user("2", "1", side)], { line: "side" })).toBe("1 2");
   });
 
-  it("of a log read from its end stops where a parent was not read", () => {
+  it("of a log read from its end stops at a parent that was not read", () => {
     const { path } = pathOf([user("2", "1"), user("3", "2")], { read: "tail" });
     expect(path.entries.map(({ id }) => id)).toEqual(["2", "3"]);
     expect(path.problems).toEqual([]);
@@ -191,7 +191,7 @@ describe("the path", () => {
     expect(live.entries.map(({ id }) => id)).toEqual(["u1", "u2", "a3"]);
   });
 
-  it("an entry that names no parent goes on at the one before it and is reported", () => {
+  it("an entry that names no parent follows the one before it and is reported", () => {
     const { path } = pathOf([user("u1", null), { type: "user", uuid: "u2", message: { content: "x" } }]);
     expect(path.entries.map(({ id }) => id)).toEqual(["u1", "u2"]);
     expect(path.problems).toEqual([{ kind: "missing-parent", entry: "u2" }]);

@@ -4,20 +4,20 @@ import { branchLookBackMax } from "./limits.ts";
 import type { LoggedEntry } from "./read-lines.ts";
 
 /**
- * The path: the line of entries that the conversation followed. The log is a tree; the leaf is its last main-line
- * message, and the path is the leaf's chain of parents plus every entry that shares a reply's id with it plus every
+ * The path: the sequence of entries that the conversation followed. The log is a tree; the leaf is its last main-line
+ * message. The path is the leaf's chain of parents, plus every entry that shares a reply's id with the chain, plus every
  * result of its calls, in the order of the log.
  *
  * Appending is incremental:
- *   extended   the entry continues the path (its parent is the leaf, or what branched off in between stays on the path)
- *   switched   the entry continues from elsewhere: the path was resolved anew
- *   aside      the entry has no place on the path (progress, sidechains, entries without identity)
- * A results-only message whose calls are on the path joins it behind the entry that was last then, whatever parent it
- * names: a late result must not push the turns that came meanwhile off the path. An entry that names no parent at all
- * goes on at the entry before it.
+ *   extended   the entry continues the path (its parent is the leaf, or everything after its parent stays on the path)
+ *   switched   the entry continues from elsewhere: the path has to be resolved again
+ *   aside      the entry is not on the path (progress, sidechains, entries without an id)
+ * A results-only message whose calls are on the path is added at the end of the path, whatever parent it names: a late
+ * result must not push the turns that came meanwhile off the path. An entry that names no parent at all follows the
+ * entry before it.
  *
- * Resolving walks the whole log, so it waits until somebody asks for the path: a log with many branches that is read in
- * one go is resolved once.
+ * Resolving walks the whole log, so it is deferred until the path is read: a log with many branches that is appended at
+ * once is resolved once.
  */
 export type PathStep = "extended" | "switched" | "aside";
 
@@ -28,40 +28,40 @@ export interface PathProblem {
 }
 
 export interface PathOptions {
-  /** `side`: the log of a sub-agent, where every entry is a sidechain's. */
+  /** `side`: the log of a sub-agent, in which every entry is marked as a sidechain. */
   readonly line?: "main" | "side";
-  /** `tail`: the log was read from its end. A parent that is not there has not been read: the chain stops at it. */
+  /** `tail`: the log was read from its end. A missing parent has not been read, so the chain stops there. */
   readonly read?: "whole" | "tail";
 }
 
 export class Path {
   readonly #duplicates: PathProblem[] = [];
   readonly #titles: SessionTitle[] = [];
-  #side: boolean;
-  #tail: boolean;
+  #isSide: boolean;
+  #isTail: boolean;
   #nodes: LoggedEntry[] = [];
   #seqById = new Map<EntryId, number>();
   #tips: number[] = [];
   #path: number[] = [];
-  /** Tips beside the path. Mostly few, so they are the ones remembered. */
+  /** Tips that are not on the path. They are usually few, so these are stored instead of those on the path. */
   #aside = new Set<number>();
   #callAt = new Map<ToolUseId, number>();
-  /** Late results, each with the entry it joined behind. */
+  /** Late results, each with the entry after which it was added. */
   readonly #joinedBehind = new Map<number, number>();
-  /** Replies stand on the path only because the leaf's chain shares their id: another leaf may not hold them. */
+  /** Some replies are on the path only because the leaf's chain shares their id: the path of another leaf may lack them. */
   #holdsByTies = false;
-  /** The leaf moved to another branch, and nobody has asked for the path since. */
+  /** The leaf moved to another branch, and the path was not read since. */
   #stale = false;
-  /** Tips beside the path, by what would bring them onto it. */
+  /** Ids that would bring a tip from another branch onto the path: of replies and of answered calls. */
   #asideReplies = new Set<MessageId>();
   #asideResults = new Set<ToolUseId>();
 
   constructor(options: PathOptions = {}) {
-    this.#side = options.line === "side";
-    this.#tail = options.read === "tail";
+    this.#isSide = options.line === "side";
+    this.#isTail = options.read === "tail";
   }
 
-  /** What the log itself shows, however it was read: nothing here depends on the order of the questions. */
+  /** Computed from the log alone, so it does not depend on when the path was read. */
   get problems(): readonly PathProblem[] {
     const leaf = this.#tips.at(-1);
     const cycles: PathProblem[] = [];
@@ -74,7 +74,7 @@ export class Path {
       const entry = this.#entryAt(seq);
       if (entry === undefined || this.#parentTip(entry) !== "missing") return [];
       const parent = entry.parent ?? entry.logicalParent;
-      if (parent === undefined ? at === 0 : this.#tail || this.#seqById.has(parent)) return [];
+      if (parent === undefined ? at === 0 : this.#isTail || this.#seqById.has(parent)) return [];
       return [toPathProblem("missing-parent", entry)];
     });
   }
@@ -89,12 +89,12 @@ export class Path {
     return this.logged.map(({ entry }) => entry);
   }
 
-  /** What was read of the main line in the order of the log, other branches included. */
+  /** All main-line entries read so far, in the order of the log, other branches included. */
   get everyBranch(): Entry[] {
     return this.#tips.flatMap((seq) => this.#entryAt(seq) ?? []);
   }
 
-  /** That were read, in the order of the log. They are the session's, whatever branch it is on. */
+  /** In the order of the log. Titles belong to the session, whatever branch it is on. */
   get titles(): readonly SessionTitle[] {
     return this.#titles;
   }
@@ -104,25 +104,25 @@ export class Path {
     return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
-  /** The path's entries behind the first `count`, at the cost of these alone. */
+  /** The path's entries after the first `count`. The cost depends only on their number. */
   loggedFrom(count: number): LoggedEntry[] {
     this.#settle();
     return this.#path.slice(count).flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
-  /** As of a list: from 0 on, or from the end back where it is negative. */
-  at(place: number): LoggedEntry | undefined {
+  /** Like `Array.at`: a negative index counts from the end. */
+  at(index: number): LoggedEntry | undefined {
     this.#settle();
-    const seq = this.#path.at(place);
+    const seq = this.#path.at(index);
     return seq === undefined ? undefined : this.#nodes[seq];
   }
 
-  /** Where on the path the newest entry stands that is asked for; -1 where none is. Costs what lies behind it. */
-  findLastIndex(isAskedFor: (logged: LoggedEntry) => boolean): number {
+  /** Index on the path of the newest entry that matches; -1 if none does. Visits only the entries after it. */
+  findLastIndex(matches: (logged: LoggedEntry) => boolean): number {
     this.#settle();
     return this.#path.findLastIndex((seq) => {
       const logged = this.#nodes[seq];
-      return logged !== undefined && isAskedFor(logged);
+      return logged !== undefined && matches(logged);
     });
   }
 
@@ -137,13 +137,13 @@ export class Path {
     return seq !== undefined && this.#holds(seq);
   }
 
-  /** Any entry of the log that has this id, on the path or not. */
+  /** The entry of the log with this id, on the path or not. */
   find(id: EntryId): LoggedEntry | undefined {
     const seq = this.#seqById.get(id);
     return seq === undefined ? undefined : this.#nodes[seq];
   }
 
-  /** Tips of the log that the path does not hold: other branches. */
+  /** Number of the log's tips on other branches. */
   get asideCount(): number {
     this.#settle();
     return this.#aside.size;
@@ -160,11 +160,11 @@ export class Path {
     const seq = this.#nodes.length;
     this.#nodes.push(logged);
     this.#seqById.set(entry.id, seq);
-    if (!this.#isTip(entry)) return "aside";
+    if (!this.#canBeOnPath(entry)) return "aside";
     const step = this.#continues(entry, seq) ? "extended" : "switched";
     this.#tips.push(seq);
     if (step === "switched") this.#stale = true;
-    else if (!this.#stale) this.#take(entry, seq);
+    else if (!this.#stale) this.#addToPath(entry, seq);
     return this.#stale ? "switched" : step;
   }
 
@@ -174,15 +174,15 @@ export class Path {
 
   #holds(seq: number): boolean {
     const entry = this.#entryAt(seq);
-    return entry !== undefined && this.#isTip(entry) && !this.#aside.has(seq);
+    return entry !== undefined && this.#canBeOnPath(entry) && !this.#aside.has(seq);
   }
 
-  #isTip(entry: Entry): boolean {
-    if (entry.sidechain !== this.#side || entry.kind === "other") return false;
+  #canBeOnPath(entry: Entry): boolean {
+    if (entry.sidechain !== this.#isSide || entry.kind === "other") return false;
     return entry.kind !== "edit" || entry.edit.type !== "origin";
   }
 
-  /** Does the path with this entry behind it equal the path that resolving would give? */
+  /** Whether the path with this entry appended equals the path that resolving would give. */
   #continues(entry: Entry, seq: number): boolean {
     const last = this.#tips.at(-1);
     if (last === undefined) return true;
@@ -190,39 +190,43 @@ export class Path {
     if (entry.parent === this.#entryAt(last)?.id && !(entry.kind === "assistant" && this.#bringsIn(entry))) return true;
     if (this.#stale && !isResultsOnly(entry)) return false;
     this.#settle();
-    if (this.#answersOnly(entry)) {
+    if (this.#answersPathCalls(entry)) {
       if (this.#parentTip(entry) !== last) this.#joinedBehind.set(seq, last);
       return true;
     }
     if (entry.kind === "assistant" && this.#bringsIn(entry)) return false;
     const parent = this.#parentTip(entry);
     if (parent === "root") return false;
-    if (parent === "missing") return !this.#tail;
-    return this.#holds(parent) && this.#staysBehind(parent, seq);
+    if (parent === "missing") return !this.#isTail;
+    return this.#holds(parent) && this.#allStayAfter(parent, seq);
   }
 
-  #answersOnly(entry: Entry): boolean {
+  #answersPathCalls(entry: Entry): boolean {
     if (!isResultsOnly(entry)) return false;
     return entry.blocks.every((block) => block.type === "tool_result" && this.#callAt.has(block.tool_use_id));
   }
 
+  /** Whether the entry would bring entries of another branch onto the path. */
   #bringsIn(entry: AssistantEntry): boolean {
     if (entry.messageId !== undefined && this.#asideReplies.has(entry.messageId)) return true;
     return entry.blocks.some((block) => block.type === "tool_use" && this.#asideResults.has(block.id));
   }
 
-  /** Every entry behind `parent` shares a reply with the path up to it, or answers such a reply. */
-  #staysBehind(parent: number, added: number): boolean {
+  /**
+   * Whether every entry after `parent` stays on the path: it shares a reply with the path up to `parent`, or answers
+   * such a reply.
+   */
+  #allStayAfter(parent: number, added: number): boolean {
     if (this.#holdsByTies) return false;
     const staying = new Set<number>([added]);
-    const behind: number[] = [];
+    const following: number[] = [];
     for (let at = this.#path.length - 1; at >= 0; at -= 1) {
       const seq = this.#path[at];
       if (seq === undefined || seq <= parent) break;
-      if (behind.push(seq) > branchLookBackMax) return false;
+      if (following.push(seq) > branchLookBackMax) return false;
     }
     const stays = (seq: number | undefined): boolean => seq !== undefined && (seq <= parent || staying.has(seq));
-    for (const seq of behind.toReversed()) {
+    for (const seq of following.toReversed()) {
       const entry = this.#entryAt(seq);
       if (entry === undefined || !this.#isTiedTo(entry, stays)) return false;
       staying.add(seq);
@@ -231,13 +235,14 @@ export class Path {
   }
 
   #isTiedTo(entry: Entry, stays: (seq: number | undefined) => boolean): boolean {
-    if (entry.kind === "assistant") return entry.messageId !== undefined && this.#repliesBefore(entry.messageId, stays);
+    if (entry.kind === "assistant")
+      return entry.messageId !== undefined && this.#hasEarlierPart(entry.messageId, stays);
     if (entry.kind !== "user") return false;
     return entry.blocks.some((block) => block.type === "tool_result" && stays(this.#callAt.get(block.tool_use_id)));
   }
 
-  /** Replies are written in one go: an earlier part of one is near, or there is none. */
-  #repliesBefore(reply: MessageId, stays: (seq: number) => boolean): boolean {
+  /** The parts of a reply are written one after the other: an earlier part is near, or there is none. */
+  #hasEarlierPart(reply: MessageId, stays: (seq: number) => boolean): boolean {
     const from = Math.max(0, this.#path.length - 2 * branchLookBackMax);
     for (let at = this.#path.length - 1; at >= from; at -= 1) {
       const seq = this.#path[at];
@@ -247,12 +252,13 @@ export class Path {
     return false;
   }
 
-  #take(entry: Entry, seq: number): void {
+  #addToPath(entry: Entry, seq: number): void {
     this.#path.push(seq);
     if (entry.kind !== "assistant") return;
     for (const block of entry.blocks) if (block.type === "tool_use") this.#callAt.set(block.id, seq);
   }
 
+  /** Resolves the path if the leaf has moved to another branch. */
   #settle(): void {
     const leaf = this.#tips.at(-1);
     if (!this.#stale || leaf === undefined) return;
@@ -268,7 +274,7 @@ export class Path {
     for (const seq of this.#tips) {
       const entry = this.#entryAt(seq);
       if (entry === undefined) continue;
-      if (chosen.has(seq)) this.#take(entry, seq);
+      if (chosen.has(seq)) this.#addToPath(entry, seq);
       else this.#leaveAside(entry, seq);
     }
   }
@@ -282,23 +288,24 @@ export class Path {
 
   #chain(leaf: number, onCycle: (entry: Entry) => void = () => {}): Set<number> {
     const chain = new Set<number>();
-    for (let at: number | undefined = leaf; at !== undefined; at = this.#before(at, chain, onCycle)) chain.add(at);
+    for (let at: number | undefined = leaf; at !== undefined; at = this.#previousOnChain(at, chain, onCycle))
+      chain.add(at);
     return chain;
   }
 
-  /** Where the chain goes on; undefined at its end. */
-  #before(at: number, chain: ReadonlySet<number>, onCycle: (entry: Entry) => void): number | undefined {
+  /** The entry before this one on the chain; undefined at its end. */
+  #previousOnChain(at: number, chain: ReadonlySet<number>, onCycle: (entry: Entry) => void): number | undefined {
     const entry = this.#entryAt(at);
     if (entry === undefined) return undefined;
     const parent = this.#joinedBehind.get(at) ?? this.#parentTip(entry);
     if (parent === "root") return undefined;
     if (parent !== "missing" && !chain.has(parent)) return parent;
     if (parent !== "missing") onCycle(entry);
-    const unread = this.#tail && entry.parent !== undefined;
-    return unread ? undefined : this.#tipBefore(at, chain);
+    const isUnread = this.#isTail && entry.parent !== undefined;
+    return isUnread ? undefined : this.#tipBefore(at, chain);
   }
 
-  /** Adds what shares a reply with the chain and what answers its calls. */
+  /** Adds entries that share a reply with the chain, and results of its calls. */
   #withTied(chain: Set<number>): Set<number> {
     const replies = new Set<MessageId>();
     for (const seq of chain) {
@@ -323,7 +330,7 @@ export class Path {
     return chain;
   }
 
-  /** The nearest entry up the chain of parents that can stand on the path. */
+  /** The nearest ancestor that can be on the path. */
   #parentTip(entry: Entry): number | "root" | "missing" {
     const seen = new Set<Entry>();
     let at: Entry = entry;
@@ -334,7 +341,7 @@ export class Path {
       const seq = this.#seqById.get(parent);
       const next = this.#entryAt(seq);
       if (seq === undefined || next === undefined) return "missing";
-      if (this.#isTip(next)) return seq;
+      if (this.#canBeOnPath(next)) return seq;
       at = next;
     }
     return "missing";
@@ -365,17 +372,17 @@ function toPathProblem(kind: PathProblem["kind"], entry: Entry): PathProblem {
 }
 
 /**
- * The newest recorded system prompt that the path was spoken under. Such entries stand on no path themselves: what
- * counts is whether an entry of the path hangs on one.
+ * The newest system prompt recorded for the path. Entries that record one are never on the path themselves: they count
+ * if they are an ancestor of an entry on the path.
  */
 export function findSystemPrompt(path: Path): string | undefined {
-  const above = (entry: Entry): Entry | undefined => {
+  const parentOf = (entry: Entry): Entry | undefined => {
     const parent = entry.parent ?? entry.logicalParent;
     return parent === undefined ? undefined : path.find(parent)?.entry;
   };
   const seen = new Set<Entry>();
   for (const entry of path.entries.toReversed()) {
-    for (let at = above(entry); at?.kind === "other" && !seen.has(at); at = above(at)) {
+    for (let at = parentOf(entry); at?.kind === "other" && !seen.has(at); at = parentOf(at)) {
       seen.add(at);
       if (at.systemPrompt !== undefined && at.sidechain === entry.sidechain) return at.systemPrompt;
     }

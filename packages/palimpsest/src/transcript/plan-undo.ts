@@ -5,14 +5,14 @@ import type { EditEntry, Entry } from "../schema/entry.ts";
 import { stretchesMax } from "./limits.ts";
 import { toItem } from "./item.ts";
 
-/** What to append so that an edit stops counting: undos in order, newest edit first, and what a person should be told. */
+/** The edits to undo so that an edit stops counting, newest first. `said`: lines for the user. */
 export type UndoPlan =
   | { readonly kind: "plan"; readonly edits: readonly EditEntry[]; readonly said: readonly string[] }
   | {
       readonly kind: "refused";
       readonly why: "nothing-to-undo" | "not-on-path" | "not-an-edit" | "already-undone" | "was-sent";
       readonly text: string;
-      /** Where the newest undo took something back and nothing else is left: undoing this undo brings it again. */
+      /** Set if nothing is left to undo but there is an undo: undoing it brings its edit back. */
       readonly redo?: Redo;
     };
 
@@ -36,7 +36,7 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
     return {
       kind: "refused",
       why: "was-sent",
-      text: "a repair stands in a request that was sent; the real result, if it comes, is said as a new message",
+      text: "a repair is part of a request that was already sent; if the real result arrives, it is added as a new message",
     };
   }
   if (edit.edit.type === "branch") {
@@ -47,7 +47,7 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
   return { kind: "plan", ...withCovering(path, edit, undone) };
 }
 
-/** The whole id, else a beginning that only one edit has. */
+/** Finds by the whole id, or by a prefix that only one edit has. */
 function findEntryByName(path: readonly Entry[], target: EntryId): Entry | undefined {
   const exact = path.find((entry) => entry.id === target);
   if (exact !== undefined || target.length < prefixCharsMin) return exact;
@@ -55,29 +55,29 @@ function findEntryByName(path: readonly Entry[], target: EntryId): Entry | undef
   return edits.length === 1 ? edits[0] : undefined;
 }
 
-/** Shorter beginnings are more likely a slip than a name. */
+/** A shorter prefix is more likely a typing error than an id. */
 const prefixCharsMin = 4;
 
 function findNewestUndoable(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry | undefined {
-  const inForce = new Set(activeBoundaries(path, undone).map(({ entry }) => entry));
+  const boundariesInForce = new Set(activeBoundaries(path, undone).map(({ entry }) => entry));
   return path.findLast(
     (entry): entry is EditEntry =>
       entry.kind === "edit" &&
       entry.edit.type !== "undo" &&
       isUndoable(entry.edit) &&
       !undone.has(entry.id) &&
-      (entry.edit.type !== "boundary" || inForce.has(entry)),
+      (entry.edit.type !== "boundary" || boundariesInForce.has(entry)),
   );
 }
 
-/** A boundary that a newer one covers comes back only when the newer ones are undone too, newest first. */
+/** If newer boundaries cover a boundary, it comes back only if they are undone too, newest first. */
 function withCovering(
   path: readonly Entry[],
   edit: EditEntry,
   undone: ReadonlySet<EntryId>,
 ): { edits: EditEntry[]; said: string[] } {
-  const place = path.indexOf(edit);
-  const covering = activeBoundaries(path, undone).filter(({ at }) => at > place);
+  const position = path.indexOf(edit);
+  const covering = activeBoundaries(path, undone).filter(({ at }) => at > position);
   if (covering.length === 0) return { edits: [edit], said: [] };
   if (edit.edit.type !== "boundary") {
     return {
@@ -85,20 +85,20 @@ function withCovering(
       said: ["a later boundary covers this edit: the change shows once that boundary is undone"],
     };
   }
-  const first = covering.map(({ entry }) => entry);
+  const undoneFirst = covering.map(({ entry }) => entry);
   return {
-    edits: [...first, edit],
-    said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`),
+    edits: [...undoneFirst, edit],
+    said: undoneFirst.map((boundary) => `boundary ${boundary.id} covers it and is undone first`),
   };
 }
 
-/** Who undoes twice may mean to go back: the newest undo that counts is how. */
+/** A user who undoes twice may want to redo: that means undoing the newest undo in force. */
 function describeNothingLeft(path: readonly Entry[], undone: ReadonlySet<EntryId>): { text: string; redo?: Redo } {
   const typeById = new Map(
     path.flatMap((entry) => (entry.kind === "edit" ? [[entry.id, entry.edit.type] as const] : [])),
   );
   for (const entry of path.toReversed()) {
-    if (entry.kind !== "edit" || entry.edit.type !== "undo" || undone.has(entry.id)) continue;
+    if (!isUndo(entry) || undone.has(entry.id)) continue;
     const type = typeById.get(entry.edit.edit);
     if (type === undefined || type === "undo") continue;
     const text = `nothing is left to undo; to bring the ${type} back, undo ${entry.id}`;
@@ -108,13 +108,11 @@ function describeNothingLeft(path: readonly Entry[], undone: ReadonlySet<EntryId
 }
 
 function describeUndone(path: readonly Entry[], edit: EntryId): string {
-  const by = path.findLast((entry) => entry.kind === "edit" && entry.edit.type === "undo" && entry.edit.edit === edit);
+  const by = path.findLast((entry) => isUndo(entry) && entry.edit.edit === edit);
   return `${edit} is undone already; to bring it back, undo ${by?.id ?? "its undo"}`;
 }
 
-/**
- * Edits of the path that no longer count. `also`: edits to treat as undone besides, for planning.
- */
+/** Edits of the path that no longer count. `also`: edits to treat as undone in addition, for planning. */
 export function findUndoneEdits(path: readonly Entry[], also?: ReadonlySet<EntryId>): Set<EntryId> {
   const edits = path.flatMap((entry) =>
     entry.kind === "edit"
@@ -124,16 +122,16 @@ export function findUndoneEdits(path: readonly Entry[], also?: ReadonlySet<Entry
   return undoneAmong(edits, also);
 }
 
-/** An edit, as far as undos go. */
+/** The part of an edit that matters for undos. */
 export interface UndoLink {
   readonly id: EntryId;
-  /** The edit that it takes back; undefined if it is no undo. */
+  /** The edit that it takes back; undefined if it is not an undo. */
   readonly takesBack: EntryId | undefined;
 }
 
 /**
- * An undo names something earlier, so one pass from the end settles all: an undo counts unless a later one that counts
- * names it; undoing an undo is the redo.
+ * An undo names an earlier edit, so one pass from the end is enough: an undo counts unless a later undo in force names
+ * it. Undoing an undo is a redo.
  */
 export function undoneAmong(edits: readonly UndoLink[], also: ReadonlySet<EntryId> = new Set()): Set<EntryId> {
   const undone = new Set(also);
@@ -144,23 +142,24 @@ export function undoneAmong(edits: readonly UndoLink[], also: ReadonlySet<EntryI
   return undone;
 }
 
-/** Entries of the path from a place on, and the edits that were undone while they were appended. */
+export const isUndo = (entry: Entry): entry is EditEntry & { edit: { type: "undo" } } =>
+  entry.kind === "edit" && entry.edit.type === "undo";
+
+/** Entries of the path from a position on, and the edits that were undone while they were appended. */
 export interface PathStretch {
   readonly from: number;
   readonly undone: ReadonlySet<EntryId>;
 }
 
 /**
- * The path behind a place as it was appended, from undo to undo; the last one is what is to be folded now. Of very many
- * the newest: what was counted longer ago is hardly asked for.
+ * The path after a position as it was appended, split at each undo; the last stretch is what has to be folded now. If
+ * there are very many, only the newest are returned, because older counts are hardly needed.
  */
 export function stretchesBehind(
   path: readonly Entry[],
   { place, undone }: { readonly place: number; readonly undone: ReadonlySet<EntryId> },
 ): readonly PathStretch[] {
-  const undos = path.flatMap((entry, at) =>
-    at > place && entry.kind === "edit" && entry.edit.type === "undo" ? [at] : [],
-  );
+  const undos = path.flatMap((entry, at) => (at > place && isUndo(entry) ? [at] : []));
   const before = undos.slice(-stretchesMax).map((at) => ({ from: at, undone: findUndoneEdits(path.slice(0, at + 1)) }));
   const [first = path.length] = undos.slice(-stretchesMax);
   const earliest = { from: place + 1, undone: findUndoneEdits(path.slice(0, first)) };
@@ -170,13 +169,13 @@ export function stretchesBehind(
 }
 
 export interface BoundaryOnPath {
-  /** Place on the path. */
+  /** Position on the path. */
   readonly at: number;
   readonly entry: EditEntry;
   readonly edit: Boundary;
 }
 
-/** Newest first: not undone, and followed by its summary. Without the summary a boundary has no effect. */
+/** Boundaries in force, newest first: not undone, and followed by their summary. Without it a boundary has no effect. */
 export function activeBoundaries(path: readonly Entry[], undone: ReadonlySet<EntryId>): BoundaryOnPath[] {
   const found: BoundaryOnPath[] = [];
   let next: Entry | undefined;
@@ -185,7 +184,7 @@ export function activeBoundaries(path: readonly Entry[], undone: ReadonlySet<Ent
     if (entry === undefined) continue;
     if (entry.kind === "edit" && entry.edit.type === "boundary") {
       if (!undone.has(entry.id) && next?.kind === "user" && next.summary) found.push({ at, entry, edit: entry.edit });
-      // The summary is this boundary's, in force or not: an earlier one that never got its own can't have it.
+      // The summary belongs to this boundary, in force or not: an earlier boundary without a summary must not claim it.
       next = entry;
     } else if (toItem(entry, { at: 0, origin: "ours" }) !== undefined) {
       next = entry;

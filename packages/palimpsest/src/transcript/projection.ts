@@ -16,27 +16,27 @@ import { type Item, toItem, type EntryOrigin, withPairs } from "./item.ts";
 import { omitFromItem } from "./leave-out-draft.ts";
 
 /**
- * Entries of the path → items and decisions. One pass in order, each edit applied where it stands:
+ * Entries of the path → items and decisions. One pass in order; each edit is applied at its position:
  *   offload, clear, repair   decide how a result looks (`decisions`); the items stay
- *   those that take entries  take items away, pairs together; what some show instead stands in their place
- *   those that withhold      the messages stay, and the server leaves results out of what the model sees
- *   leave-out                takes a kind of block out of items that the provider refused with it
+ *   snip, collapse           remove items, calls and results together; a collapse's stand-in replaces them
+ *   server-edits             the messages stay, but the server hides results from the model
+ *   leave-out                removes a kind of block from items that the provider refused because of it
  *   boundary                 waits for its summary; then the items become [front] summary [pinned] [kept]
  *   pin, unpin, setting      state that later edits and plans read
- *   undo                     known before the pass: an undone edit is passed over
+ *   undo                     resolved before the pass: an undone edit is skipped
  */
 export interface Decision {
   readonly by: EntryId;
   readonly kind: "offload" | "clear" | "repair";
   readonly shown: string;
-  /** Where the decision stands on the path: a result behind a repair came too late and is said as a new message. */
+  /** Position of the decision on the path: a result after a repair arrived too late and is added as a new message. */
   readonly at: number;
 }
 
 export type ProjectionEffect =
   | { readonly kind: "said"; readonly item: Item }
   | { readonly kind: "decided"; readonly results: readonly ToolUseId[] }
-  /** The messages stay as they are. */
+  /** The messages do not change. */
   | { readonly kind: "withheld"; readonly results: readonly ToolUseId[] }
   | { readonly kind: "rebuilt"; readonly items?: "same" }
   | { readonly kind: "none" };
@@ -47,7 +47,7 @@ export type OriginalContents = ReadonlyMap<BlobId, ResultContent>;
 interface ProjectOptions {
   readonly undone: ReadonlySet<EntryId>;
   readonly originals: OriginalContents;
-  /** What stood before the first entry, where the log was not read from its beginning. */
+  /** The state before the first entry, if the log was not read from its beginning. */
   readonly seed: ProjectionSeed;
 }
 
@@ -65,25 +65,28 @@ export class Projection {
   readonly settings: Map<string, Json>;
   /** Boundaries in force, oldest first. */
   readonly boundaries: EditEntry[] = [];
-  /** Where on the path items were last moved or taken away by an edit that counts. Whoever is told of the view at once is not told of them. */
+  /**
+   * Position on the path of the last edit in force that moved or removed items. A watch that is given only the current
+   * view does not see these changes.
+   */
   structureAt = -1;
-  /** Where the newest boundary that counts took effect. */
+  /** Position at which the newest boundary in force took effect. */
   compactedAt = -1;
   /** Results that the server withholds from the model: every request says so until a boundary. */
   readonly withheld = new Set<ToolUseId>();
-  /** Where on the path that began for each of them. */
+  /** Position on the path at which withholding began, for each of them. */
   readonly withheldAt = new Map<ToolUseId, number>();
-  /** Where it last ended for one: requests before that place did not hold what they seem to hold now. */
+  /** Position at which withholding last ended for a result: requests before it did not contain what they seem to contain now. */
   releasedAt = -1;
-  /** Results that were cleared, offloaded or withheld and that a person brought back by an undo. */
+  /** Results that were cleared, offloaded or withheld and that the user brought back with an undo. */
   readonly broughtBack = new Set<ToolUseId>();
-  /** Entries that an edit took away and that a person brought back by an undo. */
+  /** Entries that an edit removed and that the user brought back with an undo. */
   readonly entriesBroughtBack = new Set<EntryId>();
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
   #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
-  /** Behind an undone boundary its summary, and then the attachments made for it, belong to the edit and go with it. */
-  #passing: SkippedBoundary | undefined;
+  /** Set after an undone boundary: its summary, and then the attachments made for it, are skipped too. */
+  #skipping: SkippedBoundary | undefined;
   #at = 0;
 
   constructor(options: ProjectOptions) {
@@ -95,7 +98,7 @@ export class Projection {
     this.settings = new Map(seed.settings);
   }
 
-  /** Another one that goes on from here: what it applies is not seen by this one. */
+  /** An independent copy that continues from here. */
   copy(): Projection {
     const { items, decisions, settings } = this;
     const copied = new Projection({ ...this.#options, seed: { items, decisions, pins: [...this.pins], settings } });
@@ -109,12 +112,12 @@ export class Projection {
     for (const entry of this.entriesBroughtBack) copied.entriesBroughtBack.add(entry);
     for (const [edit, at] of this.#editAt) copied.#editAt.set(edit, at);
     copied.#waiting = this.#waiting;
-    copied.#passing = this.#passing;
+    copied.#skipping = this.#skipping;
     copied.#at = this.#at;
     return copied;
   }
 
-  /** A boundary whose summary has not come: it has no effect, so a crash between the two loses nothing. */
+  /** A boundary whose summary has not been written: it has no effect, so a crash between the two loses nothing. */
   get waitingBoundary(): EntryId | undefined {
     return this.#waiting?.entry.id;
   }
@@ -133,17 +136,18 @@ export class Projection {
       this.#compact(waiting, item);
       return { kind: "rebuilt" };
     }
-    const said = item.server === undefined ? item : withoutServerBlock(item);
-    this.items.push(said);
-    return { kind: "said", item: said };
+    // Without its boundary a provider's summary replaces nothing and is sent as plain text.
+    const added = item.server === undefined ? item : omitFromItem(item, { part: "server-summary" });
+    this.items.push(added);
+    return { kind: "said", item: added };
   }
 
   #belongsToUndone(entry: Entry): boolean {
-    const passing = this.#passing;
-    this.#passing = undefined;
-    const passed = passing !== undefined && isSkipped(entry, passing);
-    if (passed) this.#passing = { of: passing.of, next: "attachments" };
-    return passed || (entry.kind === "attachment" && this.#isUndone(boundaryTag(entry)));
+    const skipping = this.#skipping;
+    this.#skipping = undefined;
+    const isPart = skipping !== undefined && isSkipped(entry, skipping);
+    if (isPart) this.#skipping = { of: skipping.of, next: "attachments" };
+    return isPart || (entry.kind === "attachment" && this.#isUndone(boundaryTag(entry)));
   }
 
   #isUndone(edit: EntryId | undefined): boolean {
@@ -153,17 +157,17 @@ export class Projection {
   #applyEdit(entry: EditEntry, at: number): ProjectionEffect {
     this.#editAt.set(entry.id, at);
     if (this.#options.undone.has(entry.id)) {
-      this.#bringBack(entry);
+      this.#skipUndone(entry);
       return { kind: "none" };
     }
-    const effect = this.#inForce(entry, at);
+    const effect = this.#applyInForce(entry, at);
     if (effect.kind === "rebuilt" && effect.items !== "same") this.structureAt = at;
     return effect;
   }
 
-  #inForce(entry: EditEntry, at: number): ProjectionEffect {
+  #applyInForce(entry: EditEntry, at: number): ProjectionEffect {
     const { edit } = entry;
-    if (isRemovingEdit(edit)) return this.#takeOut(entriesRemovedBy(edit, this.#between), { by: entry.id, at });
+    if (isRemovingEdit(edit)) return this.#removeWithPairs(entriesRemovedBy(edit, this.#between), { by: entry.id, at });
     if (isWithholdingEdit(edit)) return this.#withhold(resultsWithheldBy(edit), at);
     switch (edit.type) {
       case "offload":
@@ -183,7 +187,7 @@ export class Projection {
         this.pins.delete(edit.entry);
         return { kind: "none" };
       case "undo":
-        return edit.dropsThinking === true ? this.#dropThinkingBehind(edit.edit) : { kind: "none" };
+        return edit.dropsThinking === true ? this.#dropThinkingSince(edit.edit) : { kind: "none" };
       case "setting":
         this.settings.set(edit.name, edit.value);
         return { kind: "none" };
@@ -193,7 +197,8 @@ export class Projection {
     }
   }
 
-  #bringBack(entry: EditEntry): void {
+  /** Records what an undone edit no longer removes. */
+  #skipUndone(entry: EditEntry): void {
     const { edit } = entry;
     if (isRemovingEdit(edit))
       for (const id of entriesRemovedBy(edit, this.#between).entries) this.entriesBroughtBack.add(id);
@@ -201,7 +206,7 @@ export class Projection {
     if (edit.type === "offload") this.#restore(edit.results);
     if (edit.type === "offload" || edit.type === "clear")
       for (const { toolUse } of edit.results) this.broughtBack.add(toolUse);
-    if (edit.type === "boundary") this.#passing = { of: entry, next: "summary" };
+    if (edit.type === "boundary") this.#skipping = { of: entry, next: "summary" };
   }
 
   #decide(decision: Omit<Decision, "shown">, results: readonly Replacement[]): ProjectionEffect {
@@ -215,25 +220,25 @@ export class Projection {
 
   #clear(by: EntryId, edit: Clear, at: number): ProjectionEffect {
     const decided = this.#decide({ by, kind: "clear", at }, edit.results);
-    // A result that shows its marker everywhere need not be withheld any more.
+    // A result that shows only its marker need not be withheld any more.
     for (const { toolUse } of edit.results) this.#release(toolUse);
-    const { dropsThinking: dropped } = edit;
-    if (dropped !== undefined) this.#dropThinkingOf(span(this.items, dropped.from, dropped.to));
+    const { dropsThinking: thinkingSpan } = edit;
+    if (thinkingSpan !== undefined) this.#dropThinkingOf(span(this.items, thinkingSpan.from, thinkingSpan.to));
     if (edit.attachments.length > 0) return this.#remove(new Set(edit.attachments));
-    return dropped === undefined ? decided : { kind: "rebuilt" };
+    return thinkingSpan === undefined ? decided : { kind: "rebuilt" };
   }
 
-  #remove(gone: ReadonlySet<EntryId>): ProjectionEffect {
-    this.#releaseIn(gone);
-    this.items = this.items.filter((item) => !gone.has(item.entry));
+  #remove(removed: ReadonlySet<EntryId>): ProjectionEffect {
+    this.#releaseIn(removed);
+    this.items = this.items.filter((item) => !removed.has(item.entry));
     return { kind: "rebuilt" };
   }
 
-  /** A result that is no longer sent can't be withheld: a request that names it is refused. */
-  #releaseIn(gone: ReadonlySet<EntryId>): void {
+  /** A result that is no longer sent can't be withheld: the server refuses a request that names it. */
+  #releaseIn(removed: ReadonlySet<EntryId>): void {
     if (this.withheld.size === 0) return;
     for (const { entry, blocks } of this.items)
-      if (gone.has(entry))
+      if (removed.has(entry))
         for (const block of blocks) if (block.type === "tool_result") this.#release(block.tool_use_id);
   }
 
@@ -243,7 +248,7 @@ export class Projection {
       this.withheld.add(toolUse);
       this.withheldAt.set(toolUse, at);
     }
-    // Whoever counts took them for gone.
+    // Counters took the released results for gone, so the view is reported again.
     return releases === "all" ? { kind: "rebuilt", items: "same" } : { kind: "withheld", results };
   }
 
@@ -258,11 +263,11 @@ export class Projection {
 
   readonly #between = (from: EntryId, to: EntryId): ReadonlySet<EntryId> => span(this.items, from, to);
 
-  #takeOut({ entries, shown }: RemovedEntries, { by, at }: Pick<Decision, "by" | "at">): ProjectionEffect {
-    const gone = withPairs(this.items, entries, "both");
-    if (shown === undefined) return this.#remove(gone);
+  #removeWithPairs({ entries, shown }: RemovedEntries, { by, at }: Pick<Decision, "by" | "at">): ProjectionEffect {
+    const removed = withPairs(this.items, entries, "both");
+    if (shown === undefined) return this.#remove(removed);
     if (entries.size === 0) return { kind: "none" };
-    const place = this.items.findIndex((item) => gone.has(item.entry));
+    const index = this.items.findIndex((item) => removed.has(item.entry));
     const standIn: Item = {
       entry: by,
       role: "user",
@@ -271,9 +276,9 @@ export class Projection {
       thinking: "left-out",
       at,
     };
-    this.#releaseIn(gone);
-    const left = this.items.filter((item) => !gone.has(item.entry));
-    this.items = [...left.slice(0, place), standIn, ...left.slice(place)];
+    this.#releaseIn(removed);
+    const remaining = this.items.filter((item) => !removed.has(item.entry));
+    this.items = [...remaining.slice(0, index), standIn, ...remaining.slice(index)];
     return { kind: "rebuilt" };
   }
 
@@ -292,7 +297,7 @@ export class Projection {
     this.#releaseAll();
   }
 
-  /** An undone offload: where the log holds only the preview, the original takes its place. */
+  /** For an undone offload: if the log holds only the preview, the original replaces it. */
   #restore(results: readonly Replacement[]): void {
     const contents = new Map<ToolUseId, ResultContent>();
     for (const { toolUse, blob } of results) {
@@ -302,7 +307,7 @@ export class Projection {
     if (contents.size > 0) this.items = this.items.map((item) => withContents(item, contents));
   }
 
-  #dropThinkingBehind(edit: EntryId): ProjectionEffect {
+  #dropThinkingSince(edit: EntryId): ProjectionEffect {
     const from = this.#editAt.get(edit) ?? 0;
     this.#dropThinkingOf(new Set(this.items.flatMap((item) => (item.at >= from ? [item.entry] : []))));
     return { kind: "rebuilt" };
@@ -323,20 +328,14 @@ const isSkipped = (entry: Entry, { of, next }: SkippedBoundary): boolean =>
     ? entry.kind === "user" && entry.summary
     : entry.kind === "attachment" && isMadeForBoundary(entry, of);
 
-/** A provider's summary without its boundary: it stands for nothing, and is a text like any other. */
-function withoutServerBlock(item: Item): Item {
-  const { server: _, ...text } = item;
-  return text;
-}
-
 export interface Survivors {
-  /** Before the summary, byte for byte as it was. */
+  /** Stays before the summary, byte for byte. */
   readonly front: readonly Item[];
   readonly pinned: readonly Item[];
   readonly kept: readonly Item[];
 }
 
-/** What a boundary leaves of the items before it. Pairs and replies stay whole. */
+/** The items before a boundary that survive it. Pairs and replies stay whole. */
 export function survivors(items: readonly Item[], pins: ReadonlySet<EntryId>, metadata: BoundaryMetadata): Survivors {
   const pivot = metadata.direction === "from" ? items.findIndex((item) => item.entry === metadata.pivot) : 0;
   const before = new Set(items.slice(0, Math.max(0, pivot)).map((item) => item.entry));
@@ -344,9 +343,9 @@ export function survivors(items: readonly Item[], pins: ReadonlySet<EntryId>, me
   const front = items.filter((item) => inFront.has(item.entry));
   const covered = items.filter((item) => !inFront.has(item.entry));
   const kept = withPairs(covered, entriesToKeep(covered, metadata), "calls");
-  const pinnedThere = covered.flatMap((item) => (pins.has(item.entry) && !kept.has(item.entry) ? [item.entry] : []));
+  const pinnedEntries = covered.flatMap((item) => (pins.has(item.entry) && !kept.has(item.entry) ? [item.entry] : []));
   // A pinned result could not be sent without its call.
-  const pinned = withPairs(covered, new Set(pinnedThere), "both");
+  const pinned = withPairs(covered, new Set(pinnedEntries), "both");
   return {
     front,
     pinned: covered.filter((item) => pinned.has(item.entry) && !kept.has(item.entry)),

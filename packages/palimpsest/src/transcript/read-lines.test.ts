@@ -55,12 +55,12 @@ describe("whole lines", () => {
     expect(lines).toEqual([entry("1"), entry("é漢")]);
   });
 
-  it("places count from where the chunk lies in the log", () => {
+  it("offsets are relative to the log, not to the chunk", () => {
     expect(readLines({ bytes: encode(`${entry("1")}\n`), start: 1000 }).logged[0]?.start).toBe(1000);
   });
 });
 
-describe("a file that was laid out for people", () => {
+describe("a pretty-printed file", () => {
   it("every line of it is reported, by what it is", () => {
     const bytes = encode(
       '{\n  "name": {\n    "key": "value",\n    "last": "value"\n  },\n  "list": [\n    7,\n    8\n  ]\n}\n',
@@ -200,7 +200,7 @@ describe("damage", () => {
     ]);
   });
 
-  it("reading never throws and never loses a byte, whatever stands on the line", () => {
+  it("reading never throws and never loses a byte, whatever the line contains", () => {
     for (const piece of [
       "{",
       '{"',

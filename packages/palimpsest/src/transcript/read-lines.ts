@@ -10,23 +10,22 @@ export interface LoggedEntry {
   readonly end: number;
 }
 
-/** A message that names no uuid is known by its place: the log only grows, so the place stays its own. */
+/** A message without a uuid gets an id from its byte range: the log only grows, so the range stays the same. */
 const placeIdPattern = /^line-(?<start>\d+)-(?<end>\d+)$/;
 
-function toLoggedEntry(entry: Entry, place: { readonly start: number; readonly end: number }): LoggedEntry {
-  const { start, end } = place;
-  const named = entry.id !== undefined || entry.kind === "edit" || entry.kind === "other";
-  return { entry: named ? entry : { ...entry, id: entryId(`line-${start}-${end}`) }, start, end };
+function toLoggedEntry(entry: Entry, { start, end }: { readonly start: number; readonly end: number }): LoggedEntry {
+  const keepsId = entry.id !== undefined || entry.kind === "edit" || entry.kind === "other";
+  return { entry: keepsId ? entry : { ...entry, id: entryId(`line-${start}-${end}`) }, start, end };
 }
 
-/** The bytes that such an id names. */
+/** The byte range in such an id; undefined for any other id. */
 export function parsePlaceId(id: string): { readonly start: number; readonly end: number } | undefined {
   const groups = placeIdPattern.exec(id)?.groups;
   return groups === undefined ? undefined : { start: Number(groups["start"]), end: Number(groups["end"]) };
 }
 
 /**
- * `torn`: the last line, cut before its end. `nul`: a run of NUL bytes. `utf8`: bytes that are no UTF-8; the record
+ * `torn`: the last line, cut before its end. `nul`: a run of NUL bytes. `utf8`: bytes that are not UTF-8; the record
  * around them is read with U+FFFD in their place. `json`: no record can be read from the range. `glued`: two whole
  * records without a newline between them; both are read. `too-long`: over `lineBytesMax`. `not-an-entry`: JSON, but not
  * an object with a `type`.
@@ -65,8 +64,8 @@ const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const lenientDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * Reads every line of a chunk that begins at a line's beginning. `last`: the chunk ends where the log ends. Clean lines
- * take a short way: decoded by range and parsed once, without the views and tries that damage needs.
+ * Reads every line of a chunk that starts at the beginning of a line. `last`: the chunk ends at the end of the log.
+ * Clean lines take a fast path: decoded by range and parsed once, without the extra work that damage needs.
  */
 export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], damage: [] }): LinesRead {
   const { bytes, start } = chunk;
@@ -86,20 +85,23 @@ export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], dama
   return into;
 }
 
-/** The entry of a line that is one record and nothing else; a replacement character may stand for bytes that are no UTF-8. */
+/**
+ * The entry of a line that is exactly one record. Text with U+FFFD is refused, because it may replace bytes that are
+ * not UTF-8.
+ */
 function readClean(text: string): Entry | undefined {
-  // A parse that fails is dear (its error quotes the text): what is no object is left to the careful way.
+  // A failing parse is expensive (its error quotes the text), so text that is not an object is left to the slow path.
   if (!text.startsWith("{") || text.includes("\uFFFD")) return undefined;
   try {
     const reading = readEntry(parseJson(text));
     return reading.kind === "entry" ? reading.entry : undefined;
   } catch {
-    // Not one record: the careful way finds out what it is.
+    // Not one record: the slow path finds out what it is.
     return undefined;
   }
 }
 
-/** Reads one line. Must not throw, whatever the bytes are: what can't be read is reported by its range. */
+/** Reads one line. Must not throw, whatever the bytes are: an unreadable range is reported as damage. */
 export function readLine(line: LineBytes, into: LinesRead): void {
   if (line.bytes.length === 0) return;
   if (line.bytes.length > lineBytesMax) {
@@ -119,10 +121,10 @@ export function readLine(line: LineBytes, into: LinesRead): void {
   else salvage(line, into);
 }
 
-/** Only then can it be one record and nothing else. */
+/** Whether the bytes can be exactly one record. */
 const isBraced = (bytes: Uint8Array): boolean => bytes[0] === openBrace && bytes.at(-1) === closeBrace;
 
-/** How no JSON begins or ends, as lines of a file that was laid out for people do: told without a parse. */
+/** Recognises, without a parse, text that can't be JSON, such as the lines of a pretty-printed file. */
 const jsonFragmentPattern = /^[\]},:]|[[{,:]$/;
 
 type ReadAttempt =
@@ -130,7 +132,7 @@ type ReadAttempt =
   | { kind: "unread"; why: "utf8" | "json" | "not-an-entry"; detail: string };
 
 function tryRead(bytes: Uint8Array, decoder: typeof strictDecoder = strictDecoder): ReadAttempt {
-  // Both the decoder and JSON.parse say "no" by throwing: here that is the answer, not a fault.
+  // The decoder and JSON.parse report invalid input by throwing. That is an expected outcome here.
   let text: string;
   try {
     text = decoder.decode(bytes);
@@ -147,7 +149,10 @@ function tryRead(bytes: Uint8Array, decoder: typeof strictDecoder = strictDecode
   }
 }
 
-/** The slow way, for lines that are not one clean record: cut at NUL runs, then read each piece as well as it can be read. */
+/**
+ * The slow path, for lines that are not one clean record: splits at runs of NUL, then reads as much of each piece as
+ * possible.
+ */
 function salvage(line: LineBytes, into: LinesRead): void {
   let from = 0;
   while (from < line.bytes.length) {
@@ -191,16 +196,17 @@ function salvagePiece(piece: LineBytes, into: LinesRead): void {
 }
 
 /**
- * A record that was written behind a torn one, or behind one whose newline was lost, still ends where the line ends:
- * the first `{"` from which everything up to there is one entry is its beginning. An object nested in another does not
- * pass, since what closes the outer one follows it; where a record was torn right there, it is told by its fields.
+ * A record that was written after a torn one, or after one whose newline was lost, still ends at the end of the line. It
+ * begins at the first `{"` from which the rest of the line is one entry. An object nested in another does not qualify,
+ * since the closing of the outer one follows it; if a record was torn right there, the nested object is recognised by
+ * its fields.
  */
 function splitGlued(line: LineBytes, into: LinesRead): boolean {
   let tries = 0;
   for (let at = nextObject(line.bytes, 1); at !== -1 && tries < salvageTriesMax; at = nextObject(line.bytes, at + 1)) {
     tries += 1;
     const tail = tryRead(line.bytes.subarray(at), lenientDecoder);
-    if (tail.kind !== "read" || (isNested(line.bytes, at) && !hasPlace(line.bytes.subarray(at)))) continue;
+    if (tail.kind !== "read" || (isNested(line.bytes, at) && !hasRecordFields(line.bytes.subarray(at)))) continue;
     const head = { bytes: line.bytes.subarray(0, at), start: line.start };
     const readBefore = into.logged.length;
     salvagePiece(head, into);
@@ -213,11 +219,11 @@ function splitGlued(line: LineBytes, into: LinesRead): boolean {
   return false;
 }
 
-/** Does the object stand where a value of another one would? */
+/** Whether the object is at the position of another object's value. */
 const isNested = (bytes: Uint8Array, at: number): boolean => [0x3a, 0x2c, 0x5b].includes(bytes[at - 1] ?? 0);
 
-/** Records say where they belong; what is nested in them (a tool's result, a sub-agent's message) does not. */
-function hasPlace(record: Uint8Array): boolean {
+/** Records have a parent or a session; objects nested in them (a tool's result, a sub-agent's message) do not. */
+function hasRecordFields(record: Uint8Array): boolean {
   const raw = parseJson(lenientDecoder.decode(record));
   return isObject(raw) && ("parentUuid" in raw || "sessionId" in raw);
 }
@@ -229,7 +235,7 @@ function nextObject(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** Ranges that no decoder accepts, found by decoding what lies between them: rare, so plain bisection over the line. */
+/** Byte ranges that are not UTF-8, found by decoding character by character: slow, but rarely needed. */
 function invalidUtf8(line: LineBytes): Damage[] {
   const ranges: Damage[] = [];
   let from = 0;
@@ -250,7 +256,7 @@ function invalidUtf8(line: LineBytes): Damage[] {
   return ranges;
 }
 
-/** Length of the longest prefix that is whole UTF-8. */
+/** Length of the longest prefix that is valid UTF-8. */
 function validPrefix(bytes: Uint8Array): number {
   let at = 0;
   while (at < bytes.length) {
@@ -261,7 +267,7 @@ function validPrefix(bytes: Uint8Array): number {
   return at;
 }
 
-/** Bytes of the character at `at`, 0 where there is none. */
+/** Length in bytes of the character at `at`; 0 if there is no valid one. */
 function sequenceLength(bytes: Uint8Array, at: number): number {
   const lead = bytes[at] ?? 0;
   if (lead < 0x80) return 1;

@@ -1,7 +1,7 @@
 import type { Message, ToolResultBlock } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 
-/** What stands between the path and a valid request, each case with the entry or call it concerns. */
+/** A change that was needed to turn the path into a valid request, with the entry or call that it concerns. */
 type RepairKind =
   | "synthetic-result"
   | "orphan-result"
@@ -20,6 +20,7 @@ export interface Repair {
 }
 
 const detailByKind = {
+  "synthetic-result": "the call has no result",
   "orphan-result": "its call is not in the view",
   "duplicate-result": "the call is answered already",
   "duplicate-call": "a call with this id is in the view already",
@@ -27,16 +28,17 @@ const detailByKind = {
   "thinking-left-out": "thinking must stand first in its turn",
 } satisfies Partial<Record<RepairKind, string>>;
 
-/** A repair that is always told in the same words. */
-export const createRepair = (
-  kind: keyof typeof detailByKind,
-  concerns: Required<Pick<Repair, "entry">> & Pick<Repair, "toolUse">,
-): Repair => ({ kind, ...concerns, detail: detailByKind[kind] });
+/** A repair with a fixed detail text. */
+export const createRepair = (kind: keyof typeof detailByKind, concerns: Pick<Repair, "entry" | "toolUse">): Repair => ({
+  kind,
+  ...concerns,
+  detail: detailByKind[kind],
+});
 
-/** Sent in place of a result that never came. A repair entry freezes these words before the first request that holds them. */
+/** Sent in place of a result that never arrived. A repair entry freezes these words before the first request that holds them. */
 export const interruptedText = "[The call was interrupted: no result was recorded.]";
 
-/** The same for a command that was found running by who opened the session again. */
+/** The same for a command that was still running when the session was reopened. */
 export const endedLaterText =
   "[The call was interrupted: no result was recorded. Its command was still running when the session was opened again, and was ended then.]";
 
@@ -50,15 +52,15 @@ export const syntheticResult = (toolUse: ToolUseId, shown: string = interruptedT
 export const lateResultHeader = (toolName: string, toolUse: ToolUseId): string =>
   `[The result of the earlier ${toolName} call ${toolUse}, which had been reported as interrupted, arrived:]`;
 
-/** A request must open with the user. Prepending a line keeps what was said before the first message we have. */
+/** A request must begin with a user message. Prepending a line keeps the assistant messages before the first user message. */
 export const firstUserLine = "[The beginning of this conversation is not in the log.]";
 
-/** One object for all requests: what knows a block by its identity need not look at it again. */
+/** One object for all requests, so that caches keyed by block identity recognise it. */
 const firstUserMessage: Message = { role: "user", content: [{ type: "text", text: firstUserLine }] };
 
 export const withFirstUser = (messages: readonly Message[]): readonly Message[] =>
   lacksFirstUser(messages) ? [firstUserMessage, ...messages] : messages;
 
-/** A compaction block is a beginning by itself: the API takes it first, and nowhere else. */
+/** A compaction block may come first without a user message: the API accepts it only there. */
 export const lacksFirstUser = ([first]: readonly Message[]): boolean =>
   first?.role === "assistant" && first.content[0]?.type !== "compaction";

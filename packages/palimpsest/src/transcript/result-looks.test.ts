@@ -6,7 +6,7 @@ import { Fold } from "./fold.ts";
 const turn = (n: number): Raw[] => [user(`u${n}`), says(`a${n}`, `m${n}`, call(`x${n}`)), result(`r${n}`, `x${n}`)];
 const blocksIn = (fold: Fold): readonly Block[] => fold.messages.flatMap(({ content }) => content);
 
-it("shows the very blocks again when a view is told anew, markers too", () => {
+it("shows the same block objects when a view is rebuilt, markers too", () => {
   const fold = new Fold();
   let before: readonly Block[] = [];
   const snip: Raw = { type: "snip", uuid: "e", entries: ["a1", "r1"] };
@@ -18,7 +18,7 @@ it("shows the very blocks again when a view is told anew, markers too", () => {
   expect(blocksIn(fold).filter((block) => !before.includes(block))).toEqual([]);
 });
 
-it("makes a block anew when the result looks otherwise", () => {
+it("makes a new block when the look of the result changes", () => {
   const fold = new Fold();
   const looks = loggedRaws([...turn(1), clear("c", "x1")]).map((logged) => {
     fold.append(logged);

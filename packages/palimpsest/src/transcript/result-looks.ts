@@ -1,29 +1,27 @@
 import type { Block, ToolResultBlock } from "../schema/block.ts";
 import { resultBlock, type ResultDisplay } from "./to-wire-block.ts";
 
-interface Looked extends ResultDisplay {
-  readonly id: string;
-  readonly block: Block;
-}
-
 /**
- * Results as they are sent, each made once as long as it looks the same: a view that is told anew shows the very blocks that
- * it showed before, and whatever is known of them stays known.
+ * Caches results as they are sent, each until its look changes: a view that is rebuilt shows the same block objects as
+ * before, so that caches keyed by block stay valid.
  */
 export class ResultLooks {
-  readonly #lookedByResult = new WeakMap<ToolResultBlock, Looked>();
+  readonly #lookByResult = new WeakMap<
+    ToolResultBlock,
+    ResultDisplay & { readonly id: string; readonly block: Block }
+  >();
 
-  /** `id`: under which it is sent. */
+  /** `id`: the id under which the result is sent. */
   show(
     result: ToolResultBlock,
     { id, toolName, shown }: ResultDisplay & { readonly id: ToolResultBlock["tool_use_id"] },
   ): Block {
-    const known = this.#lookedByResult.get(result);
+    const known = this.#lookByResult.get(result);
     if (known?.shown === shown && known?.id === id && known.toolName === toolName) return known.block;
     const sent = id === result.tool_use_id ? result : { ...result, tool_use_id: id };
     const block = resultBlock(sent, { toolName, shown });
-    // Most are sent as they are logged: nothing was made then.
-    if (block !== result) this.#lookedByResult.set(result, { id, toolName, shown, block });
+    // Most results are sent as they are logged: then there is no new block to cache.
+    if (block !== result) this.#lookByResult.set(result, { id, toolName, shown, block });
     return block;
   }
 }

@@ -1,12 +1,13 @@
 import type { Block } from "../schema/block.ts";
 
-/** The same bytes. Blocks of a view are values that stay the same objects, until a change of structure makes some anew. */
-export const sameBlock = (one: Block, other: Block | undefined): boolean =>
-  one === other || (other !== undefined && !differInText(one, other) && JSON.stringify(one) === JSON.stringify(other));
+/** Whether two blocks have the same bytes. Blocks of a view stay the same objects until a change of structure recreates some. */
+export const sameBlock = (left: Block, right: Block | undefined): boolean =>
+  left === right ||
+  (right !== undefined && !differInText(left, right) && JSON.stringify(left) === JSON.stringify(right));
 
-/** Told without writing them out: nearly all that differ are a result and its marker. */
-function differInText(one: Block, other: Block): boolean {
-  if (one.type !== other.type) return true;
-  if (one.type !== "tool_result" || other.type !== "tool_result") return false;
-  return typeof one.content === "string" && typeof other.content === "string" && one.content !== other.content;
+/** Avoids serialising: nearly all blocks that differ are a result and its marker. */
+function differInText(left: Block, right: Block): boolean {
+  if (left.type !== right.type) return true;
+  if (left.type !== "tool_result" || right.type !== "tool_result") return false;
+  return typeof left.content === "string" && typeof right.content === "string" && left.content !== right.content;
 }

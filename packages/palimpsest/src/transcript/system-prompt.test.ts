@@ -34,19 +34,19 @@ describe("the recorded system prompt", () => {
     expect(promptOf(prompt("p"), user("u"), prompt("q", { isSidechain: true }), user("v"))).toBe("prompt p");
   });
 
-  it("holds behind a boundary", () => {
+  it("holds after a boundary", () => {
     const cut = { ...boundary("b"), parentUuid: null, logicalParentUuid: "u" };
     expect(promptOf(prompt("p"), user("u"), cut, summary("s"))).toBe("prompt p");
     const behindPrompt = { ...cut, logicalParentUuid: "q" };
     expect(promptOf(prompt("p"), user("u"), prompt("q"), behindPrompt, summary("s"))).toBe("prompt q");
   });
 
-  it("is no other entry of the system, whatever it says", () => {
+  it("is not any other system entry, whatever it says", () => {
     const notice = { type: "system", subtype: "notice", uuid: "n", content: "hello" };
     expect(promptOf(notice, user("u"))).toBeUndefined();
   });
 
-  it("is found once where parents go round in a circle", () => {
+  it("is found once if the parents form a cycle", () => {
     const round = [prompt("p", { content: 1, parentUuid: "q" }), prompt("q", { content: 2 }), user("u")];
     expect(promptOf(...round)).toBeUndefined();
   });

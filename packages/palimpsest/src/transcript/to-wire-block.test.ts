@@ -135,7 +135,7 @@ describe("a block in its wire form", () => {
     expect(formOf(block)).toBeUndefined();
   });
 
-  it("of a result's own blocks is text where the API has no such form", () => {
+  it("a block inside a result becomes text if the API has no such block", () => {
     expect(toWirePart({ type: "text", txet: "a" })).toEqual({ type: "text", text: '{"type":"text","txet":"a"}' });
     expect(toWirePart({ type: "hologram" })).toEqual({ type: "text", text: '{"type":"hologram"}' });
   });

@@ -15,43 +15,43 @@ import { type ToolUseId, toolUseId } from "../schema/brand.ts";
 import type { z } from "zod";
 
 /**
- * Blocks as a request may hold them. A log keeps whatever was written into it: misspelt keys, values of another type,
- * fields of a newer version. The API refuses a request for one such key, and every later one with it. So what is sent
- * has only what the wire form has, and the log keeps the rest.
+ * The block as a request may hold it; undefined if it can't be sent. `toWirePart` handles the blocks inside a result.
  *
- * A block that is right stays the very object that it was, so that its bytes are known.
+ * A log keeps whatever was written into it: misspelt keys, values of another type, fields of a newer version. The API
+ * refuses a request for a single such key, and every later request with it. So only the fields of the wire format are
+ * sent, and the log keeps the rest.
+ *
+ * A valid block stays the same object, so that caches of its bytes stay valid.
  */
-
-/** Undefined where nothing of the block can be sent. Of a result's own blocks `wirePart` takes care. */
 export function toWireBlock(block: Block): Block | undefined {
   if (isWireReady(block)) return block;
   const whole: JsonObject = { ...block };
   const { content, ...rest } = withoutCacheMark(whole);
   const isResult = block.type === "tool_result";
-  const looked = content === undefined || isResult ? rest : { ...rest, content };
-  const fitted = fitToSchema(looked, wireBlock);
-  // Whoever looks at images and documents before they are sent says in their place what is wrong.
-  if (fitted === undefined) return isMediaType(looked["type"]) ? block : undefined;
+  const candidate = content === undefined || isResult ? rest : { ...rest, content };
+  const fitted = fitToSchema(candidate, wireBlock);
+  // Images and documents are checked again before they are sent; a text then replaces them and says what is wrong.
+  if (fitted === undefined) return isMediaType(candidate["type"]) ? block : undefined;
   const named = block.type === "tool_use" ? { ...fitted, name: toWireName(block.name) } : fitted;
   const sent = isResult && content !== undefined ? { ...named, content } : named;
   return hasSameFields(whole, sent) ? block : parseBlock(sent);
 }
 
-const hasSameFields = (one: JsonObject, other: JsonObject): boolean =>
-  Object.keys(one).length === Object.keys(other).length &&
-  Object.entries(one).every(([key, value]) => other[key] === value);
+const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
+  Object.keys(left).length === Object.keys(right).length &&
+  Object.entries(left).every(([key, value]) => right[key] === value);
 
-/** A block of a result, as text where the API has no such form. */
+/** A block inside a result; becomes text if the API has no such block. */
 export function toWirePart(part: JsonObject): JsonObject {
   if (isPlainText(part)) return part;
-  const looked = withoutCacheMark(part);
+  const unmarked = withoutCacheMark(part);
   const asText: JsonObject = { type: "text", text: JSON.stringify(part) };
-  return fitToSchema(looked, resultPart) ?? (isMediaType(part["type"]) ? looked : asText);
+  return fitToSchema(unmarked, resultPart) ?? (isMediaType(part["type"]) ? unmarked : asText);
 }
 
 /**
- * Without the markers of a recorded request, also in what a block holds: those of a request are few, and set anew. What
- * stands in a call's input is no marker, and what a provider signed stays as it is.
+ * Removes the cache markers of a recorded request, also inside the block: a request may have only a few, and they are
+ * set again. A key in a call's input is not a marker, and a block that a provider signed stays unchanged.
  */
 function withoutCacheMark(value: JsonObject): JsonObject {
   const isSealed = value["type"] === "compaction";
@@ -66,11 +66,11 @@ function withoutCacheMark(value: JsonObject): JsonObject {
 function withoutInnerCacheMarks(value: Json): Json {
   if (isObject(value)) return withoutCacheMark(value);
   if (!isArray(value)) return value;
-  const inner = value.map((one) => withoutInnerCacheMarks(one));
-  return inner.every((one, at) => one === value[at]) ? value : inner;
+  const stripped = value.map((element) => withoutInnerCacheMarks(element));
+  return stripped.every((element, at) => element === value[at]) ? value : stripped;
 }
 
-/** Looked at key by key: nearly all blocks of a log are of these kinds, and a schema would cost ten times as much. */
+/** Checks key by key: nearly all blocks of a log are of these kinds, and a schema would cost ten times as much. */
 function isWireReady(block: Block): boolean {
   switch (block.type) {
     case "text":
@@ -88,7 +88,7 @@ function isWireReady(block: Block): boolean {
   }
 }
 
-/** Replies say `citations: null` of most texts. */
+/** Most texts of replies have `citations: null`. */
 const isPlainText = (block: { readonly type?: Json }): boolean =>
   block.type === "text" &&
   "text" in block &&
@@ -96,7 +96,7 @@ const isPlainText = (block: { readonly type?: Json }): boolean =>
   hasOnly(block, textKeys) &&
   (!("citations" in block) || block.citations === null);
 
-/** Every call of a reply names who made it, nearly always the model itself. */
+/** Every call of a reply names its caller, nearly always the model itself. */
 function isUsualCaller(block: object): boolean {
   if (!("caller" in block) || block.caller === null) return true;
   const { caller } = block;
@@ -115,15 +115,18 @@ function hasOnly(block: object, keys: ReadonlySet<string>): boolean {
   return true;
 }
 
-/** Other tools' logs, and other providers' models, name calls as they like. */
+/** Logs of other programs and models of other providers may contain names that the API refuses. */
 const toWireName = (name: string): string =>
   toolNamePattern.test(name) ? name : name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, toolNameCharsMax) || "tool";
 
-/** Ids under which calls are sent: their own, unless the API would refuse it or an id made up for another call is the same. */
+/**
+ * The ids under which calls are sent: their own, unless the API would refuse it or it equals an id generated for
+ * another call.
+ */
 export class WireIds {
   readonly #isTaken: (id: ToolUseId) => boolean;
   readonly #wireIdByCall = new Map<ToolUseId, ToolUseId>();
-  readonly #callByMadeUpId = new Map<ToolUseId, ToolUseId>();
+  readonly #callByGeneratedId = new Map<ToolUseId, ToolUseId>();
 
   constructor(isTaken: (id: ToolUseId) => boolean) {
     this.#isTaken = isTaken;
@@ -133,22 +136,23 @@ export class WireIds {
     return this.#wireIdByCall.get(id) ?? id;
   }
 
-  /** The id by which the log and its edits name what is sent under this one. */
+  /** The id that the log and its edits use for the call that is sent under this one. */
   loggedId(sent: ToolUseId): ToolUseId {
-    return this.#callByMadeUpId.get(sent) ?? sent;
+    return this.#callByGeneratedId.get(sent) ?? sent;
   }
 
   /** For a call that is not in the view yet. */
   assign(id: ToolUseId): ToolUseId {
-    if (callIdPattern.test(id) && !this.#callByMadeUpId.has(id)) return id;
+    if (callIdPattern.test(id) && !this.#callByGeneratedId.has(id)) return id;
     const known = this.#wireIdByCall.get(id);
     if (known !== undefined) return known;
     const base = `call_${id.replaceAll(/[^a-zA-Z0-9_-]/g, "_")}`;
-    let wired = toolUseId(base);
-    for (let n = 2; this.#isTaken(wired) || this.#callByMadeUpId.has(wired); n += 1) wired = toolUseId(`${base}_${n}`);
-    this.#wireIdByCall.set(id, wired);
-    this.#callByMadeUpId.set(wired, id);
-    return wired;
+    let generated = toolUseId(base);
+    for (let n = 2; this.#isTaken(generated) || this.#callByGeneratedId.has(generated); n += 1)
+      generated = toolUseId(`${base}_${n}`);
+    this.#wireIdByCall.set(id, generated);
+    this.#callByGeneratedId.set(generated, id);
+    return generated;
   }
 }
 
@@ -158,14 +162,14 @@ export interface ResultDisplay {
   readonly shown: string | undefined;
 }
 
-/** A result as it is sent: the frozen text where an edit decided, else its content in a form the API takes, never empty. */
+/** A result as it is sent: the text that an edit froze, or else its content in a form that the API accepts, never empty. */
 export function resultBlock(block: ToolResultBlock, look: ResultDisplay): Block {
   const content = fillEmpty(look.shown ?? block.content, look.toolName);
   const shown = content === block.content ? block : { ...block, content };
   return toWireBlock(shown) ?? shown;
 }
 
-/** What stands for a result without a visible character: the API takes no empty one. */
+/** Replaces a result without a visible character, because the API refuses empty ones. */
 const noOutput = (toolName: string): string => `(${toolName} completed with no output)`;
 
 export function isEmptyContent(content: ResultContent): boolean {
@@ -181,20 +185,20 @@ function fillEmpty(content: ResultContent | undefined, toolName: string): Result
 
 const isBlankText = (part: JsonObject): boolean => part["type"] === "text" && textField(part, "text")?.trim() === "";
 
-/** Images and documents of a result: a user's message takes them as blocks of their own. */
+/** Images and documents of a result, as blocks for a user message. */
 export const resultMedia = ({ content }: ToolResultBlock): Block[] =>
   typeof content === "object"
     ? content.filter((part) => isMediaType(part["type"])).map((part) => parseBlock(part))
     : [];
 
-/** The rest of a result's blocks as text. */
+/** The other blocks of a result, as text. */
 export const resultPartsText = (content: readonly JsonObject[]): string =>
   content
     .filter((part) => !isMediaType(part["type"]))
     .map((part) => textField(part, "text") ?? JSON.stringify(part))
     .join("\n") || "(see below)";
 
-/** Does the API take the block in a turn of this role? */
+/** Whether the API accepts the block in a message of this role. */
 export function isSendable(block: Block, role: "user" | "assistant"): boolean {
   switch (block.type) {
     case "text":
@@ -226,17 +230,17 @@ export const omissionDetail = (block: Block, role: "user" | "assistant"): string
 };
 
 /**
- * The value without the fields that its form does not have or takes in another type; the very value where it fits.
- * Undefined where a field that it must have is missing or wrong: with more left out it would say something else.
+ * The value without the fields that the schema does not have or that have the wrong type; the same object if it fits.
+ * Undefined if a required field is missing or wrong: leaving out more would change the meaning.
  */
-function fitToSchema(value: JsonObject, form: z.ZodType): JsonObject | undefined {
+function fitToSchema(value: JsonObject, schema: z.ZodType): JsonObject | undefined {
   let fitted = value;
   for (let pass = 0; pass < fittingPassesMax; pass += 1) {
-    const { error } = form.safeParse(fitted);
+    const { error } = schema.safeParse(fitted);
     if (error === undefined) return fitted;
-    const found = fitted;
+    const current = fitted;
     for (const wrong of error.issues.flatMap((issue) => wrongPaths(issue))) {
-      const path = findDroppable(found, wrong);
+      const path = findDroppable(current, wrong);
       if (path === undefined) return undefined;
       fitted = withoutPath(fitted, path);
     }
@@ -251,9 +255,9 @@ function wrongPaths(issue: z.core.$ZodIssue): readonly ValuePath[] {
     case "unrecognized_keys":
       return issue.keys.map((key) => [...issue.path, key]);
     case "invalid_union": {
-      // Of several forms the value is meant to have the one that it follows furthest.
+      // The branch whose errors lie deepest is the one that the value was most likely meant for.
       const branches = issue.errors.map((issues) => issues.flatMap((inner) => wrongPaths(inner)));
-      const [meant] = branches.toSorted((one, other) => maxDepth(other) - maxDepth(one));
+      const [meant] = branches.toSorted((left, right) => maxDepth(right) - maxDepth(left));
       return meant === undefined ? [issue.path] : meant.map((path) => [...issue.path, ...path]);
     }
     default:
@@ -263,16 +267,16 @@ function wrongPaths(issue: z.core.$ZodIssue): readonly ValuePath[] {
 
 const maxDepth = (paths: readonly ValuePath[]): number => Math.max(0, ...paths.map((path) => path.length));
 
-/** The innermost field on the path that is there. A field may be left out, an element of a list may not. */
+/** The innermost existing field on the path. A field may be left out, an element of a list may not. */
 function findDroppable(value: JsonObject, path: ValuePath): ValuePath | undefined {
-  const passed: Json[] = [value];
+  const ancestors: Json[] = [value];
   for (const key of path) {
-    const inner = getChild(passed.at(-1), key);
+    const inner = getChild(ancestors.at(-1), key);
     if (inner === undefined) break;
-    passed.push(inner);
+    ancestors.push(inner);
   }
-  for (let length = passed.length - 1; length > 0; length -= 1)
-    if (isObject(passed[length - 1])) return path.slice(0, length);
+  for (let length = ancestors.length - 1; length > 0; length -= 1)
+    if (isObject(ancestors[length - 1])) return path.slice(0, length);
   return undefined;
 }
 
@@ -286,7 +290,7 @@ function withoutPath(value: JsonObject, path: ValuePath): JsonObject {
   return isObject(changed) ? changed : value;
 }
 
-/** A copy along the path; what lies beside it is shared. */
+/** Copies only the values along the path; the others are shared. */
 function removeAtPath(value: Json, [key, ...rest]: ValuePath): Json {
   if (isArray(value)) return value.map((inner, at) => (at === key ? removeAtPath(inner, rest) : inner));
   if (!isObject(value)) return value;

@@ -1,17 +1,20 @@
 import type { AttachmentEntry, Entry } from "../schema/entry.ts";
 import { field, isArray, isObject, type Json, textField } from "../schema/json.ts";
 
-/** Text that clients log in the user's name and no person typed: slash commands and their output, reminders, interruptions. */
+/**
+ * Text that clients log in the user's name but the user did not type: slash commands and their output, reminders,
+ * interruptions.
+ */
 const machineTextPattern =
   /^\s*(?:<(?:command-|local-command|system-reminder|task-notification|bash-)|\[Request interrupted by user)/;
 
-/** What a person typed in this entry: not meta, not results, not reminders, not command output, not a summary. */
+/** What the user typed in this entry: not meta, not results, not reminders, not command output, not a summary. */
 export function userTypedText(entry: Entry): string | undefined {
   const holdsResults = entry.kind === "user" && entry.blocks.some((block) => block.type === "tool_result");
   return holdsResults ? undefined : plainUserText(entry);
 }
 
-/** What a person said in this entry: typed as a message, or while the agent was at work, queued or beside results. */
+/** What the user said in this entry: as a message, or while the agent was working, queued or next to results. */
 export function userText(entry: Entry): string | undefined {
   return entry.kind === "attachment" && !entry.sidechain ? readQueuedText(entry) : plainUserText(entry);
 }
@@ -25,15 +28,15 @@ function plainUserText(entry: Entry): string | undefined {
   return typed === "" ? undefined : typed;
 }
 
-/** Clients queue what machines tell the agent in the same way, and name the mode then. */
+/** Clients also queue automatic messages in this way, but with another mode. */
 function readQueuedText({ attachment }: AttachmentEntry): string | undefined {
   if (
     textField(attachment, "type") !== "queued_command" ||
     (textField(attachment, "commandMode") ?? "prompt") !== "prompt"
   )
     return undefined;
-  const said = plainPrompt(field(attachment, "prompt")).trim();
-  return said === "" || machineTextPattern.test(said) ? undefined : said;
+  const text = plainPrompt(field(attachment, "prompt")).trim();
+  return text === "" || machineTextPattern.test(text) ? undefined : text;
 }
 
 function plainPrompt(prompt: Json | undefined): string {

@@ -3,76 +3,76 @@ import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Item } from "./item.ts";
 
 /**
- * Told of every block that enters or leaves the view, so that whoever counts can do so in proportion to the change.
- * Order: `reset`, then for each item `item` and its blocks; later changes as they come.
+ * Notified of every block that enters or leaves the view, so that counting costs work in proportion to the change.
+ * Order: `reset`, then for each item `item` and its blocks; later changes as they happen.
  */
 export interface ViewWatch {
   /**
-   * The view is told again from its beginning. `structureAt`: where on the path items were last moved or taken away.
-   * `anew`: what was told before counts for nothing, as another path or an undo may have taken its place. `goes-on`: an
-   * edit was appended, and what is told was told before, but for what the edit itself says.
+   * The view is reported again from its beginning. `structureAt`: position on the path at which items were last moved or
+   * removed. `anew`: earlier reports are void, because the path may have changed or an undo may have come. `goes-on`: an
+   * edit was appended, and everything was reported before except the edit's own content.
    */
   reset(structureAt: number, history: "anew" | "goes-on"): void;
   item(item: Item): void;
   shown(block: Block, entry: EntryId, instead?: ResultReplacement): void;
   hidden(block: Block, entry: EntryId): void;
-  /** A result that is shown is left out by the server, as of this place on the path: it costs nothing from there on. */
+  /** The server leaves out a shown result from this position on the path on: from there on it costs nothing. */
   withheld?(block: Block, since: number): void;
-  /** It is going to be hidden, and was left out until now. */
+  /** A withheld result is about to be hidden. */
   released?(block: Block): void;
 }
 
-/** A result that an edit shows by another text, and where on the path that was decided. */
+/** The result that an edit replaced by another text, and the position of that edit on the path. */
 export interface ResultReplacement {
   readonly of: Block;
   readonly since: number;
 }
 
-/** One view, told to two. */
-export const combineWatches = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
+/** Reports first view to two watches. */
+export const combineWatches = (first: ViewWatch, second: ViewWatch): ViewWatch => ({
   reset: (structureAt, history) => {
-    one.reset(structureAt, history);
-    other.reset(structureAt, history);
+    first.reset(structureAt, history);
+    second.reset(structureAt, history);
   },
   item: (item) => {
-    one.item(item);
-    other.item(item);
+    first.item(item);
+    second.item(item);
   },
   shown: (block, entry, instead) => {
-    one.shown(block, entry, instead);
-    other.shown(block, entry, instead);
+    first.shown(block, entry, instead);
+    second.shown(block, entry, instead);
   },
   hidden: (block, entry) => {
-    one.hidden(block, entry);
-    other.hidden(block, entry);
+    first.hidden(block, entry);
+    second.hidden(block, entry);
   },
   withheld: (block, since) => {
-    one.withheld?.(block, since);
-    other.withheld?.(block, since);
+    first.withheld?.(block, since);
+    second.withheld?.(block, since);
   },
   released: (block) => {
-    one.released?.(block);
-    other.released?.(block);
+    first.released?.(block);
+    second.released?.(block);
   },
 });
 
 interface WithheldInput {
-  /** Where on the path each result began to be withheld, by the log's ids. Live. */
+  /** Position on the path at which each result began to be withheld, by the log's ids. Live. */
   readonly withheldAt: ReadonlyMap<ToolUseId, number>;
-  /** Blocks are shown under the ids that they are sent under. */
+  /** Converts the ids in blocks, which are those sent to the provider. */
   readonly loggedId: (sent: ToolUseId) => ToolUseId;
 }
 
 /**
- * Tells a watch, besides the view, which of its results the server withholds: they stand in the messages and
- * are shown to nobody. Told when that begins, and again with each result when the view is told anew.
+ * Also tells a watch which results the server withholds: they are in the messages, but the model does not see them. It
+ * does so when withholding begins, and again for each result when the view is reported again.
  */
 export class WithheldWatch implements ViewWatch {
   readonly #watch: ViewWatch;
   readonly #withheldAt: ReadonlyMap<ToolUseId, number>;
   readonly #loggedId: (sent: ToolUseId) => ToolUseId;
   readonly #resultById = new Map<ToolUseId, ToolResultBlock>();
-  readonly #told = new Set<ToolUseId>();
+  readonly #reported = new Set<ToolUseId>();
 
   constructor(watch: ViewWatch, { withheldAt, loggedId }: WithheldInput) {
     this.#watch = watch;
@@ -80,18 +80,18 @@ export class WithheldWatch implements ViewWatch {
     this.#loggedId = loggedId;
   }
 
-  /** Of results that are shown already. */
+  /** For results that are already shown. */
   onWithheld(toolUses: readonly ToolUseId[]): void {
     for (const toolUse of toolUses) {
       const block = this.#resultById.get(toolUse);
-      if (block !== undefined) this.#tell(block);
+      if (block !== undefined) this.#reportWithheld(block);
     }
   }
 
-  reset(...told: Parameters<ViewWatch["reset"]>): void {
+  reset(...args: Parameters<ViewWatch["reset"]>): void {
     this.#resultById.clear();
-    this.#told.clear();
-    this.#watch.reset(...told);
+    this.#reported.clear();
+    this.#watch.reset(...args);
   }
 
   item(item: Item): void {
@@ -102,23 +102,23 @@ export class WithheldWatch implements ViewWatch {
     this.#watch.shown(block, entry, instead);
     if (block.type !== "tool_result") return;
     this.#resultById.set(this.#loggedId(block.tool_use_id), block);
-    this.#tell(block);
+    this.#reportWithheld(block);
   }
 
   hidden(block: Block, entry: EntryId): void {
     if (block.type === "tool_result") {
       const toolUse = this.#loggedId(block.tool_use_id);
       this.#resultById.delete(toolUse);
-      if (this.#told.delete(toolUse)) this.#watch.released?.(block);
+      if (this.#reported.delete(toolUse)) this.#watch.released?.(block);
     }
     this.#watch.hidden(block, entry);
   }
 
-  #tell(block: ToolResultBlock): void {
+  #reportWithheld(block: ToolResultBlock): void {
     const toolUse = this.#loggedId(block.tool_use_id);
     const since = this.#withheldAt.get(toolUse);
-    if (since === undefined || this.#told.has(toolUse)) return;
-    this.#told.add(toolUse);
+    if (since === undefined || this.#reported.has(toolUse)) return;
+    this.#reported.add(toolUse);
     this.#watch.withheld?.(block, since);
   }
 }

@@ -57,7 +57,7 @@ describe("the validator", () => {
     expect(violations([user(text("1"), text(""))])[0]?.path).toBe("messages.0.content.1");
   });
 
-  it("a history may end in the assistant's turn, also with open calls, where it is asked as a history", () => {
+  it("with `end: any` a history may end in the assistant's turn, also with open calls", () => {
     expect(violations([user(text("1")), says(call("x"))], { end: "any" })).toEqual([]);
   });
 });

@@ -1,11 +1,11 @@
 import { type Block, callIdPattern, type Message, roleByPassthroughType, type ToolUseBlock } from "../schema/block.ts";
 import { type ToolUseId, entryId, messageId } from "../schema/brand.ts";
 import { type JsonObject, textField } from "../schema/json.ts";
-import { lacksFirstUser, firstUserLine, type Repair, withFirstUser } from "./repair.ts";
+import { lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
 import { isThinking } from "./to-wire-block.ts";
 import { Flattener } from "./flattener.ts";
 
-/** The API's rules for `messages`, as far as they concern a history. A request is valid when no rule is violated. */
+/** The API's rules for `messages` that concern a history. A request is valid if no rule is violated. */
 export type WireRule =
   | "first-is-user"
   | "last-is-user"
@@ -27,22 +27,21 @@ export type WireRule =
 
 export interface Violation {
   readonly rule: WireRule;
-  /** `messages.3.content.0`, as the API names places. */
+  /** `messages.3.content.0`, in the API's notation. */
   readonly path: string;
   readonly detail: string;
 }
 
-interface WireOptions {
-  /** A history that ends in the assistant's turn is no request, but otherwise well-formed. */
-  readonly end?: "user" | "any";
-}
-
-export function violations(messages: readonly Message[], options: WireOptions = {}): Violation[] {
+/** `end`: `any` also accepts a history that ends in the assistant's turn, which is well-formed but not a request. */
+export function violations(
+  messages: readonly Message[],
+  { end = "user" }: { readonly end?: "user" | "any" } = {},
+): Violation[] {
   const found: Violation[] = [];
   const seen = new Set<ToolUseId>();
   if (lacksFirstUser(messages))
     found.push({ rule: "first-is-user", path: "messages.0", detail: "the first message must be the user's" });
-  if (options.end !== "any" && messages.at(-1)?.role === "assistant") {
+  if (end !== "any" && messages.at(-1)?.role === "assistant") {
     found.push({
       rule: "last-is-user",
       path: `messages.${messages.length - 1}`,
@@ -64,9 +63,8 @@ export function violations(messages: readonly Message[], options: WireOptions = 
 
 function blockViolations(message: Message, path: string): Violation[] {
   return message.content.flatMap((block, at) => {
-    const place = `${path}.content.${at}`;
     const problem = blockProblem(block, message.role);
-    return problem === undefined ? [] : [{ ...problem, path: place }];
+    return problem === undefined ? [] : [{ ...problem, path: `${path}.content.${at}` }];
   });
 }
 
@@ -104,14 +102,11 @@ const isEmptyResult = (content: string | readonly JsonObject[] | undefined): boo
     ? content.trim() === ""
     : (content ?? []).some((part) => part["type"] === "text" && (textField(part, "text") ?? "").trim() === "");
 
-interface ReplyPlace {
-  readonly path: string;
-  /** Calls of all messages before. */
-  readonly seen: Set<ToolUseId>;
-  readonly next: Message | undefined;
-}
-
-function replyViolations(message: Message, { path, seen, next }: ReplyPlace): Violation[] {
+/** `seen`: the calls of all earlier messages; this message's calls are added. */
+function replyViolations(
+  message: Message,
+  { path, seen, next }: { path: string; seen: Set<ToolUseId>; next: Message | undefined },
+): Violation[] {
   const found: Violation[] = [];
   const answered = new Set(next?.content.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : [])));
   for (const block of callsIn(message)) {
@@ -135,13 +130,13 @@ function resultViolations(
   const found: Violation[] = [];
   const called = new Set(previous === undefined ? [] : callsIn(previous).map((block) => block.id));
   const answered = new Set<ToolUseId>();
-  let other = false;
+  let hasOtherContent = false;
   for (const block of message.content) {
     if (block.type !== "tool_result") {
-      other = true;
+      hasOtherContent = true;
       continue;
     }
-    if (other)
+    if (hasOtherContent)
       found.push({ rule: "results-first", path, detail: `result ${block.tool_use_id} stands behind other content` });
     if (!called.has(block.tool_use_id))
       found.push({
@@ -159,18 +154,17 @@ function resultViolations(
 const callsIn = (message: Message): ToolUseBlock[] => message.content.filter((block) => block.type === "tool_use");
 
 /**
- * Makes any list of messages a valid history; always succeeds, and a second pass changes nothing. It is the fold's own
- * flattening, so there is one place that knows how to restore the API's rules. `at` in a repair's entry is the index of
- * the message.
+ * Turns any list of messages into a valid history; always succeeds, and a second pass changes nothing. Uses the fold's
+ * `Flattener`, so that only one place knows how to satisfy the API's rules. A repair's `entry` is `messages.<index>`.
  */
 export function mend(messages: readonly Message[]): {
   readonly messages: readonly Message[];
   readonly repairs: readonly Repair[];
 } {
-  const flattened = new Flattener({ decisions: new Map() });
+  const flattener = new Flattener({ decisions: new Map() });
   for (const [at, message] of messages.entries()) {
     const name = `messages.${at}`;
-    flattened.push({
+    flattener.push({
       entry: entryId(name),
       role: message.role,
       messageId: message.role === "assistant" ? messageId(name) : undefined,
@@ -179,10 +173,8 @@ export function mend(messages: readonly Message[]): {
       at,
     });
   }
-  const repairs = flattened.repairs;
-  for (const toolUse of flattened.open)
-    repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
-  if (!flattened.groups.some((group) => group.role === "user")) return { messages: [], repairs };
-  if (lacksFirstUser(flattened.groups)) repairs.push({ kind: "first-user-line", detail: firstUserLine });
-  return { messages: withFirstUser(flattened.withSyntheticResults()), repairs };
+  const repairs = flattener.requestRepairs;
+  if (!flattener.groups.some((group) => group.role === "user"))
+    return { messages: [], repairs: repairs.filter(({ kind }) => kind !== "first-user-line") };
+  return { messages: withFirstUser(flattener.withSyntheticResults()), repairs };
 }

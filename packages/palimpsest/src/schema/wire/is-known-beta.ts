@@ -80,7 +80,7 @@ const knownBetas = [
   "webhooks-2026-10-07",
 ] as const;
 
-/** Clients name themselves in this header too (`claude-code-20250219`): forms that are let through. */
+/** Clients also name themselves in this header (`claude-code-20250219`); names of this form are accepted. */
 const clientBeta = /^claude-code-\d{8}$/;
 
 export const isKnownBeta = (name: string): boolean =>

@@ -1,6 +1,6 @@
 /**
- * The body of a request to the Messages API, in types that the official SDK takes without a cast. Its lists are mutable
- * there, so they are here; nobody of ours changes one.
+ * The body of a request to the Messages API, in types that the official SDK accepts without a cast. Lists are mutable
+ * because the SDK's are; our code never changes one.
  */
 export interface MessagesParams {
   model: string;
@@ -16,7 +16,7 @@ interface MessageParams {
   content: ContentParams[];
 }
 
-/** What else the API takes back from a reply of its own passes through, and has no type here. */
+/** Other blocks of a reply, which the API accepts back, pass through and have no type here. */
 type ContentParams =
   | TextParams
   | ImageParams
@@ -72,7 +72,7 @@ interface CacheControlParams {
   ttl?: "5m" | "1h";
 }
 
-/** The body of a request for chat completions, in types that the official SDK takes without a cast. */
+/** The body of a request for chat completions, in types that the official SDK accepts without a cast. */
 export interface ChatParams {
   model: string;
   messages: ChatMessageParams[];
@@ -102,14 +102,14 @@ interface ChatToolParams {
   function: { name: string; description?: string; parameters: Record<string, unknown> };
 }
 
-/** The body of a request to the Responses API, in types that the official SDK takes without a cast. */
+/** The body of a request to the Responses API, in types that the official SDK accepts without a cast. */
 export interface ResponsesParams {
   model: string;
   input: ResponsesItemParams[];
   instructions?: string;
   tools?: ResponsesToolParams[];
   max_output_tokens?: number;
-  /** The conversation is kept here: the server need not. */
+  /** We store the conversation, so the server need not. */
   store: false;
 }
 

@@ -4,7 +4,6 @@ import { textBlock, wireBlock } from "./wire-block.ts";
 import { cacheControl, cacheEditsParam } from "./cache-control.ts";
 import { wireTool } from "./wire-tool.ts";
 
-/** Edits that the server makes to what the model is shown; the client's own messages stay whole. */
 const inputTokens = z.strictObject({ type: z.literal("input_tokens"), value: z.int().nonnegative() });
 const toolUses = z.strictObject({ type: z.literal("tool_uses"), value: z.int().nonnegative() });
 
@@ -34,10 +33,11 @@ const compact = z.strictObject({
   type: z.literal("compact_20260112"),
   trigger: inputTokens.nullish(),
   pause_after_compaction: z.boolean().nullish(),
-  /** In place of the server's own words to the model. */
+  /** Replaces the server's own instructions to the model. */
   instructions: z.string().nullish(),
 });
 
+/** Edits that the server makes to what the model sees; the client's own messages stay unchanged. */
 const contextManagement = z.strictObject({
   edits: z.array(z.discriminatedUnion("type", [clearToolUses, clearThinking, compact])).nullish(),
 });
@@ -45,7 +45,7 @@ type ContextManagement = z.infer<typeof contextManagement>;
 export type ContextEdit = NonNullable<ContextManagement["edits"]>[number];
 export type ContextEditOf<Type extends ContextEdit["type"]> = Extract<ContextEdit, { type: Type }>;
 
-/** The whole conversation is summed up and nothing is said behind it. */
+/** The whole conversation is summarised, and no reply follows. */
 const compactionConfig = z.strictObject({
   type: z.literal("summarize"),
   instructions: z.string().nullish(),
@@ -57,7 +57,6 @@ export const threadParam = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("continue"), previous_message_id: z.string() }),
 ]);
 
-/** `POST /v1/messages`, body. Rules that concern more than one field are not here: the simulator has them. */
 const object = z.record(z.string(), anyJson);
 
 const effort = z.enum(["low", "medium", "high", "xhigh", "max"]).nullish();
@@ -65,9 +64,9 @@ const effort = z.enum(["low", "medium", "high", "xhigh", "max"]).nullish();
 export const wireMessage = z.strictObject({
   role: z.enum(["user", "assistant", "system"]),
   content: z.union([z.string(), z.array(wireBlock)]),
-  /** Only of system messages, and only with a beta; a rule says so. */
+  /** Only in system messages and only with a beta; a rule of the simulator checks that. */
   output_config: z.strictObject({ effort }).nullish(),
-  /** Only of system messages, and only with a beta. */
+  /** Only in system messages and only with a beta. */
   clear_at: z.enum(["next_user_message", "never"]).nullish(),
 });
 export type WireMessage = z.infer<typeof wireMessage>;
@@ -95,7 +94,7 @@ const outputConfig = z.strictObject({
   task_budget: object.nullish(),
 });
 
-/** What a count of tokens takes too. */
+/** Fields that a request to count tokens accepts too. */
 const countableFields = {
   model: z.string().min(1),
   messages: z.array(wireMessage),

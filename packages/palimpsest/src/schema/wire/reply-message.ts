@@ -1,9 +1,9 @@
 import type { JsonObject } from "../json.ts";
 import type { CacheEditsReply } from "./cache-control.ts";
 
-/** A reply of the Messages API as the simulator writes it and a client reads it. */
+/** Usage in a reply of the Messages API. */
 export interface WireUsage extends SampledUsage {
-  /** With a compaction beta. What is of a compaction stands here alone: the totals leave it out. */
+  /** With a compaction beta. Tokens of a compaction are only listed here: the totals leave them out. */
   readonly iterations?: readonly IterationUsage[];
   readonly output_tokens_details: { readonly thinking_tokens: number } | null;
   readonly server_tool_use: null;
@@ -12,7 +12,7 @@ export interface WireUsage extends SampledUsage {
   readonly speed: "standard" | "fast";
 }
 
-/** Of one time that the model was asked. */
+/** Usage of one run of the model. */
 export interface SampledUsage {
   readonly input_tokens: number;
   readonly cache_creation_input_tokens: number;
@@ -43,11 +43,11 @@ export type ReplyBlock =
 
 export type CompactionReply = {
   readonly type: "compaction";
-  /** Null where the compaction failed. */
+  /** Null if the compaction failed. */
   readonly content: string | null;
   readonly encrypted_content: string | null;
   readonly signature?: string;
-  /** Blocks as in a request (`toolChange` in tool.ts). */
+  /** Blocks as in a request (`toolChange` in wire-tool.ts). */
   readonly tool_changes?: readonly JsonObject[];
 };
 
@@ -89,6 +89,7 @@ export interface InputTransformation {
   readonly reason: "model_binding_mismatch" | "prefix_binding_mismatch";
 }
 
+/** A reply of the Messages API as the simulator writes it and a client reads it. */
 export interface ReplyMessage extends CacheEditsReply {
   readonly id: string;
   readonly type: "message";
@@ -100,17 +101,20 @@ export interface ReplyMessage extends CacheEditsReply {
   readonly stop_details: null;
   readonly container: null;
   readonly usage: WireUsage;
-  /** Absent unless asked for; null on a first turn and where nothing diverged. */
+  /** Absent unless requested; null on a first turn and if nothing diverged. */
   readonly diagnostics?: { readonly cache_miss_reason: CacheMissReason | null } | null;
   readonly input_transformations?: readonly InputTransformation[];
-  /** Where the request asked for edits, made or not; null at the start of a stream, which tells them at its end. */
+  /**
+   * Present if the request asked for edits, even if none was made; null at the start of a stream, which reports them at
+   * its end.
+   */
   readonly context_management?: { readonly applied_edits: readonly AppliedEdit[] } | null;
 }
 
-/** Of `count_tokens`. */
+/** The reply of `count_tokens`. */
 export interface CountReply {
   readonly input_tokens: number;
-  /** Where the request asked for edits. */
+  /** Present if the request asked for edits. */
   readonly context_management?: { readonly original_input_tokens: number };
 }
 
@@ -136,7 +140,7 @@ type BlockDelta =
   | { readonly type: "signature_delta"; readonly signature: string }
   | { readonly type: "compaction_delta"; readonly content: string | null; readonly encrypted_content: string | null };
 
-/** What a refused request gets back. SDKs choose their error class by status and `error_code`. */
+/** HTTP status of a refused request. SDKs choose their error class by status and `error_code`. */
 export const statusByErrorType = {
   invalid_request_error: 400,
   authentication_error: 401,

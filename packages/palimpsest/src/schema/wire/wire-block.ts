@@ -4,8 +4,8 @@ import { cacheControl } from "./cache-control.ts";
 import { toolAdditionBlock, toolChange, toolRemovalBlock } from "./wire-tool.ts";
 
 /**
- * Content blocks as they stand in a request, strictly: a field that the API does not know is refused by name. The
- * engine's own `Block` (schema/block.ts) is the lenient view of the same values, for logs that must open whatever is in them.
+ * Strict schemas of the content blocks in a request: an unknown field is refused by name, as by the API. The engine's
+ * `Block` (schema/block.ts) is the lenient type of the same values, for logs that must open whatever they contain.
  */
 const cacheableFields = { cache_control: cacheControl.nullish() };
 const object = z.record(z.string(), anyJson);
@@ -16,7 +16,7 @@ const caller = z.discriminatedUnion("type", [
   z.strictObject({ type: z.enum(["code_execution_20250825", "code_execution_20260120"]), tool_id: z.string() }),
 ]);
 
-/** `file_id` stands in replies; the API takes a reply back as it came. Marks are refused by a rule of their own. */
+/** Replies contain `file_id`, and the API accepts a reply back unchanged. A separate rule refuses cache marks here. */
 const inDocument = {
   ...cacheableFields,
   cited_text: z.string(),
@@ -121,7 +121,7 @@ const thinkingBlock = z.strictObject({
   type: z.literal("thinking"),
   thinking: z.string(),
   signature: z.string(),
-  /** Refused by a rule of its own, whose message is better than "extra input". */
+  /** Accepted here so that a separate rule can refuse it with a better message than "extra input". */
   ...cacheableFields,
 });
 const redactedThinkingBlock = z.strictObject({
@@ -202,7 +202,7 @@ const containerUploadBlock = z.strictObject({
   ...cacheableFields,
 });
 
-/** Stands for everything before it. Without content it stands for nothing: the compaction failed. */
+/** Replaces everything before it. Without content the compaction failed, and it replaces nothing. */
 const compactionBlock = z.strictObject({
   type: z.literal("compaction"),
   content: z.string().nullish(),

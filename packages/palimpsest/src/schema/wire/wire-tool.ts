@@ -4,7 +4,7 @@ import { cacheControl } from "./cache-control.ts";
 
 const object = z.record(z.string(), anyJson);
 
-/** A client's own tool has a schema; a tool of the provider has a dated type and its own fields. */
+/** A client's tool has a schema; a provider's tool has a dated type and its own fields. */
 export const wireTool = z.union([
   z.strictObject({
     type: z.literal("custom").nullish(),
@@ -36,14 +36,14 @@ const mcpToolReference = z.strictObject({
 const mcpToolsetReference = z.strictObject({ type: z.literal("mcp_toolset_reference"), server_name: z.string() });
 const toolDefinition = z.strictObject({ type: z.literal("tool_definition"), definition: wireTool });
 
-/** From here on the model is offered a tool more: one of `tools`, or one that is defined here. */
+/** From here on the model has one more tool: one of `tools`, or one that is defined here. */
 export const toolAdditionBlock = z.strictObject({
   type: z.literal("tool_addition"),
   tool: z.discriminatedUnion("type", [toolReference, mcpToolReference, mcpToolsetReference, toolDefinition]),
   cache_control: cacheControl.nullish(),
 });
 
-/** From here on the model is offered a tool less. */
+/** From here on the model has one tool less. */
 export const toolRemovalBlock = z.strictObject({
   type: z.literal("tool_removal"),
   tool: z.discriminatedUnion("type", [toolReference, mcpToolReference, mcpToolsetReference]),
