@@ -13,53 +13,6 @@ import {
 import type { FixedFigure, FixedPart } from "palimpsest/internal/tokens/fixed-part";
 import type { ModelDescription } from "palimpsest/internal/ports/model-port";
 
-interface RememberedAnswer {
-  /** When the server was asked, as an ISO time. */
-  readonly asked: string;
-}
-
-/** A file that remembers answers of servers by key, the newest last. */
-interface RememberedAnswers<Kind extends RememberedAnswer> {
-  readonly path: string;
-  /** The file's field that holds the answers. */
-  readonly field: string;
-  /** Throws if the file is not of this shape. */
-  readonly parse: (file: Json | undefined) => Readonly<Record<string, Kind>>;
-  /** Beyond this the oldest are dropped. */
-  readonly answersMax: number;
-}
-
-/** An answer that is still recent enough. Must not reject: an unreadable file counts as empty. */
-async function recallAnswer<Kind extends RememberedAnswer>(
-  { now }: ClockDep,
-  file: RememberedAnswers<Kind>,
-  key: string,
-): Promise<Kind | undefined> {
-  const answers = await readAnswers(file);
-  const answer = Object.hasOwn(answers, key) ? answers[key] : undefined;
-  const age = answer === undefined ? Number.NaN : now() - Date.parse(answer.asked);
-  return age >= 0 && age < answerMillisMax ? answer : undefined;
-}
-
-/** Must not reject: if the write fails, the server is asked again next time. */
-async function rememberAnswer<Kind extends RememberedAnswer>(
-  { replaceFile }: ReplaceFileDep,
-  file: RememberedAnswers<Kind>,
-  { key, answer }: { readonly key: string; readonly answer: Kind },
-): Promise<void> {
-  const others = Object.entries(await readAnswers(file)).filter(([name]) => name !== key);
-  const answers = Object.fromEntries([...others, [key, answer] as const].slice(-file.answersMax));
-  await replaceFile(file.path, `${JSON.stringify({ [file.field]: answers }, undefined, 2)}\n`);
-}
-
-async function readAnswers<Kind extends RememberedAnswer>({ path, parse }: RememberedAnswers<Kind>) {
-  try {
-    return parse(parseJson(await readFile(path, "utf8")));
-  } catch {
-    return {};
-  }
-}
-
 interface CountedPartsDeps extends ClockDep, ReplaceFileDep {
   readonly hash: (text: string) => string;
 }
@@ -138,3 +91,50 @@ export async function rememberDeclaredModel(
 }
 
 const modelKey = ({ server, model }: ServedModel): string => `${server} ${model}`;
+
+interface RememberedAnswer {
+  /** When the server was asked, as an ISO time. */
+  readonly asked: string;
+}
+
+/** A file that remembers answers of servers by key, the newest last. */
+interface RememberedAnswers<Kind extends RememberedAnswer> {
+  readonly path: string;
+  /** The file's field that holds the answers. */
+  readonly field: string;
+  /** Throws if the file is not of this shape. */
+  readonly parse: (file: Json | undefined) => Readonly<Record<string, Kind>>;
+  /** Beyond this the oldest are dropped. */
+  readonly answersMax: number;
+}
+
+/** An answer that is still recent enough. Must not reject: an unreadable file counts as empty. */
+async function recallAnswer<Kind extends RememberedAnswer>(
+  { now }: ClockDep,
+  file: RememberedAnswers<Kind>,
+  key: string,
+): Promise<Kind | undefined> {
+  const answers = await readAnswers(file);
+  const answer = Object.hasOwn(answers, key) ? answers[key] : undefined;
+  const age = answer === undefined ? Number.NaN : now() - Date.parse(answer.asked);
+  return age >= 0 && age < answerMillisMax ? answer : undefined;
+}
+
+/** Must not reject: if the write fails, the server is asked again next time. */
+async function rememberAnswer<Kind extends RememberedAnswer>(
+  { replaceFile }: ReplaceFileDep,
+  file: RememberedAnswers<Kind>,
+  { key, answer }: { readonly key: string; readonly answer: Kind },
+): Promise<void> {
+  const others = Object.entries(await readAnswers(file)).filter(([name]) => name !== key);
+  const answers = Object.fromEntries([...others, [key, answer] as const].slice(-file.answersMax));
+  await replaceFile(file.path, `${JSON.stringify({ [file.field]: answers }, undefined, 2)}\n`);
+}
+
+async function readAnswers<Kind extends RememberedAnswer>({ path, parse }: RememberedAnswers<Kind>) {
+  try {
+    return parse(parseJson(await readFile(path, "utf8")));
+  } catch {
+    return {};
+  }
+}

@@ -8,60 +8,6 @@ import { projectsKey } from "./parse-settings.ts";
 import type { SettingName } from "palimpsest/internal/schema/setting-table";
 import { approvedKey, refusedKey } from "palimpsest/internal/schema/server-definition";
 
-type UserSettingsOutcome =
-  | {
-      readonly kind: "read";
-      readonly settings: JsonObject;
-      /** As the file is indented; two spaces if it is not. */
-      readonly indent: string;
-    }
-  | UserSettingsRefusal;
-
-/** The file can't be edited safely and is left alone. */
-interface UserSettingsRefusal {
-  readonly kind: "refused";
-  readonly why: string;
-}
-
-/**
- * Reads a settings file in order to change it: an unreadable file is refused, so it is never overwritten. A missing
- * file counts as empty.
- */
-async function readUserSettings(path: string): Promise<UserSettingsOutcome> {
-  try {
-    const stats = await lstat(path);
-    // Replacing a link would detach it from the file that the user maintains.
-    if (!stats.isFile()) return refuseUserSettings(path, "it is a link or no file");
-    if (stats.size > settingsFileBytesMax) return refuseUserSettings(path, "it is too large for settings");
-    const text = await readFile(path, "utf8");
-    const settings = parseJson(text.replace(/^\uFEFF/, ""));
-    if (!isObject(settings)) return refuseUserSettings(path, "it holds no object");
-    const [duplicate] = findDuplicateKeys(text);
-    return duplicate === undefined
-      ? { kind: "read", settings, indent: /^([ \t]+)"/m.exec(text)?.[1] ?? indentDefault }
-      : refuseUserSettings(path, `${duplicate} stands in it twice, and one would be lost`);
-  } catch (error) {
-    if (error instanceof SyntaxError) return refuseUserSettings(path, "it is no JSON");
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (code === "") throw error;
-    return code === "ENOENT"
-      ? { kind: "read", settings: {}, indent: indentDefault }
-      : refuseUserSettings(path, `it can't be read (${code})`);
-  }
-}
-
-const indentDefault = "  ";
-
-const refuseUserSettings = (path: string, why: string): UserSettingsRefusal => ({
-  kind: "refused",
-  why: `${path} was not changed: ${why}.`,
-});
-
-const writeUserSettings = (
-  { replaceFile }: ReplaceFileDep,
-  { path, settings, indent }: { readonly path: string; readonly settings: JsonObject; readonly indent: string },
-): Promise<WriteFailure | undefined> => replaceFile(path, `${JSON.stringify(settings, undefined, indent)}\n`);
-
 interface ProjectAllowRules {
   /** The user's own settings file; it may be missing. */
   readonly path: string;
@@ -143,3 +89,57 @@ export const approveServers = (
   deps: ReplaceFileDep,
   { path, approvals, as }: ApproveServersInput,
 ): Promise<SettingsAddOutcome> => addToList(deps, { path, key: keyByDecision[as], items: approvals });
+
+type UserSettingsOutcome =
+  | {
+      readonly kind: "read";
+      readonly settings: JsonObject;
+      /** As the file is indented; two spaces if it is not. */
+      readonly indent: string;
+    }
+  | UserSettingsRefusal;
+
+/** The file can't be edited safely and is left alone. */
+interface UserSettingsRefusal {
+  readonly kind: "refused";
+  readonly why: string;
+}
+
+/**
+ * Reads a settings file in order to change it: an unreadable file is refused, so it is never overwritten. A missing
+ * file counts as empty.
+ */
+async function readUserSettings(path: string): Promise<UserSettingsOutcome> {
+  try {
+    const stats = await lstat(path);
+    // Replacing a link would detach it from the file that the user maintains.
+    if (!stats.isFile()) return refuseUserSettings(path, "it is a link or no file");
+    if (stats.size > settingsFileBytesMax) return refuseUserSettings(path, "it is too large for settings");
+    const text = await readFile(path, "utf8");
+    const settings = parseJson(text.replace(/^\uFEFF/, ""));
+    if (!isObject(settings)) return refuseUserSettings(path, "it holds no object");
+    const [duplicate] = findDuplicateKeys(text);
+    return duplicate === undefined
+      ? { kind: "read", settings, indent: /^([ \t]+)"/m.exec(text)?.[1] ?? indentDefault }
+      : refuseUserSettings(path, `${duplicate} stands in it twice, and one would be lost`);
+  } catch (error) {
+    if (error instanceof SyntaxError) return refuseUserSettings(path, "it is no JSON");
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "") throw error;
+    return code === "ENOENT"
+      ? { kind: "read", settings: {}, indent: indentDefault }
+      : refuseUserSettings(path, `it can't be read (${code})`);
+  }
+}
+
+const indentDefault = "  ";
+
+const refuseUserSettings = (path: string, why: string): UserSettingsRefusal => ({
+  kind: "refused",
+  why: `${path} was not changed: ${why}.`,
+});
+
+const writeUserSettings = (
+  { replaceFile }: ReplaceFileDep,
+  { path, settings, indent }: { readonly path: string; readonly settings: JsonObject; readonly indent: string },
+): Promise<WriteFailure | undefined> => replaceFile(path, `${JSON.stringify(settings, undefined, indent)}\n`);

@@ -51,6 +51,6 @@ async function writeWholeFile({
     lines: nothingShown,
     shownBy: context.toolUse,
   });
-  const did = `${before.kind === "absent" ? "Created" : "Updated"} ${path} (${formatSize(bytes.length)}).`;
-  return { content: did, summary: did };
+  const summary = `${before.kind === "absent" ? "Created" : "Updated"} ${path} (${formatSize(bytes.length)}).`;
+  return { content: summary, summary };
 }
