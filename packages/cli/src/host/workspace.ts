@@ -134,7 +134,7 @@ export interface Workspace {
   /** A server's recent description of a model. Must not reject. */
   recallDeclaredModel(served: Omit<ServedModel, "home">): Promise<DeclaredModel | undefined>;
   /** Remembers a server's description of a model. Must not reject. */
-  rememberDeclaredModel(served: Omit<ServedModel, "home">, said: ModelDescription): Promise<void>;
+  rememberDeclaredModel(served: Omit<ServedModel, "home">, description: ModelDescription): Promise<void>;
   /** The size of everything in a request except messages; counted once per set of prompts and tools. */
   countFixedPart(input: FixedCountInput, counter?: RequestCounter): Promise<FixedFigure>;
   /** The named counter's recent result for exactly this part, also from another process. Must not reject. */
@@ -261,7 +261,8 @@ function modelMemory(home: string): ModelMemory {
   return {
     learnWindow: (lesson) => learnWindow(deps, { ...lesson, home }),
     recallDeclaredModel: (served) => recallDeclaredModel(deps, { ...served, home }),
-    rememberDeclaredModel: (served, said) => rememberDeclaredModel(deps, { served: { ...served, home }, said }),
+    rememberDeclaredModel: (served, description) =>
+      rememberDeclaredModel(deps, { served: { ...served, home }, description }),
     recallCountedPart: (part, counter) => recallCountedPart(deps, { home, part, counter }),
     rememberCountedPart: (part, figure) => rememberCountedPart(deps, { home, part, figure }),
   };

@@ -11,8 +11,8 @@ export function environmentValues(env: Environment): GivenSettings {
   const givenByName = new Map<SettingName, GivenSetting>();
   const problems = new Map<string, Problem>();
   for (const name of settingNames) {
-    const given = readVariables({ name, env, problems });
-    if (given !== undefined) givenByName.set(name, given);
+    const setting = readVariables({ name, env, problems });
+    if (setting !== undefined) givenByName.set(name, setting);
   }
   for (const variable of Object.keys(env)) {
     if (variable.startsWith(switchEnvironmentPrefix) && !knownSwitches.has(variable)) {

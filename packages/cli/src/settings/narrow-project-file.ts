@@ -130,7 +130,7 @@ function withoutSandbox(file: LoadedFile): LoadedFile {
   const values = new Map(file.parsed.values);
   values.delete("sandbox");
   const what =
-    "the settings of a project may only strengthen the sandbox; ignored: say it in your own settings, or with --sandbox";
+    "the settings of a project may only strengthen the sandbox; ignored: set it in your own settings, or with --sandbox";
   const problems = [...file.parsed.problems, { severity: "warning", where: file.path, key: "sandbox", what } as const];
   return { ...file, parsed: { ...file.parsed, values, problems } };
 }

@@ -80,7 +80,7 @@ function readMatcher(found: HooksParse, { group, key }: { group: JsonObject; key
   const matcher = parseMatcher(written);
   if (matcher.kind !== "wrong") return written;
   found.problems.push(
-    hookError(found, { key: place, what: `is no regular expression (${matcher.why}); its hooks are ignored` }),
+    hookError(found, { key: place, what: `is not a regular expression (${matcher.why}); its hooks are ignored` }),
   );
   return undefined;
 }

@@ -293,7 +293,10 @@ type ServerParse =
 
 function parseServer(name: string, written: Json): ServerParse {
   if (!serverNameShape.safeParse(name).success)
-    return { kind: "wrong", why: "a server's name is of letters, digits, - and single _ between them, 64 at most" };
+    return {
+      kind: "wrong",
+      why: "a server's name may have letters, digits, - and single _ between them, at most 64 characters",
+    };
   const stdio = stdioShape.safeParse(written);
   if (stdio.success) {
     const { command, args, env } = stdio.data;

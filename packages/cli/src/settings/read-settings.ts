@@ -147,17 +147,17 @@ const trimTrailingSlash = (path: string): string => path.replace(/(?<=.)\/+$/, "
 
 function partValues({ path, parsed }: ProjectPartSource): GivenSettings {
   const from = `${path} for ${parsed.root}`;
-  const given = [...parsed.values].map(
+  const settings = [...parsed.values].map(
     ([name, value]) => [name, { value, source: "user-project", from } satisfies GivenSetting] as const,
   );
-  return { givenByName: new Map(given), problems: parsed.problems };
+  return { givenByName: new Map(settings), problems: parsed.problems };
 }
 
 function fileValues({ scope, path, parsed }: LoadedFile): GivenSettings {
-  const given = [...parsed.values].map(
+  const settings = [...parsed.values].map(
     ([name, value]) => [name, { value, source: scope, from: path } satisfies GivenSetting] as const,
   );
-  return { givenByName: new Map(given), problems: parsed.problems };
+  return { givenByName: new Map(settings), problems: parsed.problems };
 }
 
 /**
@@ -170,7 +170,7 @@ function modelProblems({ models }: Settings): readonly Problem[] {
       severity: "warning",
       where: models.from,
       key: "models",
-      what: `${id} is not in the registry, so all of its figures are needed; some are missing, and it does not count`,
+      what: `${id} is not in the registry, so all of its figures are needed; some are missing, so it is ignored`,
       unknown: { name: id, known: knownModels.map((model) => model.id) },
     }));
 }

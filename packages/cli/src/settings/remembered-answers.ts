@@ -83,9 +83,9 @@ export const recallDeclaredModel = (deps: ClockDep, served: ServedModel): Promis
 /** Must not reject. */
 export async function rememberDeclaredModel(
   deps: ReplaceFileDep & ClockDep,
-  { served, said }: { readonly served: ServedModel; readonly said: ModelDescription },
+  { served, description }: { readonly served: ServedModel; readonly description: ModelDescription },
 ): Promise<void> {
-  const { windowTokens, inputTokensMax } = said;
+  const { windowTokens, inputTokensMax } = description;
   const answer = { windowTokens, inputTokensMax, asked: new Date(deps.now()).toISOString() };
   await rememberAnswer(deps, modelsFile(served.home), { key: modelKey(served), answer });
 }

@@ -34,15 +34,15 @@ export async function addAllowRules(
   const read = await readUserSettings(path);
   if (read.kind === "refused") return read;
   const projects = field(read.settings, projectsKey) ?? {};
-  if (!isObject(projects)) return refuseUserSettings(path, "its projects are no object");
+  if (!isObject(projects)) return refuseUserSettings(path, "its projects is not an object");
   const here = realPath(root);
   const name = Object.keys(projects).find((one) => realPath(one) === here) ?? here;
   const project = field(projects, name) ?? {};
-  if (!isObject(project)) return refuseUserSettings(path, `what it says for ${name} is no object`);
+  if (!isObject(project)) return refuseUserSettings(path, `its section for ${name} is not an object`);
   const permissions = field(project, "permissions") ?? {};
-  if (!isObject(permissions)) return refuseUserSettings(path, `its permissions for ${name} are no object`);
+  if (!isObject(permissions)) return refuseUserSettings(path, `its permissions for ${name} are not an object`);
   const allow = field(permissions, "allow") ?? [];
-  if (!isArray(allow)) return refuseUserSettings(path, `its permissions.allow for ${name} is no list`);
+  if (!isArray(allow)) return refuseUserSettings(path, `its permissions.allow for ${name} is not a list`);
   const added = [...new Set(rules)].filter((rule) => !allow.includes(rule));
   if (added.length === 0) return { kind: "known" };
   const changedProject = { ...project, permissions: { ...permissions, allow: [...allow, ...added] } };
@@ -66,7 +66,7 @@ export async function addToList(deps: ReplaceFileDep, { path, key, items }: List
   const read = await readUserSettings(path);
   if (read.kind === "refused") return read;
   const before = field(read.settings, key) ?? [];
-  if (!isArray(before)) return refuseUserSettings(path, `its ${key} is no list`);
+  if (!isArray(before)) return refuseUserSettings(path, `its ${key} is not a list`);
   const added = [...new Set(items)].filter((one) => !before.includes(one));
   if (added.length === 0) return { kind: "known" };
   const settings: JsonObject = { ...read.settings, [key]: [...before, ...added] };
@@ -113,17 +113,17 @@ async function readUserSettings(path: string): Promise<UserSettingsOutcome> {
   try {
     const stats = await lstat(path);
     // Replacing a link would detach it from the file that the user maintains.
-    if (!stats.isFile()) return refuseUserSettings(path, "it is a link or no file");
+    if (!stats.isFile()) return refuseUserSettings(path, "it is not a regular file");
     if (stats.size > settingsFileBytesMax) return refuseUserSettings(path, "it is too large for settings");
     const text = await readFile(path, "utf8");
     const settings = parseJson(text.replace(/^\uFEFF/, ""));
-    if (!isObject(settings)) return refuseUserSettings(path, "it holds no object");
+    if (!isObject(settings)) return refuseUserSettings(path, "it does not hold a JSON object");
     const [duplicate] = findDuplicateKeys(text);
     return duplicate === undefined
       ? { kind: "read", settings, indent: /^([ \t]+)"/m.exec(text)?.[1] ?? indentDefault }
-      : refuseUserSettings(path, `${duplicate} stands in it twice, and one would be lost`);
+      : refuseUserSettings(path, `${duplicate} is in it twice, and one of them would be lost`);
   } catch (error) {
-    if (error instanceof SyntaxError) return refuseUserSettings(path, "it is no JSON");
+    if (error instanceof SyntaxError) return refuseUserSettings(path, "it is not valid JSON");
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "") throw error;
     return code === "ENOENT"

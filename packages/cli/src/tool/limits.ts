@@ -1,6 +1,6 @@
 import { bytes, millis } from "palimpsest/internal/schema/brand";
 
-/** Of a file that read, edit and write load into memory: a larger one is searched, not read. */
+/** Maximum size of a file that read, edit and write load into memory: a larger one is searched, not read. */
 export const fileBytesMax = bytes(32 * 2 ** 20);
 /** Lines shown if the call names no limit. */
 export const readLinesDefault = 2_000;
@@ -44,22 +44,22 @@ export const groupLookMs = millis(20);
 /** For output that is still in the pipe after the shell has ended. */
 export const shellDrainMs = millis(200);
 /**
- * Of the model's reason to run a command outside the sandbox: a sentence or two that the user reads before deciding.
+ * Maximum length of the model's reason to run a command outside the sandbox: a sentence or two that the user reads before deciding.
  */
 export const outsideReasonCharsMax = 300;
 /** Longer results go to a blob; the head stays in the view. */
 export const shellResultCharsMax = 30_000;
-/** Of the output of a failed command: a program reports the cause at its end. */
+/** Maximum length of the output of a failed command: a program reports the cause at its end. */
 export const shellErrorCharsMax = 20_000;
-/** Of a command's last line when it summarises the result: no terminal is wider. */
+/** Maximum length of a command's last line when it summarises the result: no terminal is wider. */
 export const shellSummaryCharsMax = 200;
 /**
- * Of the output of one command, half from its start and half from its end. It is held in memory, briefly several times
+ * Maximum size of the output of one command, half from its start and half from its end. It is held in memory, briefly several times
  * over while it becomes text, and then in a file. Output beyond it is lost for good, so the limit is far above what
  * anyone reads.
  */
 export const shellOutputBytesMax = bytes(64 * 2 ** 20);
-/** Of the shell's report of its current folder: a path, not output. */
+/** Maximum size of the shell's report of its current folder: a path, not output. */
 export const shellFolderBytesMax = bytes(16_384);
 /** A longer line is not analysed: its effect counts as unknown. */
 export const shellCommandCharsMax = 20_000;
@@ -84,11 +84,11 @@ export const shellNestingMax = 5;
 export const jobsRunningMax = 16;
 /** Ended jobs that are kept, so that their output can still be read. */
 export const jobsKeptMax = 16;
-/** Of a job's output since it was last read: all jobs together hold no more than one command in the foreground. */
+/** Maximum size of a job's output since it was last read: all jobs together hold no more than one command in the foreground. */
 export const jobOutputBytesMax = bytes(2 * 2 ** 20);
 /** A job that is still running then was forgotten; timers can't hold more than 24 days. */
 export const jobMsMax = millis(24 * 3_600_000);
-/** Of the command, when a reminder names its job. */
+/** Maximum length of the command, when a reminder names its job. */
 export const jobCommandCharsMax = 200;
 export const jobFilterCharsMax = 500;
 
@@ -99,7 +99,7 @@ export const searchLineCharsMax = 500;
 export const searchContextLinesMax = 50;
 export const searchResultCharsMax = 30_000;
 export const searchTimeoutMs = millis(30_000);
-/** Of one ripgrep message, which holds a whole line of a file: a longer one is dropped. */
+/** Maximum length of one ripgrep message, which holds a whole line of a file: a longer one is dropped. */
 export const searchMessageCharsMax = 4 * 2 ** 20;
 export const globEntriesMax = 100;
 /** Files whose modification times are compared. */
@@ -124,10 +124,10 @@ export const optionsMax = 6;
 export const questionCharsMax = 500;
 export const headerCharsMax = 30;
 export const optionCharsMax = 200;
-/** Of one answer, written or chosen: a page. */
+/** Maximum length of one answer, written or chosen: a page. */
 export const answerCharsMax = 4_000;
 
-/** Of the agent's note when it requests compaction: a page. It follows the summary word for word. */
+/** Maximum length of the agent's note when it requests compaction: a page. It follows the summary word for word. */
 export const compactNoteCharsMax = 4_000;
 
 /** A page of recalled text, by default and at most: it is never offloaded, so it must fit as it is. */

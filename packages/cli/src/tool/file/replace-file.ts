@@ -13,7 +13,7 @@ interface ReplaceInput {
   readonly path: string;
   readonly bytes: Uint8Array;
   /** Of the file it replaces; a new file gets the default of the umask. */
-  readonly mode?: number;
+  readonly mode?: number | undefined;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function replaceFile({ path, bytes, mode }: ReplaceInput): Promise<
       return { kind: "refused", message: `${path}: a folder on the way to it was replaced by a link` };
     }
     try {
-      return await replaceIn(pathInside(folder), { path, bytes, ...(mode === undefined ? {} : { mode }) });
+      return await replaceIn(pathInside(folder), { path, bytes, mode });
     } finally {
       await folder.file.close();
     }

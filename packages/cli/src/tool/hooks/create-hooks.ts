@@ -225,7 +225,7 @@ async function callListener(listener: HookListener, signal: AbortSignal): Promis
     const read = hookAnswerShape.safeParse(answer);
     return read.success
       ? { kind: "said", answer: read.data }
-      : { kind: "failed", why: "answered what is no answer of a hook" };
+      : { kind: "failed", why: "returned something that is not a hook answer" };
   } catch (error) {
     return { kind: "failed", why: `threw: ${error instanceof Error ? error.message : String(error)}` };
   }

@@ -55,15 +55,13 @@ function interpretOutput(stdout: CapturedStream, event: HookEventName): HookRun 
     return ruleByEvent[event].context === "printed" ? { kind: "said", answer: { context: text } } : silentRun;
   }
   if (stdout.extent === "cut")
-    return failRun(
-      `printed more than ${hookOutputBytesMax.toLocaleString("en-US")} bytes of JSON; it counts for nothing`,
-    );
+    return failRun(`printed more than ${hookOutputBytesMax.toLocaleString("en-US")} bytes of JSON; it is ignored`);
   const json = tryParseJson(text);
-  if (json === undefined) return failRun("printed what begins like JSON and is none; it counts for nothing");
+  if (json === undefined) return failRun("printed invalid JSON; it is ignored");
   const read = hookOutputShape.safeParse(json);
   if (read.success) return { kind: "said", answer: toHookAnswer(read.data) };
   const wrong = read.error.issues.map(({ path }) => path.map(String).join(".")).join(", ");
-  return failRun(`printed JSON with a wrong value at ${wrong}; it counts for nothing`);
+  return failRun(`printed JSON with a wrong value at ${wrong}; it is ignored`);
 }
 
 function tryParseJson(text: string): Json | undefined {
@@ -153,7 +151,7 @@ function keepUsable(event: HookEventName, { called, answer }: { called: string; 
       .filter(([part]) => why.has(part))
       .map(([part, value]) => {
         const text = typeof value === "string" ? value : JSON.stringify(value);
-        return `the hook ${called} said what ${event} has no use for, since it ${why.get(part)}: ${text}`;
+        return `the hook ${called} answered something that ${event} can't use, because it ${why.get(part)}: ${text}`;
       }),
   };
 }

@@ -11,9 +11,9 @@ export const hookKillGraceMs = millis(250);
  * ever.
  */
 export const hookDrainMs = millis(200);
-/** Of each of a hook's two streams; the rest is read and dropped. */
+/** Maximum size of each of a hook's two streams; the rest is read and dropped. */
 export const hookOutputBytesMax = bytes(2 ** 20);
-/** Of a text from a hook that enters the conversation or is shown. */
+/** Maximum length of a text from a hook that enters the conversation or is shown. */
 export const hookTextCharsMax = 10_000;
 /** How much of a command a warning quotes. */
 export const quotedCommandCharsMax = 80;

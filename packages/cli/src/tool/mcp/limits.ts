@@ -26,9 +26,9 @@ export const toolNameCharsMax = 128;
 /** Pages of one list: a server that always names another page must not keep us busy for ever. */
 export const listPagesMax = 50;
 export const descriptionCharsMax = 4_000;
-/** Of a schema as shown; a larger one is cut, with a note. */
+/** Maximum length of a schema as shown; a larger one is cut, with a note. */
 export const schemaCharsMax = 10_000;
-/** Of a server's own instructions in the announcement. */
+/** Maximum length of a server's own instructions in the announcement. */
 export const instructionsCharsMax = 2_000;
 /** Names of one server's tools in the announcement; the search finds the others. */
 export const announcedNamesMax = 60;
@@ -37,13 +37,13 @@ export const searchToolsMax = 6;
 /** Newest tools whose definitions a session remembers across a boundary; older ones have to be searched for again. */
 export const discoveredToolsMax = 50;
 export const queryCharsMax = 500;
-/** Of an answer's summary on the screen: a line and a half of a wide terminal. */
+/** Maximum length of an answer's summary on the screen: a line and a half of a wide terminal. */
 export const summaryCharsMax = 200;
-/** Of one answer's text; the connection holds 10 MB at most. */
+/** Maximum length of one answer's text; the connection holds 10 MB at most. */
 export const answerCharsMax = 8 * 2 ** 20;
 /** Longer answers are offloaded, like the output of commands. */
 export const answerShownCharsMax = 30_000;
-/** Of one message of a server, over any transport: it is held in memory as a whole. */
+/** Maximum size of one message of a server, over any transport: it is held in memory as a whole. */
 export const messageBytesMax = bytes(10 * 2 ** 20);
 /** The end of a server's stderr, kept for the error message. */
 export const stderrBytesMax = bytes(2_000);
@@ -55,7 +55,7 @@ export const closeStartingMs = millis(5_000);
 export const transportDrainMs = millis(200);
 /** Between two list reads that a server asks for: a server that keeps changing its list must not keep us busy. */
 export const relistPauseMs = millis(1_000);
-/** Of a failure's message. */
+/** Maximum length of a failure's message. */
 export const failureCharsMax = 500;
 /** Shorter values are ordinary words, not secrets. */
 export const secretCharsMin = 6;

@@ -148,9 +148,9 @@ function httpStatus(error: unknown): number | undefined {
 function remoteErrorText(error: unknown): string {
   switch (httpStatus(error)) {
     case 401:
-      return "it wants to know who asks (401): put a token into its headers";
+      return "it requires authentication (401): put a token into its headers";
     case 403:
-      return "it refuses who asks (403)";
+      return "it refuses access (403)";
     case undefined:
     default:
       return errorText(error);

@@ -79,7 +79,7 @@ function decideByRules(
   for (const act of acts) {
     const rule = ruleFor(policy, { act, use });
     if (rule !== undefined && rule !== "unclear") return verdictByUse[use](rule);
-    if (rule === "unclear") unclear = askVerdict("there are rules about commands, and this one can't be looked into");
+    if (rule === "unclear") unclear = askVerdict("there are rules about commands, and this one can't be analysed");
     const hiding = act.kind === "shell" ? hidingRule(policy, { act, use }) : undefined;
     if (hiding !== undefined && hiding !== "unclear") return verdictByUse[use](hiding);
     if (hiding === "unclear") unclear ??= askVerdict("there are rules about files, and this command may show any file");
@@ -104,7 +104,7 @@ const hidingRule = (
 
 const verdictByUse = {
   deny: (rule: Rule): PermissionVerdict => denyVerdict(`the rule ${rule.text} forbids it`),
-  ask: (rule: Rule): PermissionVerdict => askVerdict(`the rule ${rule.text} wants a person to decide it`),
+  ask: (rule: Rule): PermissionVerdict => askVerdict(`the rule ${rule.text} wants the user to decide it`),
 } as const;
 
 const isTool = (rule: Rule, tool: string): boolean =>

@@ -2,7 +2,7 @@ import { bytes, millis } from "palimpsest/internal/schema/brand";
 
 /** For trying a sandbox once when it is looked for: takes about 10 ms, on a loaded machine a hundred times that. */
 export const sandboxTryMsMax = millis(10_000);
-/** Of a failed try's message: its first line names the cause. */
+/** Maximum length of a failed try's message: its first line names the cause. */
 export const sandboxTryCharsMax = 300;
 /**
  * Mounts of one command: each costs about 20 µs at every start, and Linux allows 100,000 per namespace. Rules that need
@@ -10,7 +10,7 @@ export const sandboxTryCharsMax = 300;
  */
 export const sandboxMountsMax = 2_000;
 
-/** Of a repository's configuration; typical ones have a few hundred bytes. */
+/** Maximum size of a repository's configuration; typical ones have a few hundred bytes. */
 export const gitConfigBytesMax = bytes(256 * 2 ** 10);
 /** Of one repository, including nested ones: each needs a few mounts. */
 export const submodulesMax = 200;
@@ -27,9 +27,9 @@ export const lookedFoldersMax = 400;
 /** For git to tell whether hidden files were ever in a repository; a timeout counts as yes. */
 export const historyMsMax = millis(3_000);
 
-/** Of one string of a macOS profile: a string over 1,025 bytes makes the whole profile invalid. */
+/** Maximum size of one string of a macOS profile: a string over 1,025 bytes makes the whole profile invalid. */
 export const seatbeltStringBytesMax = bytes(1_000);
-/** Of a macOS profile, which is passed as an argument: all arguments and the environment together have 1 MiB. */
+/** Maximum size of a macOS profile, which is passed as an argument: all arguments and the environment together have 1 MiB. */
 export const seatbeltProfileBytesMax = bytes(512 * 2 ** 10);
 
 /** Symbolic links on the way to one file; Linux does not follow more. */

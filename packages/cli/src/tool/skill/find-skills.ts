@@ -73,7 +73,7 @@ async function readSkills(place: SkillLocation): Promise<readonly SkillOutcome[]
   const more = names.length - skillFoldersMax;
   return [
     ...found.flat(),
-    ...(more > 0 ? [skillProblem(`${place.folder}: ${more} of its folders were not looked at`)] : []),
+    ...(more > 0 ? [skillProblem(`${place.folder}: ${more} of its folders were not searched`)] : []),
   ];
 }
 
@@ -101,7 +101,7 @@ async function readSkill({ folder, within }: SkillLocation, name: string): Promi
   if (read.bytes.length > skillFileBytesMax)
     return [skillProblem(`${shownPath}: more than ${skillFileBytesMax} bytes`)];
   const text = decodeText(read.bytes);
-  if (text === undefined) return [skillProblem(`${shownPath}: no text in UTF-8`)];
+  if (text === undefined) return [skillProblem(`${shownPath}: not UTF-8 text`)];
   return [await parseSkill({ text: text.text, shownPath, path: real.path })];
 }
 
@@ -119,7 +119,9 @@ async function parseSkill({
   const { front, body } = read;
   const name = front.name ?? basename(dirname(shownPath));
   if (!isSkillName(name))
-    return skillProblem(`${shownPath}: a skill's name has small letters, digits and single hyphens, 64 at most`);
+    return skillProblem(
+      `${shownPath}: a skill's name may have lower-case letters, digits and single hyphens, at most 64 characters`,
+    );
   return { kind: "skill", skill: { ...front, name, folder: dirname(path), path, body } };
 }
 

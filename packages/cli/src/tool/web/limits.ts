@@ -1,6 +1,6 @@
 import { bytes, millis } from "palimpsest/internal/schema/brand";
 
-/** Of one page after decompression: more is not a page to read. */
+/** Maximum size of one page after decompression: more is not a page to read. */
 export const webBytesMax = bytes(10 * 2 ** 20);
 /** For the name lookup, all redirects and the whole body together. */
 export const webTimeoutMs = millis(30_000);
@@ -23,9 +23,9 @@ export const tagCharsMax = 10_000;
 export const linkTextCharsMax = 300;
 /** Deeper lists are shown at this depth: indentation must not outgrow the page. */
 export const listDepthMax = 8;
-/** Of a page's source: converting a million characters takes about 0.1 to 1 seconds, in slices. */
+/** Maximum length of a page's source: converting a million characters takes about 0.1 to 1 seconds, in slices. */
 export const htmlCharsMax = 1_000_000;
-/** Of a plain-text body: the search for frame marks scans it in one go, about 20 milliseconds. */
+/** Maximum length of a plain-text body: the search for frame marks scans it in one go, about 20 milliseconds. */
 export const textCharsMax = 3_000_000;
 /**
  * How long the rest of the process waits at most while a page is converted: a screen stutters above about 50
