@@ -62,29 +62,28 @@ import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
 import { isSessionName } from "palimpsest/internal/store/is-session-name";
 import type { FixedFigure, FixedPart } from "palimpsest/internal/tokens/fixed-part";
 
-/** The only place that picks implementations: real files, the machine's clock, random ids. */
+/** The only place that picks implementations: real files, the system clock, random ids. */
 export interface WorkspaceOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** What the command line asks for, for those settings that count when a store is opened. */
+  /** Command-line flags, for the settings that are read when a store is opened. */
   readonly flags?: readonly FlagInput[];
-  /** The setting's where it is absent. */
+  /** Absent: as the setting says. */
   readonly durability?: Durability;
 }
 
-/** What a project's store offers. */
 export interface ProjectStore extends AdoptOnceDeps, SessionListDep, LeasesDep, SessionFiles {}
 
-/** A log that a person named: by its session id, the beginning of one, or a path. */
+/** A log named by the user: by its session id, the beginning of one, or a path. */
 export type ResolvedLog =
   | { readonly kind: "ours"; readonly id: SessionId; readonly path: string; readonly deps: ProjectStore }
   | {
       readonly kind: "foreign";
       readonly path: string;
-      /** In the ecosystem's form: the file's own bytes, or its translation in memory. */
+      /** In the ecosystem's format: the file's own bytes, or its translation in memory. */
       readonly source: ByteSource;
       readonly blobs: Blobs;
-      /** Undefined where the content is of no form that we know. */
+      /** Undefined if the format is unknown. */
       readonly format: LogFormat | undefined;
       readonly translated?: ForeignTranslation;
     }
@@ -96,46 +95,49 @@ export type ResolvedLog =
 
 export interface Workspace {
   readonly home: string;
-  /** Where sessions of the current project live. */
+  /** Creates the current project's folder if it is missing. */
   project(): Promise<LocatedProject | WriteFailure>;
-  /** The stores of every project, or of the one that `cwd` belongs to, where there is one. */
+  /** The stores of every project, or of the one that `cwd` belongs to, if any. */
   stores(scope: "project" | "all"): Promise<readonly ProjectStore[]>;
   resolveLog(name: string): Promise<ResolvedLog>;
   /** Which project one of our logs belongs to. */
   findLogOwner(log: Pick<Extract<ResolvedLog, { kind: "ours" }>, "path">): Promise<LogOwner>;
-  /** Any file, for reading; undefined where it is gone or may not be read. */
+  /** Opens any file for reading; undefined if it is missing or may not be read. */
   openFile(path: string): Promise<ByteSource | undefined>;
-  /** Logs of sub-agents that lie beside a session's own. The caller closes them. */
+  /** The sub-agents' logs of a session. The caller closes them. */
   agentLogs(path: string): Promise<readonly AgentLog[]>;
-  /** What collecting garbage in the current project needs; undefined where there is no project yet. */
+  /** What collecting garbage in the current project needs; undefined if there is no project yet. */
   garbage(): Promise<(GarbageDep & ClockDep) | undefined>;
-  /** Newest first; of every project, or of the one that `cwd` belongs to. */
+  /** Newest first: the sessions of every project, or of the one that `cwd` belongs to. */
   list(scope: "project" | "all", counting?: MessageCountMode): Promise<readonly IndexRow[]>;
-  /** Every setting and number in force in `cwd`, with its source. */
-  settings(asked?: SettingsRequest): Promise<ProjectSettings>;
-  /** The settings while a session runs; closed by who asked for it. */
+  /** All settings that apply in `cwd` and the numbers derived from them, each with its source. */
+  settings(request?: SettingsRequest): Promise<ProjectSettings>;
+  /** The settings while a session runs. The caller closes the watch. */
   watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsUpdate) => void): Promise<SettingsWatch>;
-  /** Writes what a person allows in this project into their own settings. Counts there from then on. */
+  /** Adds allow rules for this project to the user's own settings. They apply from then on. */
   addAllowRules(rules: readonly string[]): Promise<SettingsAddOutcome>;
-  /** Where that goes. */
+  /** Where `addAllowRules` writes. */
   allowRulePlace(): Promise<AllowRulePlace>;
-  /** Writes into the user's own settings whether they trust the project. Counts from the next open on. */
+  /** Records in the user's own settings whether they trust the project. Applies from the next open on. */
   decideTrust(as: "trusted" | "refused"): Promise<SettingsAddOutcome>;
-  /** The servers of tools that are defined here, with those that wait for a person's approval. Must not reject. */
+  /** The tool servers that are defined here, including those that wait for the user's approval. Must not reject. */
   servers(): Promise<WorkspaceServers>;
-  /** Writes into the person's own settings what `pendingApprovals` gave and they approved of. Counts from the next open on. */
+  /**
+   * Records the `approval`s from `pendingApprovals` that the user gave in their own settings. Applies from the next
+   * open on.
+   */
   approveServers(approvals: readonly string[]): Promise<SettingsAddOutcome>;
-  /** Likewise what they said no to, for good. */
+  /** Likewise for servers that the user refused for good. */
   refuseServers(approvals: readonly string[]): Promise<SettingsAddOutcome>;
   /** Remembers a limit that an error named. */
   learnWindow(lesson: Omit<WindowLesson, "home">): Promise<LearnOutcome>;
-  /** What a server said of a model lately. Must not reject. */
+  /** A server's recent description of a model. Must not reject. */
   recallDeclaredModel(served: Omit<ServedModel, "home">): Promise<DeclaredModel | undefined>;
-  /** Remembers what a server says of a model. Must not reject. */
-  rememberDeclaredModel(served: Omit<ServedModel, "home">, said: ModelDescription): Promise<void>;
-  /** The size of what requests carry besides messages; counted once for each set of prompts and tools. */
+  /** Remembers a server's description of a model. Must not reject. */
+  rememberDeclaredModel(served: Omit<ServedModel, "home">, description: ModelDescription): Promise<void>;
+  /** The size of everything in a request except messages; counted once per set of prompts and tools. */
   countFixedPart(input: FixedCountInput, counter?: RequestCounter): Promise<FixedFigure>;
-  /** What the counter of this name counted for exactly this part lately, also in another process. Must not reject. */
+  /** The named counter's recent result for exactly this part, also from another process. Must not reject. */
   recallCountedPart(part: FixedPart, counter: string): Promise<FixedFigure | undefined>;
   /** Remembers a count for other processes. Must not reject. */
   rememberCountedPart(part: FixedPart, figure: FixedFigure): Promise<void>;
@@ -144,15 +146,15 @@ export interface Workspace {
 export interface LocatedProject {
   readonly kind: "located";
   readonly deps: ProjectStore;
-  /** Of the project itself. */
+  /** The project's own folder. */
   readonly root: string;
-  /** Below our home: for what is kept beside the project's sessions. */
+  /** Below our home: the project's sessions and everything kept with them. */
   readonly folder: string;
 }
 
 export type LogOwner =
   | { readonly kind: "here" }
-  /** `root`: its folder, where the project's record can be read. */
+  /** `root`: the project's folder, if its record can be read. */
   | { readonly kind: "elsewhere"; readonly root: string | undefined };
 
 export interface AllowRulePlace {
@@ -163,23 +165,23 @@ export interface AllowRulePlace {
 }
 
 export interface WorkspaceServers extends DefinedServers {
-  /** The project's folder, in which they are started. */
+  /** The project's folder, in which the servers are started. */
   readonly root: string;
 }
 
 export interface SettingsRequest extends Pick<ModelKnowledge, "model" | "serverTokens" | "recordedTokens" | "betas"> {
   readonly flags?: readonly FlagInput[];
-  /** Whose words of the model's sizes count. Absent: the provider's that the environment names. */
+  /** Which server's description of the model counts. Absent: the provider that the environment names. */
   readonly server?: ServerChoice | undefined;
 }
 
-/** The exact counter of this machine, where one is installed. */
+/** The exact counter of this machine, if one is installed. */
 export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
 
 export function openWorkspace(options: WorkspaceOptions): Workspace {
   const home = homeFolder(options.env);
   const place = async () => ({ home, root: await workRoot(options.cwd), env: options.env });
-  const leavePlace = async (): Promise<AllowRulePlace> => ({
+  const findAllowRulePlace = async (): Promise<AllowRulePlace> => ({
     path: join(home, "settings.json"),
     root: await realPathOrSame((await place()).root),
   });
@@ -190,11 +192,11 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     return openProjectStore(folder, await durability);
   };
   const stores = async (scope: "project" | "all") => {
-    const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
-    const projects = scope === "all" ? await listProjects(home) : here === undefined ? [] : [here];
+    const currentProject = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
+    const projects = scope === "all" ? await listProjects(home) : currentProject === undefined ? [] : [currentProject];
     return Promise.all(projects.map(({ folder }) => depsFor(folder)));
   };
-  const decided = (decision: Pick<ApproveServersInput, "approvals" | "as">): Promise<SettingsAddOutcome> =>
+  const recordDecision = (decision: Pick<ApproveServersInput, "approvals" | "as">): Promise<SettingsAddOutcome> =>
     approveServers({ replaceFile: replaceUserFile }, { path: join(home, "settings.json"), ...decision });
   return {
     home,
@@ -213,33 +215,34 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     findLogOwner: ({ path }) => findLogOwner({ home, cwd: options.cwd }, path),
     agentLogs: openAgentLogs,
     garbage: async () => {
-      const here = await findProject({ home, cwd: options.cwd });
-      if (here === undefined) return undefined;
+      const currentProject = await findProject({ home, cwd: options.cwd });
+      if (currentProject === undefined) return undefined;
       const deps = { now: () => millis(Date.now()) };
-      return { ...deps, garbage: fileGarbage({ deps, folder: here.folder }) };
+      return { ...deps, garbage: fileGarbage({ deps, folder: currentProject.folder }) };
     },
     list: async (scope, counting) => {
       const lists: (readonly IndexRow[])[] = [];
-      // One after the other: each list opens several transcripts at once, and a machine allows only so many.
+      // One after the other: each list opens several transcripts at once, and the number of open files is limited.
       for (const { sessions } of await stores(scope)) lists.push(await sessions.list(counting));
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
     settings: async ({ flags = [], server, ...knowledge } = {}) =>
       readProjectSettings({ ...(await place()), flags, now, server }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
-    addAllowRules: async (rules) => addAllowRules({ replaceFile: replaceUserFile }, { ...(await leavePlace()), rules }),
-    allowRulePlace: leavePlace,
+    addAllowRules: async (rules) =>
+      addAllowRules({ replaceFile: replaceUserFile }, { ...(await findAllowRulePlace()), rules }),
+    allowRulePlace: findAllowRulePlace,
     decideTrust: async (as) => {
-      const { path, root } = await leavePlace();
+      const { path, root } = await findAllowRulePlace();
       return addToList({ replaceFile: replaceUserFile }, { path, key: `${as}Projects`, items: [root] });
     },
     servers: async () => {
-      const here = await place();
-      const { root } = here;
-      return { ...(await readServers(await readSettings(here), { root, hash: sha256Hex })), root };
+      const location = await place();
+      const { root } = location;
+      return { ...(await readServers(await readSettings(location), { root, hash: sha256Hex })), root };
     },
-    approveServers: (approvals) => decided({ approvals, as: "approved" }),
-    refuseServers: (approvals) => decided({ approvals, as: "refused" }),
+    approveServers: (approvals) => recordDecision({ approvals, as: "approved" }),
+    refuseServers: (approvals) => recordDecision({ approvals, as: "refused" }),
     ...modelMemory(home),
     countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
   };
@@ -252,13 +255,14 @@ type ModelMemory = Pick<
   "learnWindow" | "recallDeclaredModel" | "rememberDeclaredModel" | "recallCountedPart" | "rememberCountedPart"
 >;
 
-/** What is kept of models between sessions. */
+/** What is remembered about models between sessions. */
 function modelMemory(home: string): ModelMemory {
   const deps = { now, replaceFile: replaceUserFile, hash: sha256Hex };
   return {
     learnWindow: (lesson) => learnWindow(deps, { ...lesson, home }),
     recallDeclaredModel: (served) => recallDeclaredModel(deps, { ...served, home }),
-    rememberDeclaredModel: (served, said) => rememberDeclaredModel(deps, { served: { ...served, home }, said }),
+    rememberDeclaredModel: (served, description) =>
+      rememberDeclaredModel(deps, { served: { ...served, home }, description }),
     recallCountedPart: (part, counter) => recallCountedPart(deps, { home, part, counter }),
     rememberCountedPart: (part, figure) => rememberCountedPart(deps, { home, part, figure }),
   };
@@ -284,14 +288,13 @@ function openProjectStore(folder: string, durability: Durability): AdoptOnceDeps
   return {
     ...base,
     sha256,
-    // With the project's name in it: sessions are found across projects, and the same file may be in several.
+    // Includes the project's name: sessions are found across projects, and several may have adopted the same file.
     sessionOf: (source) => sessionId(uuidFromHash(sha256Hex(`${basename(folder)}\n${source}`))),
     wait,
     ...filePorts({ deps: base, folder, durability }),
   };
 }
 
-/** Of this machine, for whoever hashes what it reads itself. */
 export const sha256: HashDep = () => {
   const hash = createHash("sha256");
   return { update: (chunk) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
@@ -308,9 +311,9 @@ interface ResolveLogInput {
 }
 
 async function findLogOwner({ home, cwd }: Pick<ResolveLogInput, "home" | "cwd">, path: string): Promise<LogOwner> {
-  const here = await findProject({ home, cwd });
+  const currentProject = await findProject({ home, cwd });
   const folder = await realPathOrSame(dirname(path));
-  if (here !== undefined && (await realPathOrSame(here.folder)) === folder) return { kind: "here" };
+  if (currentProject !== undefined && (await realPathOrSame(currentProject.folder)) === folder) return { kind: "here" };
   const owner = (await listProjects(home)).find((one) => basename(one.folder) === basename(folder));
   return { kind: "elsewhere", root: owner?.root };
 }
@@ -338,7 +341,7 @@ async function openOwnLog(where: ResolveLogInput, { id, project }: FoundSession)
   return { kind: "ours", id, path, deps: await where.depsFor(project.folder) };
 }
 
-/** What counts is the file that a path leads to: one that lies under our home is ours, any other is somebody else's and never written. */
+/** The real path decides: a file under our home is ours, any other is foreign and never written. */
 async function resolveFile(where: ResolveLogInput, path: string): Promise<ResolvedLog> {
   const opened = await openFileSource(path);
   // A folder of the same name must not hide a session.
@@ -346,11 +349,11 @@ async function resolveFile(where: ResolveLogInput, path: string): Promise<Resolv
   if (opened.kind !== "open") return opened;
   const real = await realpath(path);
   const projects = await realpath(join(where.home, "projects")).catch(() => undefined);
-  const inside =
+  const segments =
     projects !== undefined && real.startsWith(projects + sep) ? real.slice(projects.length + 1).split(sep) : [];
-  const [slug, fileName] = inside;
+  const [slug, fileName] = segments;
   const id = sessionId(fileName?.endsWith(".jsonl") === true ? fileName.slice(0, -".jsonl".length) : "");
-  if (projects !== undefined && slug !== undefined && inside.length === 2 && isSessionName(id)) {
+  if (projects !== undefined && slug !== undefined && segments.length === 2 && isSessionName(id)) {
     await opened.source.close();
     return { kind: "ours", id, path: real, deps: await where.depsFor(join(projects, slug)) };
   }

@@ -12,7 +12,7 @@ import type { LoadedSettings } from "./read-settings.ts";
 
 interface ServersInput {
   readonly files: readonly FileServers[];
-  /** Of a person's own settings. */
+  /** From the user's own settings. */
   readonly approved: readonly string[];
   readonly refused: readonly string[];
   /** The project's folder, a real path. */
@@ -25,22 +25,25 @@ export interface DefinedServer {
   readonly scope: Scope;
   /** The file that defines it. */
   readonly from: string;
-  /** `needed`: nothing of it runs before a person has put `approval` into their own settings. `refused`: they said no, for good. */
+  /**
+   * `needed`: it does not run before the user has put `approval` into their own settings. `refused`: the user declined
+   * it for good.
+   */
   readonly leave: "given" | "needed" | "refused";
-  /** Of this very definition in this project: a change of either needs another. */
+  /** A hash of this definition and this project's folder: changing either needs a new approval. */
   readonly approval: string;
 }
 
 export interface DefinedServers {
-  /** By name. */
+  /** Sorted by name. */
   readonly servers: readonly DefinedServer[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * The servers of all scopes. A file in a repository must not run programs: a project's servers, those of its local file
- * too, wait for a person, whether or not the project is trusted. Of two with one name the person's own counts, so that a
- * clone can't take the place of a server for which there are rules.
+ * The servers of all scopes. A file in a repository must not run programs: servers of the project, including those of
+ * its local file, wait for the user's approval whether or not the project is trusted. If two servers have the same
+ * name, the user's own wins, so that a clone can't replace a server that the user has rules for.
  */
 export function collectServers({ files, approved, refused, root, hash }: ServersInput): DefinedServers {
   const problems: Problem[] = [];
@@ -55,9 +58,9 @@ export function collectServers({ files, approved, refused, root, hash }: Servers
           continue;
         }
         const approval = hash(approvalText(definition, root));
-        // Whoever has written both has said no too.
-        const asked = refused.includes(approval) ? "refused" : approved.includes(approval) ? "given" : "needed";
-        const leave = scope === "user" ? "given" : asked;
+        // If both lists name it, the refusal wins.
+        const decision = refused.includes(approval) ? "refused" : approved.includes(approval) ? "given" : "needed";
+        const leave = scope === "user" ? "given" : decision;
         serverByName.set(key, { definition, scope, from: path, leave, approval });
       }
     }
@@ -68,7 +71,7 @@ export function collectServers({ files, approved, refused, root, hash }: Servers
 
 type ServersLocation = Pick<ServersInput, "root" | "hash">;
 
-/** With those of the project's `.mcp.json`, which other agents read too. Must not reject. */
+/** Includes the servers of the project's `.mcp.json`, which other agents read too. Must not reject. */
 export async function readServers(
   { serversByFile, settings }: Pick<LoadedSettings, "serversByFile" | "settings">,
   { root, hash }: ServersLocation,
@@ -77,12 +80,15 @@ export async function readServers(
   const files = [...serversByFile, serversInFile(shared)];
   const { approvedMcpServers: approved, refusedMcpServers: refused } = settings;
   const defined = collectServers({ files, approved: approved.value, refused: refused.value, root, hash });
-  // Whatever else stands there is other agents' business.
-  const own = shared.parsed.problems.filter(({ key }) => key === "" || key.startsWith(serversKey));
-  return { ...defined, problems: [...own, ...defined.problems] };
+  // Everything else in this file is for other agents.
+  const serverProblems = shared.parsed.problems.filter(({ key }) => key === "" || key.startsWith(serversKey));
+  return { ...defined, problems: [...serverProblems, ...defined.problems] };
 }
 
-/** What a person has to know of a server before they say yes: all by which another program would run, as it is written. */
+/**
+ * What the user has to see before they approve a server: everything that decides which program runs, as written in the
+ * file.
+ */
 export interface PendingApproval {
   readonly name: string;
   readonly from: string;
@@ -91,16 +97,16 @@ export interface PendingApproval {
   readonly runs:
     | { readonly kind: "program"; readonly command: string; readonly args: readonly string[] }
     | { readonly kind: "address"; readonly url: string };
-  /** Variables or headers as the project's file has them: what stands there is no secret of the person's. */
+  /** Variables or headers as written in the project's file, so none of them is a secret of the user. */
   readonly given: readonly ServerVariable[];
-  /** Variables of the person's environment that it would get: a project may name any. */
+  /** Variables of the user's environment that the server would get: a project may name any. */
   readonly takes: readonly string[];
 }
 
 interface ServerVariable {
   readonly name: string;
   readonly written: string;
-  /** `loader`: by it a harmless program runs other code. */
+  /** `loader`: a variable that makes a harmless program run other code. */
   readonly kind: "plain" | "loader";
 }
 
@@ -132,7 +138,7 @@ const serverVariables = (definition: ServerDefinition): readonly ServerVariable[
     kind: definition.kind === "stdio" && loaderNames.test(name) ? "loader" : "plain",
   }));
 
-/** What shells, linkers and interpreters look at before the program that was named does anything. */
+/** Variables that shells, linkers and interpreters read before the named program runs. */
 const loaderNames =
   /^(?:PATH|HOME|ENV|BASH_ENV|SHELLOPTS|IFS|SHELL|CLASSPATH|(?:LD|DYLD|NODE|PYTHON|PERL5?|RUBY|JAVA|JDK|GIT|NPM_CONFIG|UV|PIP|BUN|DENO)_\w+|PYTHON\w+|PERL5\w+|RUBY\w+|_JAVA_OPTIONS)$/i;
 

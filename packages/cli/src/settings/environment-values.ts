@@ -6,13 +6,13 @@ import { switchExpects, parseSwitch, parseTextValue } from "./flag-values.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the environment says. A value that makes no sense is a warning: the shell that set it may serve other tools. */
+/** Settings from environment variables. A bad value is only a warning: the shell that set it may serve other tools. */
 export function environmentValues(env: Environment): GivenSettings {
   const givenByName = new Map<SettingName, GivenSetting>();
   const problems = new Map<string, Problem>();
   for (const name of settingNames) {
-    const given = readVariables({ name, env, problems });
-    if (given !== undefined) givenByName.set(name, given);
+    const setting = readVariables({ name, env, problems });
+    if (setting !== undefined) givenByName.set(name, setting);
   }
   for (const variable of Object.keys(env)) {
     if (variable.startsWith(switchEnvironmentPrefix) && !knownSwitches.has(variable)) {
@@ -33,7 +33,7 @@ const knownSwitches: ReadonlySet<string> = new Set(
 interface VariablesInput {
   readonly name: SettingName;
   readonly env: Environment;
-  /** By variable: one may speak for several settings and is reported once. */
+  /** By variable: one variable may set several settings and is reported once. */
   readonly problems: Map<string, Problem>;
 }
 

@@ -2,13 +2,13 @@ import { isSettingName, settingNames, settingTable, type SettingName } from "pal
 import type { GivenSetting, GivenSettings } from "palimpsest/internal/settings/resolve-settings";
 import { type Problem, problemSeverity, wrongValue } from "palimpsest/internal/settings/problem";
 
-/** One flag of the command line, without its dashes; of several that set the same thing the last counts. */
+/** One flag of the command line, without its dashes. If several set the same thing, the last wins. */
 export interface FlagInput {
   readonly flag: string;
   readonly text: string;
 }
 
-/** What the command line says: `--model x`, `--off clear.size`. */
+/** Settings from the command line: `--model x`, `--off clear.size`. */
 export function flagValues(flags: readonly FlagInput[]): GivenSettings {
   const givenByName = new Map<SettingName, GivenSetting>();
   const problems: Problem[] = [];
@@ -52,7 +52,7 @@ function readValueFlag(flag: string, text: string): FlagOutcome {
   };
 }
 
-/** The value of a flag that stands alone comes as its text. */
+/** A flag without a value arrives with the text that it stands for. */
 const isFlagFor = (flag: string, name: SettingName): boolean =>
   settingTable[name].flag === flag || settingTable[name].loneFlag?.flag === flag;
 
@@ -60,7 +60,7 @@ const flagPlace = (flag: string) => ({ severity: "error", where: `flag --${flag}
 
 type TextValue = { readonly kind: "value"; readonly value: unknown } | { readonly kind: "wrong" };
 
-/** A value written as text, as variables and flags hold it. */
+/** A value written as text, as in variables and flags. */
 export function parseTextValue(name: SettingName, text: string): TextValue {
   const { shape, type } = settingTable[name];
   const read = shape.safeParse(parseByType(type, text.trim()));

@@ -9,31 +9,31 @@ import { parseNamedLimit, type NamedLimit } from "palimpsest/internal/tokens/res
 import { learnedWindowsMax } from "palimpsest/internal/settings/limits";
 
 export interface ReplaceFileDep {
-  /** In one step and for the owner's eyes only; a reader sees the old bytes or the new ones. */
+  /** Replaces atomically, readable by the owner only: a reader sees either the old bytes or the new ones. */
   readonly replaceFile: (path: string, text: string) => Promise<WriteFailure | undefined>;
 }
 
 export interface WindowLesson {
   readonly home: string;
-  /** As it was asked for: with and without `[1m]` are two. */
+  /** As requested: the same model with and without `[1m]` counts as two. */
   readonly model: string;
   readonly tokens: Tokens;
   readonly of: NamedLimit["of"];
-  /** The words that said so. */
+  /** The error message that named the limit. */
   readonly from: string;
 }
 
 export type LearnOutcome =
   | { readonly kind: "learned" }
-  /** As small or smaller is remembered already: nothing was written. */
+  /** The same or a smaller limit is already remembered: nothing was written. */
   | { readonly kind: "known"; readonly tokens: Tokens }
   | WriteFailure;
 
 export const windowLessonsPath = (home: string): string => join(home, "learned-windows.json");
 
 /**
- * Remembers a model's limit, only ever a smaller one. Two processes that learn at the same instant may lose one lesson:
- * the next error teaches it again.
+ * Remembers a model's limit; a later one replaces it only if it is smaller. Two processes that learn at the same
+ * instant may lose one limit: the next error teaches it again.
  */
 export async function learnWindow(deps: ReplaceFileDep & ClockDep, lesson: WindowLesson): Promise<LearnOutcome> {
   const path = windowLessonsPath(lesson.home);
@@ -58,12 +58,12 @@ const lessonCharsMax = 300;
 
 type LearnedLimits = { readonly [Of in NamedLimit["of"]]: LearnedWindow | undefined };
 
-/** What earlier errors taught about a model. Must not reject: what can't be read was never learned. */
+/** The limits that earlier errors named for a model. Must not reject: an unreadable file counts as empty. */
 export async function readLearnedLimits(home: string, model: string): Promise<LearnedLimits> {
   return limitsForModel(await readWindowLessons(windowLessonsPath(home)), model);
 }
 
-/** Earlier versions kept limits of what is sent among the windows: the words tell them apart. */
+/** Earlier versions kept input limits among the windows: the error's wording tells them apart. */
 function limitsForModel({ windows, inputLimits = {} }: LearnedWindows, model: string): LearnedLimits {
   const window = ownValue(windows, model);
   const input = ownValue(inputLimits, model);

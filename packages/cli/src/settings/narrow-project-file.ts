@@ -9,14 +9,14 @@ import { type LoadedFile, realPath } from "./scope-files.ts";
 import { projectsKey } from "./parse-settings.ts";
 import type { Problem } from "palimpsest/internal/settings/problem";
 
-/** What the user said of a project: nothing yet, yes, or no. */
+/** The user's decision about a project; `unasked` if there is none yet. */
 export type Trust = "unasked" | "trusted" | "refused";
 
-/** Something that a project's file says and that does not count until the project is trusted. */
+/** A setting in a project's file that does not count until the project is trusted. */
 export interface UntrustedPart {
   readonly key: SettingName;
   readonly value: unknown;
-  /** The file. */
+  /** The file's path. */
   readonly from: string;
 }
 
@@ -32,8 +32,8 @@ interface ProjectTrust {
 }
 
 /**
- * A project's files, the local one too, may come with a clone: they may forbid, and may neither allow nor run nor choose
- * anything, unless the user trusts the project. What would widen what counts without them is left out and said.
+ * A project's files, including the local one, may come with a clone: they may forbid things, but not allow, run or
+ * choose anything unless the user trusts the project. A setting that would widen permissions is left out and reported.
  */
 export function narrowProjectFile(file: LoadedFile, { trust, root }: ProjectTrust): NarrowedFile {
   if (file.scope === "user") return { file, untrusted: [] };
@@ -77,7 +77,7 @@ const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.lengt
 
 const onlyYours = "counts only in your own settings; ignored";
 
-/** One line, however much it is. */
+/** A single line, however many parts there are. */
 function formatUntrusted(untrusted: readonly UntrustedPart[], { trust, root }: ProjectTrust): string {
   const keys = untrusted.map(({ key }) => key).join(", ");
   if (trust === "refused") return `you don't trust this project, so these do not count: ${keys}`;
@@ -91,11 +91,11 @@ export const expandHome = (folder: string, userHome: string | undefined): string
 export interface TrustLists {
   readonly trusted: readonly string[];
   readonly refused: readonly string[];
-  /** What `~` stands for; undefined where nobody knows. */
+  /** What `~` stands for; undefined if unknown. */
   readonly userHome: string | undefined;
 }
 
-/** Both lists name folders, with all that is below them. Who stands in both is not trusted. */
+/** Both lists name folders and include everything below them. A folder in both lists is not trusted. */
 export function findTrust(root: string, { trusted, refused, userHome }: TrustLists): Trust {
   const here = realPath(root);
   const holds = (folder: string): boolean => {
@@ -109,16 +109,16 @@ export function findTrust(root: string, { trusted, refused, userHome }: TrustLis
 }
 
 /**
- * The same files, weakest first. A project's file, trusted or not, may ask for a stronger sandbox and never for a weaker
- * one than what counts without it: what would weaken it is left out, with a warning.
+ * Returns the same files, weakest first. A project's file, trusted or not, may ask for a stronger sandbox but never for
+ * a weaker one than the files before it give: such a setting is left out with a warning.
  */
 export function strengthenSandbox(files: readonly LoadedFile[]): readonly LoadedFile[] {
-  let counting: SandboxMode = settingTable.sandbox.default;
+  let current: SandboxMode = settingTable.sandbox.default;
   return files.map((file) => {
-    const asked = sandboxModeNames.find((name) => name === file.parsed.values.get("sandbox"));
-    if (asked === undefined) return file;
-    if (file.scope !== "user" && strongerMode(counting, asked) !== asked) return withoutSandbox(file);
-    counting = asked;
+    const requested = sandboxModeNames.find((name) => name === file.parsed.values.get("sandbox"));
+    if (requested === undefined) return file;
+    if (file.scope !== "user" && strongerMode(current, requested) !== requested) return withoutSandbox(file);
+    current = requested;
     return file;
   });
 }
@@ -130,7 +130,7 @@ function withoutSandbox(file: LoadedFile): LoadedFile {
   const values = new Map(file.parsed.values);
   values.delete("sandbox");
   const what =
-    "the settings of a project may only strengthen the sandbox; ignored: say it in your own settings, or with --sandbox";
+    "the settings of a project may only strengthen the sandbox; ignored: set it in your own settings, or with --sandbox";
   const problems = [...file.parsed.problems, { severity: "warning", where: file.path, key: "sandbox", what } as const];
   return { ...file, parsed: { ...file.parsed, values, problems } };
 }

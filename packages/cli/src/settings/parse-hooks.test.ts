@@ -67,7 +67,7 @@ describe("what is wrong is said, and the rest counts", () => {
     [{ Stop: [{ ...good, matcher: 1 }] }, "error s.json: hooks.Stop[0].matcher: expected a text, found 1; ignored"],
     [
       { Stop: [{ ...good, matcher: "(" }] },
-      "error s.json: hooks.Stop[0].matcher: is no regular expression (Invalid regular expression: /(/: Unterminated group); its hooks are ignored",
+      "error s.json: hooks.Stop[0].matcher: is not a regular expression (Invalid regular expression: /(/: Unterminated group); its hooks are ignored",
     ],
     [
       { Stop: [{ hooks: [{ type: "http", url: "x" }] }] },

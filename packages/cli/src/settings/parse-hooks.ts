@@ -15,7 +15,7 @@ interface ParsedHooks {
   readonly problems: readonly Problem[];
 }
 
-/** The `hooks` of a settings file, one by one: a bad one is left out and said, the others count. */
+/** Parses the `hooks` of a settings file one by one: a bad hook is left out and reported, the others count. */
 export function parseHooks(json: Json, where: string): ParsedHooks {
   const found: HooksParse = { hooks: [], problems: [], where };
   if (!isObject(json))
@@ -69,7 +69,7 @@ function addGroup(
     for (const [at, hook] of hooks.entries()) addHook(found, { event, matcher, hook, key: `${key}.hooks[${at}]` });
 }
 
-/** Undefined where it makes no sense: a hook that ran at the wrong moments would be worse than one that does not run. */
+/** Undefined if the matcher is invalid: a hook that runs at the wrong moments is worse than one that does not run. */
 function readMatcher(found: HooksParse, { group, key }: { group: JsonObject; key: string }): string | undefined {
   const written = field(group, "matcher") ?? "";
   const place = `${key}.matcher`;
@@ -80,7 +80,7 @@ function readMatcher(found: HooksParse, { group, key }: { group: JsonObject; key
   const matcher = parseMatcher(written);
   if (matcher.kind !== "wrong") return written;
   found.problems.push(
-    hookError(found, { key: place, what: `is no regular expression (${matcher.why}); its hooks are ignored` }),
+    hookError(found, { key: place, what: `is not a regular expression (${matcher.why}); its hooks are ignored` }),
   );
   return undefined;
 }
@@ -147,10 +147,10 @@ function warnUnknownKeys(
   }
 }
 
-const hookError = ({ where }: HooksParse, said: Pick<Problem, "key" | "what">): Problem => ({
+const hookError = ({ where }: HooksParse, problem: Pick<Problem, "key" | "what">): Problem => ({
   severity: "error",
   where,
-  ...said,
+  ...problem,
 });
 
 const wrongHookValue = (

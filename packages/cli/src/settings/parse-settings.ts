@@ -22,24 +22,24 @@ import { serversPerFileMax } from "palimpsest/internal/settings/limits";
 
 export interface ParsedSettings {
   readonly values: ReadonlyMap<SettingName, unknown>;
-  /** Whole, with what may be keys; `values` holds what may be shown of them. */
+  /** Complete definitions, which may hold secrets; `values` holds the parts that may be shown. */
   readonly servers: readonly ServerDefinition[];
-  /** `env`, … as they stand in the file. */
+  /** `env` and other reserved keys, as written in the file. */
   readonly reserved: JsonObject;
   readonly problems: readonly Problem[];
-  /** What stands there for single projects. */
+  /** The file's sections for single projects. */
   readonly projects: readonly ProjectPart[];
 }
 
 export interface ProjectPart {
-  /** As it is written. */
+  /** As written in the file. */
   readonly root: string;
   readonly values: ReadonlyMap<SettingName, unknown>;
-  /** Of this part alone: they are nothing to other projects. */
+  /** Problems of this section only: they don't concern other projects. */
   readonly problems: readonly Problem[];
 }
 
-/** What the JSON of a settings file says, key by key: one bad key never discards the rest. */
+/** Parses a settings file key by key: one bad key never discards the rest. */
 export function parseSettings(json: Json, where: string): ParsedSettings {
   const values = new Map<SettingName, unknown>();
   const problems: Problem[] = [];
@@ -94,7 +94,9 @@ function addPermissions({ value, where, values }: AddInput): readonly Problem[] 
 export const projectsKey = "projects";
 const projectsExpects = 'an object of projects by their folders, each with "permissions"';
 
-/** Only rules so far: what else differs from project to project is in the project's own files. */
+/**
+ * A project's section holds only rules so far: everything else that differs per project is in the project's own files.
+ */
 function parseProjectPart({
   root,
   part,
@@ -122,7 +124,7 @@ function parseProjectPart({
   return { root, values, problems: problems.map((problem) => ({ ...problem, key: `${at}.${problem.key}` })) };
 }
 
-/** A list in force, an object of lists in the file. */
+/** The file holds an object of lists; the resolved setting is one flat list. */
 function addHooks({ value, where, values }: AddInput): readonly Problem[] {
   const { hooks, problems } = parseHooks(value, where);
   if (hooks.length > 0) values.set("hooks", hooks);
@@ -150,14 +152,14 @@ function addSetting({ key, value, where, values }: AddInput & { readonly key: st
 }
 
 /**
- * Item by item: a bad one is left out, an unknown key in one is only said. A key may stand there by its whole name and in
- * its object too: no ban of either is lost.
+ * Checks item by item: a bad item is left out, an unknown key in an item is only reported. A key may appear both by its
+ * full name and inside its group's object: the lists are joined, so no deny rule is lost.
  */
 function addList({ key, value, where, values }: AddInput & { readonly key: SettingName }): readonly Problem[] {
   const { shape, expects } = settingTable[key];
   if (!isArray(value)) return [wrongValue({ severity: "error", where, key, expected: expects, found: value })];
-  const said = values.get(key);
-  const before: readonly unknown[] = Array.isArray(said) ? said : [];
+  const present = values.get(key);
+  const before: readonly unknown[] = Array.isArray(present) ? present : [];
   const items = [...before];
   const problems: Problem[] = [];
   for (const [at, item] of value.entries()) {
@@ -210,7 +212,7 @@ const valueAt = (json: Json, path: readonly PropertyKey[]): Json | undefined =>
     return isObject(value) && Object.hasOwn(value, step) ? value[String(step)] : undefined;
   }, json);
 
-/** The item without the keys that its shape does not know, and the paths of those. */
+/** The item without the keys that its shape does not know, and the paths of the dropped keys. */
 function omitUnknownKeys(shape: z.ZodType, item: Json): { known: Json; dropped: readonly string[] } {
   const read = shape.safeParse(item);
   if (read.success) return { known: item, dropped: [] };
@@ -226,7 +228,7 @@ function omitKeys(json: Json, dropped: ReadonlySet<string>, above = ""): Json {
   return Object.fromEntries(kept.map(([key, value]) => [key, omitKeys(value, dropped, `${above}${key}.`)]));
 }
 
-/** Settings that stand together in an object of the file. */
+/** Settings that are grouped in an object of the file. */
 const groupNames = ["flags", "permissions"] as const;
 const groupName = (key: string): string | undefined => groupNames.find((object) => key.startsWith(`${object}.`));
 const topKeys = [...new Set(settingNames.map((name) => groupName(name) ?? name)), projectsKey];
@@ -236,10 +238,10 @@ function siblingKeys(key: string): readonly string[] {
   return object === undefined ? topKeys : settingNames.filter((name) => groupName(name) === object);
 }
 
-/** Of other agents, about what palimpsest does not do: nothing is forbidden by them. */
+/** Keys of other agents for features that palimpsest lacks; they forbid nothing. */
 const harmlessUnknown: ReadonlySet<string> = new Set(["permissions.additionalDirectories"]);
 
-/** A ban under a name that nobody reads must not pass for a slip. */
+/** A misspelt deny rule would silently not apply, so it is an error and not a warning. */
 const mayDeny = (key: string): boolean => /^(permissions(\.|$)|sandbox$)/i.test(key) && !harmlessUnknown.has(key);
 
 const unknownKey = (key: string, where: string): Problem => ({
@@ -247,7 +249,8 @@ const unknownKey = (key: string, where: string): Problem => ({
   where,
   key,
   what: "is not a setting that palimpsest knows; ignored",
-  // What narrows looks like what widens: whoever is told "did you mean permissions.allow?" may follow it.
+  // No suggestion: names that forbid resemble names that allow, and the user may follow "did you mean
+  // permissions.allow?".
   ...(groupName(key) === "permissions" ? {} : { unknown: { name: key, known: siblingKeys(key) } }),
 });
 
@@ -256,7 +259,7 @@ interface ParsedServers {
   readonly problems: readonly Problem[];
 }
 
-/** `mcpServers` of a file, one by one: a bad one is left out and said, the others count. */
+/** Parses `mcpServers` of a file one by one: a bad server is left out and reported, the others count. */
 function parseServers(value: Json, where: string): ParsedServers {
   if (!isObject(value)) {
     const expected = "an object of servers by name";
@@ -272,7 +275,7 @@ function parseServers(value: Json, where: string): ParsedServers {
   const definitions = entries.slice(0, serversPerFileMax).flatMap(([name, written]) => {
     const read = parseServer(name, written);
     if (read.kind === "read") return [read.definition];
-    // The value is not shown: headers and variables hold keys.
+    // The value is not shown: headers and variables may hold secrets.
     problems.push({
       severity: "error",
       where,
@@ -290,7 +293,10 @@ type ServerParse =
 
 function parseServer(name: string, written: Json): ServerParse {
   if (!serverNameShape.safeParse(name).success)
-    return { kind: "wrong", why: "a server's name is of letters, digits, - and single _ between them, 64 at most" };
+    return {
+      kind: "wrong",
+      why: "a server's name may have letters, digits, - and single _ between them, at most 64 characters",
+    };
   const stdio = stdioShape.safeParse(written);
   if (stdio.success) {
     const { command, args, env } = stdio.data;

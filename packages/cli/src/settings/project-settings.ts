@@ -16,11 +16,14 @@ export interface ProjectSettings {
 }
 
 interface ProjectSettingsInput extends SettingsInput, ClockDep {
-  /** Whose words of the model's sizes count. Absent: the provider's that the environment names. */
+  /** Which server's description of the model counts. Absent: the provider that the environment names. */
   readonly server?: ServerChoice | undefined;
 }
 
-/** The settings of a place and the numbers that follow from them, from what servers said and what errors taught. Must not reject. */
+/**
+ * The settings of a project and the numbers derived from them, from servers' descriptions and from limits that errors
+ * named. Must not reject.
+ */
 export async function readProjectSettings(
   inputs: ProjectSettingsInput,
   knowledge: Omit<ModelKnowledge, "learnedTokens" | "learnedInputTokens" | "learnedFrom"> = {},
@@ -29,16 +32,16 @@ export async function readProjectSettings(
   const reading = await readSettings(inputs);
   const model = modelInUse(reading.settings, knowledge.model);
   const learned = model === undefined ? undefined : await readLearnedLimits(home, model);
-  const said =
+  const declared =
     model === undefined || server.kind !== "provider"
       ? undefined
       : await recallDeclaredModel(inputs, { home, model, server: serverName({ ...server, model, env }) });
   return {
     reading,
     numbers: resolveForModel(reading.settings, {
-      serverInputTokens: asTokens(said?.inputTokensMax),
+      serverInputTokens: asTokens(declared?.inputTokensMax),
       ...knowledge,
-      serverTokens: knowledge.serverTokens ?? asTokens(said?.windowTokens),
+      serverTokens: knowledge.serverTokens ?? asTokens(declared?.windowTokens),
       learnedTokens: asTokens(learned?.window?.tokens),
       learnedInputTokens: asTokens(learned?.input?.tokens),
       learnedFrom: windowLessonsPath(home),
@@ -48,7 +51,7 @@ export async function readProjectSettings(
 
 type ServerEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Who answers: a provider, at an address that a flag names or the environment, or somebody inside this process. */
+/** What answers requests: a provider, at an address from a flag or the environment, or a model inside this process. */
 export type ServerChoice =
   | { readonly kind: "provider"; readonly baseUrl?: string | undefined }
   | { readonly kind: "in-process" };
@@ -56,17 +59,17 @@ export type ServerChoice =
 interface ServerUrlInput {
   readonly model: string;
   readonly env: ServerEnvironment;
-  /** As a flag names it: it counts before the environment. */
+  /** From a flag: it takes precedence over the environment. */
   readonly baseUrl?: string | undefined;
 }
 
-/** Claude is spoken to in its own form, whoever serves it; anything else in the form that everybody else understands. */
+/** Claude models use the Anthropic API whatever serves them; all others use the OpenAI API. */
 export const usesOpenaiApi = (model: string, env: ServerEnvironment): boolean =>
   !/claude/i.test(model) && env["ANTHROPIC_BASE_URL"] === undefined;
 
-/** Where a model is asked; undefined at the provider's own address. */
+/** The address that requests for a model go to; undefined for the provider's default address. */
 export const serverUrl = ({ model, env, baseUrl }: ServerUrlInput): string | undefined =>
   baseUrl ?? env[usesOpenaiApi(model, env) ? "OPENAI_BASE_URL" : "ANTHROPIC_BASE_URL"];
 
-/** The name under which is remembered what a server says of its models: the same wherever it is looked up. */
+/** The key under which a server's description of its models is remembered; writers and readers must use the same. */
 export const serverName = (addressed: ServerUrlInput): string => serverUrl(addressed)?.replace(/\/+$/, "") ?? "default";

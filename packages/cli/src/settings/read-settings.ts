@@ -40,14 +40,14 @@ export interface LoadedSettings {
   /** Errors first. */
   readonly problems: readonly Problem[];
   readonly trust: Trust;
-  /** What the project's files would do besides, were they trusted. */
+  /** Settings in the project's files that would count if the project were trusted. */
   readonly untrusted: readonly UntrustedPart[];
   readonly files: readonly Pick<LoadedFile, "scope" | "path" | "state">[];
-  /** Permission rules as each file writes them, weakest first, without what may not count. */
+  /** Permission rules as written in each file, weakest first, without those that may not count. */
   readonly rulesByFile: ReadonlyMap<string, FileRules>;
-  /** Servers of tools as each file defines them, weakest first. Their definitions may hold keys. */
+  /** Tool servers as each file defines them, weakest first. Their definitions may hold secrets. */
   readonly serversByFile: readonly FileServers[];
-  /** Keys that are kept and not interpreted yet (`env`, …), by scope. */
+  /** Keys that are kept but not interpreted yet (`env`, …), by scope. */
   readonly reservedByScope: ReadonlyMap<Scope, JsonObject>;
 }
 
@@ -57,7 +57,7 @@ interface FileRules {
   readonly deny: readonly string[];
 }
 
-/** Defaults, then files (user, project, local), then environment, then flags: the later counts. Must not reject. */
+/** Defaults, then files (user, project, local), then environment, then flags: the later one wins. Must not reject. */
 export async function readSettings(inputs: SettingsInput): Promise<LoadedSettings> {
   return combineSettings(await readScopeFiles(inputs), inputs);
 }
@@ -65,7 +65,7 @@ export async function readSettings(inputs: SettingsInput): Promise<LoadedSetting
 export const readScopeFiles = (place: SettingsLocation): Promise<readonly LoadedFile[]> =>
   Promise.all(scopeFiles(place).map(readScopeFile));
 
-/** The same from files that were read before. */
+/** Like `readSettings`, from files that were already read. */
 export function combineSettings(
   files: readonly LoadedFile[],
   inputs: Pick<SettingsInput, "root" | "env" | "flags">,
@@ -95,7 +95,7 @@ export function combineSettings(
   };
 }
 
-/** Whom to trust is the user's own word. */
+/** Only the user's own file decides which projects are trusted. */
 function trustLists(files: readonly LoadedFile[], userHome: string | undefined): TrustLists {
   const values = files.find(({ scope }) => scope === "user")?.parsed.values;
   return {
@@ -128,7 +128,7 @@ interface ProjectPartSource {
   readonly parsed: ProjectPart;
 }
 
-/** What the user's own file says for the project of this place, known by its real path. */
+/** The sections of the user's own file for this project, matched by real path. */
 function findProjectParts(
   files: readonly LoadedFile[],
   { root, env }: Pick<SettingsInput, "root" | "env">,
@@ -147,20 +147,22 @@ const trimTrailingSlash = (path: string): string => path.replace(/(?<=.)\/+$/, "
 
 function partValues({ path, parsed }: ProjectPartSource): GivenSettings {
   const from = `${path} for ${parsed.root}`;
-  const given = [...parsed.values].map(
+  const settings = [...parsed.values].map(
     ([name, value]) => [name, { value, source: "user-project", from } satisfies GivenSetting] as const,
   );
-  return { givenByName: new Map(given), problems: parsed.problems };
+  return { givenByName: new Map(settings), problems: parsed.problems };
 }
 
 function fileValues({ scope, path, parsed }: LoadedFile): GivenSettings {
-  const given = [...parsed.values].map(
+  const settings = [...parsed.values].map(
     ([name, value]) => [name, { value, source: scope, from: path } satisfies GivenSetting] as const,
   );
-  return { givenByName: new Map(given), problems: parsed.problems };
+  return { givenByName: new Map(settings), problems: parsed.problems };
 }
 
-/** A model that nobody knows needs all of its figures; with some of them it would silently count for nothing. */
+/**
+ * A model that is not in the registry needs all of its figures; with only some of them it would silently be ignored.
+ */
 function modelProblems({ models }: Settings): readonly Problem[] {
   return models.value
     .filter(({ id }) => findModel(id, models.value) === undefined)
@@ -168,7 +170,7 @@ function modelProblems({ models }: Settings): readonly Problem[] {
       severity: "warning",
       where: models.from,
       key: "models",
-      what: `${id} is not in the registry, so all of its figures are needed; some are missing, and it does not count`,
+      what: `${id} is not in the registry, so all of its figures are needed; some are missing, so it is ignored`,
       unknown: { name: id, known: knownModels.map((model) => model.id) },
     }));
 }

@@ -13,65 +13,18 @@ import {
 import type { FixedFigure, FixedPart } from "palimpsest/internal/tokens/fixed-part";
 import type { ModelDescription } from "palimpsest/internal/ports/model-port";
 
-interface RememberedAnswer {
-  /** When the server was asked, as an ISO time. */
-  readonly asked: string;
-}
-
-/** A file in which answers of servers are remembered by key, the newest last. */
-interface RememberedAnswers<Kind extends RememberedAnswer> {
-  readonly path: string;
-  /** The field of the file that holds them. */
-  readonly field: string;
-  /** Throws if the file is not of this shape. */
-  readonly parse: (file: Json | undefined) => Readonly<Record<string, Kind>>;
-  /** The oldest go first. */
-  readonly answersMax: number;
-}
-
-/** An answer as long as it counts as news. Must not reject: what can't be read was never said. */
-async function recallAnswer<Kind extends RememberedAnswer>(
-  { now }: ClockDep,
-  file: RememberedAnswers<Kind>,
-  key: string,
-): Promise<Kind | undefined> {
-  const answers = await readAnswers(file);
-  const answer = Object.hasOwn(answers, key) ? answers[key] : undefined;
-  const age = answer === undefined ? Number.NaN : now() - Date.parse(answer.asked);
-  return age >= 0 && age < answerMillisMax ? answer : undefined;
-}
-
-/** Must not reject: what can't be written is asked again. */
-async function rememberAnswer<Kind extends RememberedAnswer>(
-  { replaceFile }: ReplaceFileDep,
-  file: RememberedAnswers<Kind>,
-  { key, answer }: { readonly key: string; readonly answer: Kind },
-): Promise<void> {
-  const others = Object.entries(await readAnswers(file)).filter(([name]) => name !== key);
-  const answers = Object.fromEntries([...others, [key, answer] as const].slice(-file.answersMax));
-  await replaceFile(file.path, `${JSON.stringify({ [file.field]: answers }, undefined, 2)}\n`);
-}
-
-async function readAnswers<Kind extends RememberedAnswer>({ path, parse }: RememberedAnswers<Kind>) {
-  try {
-    return parse(parseJson(await readFile(path, "utf8")));
-  } catch {
-    return {};
-  }
-}
-
 interface CountedPartsDeps extends ClockDep, ReplaceFileDep {
   readonly hash: (text: string) => string;
 }
 
-/** Of a provider's own counter, which counts for one model of one server. */
+/** The name of a provider's own counter, which counts for one model of one server. */
 export const providerCounterName = ({ server, model }: { readonly server: string; readonly model: string }): string =>
   `count_tokens ${server} ${model}`;
 
 interface CountedPartKey {
   readonly home: string;
   readonly part: FixedPart;
-  /** By name: two counters count the same text differently. */
+  /** The counter's name: two counters count the same text differently. */
   readonly counter: string;
 }
 
@@ -82,7 +35,7 @@ const countsFile = (home: string): RememberedAnswers<CountedPart> => ({
   answersMax: countedPartsMax,
 });
 
-/** What a counter said lately of exactly this part. Must not reject. */
+/** A counter's recent result for exactly this part. Must not reject. */
 export const recallCountedPart = (
   deps: Pick<CountedPartsDeps, "now" | "hash">,
   key: CountedPartKey,
@@ -111,7 +64,7 @@ const partHash = ({ hash }: Pick<CountedPartsDeps, "hash">, { part, counter }: C
 
 export interface ServedModel {
   readonly home: string;
-  /** Its address: two servers may have the same model with different windows. */
+  /** The server's address: two servers may offer the same model with different windows. */
   readonly server: string;
   readonly model: string;
 }
@@ -123,18 +76,65 @@ const modelsFile = (home: string): RememberedAnswers<DeclaredModel> => ({
   answersMax: declaredModelsMax,
 });
 
-/** What a server said of a model lately. Must not reject. */
+/** A server's recent description of a model. Must not reject. */
 export const recallDeclaredModel = (deps: ClockDep, served: ServedModel): Promise<DeclaredModel | undefined> =>
   recallAnswer(deps, modelsFile(served.home), modelKey(served));
 
 /** Must not reject. */
 export async function rememberDeclaredModel(
   deps: ReplaceFileDep & ClockDep,
-  { served, said }: { readonly served: ServedModel; readonly said: ModelDescription },
+  { served, description }: { readonly served: ServedModel; readonly description: ModelDescription },
 ): Promise<void> {
-  const { windowTokens, inputTokensMax } = said;
+  const { windowTokens, inputTokensMax } = description;
   const answer = { windowTokens, inputTokensMax, asked: new Date(deps.now()).toISOString() };
   await rememberAnswer(deps, modelsFile(served.home), { key: modelKey(served), answer });
 }
 
 const modelKey = ({ server, model }: ServedModel): string => `${server} ${model}`;
+
+interface RememberedAnswer {
+  /** When the server was asked, as an ISO time. */
+  readonly asked: string;
+}
+
+/** A file that remembers answers of servers by key, the newest last. */
+interface RememberedAnswers<Kind extends RememberedAnswer> {
+  readonly path: string;
+  /** The file's field that holds the answers. */
+  readonly field: string;
+  /** Throws if the file is not of this shape. */
+  readonly parse: (file: Json | undefined) => Readonly<Record<string, Kind>>;
+  /** Beyond this the oldest are dropped. */
+  readonly answersMax: number;
+}
+
+/** An answer that is still recent enough. Must not reject: an unreadable file counts as empty. */
+async function recallAnswer<Kind extends RememberedAnswer>(
+  { now }: ClockDep,
+  file: RememberedAnswers<Kind>,
+  key: string,
+): Promise<Kind | undefined> {
+  const answers = await readAnswers(file);
+  const answer = Object.hasOwn(answers, key) ? answers[key] : undefined;
+  const age = answer === undefined ? Number.NaN : now() - Date.parse(answer.asked);
+  return age >= 0 && age < answerMillisMax ? answer : undefined;
+}
+
+/** Must not reject: if the write fails, the server is asked again next time. */
+async function rememberAnswer<Kind extends RememberedAnswer>(
+  { replaceFile }: ReplaceFileDep,
+  file: RememberedAnswers<Kind>,
+  { key, answer }: { readonly key: string; readonly answer: Kind },
+): Promise<void> {
+  const others = Object.entries(await readAnswers(file)).filter(([name]) => name !== key);
+  const answers = Object.fromEntries([...others, [key, answer] as const].slice(-file.answersMax));
+  await replaceFile(file.path, `${JSON.stringify({ [file.field]: answers }, undefined, 2)}\n`);
+}
+
+async function readAnswers<Kind extends RememberedAnswer>({ path, parse }: RememberedAnswers<Kind>) {
+  try {
+    return parse(parseJson(await readFile(path, "utf8")));
+  } catch {
+    return {};
+  }
+}

@@ -11,7 +11,7 @@ import type { ServerDefinition } from "palimpsest/internal/schema/server-definit
 export interface SettingsLocation {
   /** `PALIMPSEST_HOME` or `~/.palimpsest`. */
   readonly home: string;
-  /** The project's root; undefined where there is no project. */
+  /** The project's root; undefined if there is no project. */
   readonly root: string | undefined;
 }
 
@@ -20,7 +20,9 @@ interface ScopeFile {
   readonly path: string;
 }
 
-/** Weakest first. In a person's home folder the project's file would be the user's: it counts once, as theirs. */
+/**
+ * Weakest first. In the user's home folder the project's file is the user's own file: it counts once, as the user's.
+ */
 export function scopeFiles({ home, root }: SettingsLocation): readonly ScopeFile[] {
   const user: ScopeFile = { scope: "user", path: join(home, "settings.json") };
   if (root === undefined) return [user];
@@ -30,13 +32,13 @@ export function scopeFiles({ home, root }: SettingsLocation): readonly ScopeFile
   return realPath(project.path) === realPath(user.path) ? [user, local] : [user, project, local];
 }
 
-/** Files that decide what the agent may do, and the folders in which they, or others that count, may come to be. */
+/** Files that decide what the agent may do, and the folders in which such files may be created. */
 export const pathsToGuard = (home: string, files: readonly ScopeFile[]): readonly string[] => [
   home,
   ...files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)])),
 ];
 
-/** Of a file that need not be there, in a folder that need not be there either. */
+/** Works for a file that does not exist, in a folder that need not exist either. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -45,13 +47,13 @@ export function realPath(path: string): string {
   }
 }
 
-/** `broken`: it is there, and nothing of it could be read. */
+/** `broken`: the file exists, but nothing of it could be read. */
 export interface LoadedFile extends ScopeFile {
   readonly state: "read" | "missing" | "broken";
   readonly parsed: ParsedSettings;
 }
 
-/** Must not reject: a file that can't be read is a problem, not the end. */
+/** Must not reject: an unreadable file is reported as a problem. */
 export async function readScopeFile(file: ScopeFile): Promise<LoadedFile> {
   const content = await readContent(file.path);
   if (content.kind === "missing") return { ...file, state: "missing", parsed: emptySettings([]) };
@@ -88,9 +90,9 @@ type FileContent =
 
 async function readContent(path: string): Promise<FileContent> {
   try {
-    // Before the opening too: opening a device may already do something.
+    // Checked before opening too: opening a device may already have an effect.
     if (!(await stat(path)).isFile()) return notAFile;
-    // What was put in its place meanwhile must not be waited for: nobody may ever write into a pipe.
+    // Non-blocking: if a pipe was put in its place meanwhile, opening it could wait for ever.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       if (!(await file.stat()).isFile()) return notAFile;
@@ -115,7 +117,7 @@ const tooLarge = {
   why: `is larger than ${settingsFileBytesMax.toLocaleString("en-US")} bytes; ignored`,
 } as const;
 
-/** By what is read, not by what the file says of its size: it may grow, and some files of the system name none. */
+/** Bounded by what is read, not by the stated size: a file may grow, and some system files report a size of 0. */
 async function readStart(file: FileHandle, bytesMax: number): Promise<Buffer> {
   const room = Buffer.alloc(bytesMax);
   let filled = 0;
@@ -143,18 +145,21 @@ function parseFileJson(text: string): { kind: "json"; value: Json } | { kind: "b
   }
 }
 
-/** The parser's words quote the source, and with it what may be secret: only the place is taken from them. */
+/** Only the position is taken from the parser's message: the message quotes the source, which may hold secrets. */
 function errorPosition(source: string, error: unknown): string {
   const message = error instanceof Error ? error.message : "";
-  const named = /position (?<offset>\d+)/.exec(message)?.groups?.["offset"];
-  if (named === undefined && !isAboutToken(message)) return "it ends too early";
-  const before = source.slice(0, named === undefined ? findBadToken(source) : Number(named)).split("\n");
+  const offset = /position (?<offset>\d+)/.exec(message)?.groups?.["offset"];
+  if (offset === undefined && !isAboutToken(message)) return "it ends too early";
+  const before = source.slice(0, offset === undefined ? findBadToken(source) : Number(offset)).split("\n");
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
 const isAboutToken = (message: string): boolean => message.startsWith("Unexpected token");
 
-/** The parser does not say where a token is that it does not expect: the shortest beginning with that error ends in it. */
+/**
+ * The parser does not give the position of an unexpected token: it is the end of the shortest prefix that fails this
+ * way.
+ */
 function findBadToken(source: string): number {
   let fine = 0;
   let bad = source.length;
@@ -175,7 +180,7 @@ function hasBadToken(source: string): boolean {
   }
 }
 
-/** Keys that stand twice in one object of a JSON text, as paths. The parser takes the last without a word. */
+/** Keys that occur twice in one object of a JSON text, as paths. The parser silently takes the last. */
 export function findDuplicateKeys(json: string): readonly string[] {
   const doubled = new Set<string>();
   const levels: JsonLevel[] = [];
@@ -198,15 +203,14 @@ export function findDuplicateKeys(json: string): readonly string[] {
 
 interface JsonLevel {
   readonly keys: Set<string>;
-  /** Of the object or list, and of the value that stands in it now. */
+  /** The path of the object or list; `at` is the path of its current value. */
   readonly path: string;
   at: string;
 }
 
-/** Texts whole, so that what stands in them is not taken for structure. */
+/** Strings are matched whole, so that brackets in them are not taken for structure. */
 const jsonTokens = /"(?:[^"\\]|\\.)*"|[{}[\]:]/gs;
 
-/** The servers that one file defines. */
 export interface FileServers extends ScopeFile {
   readonly definitions: readonly ServerDefinition[];
 }

@@ -8,37 +8,122 @@ import { projectsKey } from "./parse-settings.ts";
 import type { SettingName } from "palimpsest/internal/schema/setting-table";
 import { approvedKey, refusedKey } from "palimpsest/internal/schema/server-definition";
 
+interface ProjectAllowRules {
+  /** The user's own settings file; it may be missing. */
+  readonly path: string;
+  /** The project's folder. */
+  readonly root: string;
+  readonly rules: readonly string[];
+}
+
+export type SettingsAddOutcome =
+  | { readonly kind: "added" }
+  /** It is already in the file: nothing was written. */
+  | { readonly kind: "known" }
+  | UserSettingsRefusal
+  | WriteFailure;
+
+/**
+ * Adds rules to `permissions.allow` of one project and keeps the rest of the file. An unreadable file is not
+ * overwritten. Two processes that write at the same instant may lose a rule: the user is asked again.
+ */
+export async function addAllowRules(
+  deps: ReplaceFileDep,
+  { path, root, rules }: ProjectAllowRules,
+): Promise<SettingsAddOutcome> {
+  const read = await readUserSettings(path);
+  if (read.kind === "refused") return read;
+  const projects = field(read.settings, projectsKey) ?? {};
+  if (!isObject(projects)) return refuseUserSettings(path, "its projects is not an object");
+  const here = realPath(root);
+  const name = Object.keys(projects).find((one) => realPath(one) === here) ?? here;
+  const project = field(projects, name) ?? {};
+  if (!isObject(project)) return refuseUserSettings(path, `its section for ${name} is not an object`);
+  const permissions = field(project, "permissions") ?? {};
+  if (!isObject(permissions)) return refuseUserSettings(path, `its permissions for ${name} are not an object`);
+  const allow = field(permissions, "allow") ?? [];
+  if (!isArray(allow)) return refuseUserSettings(path, `its permissions.allow for ${name} is not a list`);
+  const added = [...new Set(rules)].filter((rule) => !allow.includes(rule));
+  if (added.length === 0) return { kind: "known" };
+  const changedProject = { ...project, permissions: { ...permissions, allow: [...allow, ...added] } };
+  const settings: JsonObject = { ...read.settings, [projectsKey]: { ...projects, [name]: changedProject } };
+  const failure = await writeUserSettings(deps, { path, settings, indent: read.indent });
+  return failure ?? { kind: "added" };
+}
+
+interface ListAddition {
+  /** The user's own settings file; it may be missing. */
+  readonly path: string;
+  readonly key: SettingName;
+  readonly items: readonly string[];
+}
+
+/**
+ * Adds texts to a list and keeps the rest of the file. Two processes that write at the same instant may lose one: the
+ * user is asked again.
+ */
+export async function addToList(deps: ReplaceFileDep, { path, key, items }: ListAddition): Promise<SettingsAddOutcome> {
+  const read = await readUserSettings(path);
+  if (read.kind === "refused") return read;
+  const before = field(read.settings, key) ?? [];
+  if (!isArray(before)) return refuseUserSettings(path, `its ${key} is not a list`);
+  const added = [...new Set(items)].filter((one) => !before.includes(one));
+  if (added.length === 0) return { kind: "known" };
+  const settings: JsonObject = { ...read.settings, [key]: [...before, ...added] };
+  const failure = await writeUserSettings(deps, { path, settings, indent: read.indent });
+  return failure ?? { kind: "added" };
+}
+
+export interface ApproveServersInput {
+  /** The user's own settings file; it may be missing. */
+  readonly path: string;
+  /** From `pendingApprovals`. */
+  readonly approvals: readonly string[];
+  readonly as: "approved" | "refused";
+}
+
+const keyByDecision = { approved: approvedKey, refused: refusedKey } as const;
+
+/** Records which server definitions the user has approved, or has refused for good. */
+export const approveServers = (
+  deps: ReplaceFileDep,
+  { path, approvals, as }: ApproveServersInput,
+): Promise<SettingsAddOutcome> => addToList(deps, { path, key: keyByDecision[as], items: approvals });
+
 type UserSettingsOutcome =
   | {
       readonly kind: "read";
       readonly settings: JsonObject;
-      /** As the file has it; two spaces where it has none. */
+      /** As the file is indented; two spaces if it is not. */
       readonly indent: string;
     }
   | UserSettingsRefusal;
 
-/** The file is not as it should be, and is left alone. */
+/** The file can't be edited safely and is left alone. */
 interface UserSettingsRefusal {
   readonly kind: "refused";
   readonly why: string;
 }
 
-/** A settings file that is to be written: what can't be read is not written over. A file that is not there is empty. */
+/**
+ * Reads a settings file in order to change it: an unreadable file is refused, so it is never overwritten. A missing
+ * file counts as empty.
+ */
 async function readUserSettings(path: string): Promise<UserSettingsOutcome> {
   try {
-    const seen = await lstat(path);
-    // Replacing it would cut a file off from where its person keeps it.
-    if (!seen.isFile()) return refuseUserSettings(path, "it is a link or no file");
-    if (seen.size > settingsFileBytesMax) return refuseUserSettings(path, "it is too large for settings");
+    const stats = await lstat(path);
+    // Replacing a link would detach it from the file that the user maintains.
+    if (!stats.isFile()) return refuseUserSettings(path, "it is not a regular file");
+    if (stats.size > settingsFileBytesMax) return refuseUserSettings(path, "it is too large for settings");
     const text = await readFile(path, "utf8");
     const settings = parseJson(text.replace(/^\uFEFF/, ""));
-    if (!isObject(settings)) return refuseUserSettings(path, "it holds no object");
-    const [doubled] = findDuplicateKeys(text);
-    return doubled === undefined
+    if (!isObject(settings)) return refuseUserSettings(path, "it does not hold a JSON object");
+    const [duplicate] = findDuplicateKeys(text);
+    return duplicate === undefined
       ? { kind: "read", settings, indent: /^([ \t]+)"/m.exec(text)?.[1] ?? indentDefault }
-      : refuseUserSettings(path, `${doubled} stands in it twice, and one would be lost`);
+      : refuseUserSettings(path, `${duplicate} is in it twice, and one of them would be lost`);
   } catch (error) {
-    if (error instanceof SyntaxError) return refuseUserSettings(path, "it is no JSON");
+    if (error instanceof SyntaxError) return refuseUserSettings(path, "it is not valid JSON");
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "") throw error;
     return code === "ENOENT"
@@ -58,85 +143,3 @@ const writeUserSettings = (
   { replaceFile }: ReplaceFileDep,
   { path, settings, indent }: { readonly path: string; readonly settings: JsonObject; readonly indent: string },
 ): Promise<WriteFailure | undefined> => replaceFile(path, `${JSON.stringify(settings, undefined, indent)}\n`);
-
-interface ProjectAllowRules {
-  /** Of the user's own settings file; it need not be there. */
-  readonly path: string;
-  /** The project's folder. */
-  readonly root: string;
-  readonly rules: readonly string[];
-}
-
-export type SettingsAddOutcome =
-  | { readonly kind: "added" }
-  /** It stands there already: nothing was written. */
-  | { readonly kind: "known" }
-  | UserSettingsRefusal
-  | WriteFailure;
-
-/**
- * Writes rules into `permissions.allow` of one project and keeps everything else of the file. What can't be read is not
- * written over. Two processes that write at the same instant may lose a rule: the person is asked again.
- */
-export async function addAllowRules(
-  deps: ReplaceFileDep,
-  { path, root, rules }: ProjectAllowRules,
-): Promise<SettingsAddOutcome> {
-  const read = await readUserSettings(path);
-  if (read.kind === "refused") return read;
-  const projects = field(read.settings, projectsKey) ?? {};
-  if (!isObject(projects)) return refuseUserSettings(path, "its projects are no object");
-  const here = realPath(root);
-  const name = Object.keys(projects).find((one) => realPath(one) === here) ?? here;
-  const project = field(projects, name) ?? {};
-  if (!isObject(project)) return refuseUserSettings(path, `what it says for ${name} is no object`);
-  const permissions = field(project, "permissions") ?? {};
-  if (!isObject(permissions)) return refuseUserSettings(path, `its permissions for ${name} are no object`);
-  const allow = field(permissions, "allow") ?? [];
-  if (!isArray(allow)) return refuseUserSettings(path, `its permissions.allow for ${name} is no list`);
-  const news = [...new Set(rules)].filter((rule) => !allow.includes(rule));
-  if (news.length === 0) return { kind: "known" };
-  const widened = { ...project, permissions: { ...permissions, allow: [...allow, ...news] } };
-  const settings: JsonObject = { ...read.settings, [projectsKey]: { ...projects, [name]: widened } };
-  const failure = await writeUserSettings(deps, { path, settings, indent: read.indent });
-  return failure ?? { kind: "added" };
-}
-
-interface ListAddition {
-  /** Of the user's own settings file; it need not be there. */
-  readonly path: string;
-  readonly key: SettingName;
-  readonly items: readonly string[];
-}
-
-/**
- * Adds to a list of texts and keeps everything else of the file. Two processes that write at the same instant may lose
- * one: the user is asked again.
- */
-export async function addToList(deps: ReplaceFileDep, { path, key, items }: ListAddition): Promise<SettingsAddOutcome> {
-  const read = await readUserSettings(path);
-  if (read.kind === "refused") return read;
-  const before = field(read.settings, key) ?? [];
-  if (!isArray(before)) return refuseUserSettings(path, `its ${key} is no list`);
-  const news = [...new Set(items)].filter((one) => !before.includes(one));
-  if (news.length === 0) return { kind: "known" };
-  const settings: JsonObject = { ...read.settings, [key]: [...before, ...news] };
-  const failure = await writeUserSettings(deps, { path, settings, indent: read.indent });
-  return failure ?? { kind: "added" };
-}
-
-export interface ApproveServersInput {
-  /** Of the person's own settings file; it need not be there. */
-  readonly path: string;
-  /** As `pendingApprovals` gives them. */
-  readonly approvals: readonly string[];
-  readonly as: "approved" | "refused";
-}
-
-const keyByDecision = { approved: approvedKey, refused: refusedKey } as const;
-
-/** Writes down of which definitions a person has approved, or which they want to hear of no more. */
-export const approveServers = (
-  deps: ReplaceFileDep,
-  { path, approvals, as }: ApproveServersInput,
-): Promise<SettingsAddOutcome> => addToList(deps, { path, key: keyByDecision[as], items: approvals });

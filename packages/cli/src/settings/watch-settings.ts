@@ -11,19 +11,19 @@ import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { Settings, Source } from "palimpsest/internal/settings/resolve-settings";
 
 /**
- * Settings while a session runs. Folders are watched, not files: editors replace files, and files come later. Where a
- * folder is not there yet, the nearest one above it is watched until it is.
+ * Settings while a session runs. Folders are watched, not files: editors replace files, and files may be created later.
+ * If a folder does not exist yet, the nearest existing one above it is watched until it does.
  *
  *   idle ──event──▶ settling ──timer──▶ reading ──no event meanwhile──▶ idle
  *                                          └──────event meanwhile─────▶ settling
  *   any ──close──▶ closed
  *
- * A file that can't be parsed keeps what it said before: it may be half written, and a slip in an editor must not
- * throw the numbers of a running session back to their defaults.
+ * A file that can't be parsed keeps its previous values: it may be half written, and a slip in an editor must not reset
+ * the numbers of a running session to their defaults.
  */
 export interface SettingsWatch {
   current(): LoadedSettings;
-  /** After it nothing is reported any more. */
+  /** Nothing is reported after this. */
   close(): void;
 }
 
@@ -32,19 +32,19 @@ export interface SettingsUpdate {
   readonly reading: LoadedSettings;
 }
 
-/** `onNews`: after each change of a value or of the problems. Must not throw. */
+/** Calls `onNews` after each change of a value or of the problems. `onNews` must not throw. */
 export async function watchSettings(
   inputs: SettingsInput,
   onNews: (news: SettingsUpdate) => void,
 ): Promise<SettingsWatch> {
-  const watching = new SettingsWatcher(inputs, onNews);
-  await watching.start();
-  return { current: () => watching.reading, close: () => watching.close() };
+  const settingsWatcher = new SettingsWatcher(inputs, onNews);
+  await settingsWatcher.start();
+  return { current: () => settingsWatcher.reading, close: () => settingsWatcher.close() };
 }
 
 interface WatchedFolder {
   readonly watcher: FSWatcher;
-  /** Of the folder when the watch began: another one of the same name is not watched. */
+  /** Of the folder when the watch began: a new folder of the same name has to be watched anew. */
   readonly inode: bigint;
 }
 
@@ -68,7 +68,7 @@ class SettingsWatcher {
 
   async start(): Promise<void> {
     this.reading = await this.#read();
-    this.#readingEnds();
+    this.#finishReading();
   }
 
   close(): void {
@@ -78,7 +78,7 @@ class SettingsWatcher {
     this.#watchedByFolder.clear();
   }
 
-  /** Watches first, then reads: what changes in between gives an event. */
+  /** Watches first, then reads: a change in between raises an event. */
   async #read(): Promise<LoadedSettings> {
     this.#problems = [];
     await this.#arm();
@@ -93,7 +93,7 @@ class SettingsWatcher {
     switch (this.#state) {
       case "idle":
         this.#state = "settling";
-        this.#timer = setTimeout(() => void this.#look(), watchSettleMs).unref();
+        this.#timer = setTimeout(() => void this.#reload(), watchSettleMs).unref();
         return;
       case "reading":
         this.#eventWhileReading = true;
@@ -104,18 +104,18 @@ class SettingsWatcher {
     }
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     this.#state = "reading";
     const before = this.reading;
     const reading = await this.#read();
     if (this.#isClosed()) return;
     this.reading = reading;
     const changes = findSettingChanges(before.settings, reading.settings);
-    this.#readingEnds();
+    this.#finishReading();
     if (changes.length > 0 || !isDeepStrictEqual(before.problems, reading.problems)) this.#onNews({ changes, reading });
   }
 
-  #readingEnds(): void {
+  #finishReading(): void {
     if (this.#isClosed()) return;
     this.#state = "idle";
     if (this.#eventWhileReading) this.#onEvent();
@@ -126,7 +126,9 @@ class SettingsWatcher {
     return this.#state === "closed";
   }
 
-  /** Until the folders to be watched are those that are: each may come or go while the others are looked at. */
+  /**
+   * Repeats until the watched folders are the wanted ones: any of them may appear or go while the others are checked.
+   */
   async #arm(): Promise<void> {
     for (let tries = 0; tries < armTriesMax; tries += 1) {
       this.#wantedByFolder = await foldersToWatch(scopeFiles(this.#inputs).map(({ path }) => path));
@@ -151,7 +153,7 @@ class SettingsWatcher {
   #watch(folder: string, inode: bigint): void {
     try {
       const watcher = watch(folder, { persistent: false }, (_, name) => {
-        // The project's root is watched while it has no settings: its other files are none of our business.
+        // The project's root is watched while it has no settings: its other files don't matter.
         if (name === null || this.#wantedByFolder.get(folder)?.names.has(name) !== false) this.#onEvent();
       });
       watcher.on("error", () => this.#onEvent());
@@ -159,7 +161,7 @@ class SettingsWatcher {
     } catch (error) {
       const code = error instanceof Error && "code" in error ? String(error.code) : "";
       if (code === "") throw error;
-      // A folder that has just gone is looked for again; the rest is a limit of the machine.
+      // A folder that has just been removed is looked for again; any other error is a limit of the machine.
       if (code === "ENOENT") return;
       const what = `can't be watched (${code}); changes count from the next start`;
       if (!this.#problems.some(({ where }) => where === folder))
@@ -173,11 +175,11 @@ const keepParsed = (broken: LoadedFile, before: LoadedFile | undefined): LoadedF
 
 interface WantedFolder {
   readonly inode: bigint;
-  /** Whose events count: files, folders on the way to them, and the folder itself, which may be removed. */
+  /** Names whose events count: files, folders on the way to them, and the folder itself, which may be removed. */
   readonly names: Set<string>;
 }
 
-/** The folders in which news of these files would show. A linked file changes where it really lies. */
+/** The folders in which changes of these files show up. A linked file changes in the folder of its target. */
 async function foldersToWatch(paths: readonly string[]): Promise<ReadonlyMap<string, WantedFolder>> {
   const real = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
   const wanted = new Map<string, WantedFolder>();
@@ -189,7 +191,7 @@ async function foldersToWatch(paths: readonly string[]): Promise<ReadonlyMap<str
   return wanted;
 }
 
-/** The nearest folder above that is there, and what in it leads to the path. */
+/** The nearest existing folder above the path, and the name in it that leads to the path. */
 async function nearestFolder(path: string): Promise<{ folder: string; inode: bigint; name: string }> {
   for (let below = path; ; below = dirname(below)) {
     const folder = dirname(below);
@@ -199,7 +201,6 @@ async function nearestFolder(path: string): Promise<{ folder: string; inode: big
   }
 }
 
-/** A setting that has another value than before. */
 export interface SettingChange {
   readonly name: SettingName;
   readonly before: unknown;
@@ -216,7 +217,7 @@ const findSettingChanges = (before: Settings, after: Settings): readonly Setting
       return { name, before: before[name].value, after: value, source, from };
     });
 
-/** The entries by which a session remembers them. JSON has no undefined: what is not set is null. */
+/** The entries that record the changes in a session. JSON has no undefined: an unset value is null. */
 export const settingDrafts = (changes: readonly SettingChange[]): readonly Draft[] =>
   changes.map(({ name, before, after, source, from }) => ({
     type: "setting",

@@ -39,7 +39,7 @@ export const askUserTool = ({ person }: { readonly person: UserPort }): Tool =>
     description:
       "Ask the user to decide what only they can: a wish, a choice between ways that differ for them. Not for what you can find out, and not for permission: calls that need it are asked about by themselves.",
     input,
-    // Alone and in order: a person is asked one thing after the other.
+    // A "write" runs alone and in order: the user is asked one thing after the other.
     effect: "write",
     plan: async ({ questions }, { toolUse }) => ({
       kind: "ready",
@@ -48,9 +48,9 @@ export const askUserTool = ({ person }: { readonly person: UserPort }): Tool =>
     }),
   });
 
-function toQuestion({ question: words, header, options, choose }: z.infer<typeof questionShape>): Question {
+function toQuestion({ question, header, options, choose }: z.infer<typeof questionShape>): Question {
   return {
-    question: words,
+    question,
     ...(header === undefined ? {} : { header }),
     options: options.map(({ label, description }) => ({
       label,
@@ -79,27 +79,27 @@ async function askQuestions(
   }
 }
 
-/** Each question with its answer in the form by which a compaction finds what a person decided. */
+/** Each question with its answer, in the form by which compaction finds the user's decisions. */
 function formatAnswers(questions: readonly Question[], answers: readonly (readonly string[])[]): ToolOutcome {
-  const pairs = questions.flatMap(({ question: words }, at) => {
-    const said = (answers[at] ?? []).map((one) => one.trim()).filter((one) => one !== "");
-    return said.length === 0 ? [] : [{ words, said: said.join(", ").slice(0, answerCharsMax).toWellFormed() }];
+  const pairs = questions.flatMap(({ question }, at) => {
+    const answer = (answers[at] ?? []).map((one) => one.trim()).filter((one) => one !== "");
+    return answer.length === 0 ? [] : [{ question, answer: answer.join(", ").slice(0, answerCharsMax).toWellFormed() }];
   });
   if (pairs.length === 0) return toolError(declineText(undefined));
-  const told = pairs.map(({ words, said }) => `${quoteAnswer(words)}=${quoteAnswer(said)}`).join(", ");
+  const answered = pairs.map(({ question, answer }) => `${quoteAnswer(question)}=${quoteAnswer(answer)}`).join(", ");
   const open = questions.length - pairs.length;
   const rest = open === 0 ? "" : ` They left ${open} of ${questions.length} questions unanswered.`;
   return {
-    content: `The user answered: ${told}.${rest}`,
+    content: `The user answered: ${answered}.${rest}`,
     summary: pairs
-      .map(({ said }) => said)
+      .map(({ answer }) => answer)
       .join("; ")
       .slice(0, 200),
   };
 }
 
-/** On one line, and with no quote in it that would end it. */
-const quoteAnswer = (words: string): string => `"${words.replaceAll('"', "'").replaceAll(/\s+/g, " ")}"`;
+/** On one line, without quotes that would end it early. */
+const quoteAnswer = (text: string): string => `"${text.replaceAll('"', "'").replaceAll(/\s+/g, " ")}"`;
 
 const declineText = (words: string | undefined): string =>
   words === undefined || words.trim() === ""

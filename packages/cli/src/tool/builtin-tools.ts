@@ -22,21 +22,21 @@ import { type Web, webFetchTool } from "./web/web-fetch-tool.ts";
 export type ToolsetDeps = ReadDeps & SearchDeps & BashDeps & TodoDeps & RecallDeps & OptionalToolDeps;
 
 interface OptionalToolDeps {
-  /** Absent where the agent can't ask for compaction: then there is no tool for it, and no bytes of one. */
+  /** Absent if the agent can't request compaction: then the tool is not defined and costs no bytes. */
   readonly compactionAsks?: CompactionRequests | undefined;
-  /** Likewise: absent where there are none. */
+  /** Absent if there are no skills. */
   readonly skills?: Skills | undefined;
-  /** Likewise: absent where nobody can look at a plan. */
+  /** Absent if no user can review a plan. */
   readonly planning?: PlanMode | undefined;
-  /** Likewise: absent where no server of tools may be started. */
+  /** Absent if no tool server may be started. */
   readonly servers?: ToolServers | undefined;
-  /** Likewise: absent where the net is not to be reached. */
+  /** Absent if the network must not be used. */
   readonly web?: Web | undefined;
-  /** Likewise: absent where there is nobody to ask. */
+  /** Absent if there is no user to ask. */
   readonly person?: UserPort | undefined;
 }
 
-/** All there can be, in the order of `builtinTools`. */
+/** The names of all tools that may exist, in the order of `builtinTools`. */
 export const toolNames = [
   "read",
   "write",
@@ -57,7 +57,9 @@ export const toolNames = [
   "use_tool",
 ] as const;
 
-/** In a fixed order: definitions are the first bytes of every request, and a cached prefix is only the same bytes. */
+/**
+ * In a fixed order: definitions are the first bytes of every request, and the cache needs the same prefix each time.
+ */
 export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
   readTool(deps),
   writeTool(),

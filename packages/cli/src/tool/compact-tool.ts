@@ -13,7 +13,7 @@ const input = z.strictObject({
     .describe("To yourself: where you stand, what comes next, what must not be forgotten."),
 });
 
-/** Only puts the wish down: while a call runs, the conversation is not at a point where it can be compacted. */
+/** Only records the request: the conversation can't be compacted while a call runs. */
 export const compactTool = ({ compactionAsks }: { readonly compactionAsks: CompactionRequests }): Tool =>
   defineTool({
     name: compactToolName,
@@ -25,12 +25,12 @@ export const compactTool = ({ compactionAsks }: { readonly compactionAsks: Compa
       kind: "ready",
       acts: [{ kind: "state", what: "compaction" }],
       run: async () => {
-        const asked = compactionAsks.request(note);
-        switch (asked.kind) {
+        const outcome = compactionAsks.request(note);
+        switch (outcome.kind) {
           case "taken":
             return { content: acceptedText, summary: "compaction asked for" };
           case "refused":
-            return toolError(asked.why);
+            return toolError(outcome.why);
         }
       },
     }),

@@ -1,10 +1,10 @@
-/** What the system calls an error, such as `ENOENT`; undefined for what is no error of the system. */
+/** The system's name of an error, such as `ENOENT`; undefined if it is not a system error. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** A refusal of the system in words for the model. What is no error of the system is a bug and is thrown on. */
+/** A system error as a message for the model. Any other error is a bug and is rethrown. */
 export function describeRefusal(error: unknown, path: string): string {
   const code = errorCode(error);
   if (code === undefined) throw error;

@@ -1,6 +1,6 @@
 /**
- * A pattern for paths as a regular expression over whole paths: `*` and `?` within a name, `**` across folders,
- * `[…]` and `{a,b}`. Unlike a shell's, names that begin with a dot match too: a rule must not miss them.
+ * Compiles a path pattern to a regular expression over whole paths: `*` and `?` within a name, `**` across folders,
+ * `[…]` and `{a,b}`. Unlike in a shell, names that begin with a dot match too: a rule must not miss them.
  */
 export function pathPattern(pattern: string, letters: "as-given" | "any-case"): RegExp {
   let source = "";
@@ -35,7 +35,7 @@ function tokenSource(token: string, depth: number): string {
   return escapeToken(token);
 }
 
-/** `[!a-z]` → `[^/a-z]`: never a slash. */
+/** `[!a-z]` → `[^/a-z]`: never matches a slash. */
 function classSource(token: string): string {
   const isNot = /^\[[!^]/.test(token);
   const inner = token.slice(isNot ? 2 : 1, -1).replaceAll(/[\\[\]^&~|]/g, String.raw`\$&`);

@@ -5,10 +5,10 @@ import { defineTool, toolError } from "./define-tool.ts";
 import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
 
-/** How the line for people begins where a plan was not accepted; behind it, after a colon, what the person said. */
+/** How the line for the user begins if a plan was not accepted; the user's words follow after a colon. */
 export const planRefusedText = "the plan was not accepted";
 
-/** A plan is read by a person before work begins, and stands again behind every boundary: several pages. */
+/** Several pages: the user reads a plan before work begins, and it is repeated after every boundary. */
 export const planCharsMax = 20_000;
 
 const input = z.strictObject({
@@ -21,7 +21,7 @@ const input = z.strictObject({
     .describe("In Markdown: what you would change, where, in which order, and how it is checked."),
 });
 
-/** One tool for the way in and the way out: a second definition would stand in front of every request. */
+/** One tool both to enter and to leave plan mode: a second definition would add to every request. */
 export const planTool = ({ planning }: { readonly planning: PlanMode }): Tool =>
   defineTool({
     name: "plan",
@@ -67,9 +67,9 @@ async function proposePlan(
 }
 
 function formatAccepted({ mode, plan, words }: Extract<ProposePlanOutcome, { kind: "accepted" }>): string {
-  const said = words === undefined || words === "" ? "" : `\nThe person says: ${words}`;
-  const changed = plan === undefined ? "" : `\n\nThe person changed the plan. It now reads:\n${plan}`;
-  return `The person accepted the plan. Plan mode is over. ${textByMode[mode]}${said}${changed}`;
+  const comment = words === undefined || words === "" ? "" : `\nThe person says: ${words}`;
+  const changes = plan === undefined ? "" : `\n\nThe person changed the plan. It now reads:\n${plan}`;
+  return `The person accepted the plan. Plan mode is over. ${textByMode[mode]}${comment}${changes}`;
 }
 
 const textByMode: { readonly [Mode in ModeAfterPlan]: string } = {
@@ -81,15 +81,15 @@ const summarizeRefusal = ({ words = "" }: Extract<ProposePlanOutcome, { kind: "r
   words.trim() === "" ? planRefusedText : `${planRefusedText}: ${words.trim()}`;
 
 function formatRefusal({ words }: Extract<ProposePlanOutcome, { kind: "refused" }>): string {
-  const said = words === undefined || words === "" ? "Ask what should be otherwise." : `The person says: ${words}`;
-  return `The person did not accept the plan, and plan mode stays on. ${said}`;
+  const comment = words === undefined || words === "" ? "Ask what should be otherwise." : `The person says: ${words}`;
+  return `The person did not accept the plan, and plan mode stays on. ${comment}`;
 }
 
 const nobodyText =
   "Nobody is there to accept the plan, and plan mode stays on. The plan is kept; end your turn with it.";
 
 export interface PlanState {
-  /** What the model is told of plan mode; undefined where it is off. */
+  /** What the model is told about plan mode; undefined if it is off. */
   readonly modeText: string | undefined;
   readonly plan: KeptPlan | undefined;
 }
@@ -100,11 +100,11 @@ export interface KeptPlan {
 }
 
 interface PlanPartDeps {
-  /** As the session's entries tell it at this moment. */
+  /** According to the session's entries at this moment. */
   readonly planState: () => PlanState;
 }
 
-/** That plan mode is on, and the plan that was put before the person last. */
+/** Says that plan mode is on, and repeats the plan that was last proposed. */
 export const planPart = ({ planState }: PlanPartDeps): WorkingStatePart => ({
   name: "plan",
   stability: usualStability.plan,

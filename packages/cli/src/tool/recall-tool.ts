@@ -10,7 +10,7 @@ import { recallAlsoMax, recallCharsDefault, recallCharsMax, recallHitsMax, recal
 export interface RecallDeps {
   /** The original text of an entry, a call's result or a blob. */
   readonly expand: (id: string) => Promise<ExpandOutcome>;
-  /** Over everything that this session ever held. Undefined where it can't be read. */
+  /** Searches everything that this session ever held. Undefined if the transcript can't be read. */
   readonly search: (options: SearchOptions) => Promise<SearchOutcome | undefined>;
 }
 
@@ -18,7 +18,7 @@ export type ExpandOutcome =
   | { readonly kind: "found"; readonly text: string; readonly media: readonly RecalledMedium[] }
   | { readonly kind: "missing"; readonly why: string };
 
-/** An image or document, and where the text names it: it comes with the page that does. */
+/** An image or document and the position in the text that names it: it comes with the page that holds this position. */
 export interface RecalledMedium {
   readonly block: JsonObject;
   readonly at: number;
@@ -71,15 +71,15 @@ function renderPage({
   if (offset > 0 && offset >= text.length)
     return toolError(`${id}: it has only ${countWithNoun(text.length, "character")}`);
   const from = safeCutIndex(text, offset);
-  const behind = media.filter(({ at }) => at >= from);
-  const end = Math.min(offset + limit, behind[recallMediaMax]?.at ?? text.length, text.length);
+  const following = media.filter(({ at }) => at >= from);
+  const end = Math.min(offset + limit, following[recallMediaMax]?.at ?? text.length, text.length);
   const whole = safeCutIndex(text, end);
-  // A page of half a character would be empty, and the next one the same.
+  // Always makes progress: a page of half a character would be empty, and so would the next.
   const to = whole > from || text === "" ? whole : end + 1;
   const more = to < text.length ? `\n(characters ${from} to ${to} of ${text.length}; go on with offset ${to})` : "";
   const page = text.slice(from, to) + more;
   const summary = `characters ${from} to ${to} of ${text.length}`;
-  const shown = behind.filter(({ at }) => at < to).map(({ block }) => block);
+  const shown = following.filter(({ at }) => at < to).map(({ block }) => block);
   return shown.length === 0
     ? { content: page, summary }
     : {
@@ -88,10 +88,10 @@ function renderPage({
       };
 }
 
-function renderHits(searched: SearchOutcome | undefined): ToolOutcome {
-  if (searched === undefined) return toolError("the transcript can't be read");
-  if (searched.kind === "no-words") return toolError("the query has no words to search for");
-  const { hits, page, pages, total, shown } = searched;
+function renderHits(outcome: SearchOutcome | undefined): ToolOutcome {
+  if (outcome === undefined) return toolError("the transcript can't be read");
+  if (outcome.kind === "no-words") return toolError("the query has no words to search for");
+  const { hits, page, pages, total, shown } = outcome;
   if (pages === 0) return { content: "Nothing was found. Try other words, or fewer.", summary: "nothing found" };
   if (hits.length === 0) return toolError(`the last page is ${pages}`);
   const best = shown < total ? `; the best ${shown} of ${total} texts` : "";
@@ -112,5 +112,5 @@ function renderHit({ id, kind, at, call, offset, also, snippet }: SearchHit): st
   return `${head.join(", ")}\n  ${snippet}`;
 }
 
-/** Whatever a log holds must not look like a hit of its own. */
+/** Text from a log must not look like a hit. */
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").toWellFormed();

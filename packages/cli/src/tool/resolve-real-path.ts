@@ -3,17 +3,14 @@ import { basename, dirname, isAbsolute, join, sep } from "node:path";
 import { errorCode, describeRefusal } from "./error-code.ts";
 import { linksFollowedMax } from "./limits.ts";
 
-/**
- * Where a path really leads. Permission is given for real paths only, so a link, `..` or another spelling can't name
- * one file and touch another.
- */
+/** Permissions apply to real paths only, so a link, `..` or another spelling can't name one file and touch another. */
 export type RealPathOutcome =
   | { readonly kind: "real"; readonly path: string; readonly exists: boolean }
   | { readonly kind: "refused"; readonly message: string };
 
 /**
- * Also of a file that is not there yet: the real path of the nearest folder above it, and the names below. As the system
- * does it, `..` goes up from where a link leads, not from where it stands.
+ * Also resolves a file that does not exist yet: the real path of the nearest existing folder and the names below it. As
+ * in the system, `..` goes up from a link's target, not from the link.
  */
 export async function resolveRealPath(named: string, base: string): Promise<RealPathOutcome> {
   if (named.includes("\0")) return refusePath("a path can't hold a NUL character");
@@ -35,17 +32,17 @@ async function resolveFrom(path: string, linksLeft: number): Promise<RealPathOut
   const parent = await resolveFrom(dirname(path), linksLeft);
   if (parent.kind === "refused" || basename(path) === ".") return parent;
   if (basename(path) === "..") return { kind: "real", path: dirname(parent.path), exists: false };
-  const here = join(parent.path, basename(path));
-  const target = await linkTarget(here);
-  if (target === undefined) return { kind: "real", path: here, exists: false };
+  const candidate = join(parent.path, basename(path));
+  const target = await linkTarget(candidate);
+  if (target === undefined) return { kind: "real", path: candidate, exists: false };
   if (linksLeft === 0) return refusePath(`${path}: too many symbolic links`);
   return await resolveFrom(joinUnresolved(parent.path, target), linksLeft - 1);
 }
 
-/** Not `join` or `resolve`: they take away `x/..` whatever `x` is. */
+/** Not `join` or `resolve`: they remove `x/..` even if `x` is a link. */
 const joinUnresolved = (base: string, named: string): string => (isAbsolute(named) ? named : `${base}/${named}`);
 
-/** Of a link that leads to nothing yet: writing through it would create its target. */
+/** The target of a link that leads to nothing yet: writing through it would create the target. */
 async function linkTarget(path: string): Promise<string | undefined> {
   try {
     return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
@@ -57,15 +54,15 @@ async function linkTarget(path: string): Promise<string | undefined> {
 
 const refusePath = (message: string): RealPathOutcome => ({ kind: "refused", message });
 
-/** The project's folder and those added to it, as real paths. One that is not there is left out. */
+/** The project's folder and those added to it, as real paths. Missing folders are left out. */
 export async function realRoots(folders: readonly string[]): Promise<readonly string[]> {
   const resolved = await Promise.all(folders.map((folder) => resolveRealPath(folder, sep)));
   return resolved.flatMap((one) => (one.kind === "real" && one.exists ? [one.path] : []));
 }
 
 /**
- * The real path of an open file. Where the system can't tell from the descriptor, the path it was opened by is looked
- * up again, which a file swapped in between and swapped back would pass.
+ * The real path of an open file. If the system can't tell it from the descriptor, the path is resolved again; a file
+ * that was swapped and swapped back in between would go unnoticed.
  */
 export async function pathOfDescriptor(fd: number, path: string): Promise<string> {
   if (process.platform !== "linux") return await realpath(path);
@@ -73,33 +70,32 @@ export async function pathOfDescriptor(fd: number, path: string): Promise<string
   return isAbsolute(target) ? target : path;
 }
 
-/** Opens the thing itself, never what a link leads to, and never waits for the other end of a pipe. */
+/** Opens the file itself, never a link's target, and never waits for the other end of a pipe. */
 export const openItselfFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Both real paths. A root contains itself. */
+/** Both must be real paths. A root contains itself. */
 export const isInside = (path: string, root: string): boolean =>
   path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`);
 
 export const isInsideAny = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => isInside(path, root));
 
-/** Not files but windows into processes and devices: `/proc/self/environ` holds this process's secrets. */
+/** Views into processes and devices, not files: `/proc/self/environ` holds this process's secrets. */
 const specialFolders: readonly string[] = ["/proc", "/dev", "/sys"];
 
 export const isSpecialPath = (path: string): boolean => isInsideAny(path, specialFolders);
 
-/** Whether this process may run it. */
 export const canRun = (path: string): Promise<boolean> =>
   falseIfRefused(async () => {
     await access(path, constants.X_OK);
     return true;
   });
 
-/** Through links. */
+/** Follows links. */
 export const isFolder = (path: string): Promise<boolean> =>
   falseIfRefused(async () => (await stat(path)).isDirectory());
 
-/** What the system refuses to tell counts as no. */
+/** If the system refuses to answer, the answer is no. */
 async function falseIfRefused(ask: () => Promise<boolean>): Promise<boolean> {
   try {
     return await ask();

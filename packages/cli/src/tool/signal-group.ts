@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { errorCode } from "./error-code.ts";
 import { groupLookMs, shellKillGraceMs } from "./limits.ts";
 
-/** False if there is no such process. 0 only asks; one of another user is there too. */
+/** False if there is no such process; true for a process of another user. Signal 0 only checks. */
 export function signalProcess(id: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(id, signal);
@@ -14,7 +14,9 @@ export function signalProcess(id: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Signals every process of a group, by its leader's id. False once the group has none. 0 only asks. */
+/**
+ * Signals every process of a group, by its leader's id. False if the group has no processes left. Signal 0 only checks.
+ */
 export function signalGroup(leader: number | undefined, signal: NodeJS.Signals | 0): boolean {
   if (leader === undefined) return false;
   try {
@@ -26,8 +28,9 @@ export function signalGroup(leader: number | undefined, signal: NodeJS.Signals |
 }
 
 /**
- * Asks a program in a sandbox to end, by the id of the sandbox's own process: that one would take everything inside down
- * at once, so the group inside is asked, which its only child leads. False once there is nothing to ask.
+ * Asks a program in a sandbox to end, by the id of the sandbox's own process. Ending that one would kill everything
+ * inside at once, so the signal goes to the group inside, which its only child leads. False if there is nothing left to
+ * signal.
  */
 export function terminateInside(leader: number | undefined): boolean {
   const inside = leader === undefined ? undefined : firstChild(leader);
@@ -39,13 +42,13 @@ function firstChild(leader: number): number | undefined {
     const [child = ""] = readFileSync(`/proc/${leader}/task/${leader}/children`, "utf8").trim().split(" ");
     return child === "" ? undefined : Number(child);
   } catch (error) {
-    // It has ended, or this kernel does not tell.
+    // It has ended, or this kernel does not list children.
     if (errorCode(error) === undefined) throw error;
     return undefined;
   }
 }
 
-/** Asks the whole group to end, then ends it. */
+/** Asks the whole group to end, then kills it. */
 export async function endGroup(leader: number): Promise<void> {
   if (!signalGroup(leader, "SIGTERM")) return;
   for (let waitedMs = 0; waitedMs < shellKillGraceMs; waitedMs += groupLookMs) {

@@ -15,9 +15,9 @@ const input = z.strictObject({ todos: z.array(todoShape).max(todosMax).describe(
 
 export type Todo = Readonly<z.infer<typeof todoShape>>;
 
-/** The list that a call gave; undefined where it is in another form. */
-export function readTodos(given: JsonObject): readonly Todo[] | undefined {
-  const read = z.object({ todos: z.array(todoShape.catchall(z.unknown())) }).safeParse(given);
+/** The list of a call's input; undefined if it has another form. */
+export function readTodos(callInput: JsonObject): readonly Todo[] | undefined {
+  const read = z.object({ todos: z.array(todoShape.catchall(z.unknown())) }).safeParse(callInput);
   return read.success
     ? read.data.todos.map(({ content, status, activeForm }) => ({
         content,
@@ -27,7 +27,7 @@ export function readTodos(given: JsonObject): readonly Todo[] | undefined {
     : undefined;
 }
 
-/** A session's own, and a copy for each fork. */
+/** One per session; a fork gets a copy. */
 export interface Todos {
   list: readonly Todo[];
 }
@@ -48,8 +48,8 @@ export const todoTool = ({ todos }: TodoDeps): Tool =>
       acts: [{ kind: "state", what: "todo" }],
       run: async () => {
         todos.list = list;
-        const words = summarizeTodos(list);
-        return { content: words, summary: words };
+        const summary = summarizeTodos(list);
+        return { content: summary, summary };
       },
     }),
   });
@@ -61,7 +61,7 @@ function summarizeTodos(list: readonly Todo[]): string {
   return `List kept: ${count("completed")} of ${list.length} done, ${active} in progress.${advice}`;
 }
 
-/** The task list as it is, also as a call of this very round left it. One that is empty or done is nothing to go on with. */
+/** The current task list, including changes of this round. Absent if it is empty or completed. */
 export const todosPart = ({ todos }: TodoDeps): WorkingStatePart => ({
   name: "todos",
   stability: usualStability.todos,
@@ -80,7 +80,7 @@ export const todosPart = ({ todos }: TodoDeps): WorkingStatePart => ({
 
 export const hasOpenTodos = (list: readonly Todo[]): boolean => list.some(({ status }) => status !== "completed");
 
-/** A line for each step, for the model. */
+/** One line per step, for the model. */
 export const renderTodos = (list: readonly Todo[]): string => list.map((one, at) => renderTodo(one, at + 1)).join("\n");
 
 const renderTodo = ({ content, status }: Todo, number: number): string =>

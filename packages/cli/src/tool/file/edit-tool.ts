@@ -67,8 +67,8 @@ async function editFile({
     lines: nothingShown,
     shownBy: context.toolUse,
   });
-  const did = `Changed ${path}${changed.count > 1 ? ` in ${changed.count} places, the first` : ""}`;
-  return { content: `${did}:\n${changed.snippet}`, summary: `${did}.` };
+  const headline = `Changed ${path}${changed.count > 1 ? ` in ${changed.count} places, the first` : ""}`;
+  return { content: `${headline}:\n${changed.snippet}`, summary: `${headline}.` };
 }
 
 interface Change {
@@ -81,7 +81,7 @@ type SubstituteOutcome =
   | { readonly kind: "changed"; readonly text: TextFile; readonly count: number; readonly snippet: string }
   | { readonly kind: "refused"; readonly message: string };
 
-/** Exact: a text that is not there as given is never guessed at. The rest of the file keeps every byte. */
+/** Exact: a text that is not in the file as given is never guessed. The rest of the file keeps every byte. */
 export function substitute(file: TextFile, change: Change): SubstituteOutcome {
   const { from, to } = fitLineBreaks(file, change);
   if (from === "") return refuseEdit("old_string is empty; write creates files");
@@ -99,7 +99,10 @@ export function substitute(file: TextFile, change: Change): SubstituteOutcome {
   };
 }
 
-/** What the model gives has `\n`, as it was shown the file; where the file has both kinds, the one that is there counts. */
+/**
+ * The model writes `\
+ * `, because it was shown the file that way. If the file mixes both kinds, the kind at the match is used.
+ */
 function fitLineBreaks(file: TextFile, { from, to }: Change): { readonly from: string; readonly to: string } {
   const plain = { from: from.replaceAll("\r\n", "\n"), to: to.replaceAll("\r\n", "\n") };
   switch (file.breaks) {
@@ -113,9 +116,9 @@ function fitLineBreaks(file: TextFile, { from, to }: Change): { readonly from: s
   }
 }
 
-function findOccurrences(text: string, wanted: string): readonly number[] {
+function findOccurrences(text: string, searched: string): readonly number[] {
   const places: number[] = [];
-  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) places.push(at);
+  for (let at = text.indexOf(searched); at !== -1; at = text.indexOf(searched, at + searched.length)) places.push(at);
   return places;
 }
 
@@ -127,17 +130,17 @@ function ambiguousMessage(text: string, places: readonly number[]): string {
 
 const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
-function notFoundMessage(text: string, wanted: string): string {
-  const nearest = nearestLine(splitLines(text), wanted);
+function notFoundMessage(text: string, searched: string): string {
+  const nearest = nearestLine(splitLines(text), searched);
   const hint = nearest === undefined ? "" : `. The nearest line is:\n${nearest}`;
   return `old_string is not in the file as given (spaces and line breaks count)${hint}`;
 }
 
-/** The line most like the first line asked for; undefined if none has half of its letter pairs. */
-function nearestLine(lines: readonly string[], wanted: string): string | undefined {
-  const sought = wanted.split("\n").find((line) => line.trim() !== "");
-  if (sought === undefined) return undefined;
-  const pairs = letterPairs(sought);
+/** The line most similar to the first line of the wanted text; undefined if none shares half of its letter pairs. */
+function nearestLine(lines: readonly string[], searched: string): string | undefined {
+  const firstLine = searched.split("\n").find((line) => line.trim() !== "");
+  if (firstLine === undefined) return undefined;
+  const pairs = letterPairs(firstLine);
   let best = { likeness: 0.5, shown: "" };
   for (const [index, line] of lines.slice(0, nearestLinesMax).entries()) {
     const likeness = computeLikeness(pairs, letterPairs(line));

@@ -5,55 +5,52 @@ import { errorCode } from "../error-code.ts";
 import { changedFilesWatchedMax } from "../limits.ts";
 import { type ReadFileOutcome, readWholeFile } from "./read-whole-file.ts";
 
-/** A file that is not as the agent saw it last. */
+/** The state of a file that may have changed since the agent saw it. */
 export interface FileState {
   readonly path: string;
-  /** Of its bytes; `absent` or `unreadable` if there are none to be had. */
+  /** Hash of its bytes; `absent` or `unreadable` if there are none. */
   readonly hash: string;
-  /** What it is now, in a few words. */
+  /** A short description of its current state. */
   readonly words: string;
-  /** As the agent saw it: it may have been told of another state since. */
+  /** The hash that the agent saw; it may have been notified of another state since. */
   readonly seenHash: string;
 }
 
 interface WatchedFiles {
-  /** The conversation's. */
+  /** The files of the conversation. */
   readonly files: Pick<ReadFiles, "entries">;
   /** Rules may have changed since a file was read. */
   readonly mayRead: (path: string) => boolean;
 }
 
 /**
- * Looks whether files that the agent has read or written are still as it saw them. A file whose age is the same is not
- * opened, and one that has changed is hashed once for each change: a look costs an `lstat` a file.
+ * Checks whether the files that the agent has read or written are still as it saw them. A file with an unchanged
+ * modification time is not opened, and a changed one is hashed once per change: a check costs one `lstat` per file.
  */
 export class FileWatch {
-  readonly #lookedAt = new Map<
-    string,
-    { readonly modifiedMs: number; readonly hash: string; readonly words: string }
-  >();
+  readonly #checked = new Map<string, { readonly modifiedMs: number; readonly hash: string; readonly words: string }>();
 
-  /** The newest files first. Files that are as they were seen are among them only if they were opened to find out. */
+  /** Newest files first. An unchanged file is listed only if it had to be opened to find out. */
   async look({ files, mayRead }: WatchedFiles): Promise<readonly FileState[]> {
     const watched = Array.from(files.entries()).toReversed().slice(0, changedFilesWatchedMax);
     const readable = watched.filter(([path]) => mayRead(path));
-    const states = await Promise.all(readable.map(([path, known]) => this.#state(path, known)));
+    const states = await Promise.all(readable.map(([path, known]) => this.#checkFile(path, known)));
     return states.filter((state) => state !== undefined);
   }
 
-  async #state(path: string, known: ReadFile): Promise<FileState | undefined> {
+  async #checkFile(path: string, known: ReadFile): Promise<FileState | undefined> {
     const modifiedMs = await readModifiedMs(path);
     if (modifiedMs === known.modifiedMs) return undefined;
-    const before = this.#lookedAt.get(path);
+    const before = this.#checked.get(path);
     if (modifiedMs !== undefined && before?.modifiedMs === modifiedMs)
       return { path, hash: before.hash, words: before.words, seenHash: known.hash };
     const found = describeState(await readWholeFile(path));
-    if (modifiedMs !== undefined) this.#lookedAt.set(path, { modifiedMs, ...found });
+    if (modifiedMs !== undefined) this.#checked.set(path, { modifiedMs, ...found });
     return { path, ...found, seenHash: known.hash };
   }
 }
 
-/** Undefined if it is not there, or nobody may look. */
+/** Undefined if the file is missing or not accessible. */
 async function readModifiedMs(path: string): Promise<number | undefined> {
   try {
     return (await lstat(path)).mtimeMs;

@@ -8,7 +8,7 @@ import { type ReadFileOutcome, readWholeFile } from "./read-whole-file.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
 export interface ReadDeps {
-  /** Whether the result of this call, or this attachment, is still in the view as it was given. */
+  /** Whether the result of this call, or this attachment, is still in the view unchanged. */
   readonly isShown: (shownBy: ReadFile["shownBy"]) => boolean;
 }
 
@@ -19,7 +19,7 @@ const input = z
     offset: z.int().min(1).max(100_000_000).optional().describe("First line, from 1."),
     limit: z.int().min(1).max(100_000).optional().describe(`Number of lines; ${readLinesDefault} by default.`),
   })
-  .refine((given) => (given.file_path ?? given.path) !== undefined, "file_path is missing");
+  .refine((fields) => (fields.file_path ?? fields.path) !== undefined, "file_path is missing");
 
 export const readTool = (deps: ReadDeps): Tool =>
   defineTool({
@@ -36,11 +36,11 @@ export const readTool = (deps: ReadDeps): Tool =>
       if (resolved.kind === "refused") return wrongCall(resolved.message);
       if (!resolved.exists) return wrongCall(`${resolved.path}: there is no such file`);
       if (isSpecialPath(resolved.path)) return wrongCall(`${resolved.path}: this is no ordinary file and is not read`);
-      const asked = { path: resolved.path, offset, limit };
+      const range = { path: resolved.path, offset, limit };
       return {
         kind: "ready",
         acts: [{ kind: "read", path: resolved.path }],
-        run: async () => showFile({ deps, context, asked, read: await readWholeFile(resolved.path) }),
+        run: async () => showFile({ deps, context, range, read: await readWholeFile(resolved.path) }),
       };
     },
   });
@@ -54,24 +54,24 @@ interface LineRange {
 function showFile({
   deps,
   context,
-  asked,
+  range,
   read,
 }: {
   readonly deps: ReadDeps;
   readonly context: ToolContext;
-  readonly asked: LineRange;
+  readonly range: LineRange;
   readonly read: ReadFileOutcome;
 }): ToolOutcome {
-  if (read.kind === "absent") return toolError(`${asked.path}: there is no such file any more`);
+  if (read.kind === "absent") return toolError(`${range.path}: there is no such file any more`);
   if (read.kind === "refused") return toolError(read.message);
-  const shown = renderContent(asked, read.bytes);
+  const shown = renderContent(range, read.bytes);
   if (shown.kind === "refused") return toolError(shown.message);
-  const before = context.files.get(asked.path);
+  const before = context.files.get(range.path);
   if (before !== undefined && isSame(before, { hash: read.hash, lines: shown.lines }) && deps.isShown(before.shownBy)) {
-    const content = `${asked.path} is unchanged, and these lines are still shown above, by ${before.shownBy}.`;
+    const content = `${range.path} is unchanged, and these lines are still shown above, by ${before.shownBy}.`;
     return { content, summary: "unchanged, shown above" };
   }
-  context.files.set(asked.path, {
+  context.files.set(range.path, {
     hash: read.hash,
     modifiedMs: read.modifiedMs,
     ...(shown.lines === undefined ? {} : { lines: shown.lines }),
@@ -95,13 +95,13 @@ type RenderOutcome =
     }
   | { readonly kind: "refused"; readonly message: string };
 
-function renderContent(asked: LineRange, bytes: Buffer): RenderOutcome {
+function renderContent(range: LineRange, bytes: Buffer): RenderOutcome {
   const media = detectMedia(bytes);
   switch (media?.kind) {
     case "block":
       return { kind: "shown", content: [media.block], lines: undefined, summary: media.words };
     case "too-large":
-      return { kind: "refused", message: `${asked.path}: ${media.words}` };
+      return { kind: "refused", message: `${range.path}: ${media.words}` };
     case undefined:
       break;
   }
@@ -109,10 +109,10 @@ function renderContent(asked: LineRange, bytes: Buffer): RenderOutcome {
   if (text === undefined) {
     return {
       kind: "refused",
-      message: `${asked.path}: a binary file (${countWithNoun(bytes.length, "byte")}), or not UTF-8; not shown`,
+      message: `${range.path}: a binary file (${countWithNoun(bytes.length, "byte")}), or not UTF-8; not shown`,
     };
   }
-  return renderLines(asked, splitLines(text.text));
+  return renderLines(range, splitLines(text.text));
 }
 
 function renderLines({ path, offset, limit }: LineRange, lines: readonly string[]): RenderOutcome {
@@ -124,10 +124,10 @@ function renderLines({ path, offset, limit }: LineRange, lines: readonly string[
   const shown: string[] = [];
   let chars = 0;
   for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
-    const one = numberLine(offset + index, cutLine(line));
-    chars += one.length + 1;
+    const numbered = numberLine(offset + index, cutLine(line));
+    chars += numbered.length + 1;
     if (chars > readCharsMax && shown.length > 0) break;
-    shown.push(one);
+    shown.push(numbered);
   }
   const to = offset + shown.length - 1;
   const isAll = offset === 1 && to === lines.length;
@@ -140,13 +140,13 @@ function renderLines({ path, offset, limit }: LineRange, lines: readonly string[
   };
 }
 
-/** What stands behind it in the line is counted. */
+/** The cut part is given as a number of characters. */
 export const cutLine = (line: string): string =>
   line.length <= readLineCharsMax
     ? line
     : `${line.slice(0, readLineCharsMax)} … (${line.length - readLineCharsMax} more characters in this line)`;
 
-/** What the API shows a model besides text, told by the first bytes: a name proves nothing. */
+/** What the API can show a model besides text, detected by the first bytes: a file's name proves nothing. */
 type Media =
   | { readonly kind: "block"; readonly block: JsonObject; readonly words: string }
   | { readonly kind: "too-large"; readonly words: string };
@@ -156,11 +156,11 @@ export function detectMedia(bytes: Buffer): Media | undefined {
   if (type === undefined) return undefined;
   const isPdf = type === "application/pdf";
   const bytesMax = isPdf ? pdfBytesMax : imageBytesMax;
-  const words = `${isPdf ? "PDF" : `image (${type})`}, ${formatSize(bytes.length)}`;
+  const description = `${isPdf ? "PDF" : `image (${type})`}, ${formatSize(bytes.length)}`;
   if (bytes.length > bytesMax)
-    return { kind: "too-large", words: `${words}; at most ${formatSize(bytesMax)} can be shown` };
+    return { kind: "too-large", words: `${description}; at most ${formatSize(bytesMax)} can be shown` };
   const source = { type: "base64", media_type: type, data: bytes.toString("base64") };
-  return { kind: "block", block: { type: isPdf ? "document" : "image", source }, words };
+  return { kind: "block", block: { type: isPdf ? "document" : "image", source }, words: description };
 }
 
 function sniffMediaType(bytes: Buffer): string | undefined {

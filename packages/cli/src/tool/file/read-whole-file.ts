@@ -17,15 +17,15 @@ export type ReadFileOutcome =
   | { readonly kind: "refused"; readonly message: string };
 
 /**
- * The bytes under a real path. What is opened is compared with the path that was permitted: a link put there since then
- * is refused, and pipes, sockets and devices are never read.
+ * Reads the file at a real path. The opened file is compared with the permitted path: a link put there since is
+ * refused, and pipes, sockets and devices are never read.
  */
 export async function readWholeFile(path: string): Promise<ReadFileOutcome> {
   if (isSpecialPath(path)) return refuseRead(`${path}: this is no ordinary file and is not read`);
   try {
-    // Before the opening too: opening a device may already do something.
-    const wrong = kindRefusal(path, await lstat(path));
-    if (wrong !== undefined) return refuseRead(wrong);
+    // Checked before opening too: opening a device may already have an effect.
+    const refusal = kindRefusal(path, await lstat(path));
+    if (refusal !== undefined) return refuseRead(refusal);
     const file = await open(path, openItselfFlags);
     try {
       return await readOpen(file, path);
@@ -40,8 +40,8 @@ export async function readWholeFile(path: string): Promise<ReadFileOutcome> {
 
 async function readOpen(file: FileHandle, path: string): Promise<ReadFileOutcome> {
   const stats = await file.stat();
-  const wrong = kindRefusal(path, stats);
-  if (wrong !== undefined) return refuseRead(wrong);
+  const refusal = kindRefusal(path, stats);
+  if (refusal !== undefined) return refuseRead(refusal);
   if ((await pathOfDescriptor(file.fd, path)) !== path)
     return refuseRead(`${path}: it was replaced while it was being opened`);
   if (stats.size > fileBytesMax) {
@@ -70,7 +70,9 @@ export const hashFileBytes = (bytes: Uint8Array): string => createHash("sha256")
 
 const refuseRead = (message: string): ReadFileOutcome => ({ kind: "refused", message });
 
-/** What stands on disk, if the agent knows it: what it has not seen, or what changed since, is not overwritten. */
+/**
+ * The file on disk, if the agent knows this version: an unseen file, or one that has changed since, is not overwritten.
+ */
 type KnownFileOutcome =
   | { readonly kind: "seen"; readonly file: Extract<ReadFileOutcome, { kind: "file" }> }
   | { readonly kind: "absent" }
@@ -87,5 +89,5 @@ export async function readKnownFile(files: ReadFiles, path: string): Promise<Kno
   return { kind: "seen", file };
 }
 
-/** The result of a change names the file but does not show it: a later read does. */
+/** The result of a change names the file but does not show it; only a later read does. */
 export const nothingShown = { from: 1, to: 0 } as const;

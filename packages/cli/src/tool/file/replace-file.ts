@@ -9,17 +9,17 @@ type ReplaceOutcome =
   | { readonly kind: "refused"; readonly message: string };
 
 interface ReplaceInput {
-  /** A real path: what was permitted. */
+  /** A real path, as permitted. */
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** Of the file it replaces; a new file gets what the umask leaves. */
-  readonly mode?: number;
+  /** Of the file it replaces; a new file gets the default of the umask. */
+  readonly mode?: number | undefined;
 }
 
 /**
- * Puts bytes under a path in one step: readers see the old file or the new one. Every folder on the way is held open
- * and compared with the path that was permitted, and the rest happens inside it, so that a folder swapped for a link
- * after the permission leads nowhere. A link at the last name is replaced, not followed.
+ * Replaces a file atomically: readers see the old file or the new one. Every folder on the way is held open and
+ * compared with the permitted path, and the rest happens inside it, so that a folder swapped for a link after the
+ * permission has no effect. A link at the last name is replaced, not followed.
  */
 export async function replaceFile({ path, bytes, mode }: ReplaceInput): Promise<ReplaceOutcome> {
   if (isSpecialPath(path)) return { kind: "refused", message: `${path}: nothing is written there` };
@@ -29,7 +29,7 @@ export async function replaceFile({ path, bytes, mode }: ReplaceInput): Promise<
       return { kind: "refused", message: `${path}: a folder on the way to it was replaced by a link` };
     }
     try {
-      return await replaceIn(pathInside(folder), { path, bytes, ...(mode === undefined ? {} : { mode }) });
+      return await replaceIn(pathInside(folder), { path, bytes, mode });
     } finally {
       await folder.file.close();
     }
@@ -71,36 +71,36 @@ interface Folder {
   readonly path: string;
 }
 
-/** A name for what is inside that stays there whatever happens to the folder's own name; elsewhere than on Linux its path. */
+/** On Linux a path through the descriptor, which stays valid if the folder is renamed; elsewhere the folder's path. */
 const pathInside = ({ file, path }: Folder): string =>
   process.platform === "linux" ? `/proc/self/fd/${file.fd}` : path;
 
-/** Opens the folder, making what is missing one level at a time; undefined if some level is not what its path says. */
+/** Opens the folder and creates missing ones level by level; undefined if a level is not what its path says. */
 async function openFolders(path: string): Promise<Folder | undefined> {
-  const there = await openFolder(path, path);
-  if (there !== "absent") return there;
+  const existing = await openFolder(path, path);
+  if (existing !== "absent") return existing;
   if (dirname(path) === path) return undefined;
   const parent = await openFolders(dirname(path));
   if (parent === undefined) return undefined;
   try {
-    const named = join(pathInside(parent), basename(path));
-    await mkdir(named).catch((error: unknown) => {
+    const pathByDescriptor = join(pathInside(parent), basename(path));
+    await mkdir(pathByDescriptor).catch((error: unknown) => {
       if (errorCode(error) !== "EEXIST") throw error;
     });
-    const made = await openFolder(named, path);
-    return made === "absent" ? undefined : made;
+    const created = await openFolder(pathByDescriptor, path);
+    return created === "absent" ? undefined : created;
   } finally {
     await parent.file.close();
   }
 }
 
-async function openFolder(named: string, path: string): Promise<Folder | "absent" | undefined> {
+async function openFolder(openPath: string, path: string): Promise<Folder | "absent" | undefined> {
   let file: FileHandle;
   try {
-    file = await open(named, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    file = await open(openPath, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return "absent";
-    // With both flags, Linux says of a link that it is no folder.
+    // With both flags, Linux reports a link as ENOTDIR.
     if (errorCode(error) === "ELOOP" || errorCode(error) === "ENOTDIR") return undefined;
     throw error;
   }

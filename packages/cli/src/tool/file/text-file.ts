@@ -1,21 +1,24 @@
 import { sniffBytesMax } from "../limits.ts";
 import { plural } from "palimpsest/internal/schema/format-count";
 
-/** `1 line`, `2 lines`: for the model, which reads figures without separators. */
+/** `1 line`, `2 lines`: for the model, which gets numbers without separators. */
 export const countWithNoun = (
   count: number,
   noun: "byte" | "character" | "file" | "line" | "match" | "more line",
 ): string => `${count} ${plural(count, noun)}`;
 
-/** A text file as it is edited: without its byte order mark and with `\n` only, if it can be put back exactly. */
+/**
+ * A text file for editing: without its byte order mark, and with `\
+ * ` only if the line breaks can be restored exactly.
+ */
 export interface TextFile {
   readonly text: string;
   readonly mark: "" | "\uFEFF";
-  /** `mixed`: both kinds stand in the file, and stay in `text` as they are. */
+  /** `mixed`: the file has both kinds, and `text` keeps them as they are. */
   readonly breaks: "\n" | "\r\n" | "mixed";
 }
 
-/** Undefined for what is not UTF-8 text. */
+/** Undefined if it is not UTF-8 text. */
 export function decodeText(bytes: Uint8Array): TextFile | undefined {
   if (bytes.subarray(0, sniffBytesMax).includes(0)) return undefined;
   let whole: string;
@@ -27,8 +30,8 @@ export function decodeText(bytes: Uint8Array): TextFile | undefined {
   const mark = whole.startsWith("\uFEFF") ? "\uFEFF" : "";
   const text = whole.slice(mark.length);
   if (!text.includes("\r")) return { text, mark, breaks: "\n" };
-  const bare = text.replaceAll("\r\n", "");
-  if (bare.includes("\r") || bare.includes("\n")) return { text, mark, breaks: "mixed" };
+  const withoutCrlf = text.replaceAll("\r\n", "");
+  if (withoutCrlf.includes("\r") || withoutCrlf.includes("\n")) return { text, mark, breaks: "mixed" };
   return { text: text.replaceAll("\r\n", "\n"), mark, breaks: "\r\n" };
 }
 
@@ -36,7 +39,7 @@ export function encodeText({ text, mark, breaks }: TextFile): Buffer {
   return Buffer.from(mark + (breaks === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text), "utf8");
 }
 
-/** Without the empty one behind the last line break. */
+/** Without the empty line after the last line break. */
 export function splitLines(text: string): readonly string[] {
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === "") lines.pop();

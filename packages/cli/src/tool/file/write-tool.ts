@@ -43,7 +43,7 @@ async function writeWholeFile({
   const before = await readKnownFile(context.files, path);
   if (before.kind === "refused") return toolError(before.message);
   const bytes = Buffer.from(content, "utf8");
-  const replaced = await replaceFile({ path, bytes, ...(before.kind === "seen" ? { mode: before.file.mode } : {}) });
+  const replaced = await replaceFile({ path, bytes, mode: before.kind === "seen" ? before.file.mode : undefined });
   if (replaced.kind === "refused") return toolError(replaced.message);
   context.files.set(path, {
     hash: hashFileBytes(bytes),
@@ -51,6 +51,6 @@ async function writeWholeFile({
     lines: nothingShown,
     shownBy: context.toolUse,
   });
-  const did = `${before.kind === "absent" ? "Created" : "Updated"} ${path} (${formatSize(bytes.length)}).`;
-  return { content: did, summary: did };
+  const summary = `${before.kind === "absent" ? "Created" : "Updated"} ${path} (${formatSize(bytes.length)}).`;
+  return { content: summary, summary };
 }

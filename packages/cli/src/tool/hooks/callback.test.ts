@@ -51,7 +51,7 @@ describe("a function for an event", () => {
       "threw: oops",
     ],
     ["rejects", () => Promise.reject(new Error("later")), "threw: later"],
-    ["answers nonsense", () => ({ block: 7 }) as unknown as HookAnswer, "answered what is no answer of a hook"],
+    ["answers nonsense", () => ({ block: 7 }) as unknown as HookAnswer, "returned something that is not a hook answer"],
   ])("that %s has failed", async (_, PreToolUse, why) => {
     expect(await run({ PreToolUse })).toEqual({ kind: "failed", why });
   });

@@ -115,7 +115,7 @@ describe("what its end means", () => {
     const outcome = await said(notification, "echo no >&2; exit 2");
     expect(outcome.blocked).toBeUndefined();
     expect(outcome.warnings).toEqual([
-      "the hook `echo no >&2; exit 2` of settings.json said what Notification has no use for, since it can't be blocked: no",
+      "the hook `echo no >&2; exit 2` of settings.json answered something that Notification can't use, because it can't be blocked: no",
     ]);
   });
 
@@ -124,7 +124,7 @@ describe("what its end means", () => {
     ["kill -9 $$", /was ended by SIGKILL$/],
     ["no-such-program-here", /ended with exit code 127: .*not found$/],
     ["printf '{\"continue\": '", /printed what begins like JSON and is none/],
-    [printing({ continue: "no" }), /wrong value at continue; it counts for nothing$/],
+    [printing({ continue: "no" }), /wrong value at continue; it is ignored$/],
     ["printf '{\"systemMessage\": \"'; head -c 3000000 /dev/zero | tr '\\0' x", /more than 1,048,576 bytes of JSON/],
     ["exit 0 \0", /could not be started/],
   ])("%j fails without blocking", async (command, warning) => {

@@ -21,7 +21,79 @@ import { matcherNames, ruleByEvent, publicToolName } from "./event-rule.ts";
 import { quotedCommandCharsMax } from "./limits.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
-/** What a command reads from its standard input: the ecosystem's fields, so that people's scripts find them. */
+interface HooksOptions {
+  /** The current settings, weakest scope first: they may change while a session runs. */
+  readonly settings: () => readonly HookSetting[];
+  readonly callbacks?: readonly HookCallbacks[];
+  /** Path of the program that runs the commands, such as `/bin/bash`. */
+  readonly shell: string;
+  /** Of this process; hooks get it without the keys to models and stores. */
+  readonly env: Environment;
+  /** The project's root, which commands get as a variable. */
+  readonly projectRoot: string;
+}
+
+/** Runs commands from the settings and callbacks of the library under the same rules. */
+export const createHooks = (options: HooksOptions): Hooks => ({
+  fire: (event, signal) => fireHooks(options, { event, signal }),
+});
+
+interface FireInput {
+  readonly event: HookEvent;
+  readonly signal: AbortSignal;
+}
+
+async function fireHooks(options: HooksOptions, fireInput: FireInput): Promise<HookOutcome> {
+  const { event, signal } = fireInput;
+  const { timeoutMs } = ruleByEvent[event.name];
+  const callbackRuns = (options.callbacks ?? []).flatMap((callbacks) => {
+    const run = runCallback(callbacks, event, { timeoutMs, signal });
+    return run === undefined ? [] : [nameRun(`function for ${event.name}`, run)];
+  });
+  const commandRuns = findSettings(event, options.settings()).map((setting) =>
+    nameRun(quoteCommand(setting), runCommandHook(options, { ...fireInput, setting })),
+  );
+  return combineRuns(event.name, await Promise.all([...callbackRuns, ...commandRuns]));
+}
+
+const nameRun = async (called: string, run: Promise<HookRun>): Promise<NamedRun> => ({ called, run: await run });
+
+/** A command that several files name runs once, at its first place. */
+function findSettings(event: HookEvent, settings: readonly HookSetting[]): readonly HookSetting[] {
+  const names = matcherNames(event);
+  const settingByCommand = new Map<string, HookSetting>();
+  for (const setting of settings) {
+    if (setting.event !== event.name || settingByCommand.has(setting.command)) continue;
+    if (names === undefined || isMatch(parseMatcher(setting.matcher), names))
+      settingByCommand.set(setting.command, setting);
+  }
+  return [...settingByCommand.values()];
+}
+
+async function runCommandHook(
+  { shell, env, projectRoot }: HooksOptions,
+  { event, signal, setting }: FireInput & { readonly setting: HookSetting },
+): Promise<HookRun> {
+  const { command, timeoutSeconds } = setting;
+  const end = await runHookProcess({
+    shell,
+    command,
+    input: JSON.stringify(toHookInput(event)),
+    cwd: event.cwd,
+    env: hookEnvironment({ env, projectRoot }),
+    timeoutMs: timeoutSeconds === undefined ? ruleByEvent[event.name].timeoutMs : millis(timeoutSeconds * 1_000),
+    signal,
+  });
+  return interpretEnd(end, event.name);
+}
+
+function quoteCommand({ command, from }: HookSetting): string {
+  const line = command.replaceAll(/\s+/g, " ").trim();
+  const short = line.length > quotedCommandCharsMax ? `${line.slice(0, quotedCommandCharsMax)}…` : line;
+  return `\`${short}\` of ${from}`;
+}
+
+/** The JSON that a command reads from standard input. The fields are the ecosystem's, so that existing scripts work. */
 export const toHookInput = (event: HookEvent): JsonObject => ({
   session_id: event.session,
   ...optionalField("transcript_path", event.transcriptPath),
@@ -82,91 +154,19 @@ function eventFields(event: HookPayload): JsonObject {
 const optionalField = (key: string, value: string | JsonObject | undefined): JsonObject =>
   value === undefined ? {} : { [key]: value };
 
-interface HooksOptions {
-  /** Those in force at this moment, weakest scope first: settings change while a session runs. */
-  readonly settings: () => readonly HookSetting[];
-  readonly callbacks?: readonly HookCallbacks[];
-  /** Of the program that reads the commands, such as `/bin/bash`. */
-  readonly shell: string;
-  /** Of this process; hooks see it without the keys by which we reach models and stores. */
-  readonly env: Environment;
-  /** The project's root, which commands are told as a variable. */
-  readonly projectRoot: string;
-}
-
-/** Hooks of the settings as commands, and functions of the library, under the same rules. */
-export const createHooks = (parts: HooksOptions): Hooks => ({
-  fire: (event, signal) => fireHooks(parts, { event, signal }),
-});
-
-interface FireInput {
-  readonly event: HookEvent;
-  readonly signal: AbortSignal;
-}
-
-async function fireHooks(parts: HooksOptions, firing: FireInput): Promise<HookOutcome> {
-  const { event, signal } = firing;
-  const { timeoutMs } = ruleByEvent[event.name];
-  const functions = (parts.callbacks ?? []).flatMap((callbacks) => {
-    const run = runCallback(callbacks, event, { timeoutMs, signal });
-    return run === undefined ? [] : [nameRun(`function for ${event.name}`, run)];
-  });
-  const commands = findSettings(event, parts.settings()).map((setting) =>
-    nameRun(quoteCommand(setting), runCommandHook(parts, { ...firing, setting })),
-  );
-  return combineRuns(event.name, await Promise.all([...functions, ...commands]));
-}
-
-const nameRun = async (called: string, run: Promise<HookRun>): Promise<NamedRun> => ({ called, run: await run });
-
-/** A command that stands in several files runs once, where it stands first. */
-function findSettings(event: HookEvent, settings: readonly HookSetting[]): readonly HookSetting[] {
-  const names = matcherNames(event);
-  const settingByCommand = new Map<string, HookSetting>();
-  for (const setting of settings) {
-    if (setting.event !== event.name || settingByCommand.has(setting.command)) continue;
-    if (names === undefined || isMatch(parseMatcher(setting.matcher), names))
-      settingByCommand.set(setting.command, setting);
-  }
-  return [...settingByCommand.values()];
-}
-
-async function runCommandHook(
-  { shell, env, projectRoot }: HooksOptions,
-  { event, signal, setting }: FireInput & { readonly setting: HookSetting },
-): Promise<HookRun> {
-  const { command, timeoutSeconds } = setting;
-  const end = await runHookProcess({
-    shell,
-    command,
-    input: JSON.stringify(toHookInput(event)),
-    cwd: event.cwd,
-    env: hookEnvironment({ env, projectRoot }),
-    timeoutMs: timeoutSeconds === undefined ? ruleByEvent[event.name].timeoutMs : millis(timeoutSeconds * 1_000),
-    signal,
-  });
-  return interpretEnd(end, event.name);
-}
-
-function quoteCommand({ command, from }: HookSetting): string {
-  const line = command.replaceAll(/\s+/g, " ").trim();
-  const short = line.length > quotedCommandCharsMax ? `${line.slice(0, quotedCommandCharsMax)}…` : line;
-  return `\`${short}\` of ${from}`;
-}
-
-/** Undefined where nothing waits for the event. Must not reject: the function is somebody else's. */
+/** Undefined if there is no callback for the event. Must not reject: the callback is foreign code. */
 export function runCallback(
   callbacks: HookCallbacks,
   event: HookEvent,
   limits: RunLimits,
 ): Promise<HookRun> | undefined {
-  const listening = findListener(callbacks, event);
-  return listening === undefined ? undefined : runWithLimits(listening, limits);
+  const listener = findListener(callbacks, event);
+  return listener === undefined ? undefined : runWithLimits(listener, limits);
 }
 
 type HookListener = (signal: AbortSignal) => unknown;
 
-/** One case an event: only so does the compiler know that a function gets the event it was written for. */
+/** One case per event: only this way the compiler knows that a callback gets the event it was written for. */
 function findListener(callbacks: HookCallbacks, event: HookEvent): HookListener | undefined {
   switch (event.name) {
     case "SessionStart":
@@ -203,29 +203,29 @@ const bindCallback = <Name extends HookEventName>(
   event: HookEventOf<Name>,
 ): HookListener | undefined => (callback === undefined ? undefined : (signal) => callback(event, signal));
 
-async function runWithLimits(listening: HookListener, limits: RunLimits): Promise<HookRun> {
+async function runWithLimits(listener: HookListener, limits: RunLimits): Promise<HookRun> {
   if (limits.signal.aborted) return { kind: "aborted" };
-  const ending = new AbortController();
-  const cut = raceLimits(limits);
+  const aborter = new AbortController();
+  const limitRace = raceLimits(limits);
   try {
-    return await Promise.race([callListener(listening, ending.signal), cut.first.then(cutShortRun)]);
+    return await Promise.race([callListener(listener, aborter.signal), limitRace.first.then(cutShortRun)]);
   } finally {
-    cut.release();
-    ending.abort();
+    limitRace.release();
+    aborter.abort();
   }
 }
 
 const cutShortRun = (why: "timed-out" | "aborted"): HookRun =>
   why === "aborted" ? { kind: why } : { kind: "failed", why: "did not answer within its time limit" };
 
-async function callListener(listening: HookListener, signal: AbortSignal): Promise<HookRun> {
+async function callListener(listener: HookListener, signal: AbortSignal): Promise<HookRun> {
   try {
-    const answer: unknown = await listening(signal);
+    const answer: unknown = await listener(signal);
     if (answer === undefined) return silentRun;
     const read = hookAnswerShape.safeParse(answer);
     return read.success
       ? { kind: "said", answer: read.data }
-      : { kind: "failed", why: "answered what is no answer of a hook" };
+      : { kind: "failed", why: "returned something that is not a hook answer" };
   } catch (error) {
     return { kind: "failed", why: `threw: ${error instanceof Error ? error.message : String(error)}` };
   }

@@ -3,13 +3,19 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import type { HookEventName } from "palimpsest/internal/schema/hook";
 import { hookTimeoutMs, sessionEndTimeoutMs } from "./limits.ts";
 
-/** What hooks of an event can bring about. */
+/** What the hooks of an event can do. */
 interface EventRule {
-  /** `before`: it keeps what the event announces from happening. `after`: it has happened; the model is told and goes on. */
+  /**
+   * `before`: blocking prevents what the event announces. `after`: it has already happened; the model is told and goes
+   * on.
+   */
   readonly block: "before" | "after" | "impossible";
   /** Whether `continue: false` ends the turn. */
   readonly stop: "possible" | "impossible";
-  /** What is for the model: `printed`, also what a command prints without any JSON; `said`, only where it says so. */
+  /**
+   * What reaches the model: `printed`, also a command's output without JSON; `said`, only what its JSON names as
+   * context.
+   */
   readonly context: "printed" | "said" | "none";
   readonly timeoutMs: Millis;
 }
@@ -37,7 +43,7 @@ export const ruleByEvent: { readonly [Name in HookEventName]: EventRule } = {
   InstructionsLoaded: { ...eventRule("impossible", "none"), stop: "impossible" },
 };
 
-/** What a matcher is compared with; undefined where an event is of one kind only, and every matcher fits. */
+/** What a matcher is compared with; undefined if the event has only one kind, so that every matcher fits. */
 export function matcherNames(event: HookEvent): readonly string[] | undefined {
   switch (event.name) {
     case "PreToolUse":
@@ -63,7 +69,7 @@ export function matcherNames(event: HookEvent): readonly string[] | undefined {
   }
 }
 
-/** The name by which people's matchers and scripts know a tool; a tool that only we have keeps its own. */
+/** The name by which users' matchers and scripts know a tool; a tool that only we have keeps its own. */
 export const publicToolName = (tool: string): string => publicNameByTool.get(tool) ?? tool;
 
 const publicNameByTool: ReadonlyMap<string, string> = new Map([

@@ -8,7 +8,7 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import { type Environment, isOwnSecret, shellEnvironment } from "../shell/shell-environment.ts";
 
 interface HookProcess extends RunLimits {
-  /** Of the program that reads the line, such as `/bin/bash`. */
+  /** Path of the program that runs the line, such as `/bin/bash`. */
   readonly shell: string;
   readonly command: string;
   readonly input: string;
@@ -33,8 +33,8 @@ export interface CapturedStream {
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * One command in a process group of its own. Must not reject. At the limit the whole group is asked to end and, a
- * moment later, ended; a hook that ends in time may leave processes behind, which are not waited for.
+ * Runs one command in its own process group. Must not reject. At the limit the whole group is asked to end and killed a
+ * moment later. A hook that ends in time may leave processes behind; they are not waited for.
  *
  *   running ──exit──────────▶ draining ──pipes closed or hookDrainMs──▶ done
  *   running ──limit, abort──▶ ending ──exit or hookKillGraceMs──▶ SIGKILL to the group ──▶ done
@@ -46,7 +46,7 @@ export async function runHookProcess(run: HookProcess): Promise<HookProcessEnd> 
   const child = started;
   const stdout = capture(child.stdout);
   const stderr = capture(child.stderr);
-  // A hook need not read what it is given.
+  // A hook need not read its input.
   child.stdin.on("error", () => {});
   child.stdin.end(run.input);
   const ended = await waitForEnd(child, run);
@@ -80,13 +80,13 @@ async function waitForEnd(child: Child, limits: RunLimits): Promise<ProcessEnd> 
       resolve(code === null ? { kind: "killed", signal: name ?? "unknown" } : { kind: "exited", code }),
     );
   });
-  const cut = raceLimits(limits);
-  const first = await Promise.race([exited, cut.first.then((kind): ProcessEnd => ({ kind }))]);
-  cut.release();
+  const limitRace = raceLimits(limits);
+  const first = await Promise.race([exited, limitRace.first.then((kind): ProcessEnd => ({ kind }))]);
+  limitRace.release();
   if (first.kind === "timed-out" || first.kind === "aborted") {
     signalGroup(child.pid, "SIGTERM");
     await Promise.race([exited, wait(hookKillGraceMs)]);
-    // Also where the leader is gone: its children may not have listened.
+    // Also if the leader is gone: its children may have ignored the signal.
     signalGroup(child.pid, "SIGKILL");
   }
   return first;
@@ -97,7 +97,7 @@ interface Capture {
   captured(): CapturedStream;
 }
 
-/** Goes on reading past the limit: a full pipe would hold the hook up until its time is over. */
+/** Keeps reading past the limit: a full pipe would block the hook until it times out. */
 function capture(stream: Readable): Capture {
   const chunks: Buffer[] = [];
   let room: number = hookOutputBytesMax;
@@ -119,7 +119,7 @@ export interface RunLimits {
   readonly signal: AbortSignal;
 }
 
-/** Which of the two comes first: the time limit or the abort. */
+/** Resolves with whichever comes first: the timeout or the abort. */
 export function raceLimits({ timeoutMs, signal }: RunLimits): LimitRace {
   const { promise, resolve } = Promise.withResolvers<"timed-out" | "aborted">();
   const timer = setTimeout(() => resolve("timed-out"), timeoutMs);
@@ -134,7 +134,7 @@ export function raceLimits({ timeoutMs, signal }: RunLimits): LimitRace {
 
 interface LimitRace {
   readonly first: Promise<"timed-out" | "aborted">;
-  /** Without it the timer and the listener outlive what they were for. */
+  /** Must be called: otherwise the timer and the listener outlive the run. */
   readonly release: () => void;
 }
 
@@ -144,7 +144,10 @@ interface HookEnvironmentInput {
   readonly projectRoot: string;
 }
 
-/** What commands of a person's settings see: no keys by which we reach models and stores, and where the project is. */
+/**
+ * The environment for commands of the user's settings: without the keys to models and stores, and with the project's
+ * root.
+ */
 export const hookEnvironment = ({ env, projectRoot }: HookEnvironmentInput): Readonly<Record<string, string>> => ({
   ...shellEnvironment({ env, effect: "unknown", roots: [], mayPass: (name) => !isOwnSecret(name) }),
   PALIMPSEST_PROJECT_DIR: projectRoot,

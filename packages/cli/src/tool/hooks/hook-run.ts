@@ -11,7 +11,7 @@ import { hookOutputBytesMax, hookTextCharsMax } from "./limits.ts";
 import type { CapturedStream, HookProcessEnd } from "./hook-process.ts";
 import type { HookOutcome } from "palimpsest/internal/ports/hooks";
 
-/** What became of one hook. `failed` ends the sentence "the hook …". */
+/** The outcome of one hook. `why` of `failed` completes the sentence "the hook …". */
 export type HookRun =
   | { readonly kind: "said"; readonly answer: HookAnswer }
   | { readonly kind: "failed"; readonly why: string }
@@ -19,7 +19,7 @@ export type HookRun =
 
 export const silentRun: HookRun = { kind: "said", answer: {} };
 
-/** What the end of a command means: exit code 0 speaks through its output, 2 blocks, any other is a failure. */
+/** Interprets how a command ended: exit code 0 answers through its output, 2 blocks, any other is a failure. */
 export function interpretEnd(end: HookProcessEnd, event: HookEventName): HookRun {
   switch (end.kind) {
     case "exited":
@@ -41,11 +41,11 @@ function interpretExit(
   { code, stdout, stderr }: Extract<HookProcessEnd, { kind: "exited" }>,
   event: HookEventName,
 ): HookRun {
-  const said = stderr.text.trim();
+  const errorText = stderr.text.trim();
   if (code === 0) return interpretOutput(stdout, event);
   if (code === 2)
-    return { kind: "said", answer: { block: said === "" ? "a hook blocked it and gave no reason" : said } };
-  return failRun(`ended with exit code ${code}${said === "" ? "" : `: ${said}`}`);
+    return { kind: "said", answer: { block: errorText === "" ? "a hook blocked it and gave no reason" : errorText } };
+  return failRun(`ended with exit code ${code}${errorText === "" ? "" : `: ${errorText}`}`);
 }
 
 function interpretOutput(stdout: CapturedStream, event: HookEventName): HookRun {
@@ -55,15 +55,13 @@ function interpretOutput(stdout: CapturedStream, event: HookEventName): HookRun 
     return ruleByEvent[event].context === "printed" ? { kind: "said", answer: { context: text } } : silentRun;
   }
   if (stdout.extent === "cut")
-    return failRun(
-      `printed more than ${hookOutputBytesMax.toLocaleString("en-US")} bytes of JSON; it counts for nothing`,
-    );
+    return failRun(`printed more than ${hookOutputBytesMax.toLocaleString("en-US")} bytes of JSON; it is ignored`);
   const json = tryParseJson(text);
-  if (json === undefined) return failRun("printed what begins like JSON and is none; it counts for nothing");
+  if (json === undefined) return failRun("printed invalid JSON; it is ignored");
   const read = hookOutputShape.safeParse(json);
   if (read.success) return { kind: "said", answer: toHookAnswer(read.data) };
   const wrong = read.error.issues.map(({ path }) => path.map(String).join(".")).join(", ");
-  return failRun(`printed JSON with a wrong value at ${wrong}; it counts for nothing`);
+  return failRun(`printed JSON with a wrong value at ${wrong}; it is ignored`);
 }
 
 function tryParseJson(text: string): Json | undefined {
@@ -76,10 +74,10 @@ function tryParseJson(text: string): Json | undefined {
 }
 
 function toHookAnswer(output: HookOutput): HookAnswer {
-  const { additionalContext, updatedInput, decision: asked } = output.hookSpecificOutput ?? {};
+  const { additionalContext, updatedInput, decision: requestDecision } = output.hookSpecificOutput ?? {};
   const block = findBlockReason(output);
   const permission = findPermission(output);
-  const input = asked?.updatedInput ?? updatedInput;
+  const input = requestDecision?.updatedInput ?? updatedInput;
   return {
     ...(block === undefined ? {} : { block }),
     ...(output.continue === false ? { stop: output.stopReason ?? "a hook ended the turn and gave no reason" } : {}),
@@ -91,28 +89,28 @@ function toHookAnswer(output: HookOutput): HookAnswer {
 }
 
 function findBlockReason({ decision, reason, hookSpecificOutput }: HookOutput): string | undefined {
-  const { permissionDecision, permissionDecisionReason, decision: asked } = hookSpecificOutput ?? {};
-  const denied = decision === "block" || permissionDecision === "deny" || asked?.behavior === "deny";
+  const { permissionDecision, permissionDecisionReason, decision: requestDecision } = hookSpecificOutput ?? {};
+  const denied = decision === "block" || permissionDecision === "deny" || requestDecision?.behavior === "deny";
   if (!denied) return undefined;
-  return asked?.message ?? permissionDecisionReason ?? reason ?? "a hook blocked it and gave no reason";
+  return requestDecision?.message ?? permissionDecisionReason ?? reason ?? "a hook blocked it and gave no reason";
 }
 
 function findPermission({ decision, hookSpecificOutput }: HookOutput): HookAnswer["permission"] {
-  const { permissionDecision, decision: asked } = hookSpecificOutput ?? {};
+  const { permissionDecision, decision: requestDecision } = hookSpecificOutput ?? {};
   if (permissionDecision === "ask") return "ask";
-  const allowed = permissionDecision === "allow" || asked?.behavior === "allow" || decision === "approve";
+  const allowed = permissionDecision === "allow" || requestDecision?.behavior === "allow" || decision === "approve";
   return allowed ? "allow" : undefined;
 }
 
 export interface NamedRun {
-  /** How a warning calls the hook. */
+  /** The name of the hook in warnings. */
   readonly called: string;
   readonly run: HookRun;
 }
 
 /**
- * What hooks say together, in their order: one that blocks is enough, `ask` is stronger than `allow`, of several inputs
- * the last counts. What an event has no use for is a warning, never silently dropped.
+ * Combines the answers of all hooks in order: one block is enough, `ask` is stronger than `allow`, and the last changed
+ * input wins. Anything the event can't use becomes a warning, never silently dropped.
  */
 export function combineRuns(event: HookEventName, runs: readonly NamedRun[]): HookOutcome {
   const answers = runs.flatMap(({ called, run }) =>
@@ -143,22 +141,22 @@ interface UsableAnswer {
   readonly warnings: readonly string[];
 }
 
-/** The answer without what its event has no use for. */
+/** The answer without the parts that its event can't use. */
 function keepUsable(event: HookEventName, { called, answer }: { called: string; answer: HookAnswer }): UsableAnswer {
   const why = uselessParts(event);
-  const parts = Object.entries(answer).filter(([, said]) => said !== undefined);
+  const parts = Object.entries(answer).filter(([, value]) => value !== undefined);
   return {
     answer: hookAnswerShape.parse(Object.fromEntries(parts.filter(([part]) => !why.has(part)))),
     warnings: parts
       .filter(([part]) => why.has(part))
-      .map(([part, said]) => {
-        const text = typeof said === "string" ? said : JSON.stringify(said);
-        return `the hook ${called} said what ${event} has no use for, since it ${why.get(part)}: ${text}`;
+      .map(([part, value]) => {
+        const text = typeof value === "string" ? value : JSON.stringify(value);
+        return `the hook ${called} answered something that ${event} can't use, because it ${why.get(part)}: ${text}`;
       }),
   };
 }
 
-/** Parts of an answer that come to nothing, with the reason. */
+/** Parts of an answer that the event can't use, with the reason. */
 function uselessParts(event: HookEventName): ReadonlyMap<string, string> {
   const { block, stop, context } = ruleByEvent[event];
   const useless: [keyof HookAnswer, string][] = [];
@@ -170,7 +168,7 @@ function uselessParts(event: HookEventName): ReadonlyMap<string, string> {
   return new Map(useless);
 }
 
-/** What was about to happen does not, where the hooks that could have forbidden it were cut short. */
+/** If the hooks that could have blocked it were interrupted, the action does not happen. */
 const interruptionReasons = (event: HookEventName, runs: readonly NamedRun[]): readonly string[] =>
   ruleByEvent[event].block === "before" && runs.some(({ run }) => run.kind === "aborted")
     ? ["interrupted before its hooks had ended"]
@@ -181,9 +179,9 @@ const collectTexts = (
   key: "block" | "stop" | "context" | "message",
 ): readonly string[] => answers.flatMap(({ answer }) => answer[key] ?? []);
 
-function strongestPermission(said: ReadonlySet<HookAnswer["permission"]>): Pick<HookOutcome, "permission"> {
-  if (said.has("ask")) return { permission: "ask" };
-  return said.has("allow") ? { permission: "allow" } : {};
+function strongestPermission(permissions: ReadonlySet<HookAnswer["permission"]>): Pick<HookOutcome, "permission"> {
+  if (permissions.has("ask")) return { permission: "ask" };
+  return permissions.has("allow") ? { permission: "allow" } : {};
 }
 
 function capText(text: string): string {

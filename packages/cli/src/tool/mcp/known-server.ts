@@ -14,13 +14,13 @@ import { workingStateAttachmentType } from "palimpsest/internal/schema/restored-
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { resultPartsText } from "palimpsest/internal/transcript/to-wire-block";
 
-/** What is known of a server at a moment when nothing of it is under way. */
+/** The last settled state of a server. */
 export type KnownServer =
   | {
       readonly kind: "ready";
       readonly name: string;
       readonly instructions: string;
-      /** By name. */
+      /** Sorted by name. */
       readonly tools: readonly OfferedTool[];
     }
   | { readonly kind: "down"; readonly name: string; readonly why: string };
@@ -31,18 +31,18 @@ interface FoundTool {
 }
 
 interface ToolSearchResult {
-  /** The best first. */
+  /** Best match first. */
   readonly found: readonly FoundTool[];
-  /** That fit and are not among them. */
+  /** The number of further matches. */
   readonly others: number;
 }
 
-/** Tools by the words of their names and descriptions. A word in a name says more than one in a description. */
+/** Finds tools by the words of their names and descriptions. A word in a name counts more than one in a description. */
 export function searchTools(servers: readonly KnownServer[], query: string): ToolSearchResult {
-  const sought = splitWords(query);
+  const queryWords = splitWords(query);
   const ranked = servers
     .flatMap((server) => (server.kind === "ready" ? server.tools.map((tool) => ({ server: server.name, tool })) : []))
-    .map((found) => ({ found, points: scoreTool(found, sought) }))
+    .map((found) => ({ found, points: scoreTool(found, queryWords) }))
     .filter(({ points }) => points > 0)
     .toSorted(
       (one, other) => other.points - one.points || compareNames(toolRuleName(one.found), toolRuleName(other.found)),
@@ -51,18 +51,18 @@ export function searchTools(servers: readonly KnownServer[], query: string): Too
   return { found, others: ranked.length - found.length };
 }
 
-/** `mcp__server__tool`: by which rules and hooks know it. */
+/** `mcp__server__tool`: the name that rules and hooks use. */
 export const ruleName = (server: string, tool: string): string => `mcp__${server}__${tool}`;
 
 const toolRuleName = ({ server, tool }: FoundTool): string => ruleName(server, tool.name);
 
-/** The same order on every machine. */
+/** The same order on every machine, whatever its locale. */
 const compareNames = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-function scoreTool({ server, tool }: FoundTool, sought: ReadonlySet<string>): number {
+function scoreTool({ server, tool }: FoundTool, queryWords: ReadonlySet<string>): number {
   const [inName, inServer, inText] = [splitWords(tool.name), splitWords(server), splitWords(tool.description)];
   let points = 0;
-  for (const word of sought) {
+  for (const word of queryWords) {
     if (inName.has(word)) points += 6;
     else if ([...inName].some((one) => one.startsWith(word) || word.startsWith(one))) points += 3;
     if (inServer.has(word)) points += 2;
@@ -71,7 +71,7 @@ function scoreTool({ server, tool }: FoundTool, sought: ReadonlySet<string>): nu
   return points;
 }
 
-/** `createIssue`, `create_issue` and `create issue` are the same words. */
+/** `createIssue`, `create_issue` and `create issue` have the same words. */
 const splitWords = (text: string): ReadonlySet<string> =>
   new Set(
     text
@@ -81,7 +81,7 @@ const splitWords = (text: string): ReadonlySet<string> =>
       .filter((word) => word !== ""),
   );
 
-/** What the model needs to call them. */
+/** The definitions that the model needs to call the tools. */
 export function renderSearch({ found, others }: ToolSearchResult, servers: readonly KnownServer[]): string {
   const down = servers.flatMap((server) => (server.kind === "down" ? [renderDown(server)] : []));
   if (found.length === 0) return ["No tool of a server fits these words.", ...down].join("\n");
@@ -89,7 +89,7 @@ export function renderSearch({ found, others }: ToolSearchResult, servers: reado
   return [...found.map(renderDefinition), ...rest, ...down].join("\n\n");
 }
 
-/** What the model needs to call one. */
+/** The definition that the model needs to call the tool. */
 export function renderDefinition({ server, tool }: FoundTool): string {
   return [
     `server: ${server}`,
@@ -101,11 +101,13 @@ export function renderDefinition({ server, tool }: FoundTool): string {
   ].join("\n");
 }
 
-/** The names of the definitions in what a search gave. Who goes by these looks whether there is such a tool: a log may hold anything. */
-export const parseDefinitionNames = (given: string): readonly string[] =>
-  Array.from(given.matchAll(/^server: (\S+)\ntool: (\S+)$/gm), ([, server = "", tool = ""]) => ruleName(server, tool));
+/**
+ * The names of the definitions in a search result. Callers must check that such a tool exists: a log may hold anything.
+ */
+export const parseDefinitionNames = (result: string): readonly string[] =>
+  Array.from(result.matchAll(/^server: (\S+)\ntool: (\S+)$/gm), ([, server = "", tool = ""]) => ruleName(server, tool));
 
-/** The tool of this name, where a server offers it now. */
+/** The tool of this name, if a server offers it now. */
 export function findServerTool(servers: readonly KnownServer[], name: string): FoundTool | undefined {
   for (const server of servers)
     for (const tool of server.kind === "ready" ? server.tools : [])
@@ -113,7 +115,10 @@ export function findServerTool(servers: readonly KnownServer[], name: string): F
   return undefined;
 }
 
-/** Exactly this name: one that a server would take in another spelling would pass by the rules for it. A server that is down may offer anything. */
+/**
+ * Compares names exactly: a name that a server accepts in another spelling would bypass the rules for it. A server that
+ * is down may offer anything.
+ */
 export const offersTool = (server: KnownServer, tool: string): boolean =>
   server.kind === "down" || server.tools.some(({ name }) => name === tool);
 
@@ -121,8 +126,8 @@ export const unknownToolMessage = (server: string, tool: string): string =>
   `${server} has no tool ${tool}. tool_search finds those it has.`;
 
 /**
- * The announcement: names and what servers say of themselves, so that the model knows what to search for. In the order
- * of names, so that the same servers give the same text whoever of them answers first. Undefined where there is none.
+ * The announcement: names and what servers say about themselves, so that the model knows what to search for. Sorted by
+ * name, so that the same servers give the same text whichever answers first. Undefined if there are no servers.
  */
 export function renderAnnouncement(servers: readonly KnownServer[]): string | undefined {
   if (servers.length === 0) return undefined;
@@ -135,29 +140,29 @@ export function renderAnnouncement(servers: readonly KnownServer[]): string | un
 }
 
 function renderServer(server: KnownServer): string {
-  // Why is what it said itself, and other words each time: who asks for it is told.
+  // The reason is left out: it is the server's own text and differs each time. A search shows it.
   if (server.kind === "down") return `${server.name}: not running`;
   const names = server.tools.map(({ name }) => name);
   const more = names.length - announcedNamesMax;
   const listed = names.slice(0, announcedNamesMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
-  const said = server.instructions.trim();
+  const instructions = server.instructions.trim();
   const tools = names.length === 0 ? "no tools" : listed;
-  return said === ""
+  return instructions === ""
     ? `${server.name}: ${tools}`
-    : `${server.name}: ${tools}\n${quoteLines(cutText(said, instructionsCharsMax))}`;
+    : `${server.name}: ${tools}\n${quoteLines(cutText(instructions, instructionsCharsMax))}`;
 }
 
-/** Each line marked as theirs: none can pass for a line of ours. */
+/** Marks each line as the server's, so that none can pass for one of ours. */
 const quoteLines = (text: string): string =>
   text
     .split(lineEnd)
     .map((line) => `> ${line}`)
     .join("\n");
 
-/** All that a reader may take for one. */
+/** Everything that a reader may take for a line break. */
 const lineEnd = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 
-/** Of JSON, in which most line ends are spelt out already. */
+/** For JSON, in which most line breaks are already escaped. */
 const onOneLine = (json: string): string =>
   json.replaceAll(/[\u0085\u2028\u2029]/g, (end) => `\\u${(end.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
 
@@ -166,20 +171,20 @@ const renderDown = ({ name, why }: Extract<KnownServer, { kind: "down" }>): stri
 const cutText = (text: string, charsMax: number): string =>
   text.length > charsMax ? `${text.slice(0, charsMax)}… (cut, ${text.length} characters)` : text;
 
-/** A server's tool whose definition the model was given. */
+/** A server's tool whose definition the model has seen. */
 export interface DiscoveredTool {
   /** `mcp__server__tool`. */
   readonly name: string;
-  /** The result or attachment that shows the definition; absent where it was only named. */
+  /** The result or attachment that shows the definition; absent if it was only named. */
   readonly shownBy?: ToolUseId | EntryId | undefined;
 }
 
 export const searchToolName = "tool_search";
 
 /**
- * By what the path says: definitions that searches gave, what was put back behind a boundary, and what the boundary
- * itself names, so that a kill before anything was put back forgets none. Nothing is held in memory, so a resume, an undo
- * and another branch need no care of their own. The newest last.
+ * Found in the path's entries: definitions that searches gave, definitions restored after a boundary, and those that
+ * the boundary itself names, so that none is lost if the process is killed before the restore. Nothing is held in
+ * memory, so resume, undo and branches need no extra care. Newest last.
  */
 export function findDiscoveredTools({ path }: Pick<Fold, "path">): readonly DiscoveredTool[] {
   const searches = new Set<ToolUseId>();
@@ -193,7 +198,7 @@ export function findDiscoveredTools({ path }: Pick<Fold, "path">): readonly Disc
   return [...byName.values()].slice(-discoveredToolsMax);
 }
 
-/** `searches`: the calls seen so far; those of this entry are added. */
+/** `searches`: the search calls seen so far; those of this entry are added. */
 function toolsInEntry(entry: Entry, searches: Set<ToolUseId>): readonly DiscoveredTool[] {
   if (entry.kind === "edit")
     return entry.edit.type === "boundary"
@@ -207,8 +212,8 @@ function toolsInEntry(entry: Entry, searches: Set<ToolUseId>): readonly Discover
   return entry.blocks.flatMap((block) => {
     if (block.type !== "tool_result" || block.is_error === true || !searches.has(block.tool_use_id)) return [];
     const { content = "" } = block;
-    const given = parseDefinitionNames(typeof content === "string" ? content : resultPartsText(content));
-    return given.map((name) => ({ name, shownBy: block.tool_use_id }));
+    const names = parseDefinitionNames(typeof content === "string" ? content : resultPartsText(content));
+    return names.map((name) => ({ name, shownBy: block.tool_use_id }));
   });
 }
 
@@ -226,5 +231,5 @@ const toolNameIn = (data: Json | undefined): readonly string[] => {
   return name === undefined ? [] : [name];
 };
 
-/** Marks a definition that was put back behind a boundary. */
+/** Marks a definition that was restored after a boundary. */
 export const discoveredKey = "discoveredTool";

@@ -29,19 +29,18 @@ export interface ManagedServerDeps extends ToolServersDep {
 }
 
 interface ManagedServerInput extends Omit<Extract<LaunchOutcome, { kind: "ready" }>, "kind"> {
-  /** Something settled: the server is ready, has other tools, or is given up. */
+  /** Called when the server is ready, has a new list of tools, or is given up. */
   readonly onSettled: () => void;
 }
 
 /**
- * One server over the time of a session.
+ * One server during a session.
  *
  *   starting ──connected and listed──▶ ready ──closed──▶ starting, after a pause
  *   starting ──fails──▶ starting, after a pause; after the last restart ──▶ down
  *   any ──close──▶ closed
  *
- * `known` is what was last so: a server that is being started again is what it was, so that nobody is told twice of one
- * that comes back.
+ * `known` is the last settled state and stays while a server restarts, so that its return is not announced again.
  */
 export class ManagedServer {
   readonly name: string;
@@ -50,10 +49,10 @@ export class ManagedServer {
   readonly #over = new AbortController();
   #server: ToolServer | undefined;
   #known: KnownServer | undefined;
-  /** The newest attempt, also where nobody waits for it any more. */
+  /** The newest attempt, even if nothing waits for it any more. */
   #connecting: Promise<unknown> = Promise.resolve();
   #restarts = 0;
-  /** Lists that are to be read, the one that is being read among them. */
+  /** Pending list reads, including the one that is running. */
   #relists = 0;
   #settled = Promise.withResolvers<void>();
 
@@ -64,22 +63,22 @@ export class ManagedServer {
     void this.#start();
   }
 
-  /** Undefined before it was ready, or given up, for the first time. */
+  /** Undefined until it has been ready, or given up, for the first time. */
   get known(): KnownServer | undefined {
     return this.#known;
   }
 
-  /** Must not reject. Not tried again where it fails: nobody knows what has been done. */
+  /** Must not reject. A failed call is not retried: it may already have had an effect. */
   async call(call: ServerCall, signal: AbortSignal): Promise<ServerCallOutcome> {
-    const server = await this.#connected(signal);
+    const server = await this.#waitForServer(signal);
     if (server === undefined) return { kind: "failed", why: this.#whyDown() };
-    // After the wait: what it offers may be known only now, or be otherwise than when a person was asked.
+    // Checked after the wait: the tools may be known only now, or differ from when the user was asked.
     if (this.#known !== undefined && !offersTool(this.#known, call.tool))
       return { kind: "failed", why: unknownToolMessage(this.name, call.tool) };
-    const asked = await this.#within({ limitMs: callMs, signal, act: (limited) => server.call(call, limited) });
-    if (asked === undefined)
+    const outcome = await this.#within({ limitMs: callMs, signal, act: (limited) => server.call(call, limited) });
+    if (outcome === undefined)
       return { kind: "failed", why: signal.aborted ? "interrupted" : `no answer within ${callMs / 1_000} s` };
-    return asked.kind === "failed" ? { kind: "failed", why: this.#input.masked(asked.why) } : asked;
+    return outcome.kind === "failed" ? { kind: "failed", why: this.#input.masked(outcome.why) } : outcome;
   }
 
   async close(): Promise<void> {
@@ -92,7 +91,7 @@ export class ManagedServer {
     done.abort();
   }
 
-  async #connected(signal: AbortSignal): Promise<ToolServer | undefined> {
+  async #waitForServer(signal: AbortSignal): Promise<ToolServer | undefined> {
     if (this.#server !== undefined || this.#known?.kind === "down") return this.#server;
     await this.#within({ limitMs: callWaitMs, signal, act: () => this.#settled.promise });
     return this.#server;
@@ -104,11 +103,11 @@ export class ManagedServer {
 
   async #start(): Promise<void> {
     while (!this.#over.signal.aborted) {
-      const tried = await this.#try();
+      const outcome = await this.#try();
       if (this.#over.signal.aborted) return;
-      if (tried === "ready") return;
+      if (outcome === "ready") return;
       if (this.#restarts >= restartsMax) {
-        this.#settle({ kind: "down", name: this.name, why: this.#input.masked(tried.why) });
+        this.#settle({ kind: "down", name: this.name, why: this.#input.masked(outcome.why) });
         return;
       }
       await this.#pause();
@@ -123,14 +122,14 @@ export class ManagedServer {
 
   async #try(): Promise<"ready" | { readonly why: string }> {
     const { signal } = this.#over;
-    const connecting = async (limited: AbortSignal): Promise<ConnectOutcome> => {
+    const connectOrClose = async (limited: AbortSignal): Promise<ConnectOutcome> => {
       const connected = await this.#deps.connect(this.#input.launch, limited);
-      // Nobody waits for it any more.
+      // The time is up, and nothing waits for it any more.
       if (limited.aborted && connected.kind === "connected") await connected.server.close();
       return connected;
     };
     const act = (limited: AbortSignal): Promise<ConnectOutcome> => {
-      const attempt = connecting(limited);
+      const attempt = connectOrClose(limited);
       this.#connecting = attempt;
       return attempt;
     };
@@ -144,8 +143,8 @@ export class ManagedServer {
       return { why: listed.kind === "failed" ? listed.why : "closed" };
     }
     this.#server = server;
-    server.onChange((change) => void (change === "closed" ? this.#died(server) : this.#relist(server)));
-    this.#settle(this.#ready(server, listed.tools));
+    server.onChange((change) => void (change === "closed" ? this.#restart(server) : this.#relist(server)));
+    this.#settle(this.#toReady(server, listed.tools));
     void this.#forgetRestarts(server);
     return "ready";
   }
@@ -155,7 +154,7 @@ export class ManagedServer {
     if (this.#server === server) this.#restarts = 0;
   }
 
-  async #died(server: ToolServer): Promise<void> {
+  async #restart(server: ToolServer): Promise<void> {
     if (this.#server !== server || this.#over.signal.aborted) return;
     this.#server = undefined;
     this.#settled = Promise.withResolvers<void>();
@@ -167,7 +166,10 @@ export class ManagedServer {
     await this.#start();
   }
 
-  /** One at a time, however often it says that its list is another: what is said meanwhile is one more list, later. */
+  /**
+   * One read at a time, however often the server reports a change: reports during a read cause one more read
+   * afterwards.
+   */
   async #relist(server: ToolServer): Promise<void> {
     const isUnderWay = this.#relists > 0;
     this.#relists = Math.min(2, this.#relists + 1);
@@ -175,7 +177,7 @@ export class ManagedServer {
     while (this.#relists > 0) {
       const listed = await this.#list(server);
       if (this.#server !== server) break;
-      if (listed.kind === "listed") this.#settle(this.#ready(server, listed.tools));
+      if (listed.kind === "listed") this.#settle(this.#toReady(server, listed.tools));
       if (this.#relists > 1) await this.#deps.wait(relistPauseMs, this.#over.signal);
       this.#relists -= 1;
     }
@@ -183,12 +185,12 @@ export class ManagedServer {
   }
 
   async #list(server: ToolServer) {
-    const listing = (limited: AbortSignal) => server.listTools(limited);
-    const listed = await this.#within({ limitMs: listMs, signal: this.#over.signal, act: listing });
+    const readList = (limited: AbortSignal) => server.listTools(limited);
+    const listed = await this.#within({ limitMs: listMs, signal: this.#over.signal, act: readList });
     return listed ?? ({ kind: "failed", why: `no list of tools within ${listMs / 1_000} s` } as const);
   }
 
-  #ready({ instructions }: ToolServer, tools: readonly OfferedTool[]): KnownServer {
+  #toReady({ instructions }: ToolServer, tools: readonly OfferedTool[]): KnownServer {
     const usable = tools.filter(({ name }) => name.length <= toolNameCharsMax && nameForm.test(name));
     const sorted = usable.toSorted((one, other) => (one.name < other.name ? -1 : 1));
     return { kind: "ready", name: this.name, instructions, tools: sorted.slice(0, toolsPerServerMax) };
@@ -200,25 +202,25 @@ export class ManagedServer {
     this.#input.onSettled();
   }
 
-  /** Undefined where the time is up or the signal raised, whether or not the act heeds its own signal. */
+  /** Undefined if the time is up or the signal is aborted, even if the action ignores its own signal. */
   async #within<Result>({ limitMs, signal, act }: TimeLimitInput<Result>): Promise<Result | undefined> {
     const done = new AbortController();
     const stop = AbortSignal.any([signal, this.#over.signal, done.signal]);
     const limited = new AbortController();
-    const late = this.#deps.wait(limitMs, stop).then(() => {
-      // What is done may live on by its signal.
+    const timeout = this.#deps.wait(limitMs, stop).then(() => {
+      // The result of a finished action may still depend on its signal.
       if (!done.signal.aborted) limited.abort();
       return undefined;
     });
     try {
-      return await Promise.race([act(limited.signal), late]);
+      return await Promise.race([act(limited.signal), timeout]);
     } finally {
       done.abort();
     }
   }
 }
 
-/** What a rule can name: a `*` there stands for others, and brackets end the name. */
+/** Names that a rule can express: `*` is a wildcard there, and brackets end the name. */
 const nameForm = /^[^\s*()\p{C}]+$/u;
 
 interface TimeLimitInput<Result> {

@@ -13,20 +13,20 @@ import { closeGraceMs, messageBytesMax, stderrBytesMax, transportDrainMs } from 
 
 interface ProcessInput extends Pick<ServerStart, "cwd" | "env" | "record" | "enter"> {
   readonly definition: StdioServer;
-  /** Of one line; throws where it is no message of the protocol. */
+  /** Parses one line; throws if it is not a message of the protocol. */
   readonly parse: (line: string) => JSONRPCMessage;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * A server as a process, one message a line. The protocol's own transport starts it in our process group, where neither
- * its children are ended with it nor a later start can find it.
+ * A server as a process, one message per line. The SDK's own transport starts it in our process group: its children are
+ * then not ended with it, and a later start can't find it.
  *
  *   new ──start──▶ running ──exit, close, a line too long──▶ ending ──group gone──▶ closed: `onclose`, once
  *       ──start, refused by the sandbox──▶ never started: `start` rejects
  *
- * Lines that are no message are counted and passed over: programs greet on stdout.
+ * Lines that are not messages are counted and skipped: some programs print a greeting on stdout.
  */
 export class ProcessTransport implements Transport {
   onclose: (() => void) | undefined;
@@ -37,9 +37,9 @@ export class ProcessTransport implements Transport {
   #stderr = Buffer.alloc(0);
   #strayLines = 0;
   #child: Child | undefined;
-  #how: string | undefined;
+  #endReason: string | undefined;
   #forget: Promise<() => Promise<void>> | undefined;
-  #leave: () => Promise<void> = async () => {};
+  #leaveSandbox: () => Promise<void> = async () => {};
   #ended: Promise<void> | undefined;
 
   constructor(input: ProcessInput) {
@@ -54,7 +54,7 @@ export class ProcessTransport implements Transport {
       await entry.leave();
       throw new Error("it was closed before it was started");
     }
-    this.#leave = entry.leave;
+    this.#leaveSandbox = entry.leave;
     const { program, args, cwd, env } = entry.start;
     const child: Child = spawn(program, args, {
       cwd,
@@ -63,13 +63,13 @@ export class ProcessTransport implements Transport {
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#child = child;
-    child.stdout.on("data", (chunk: Buffer) => this.#take(chunk));
-    child.stderr.on("data", (chunk: Buffer) => this.#keep(chunk));
+    child.stdout.on("data", (chunk: Buffer) => this.#onStdout(chunk));
+    child.stderr.on("data", (chunk: Buffer) => this.#onStderr(chunk));
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on("error", (error) => this.onerror?.(error));
     child.once("exit", (code, signal) => {
-      // Where it was ended here, or only asked to, the reason is another.
-      if (this.#ended === undefined || (code !== null && code !== 0)) this.#how ??= exitText(code, signal);
+      // If we ended it, or asked it to end, the reason is another one.
+      if (this.#ended === undefined || (code !== null && code !== 0)) this.#endReason ??= exitText(code, signal);
       void this.#end();
     });
     await new Promise<void>((resolve, reject) => {
@@ -94,24 +94,24 @@ export class ProcessTransport implements Transport {
     await this.#end();
   }
 
-  /** Words for people: what happened, and the end of what it wrote to stderr. */
+  /** A message for the user: what happened, and the end of its stderr. */
   why(otherwise: string): string {
-    const said = this.#stderr.toString("utf8").trim();
+    const stderrText = this.#stderr.toString("utf8").trim();
     const stray = this.#strayLines === 0 ? "" : `; ${this.#strayLines} lines on its stdout are no messages`;
-    return `${this.#how ?? otherwise}${stray}${said === "" ? "" : `; its stderr ends: ${said}`}`;
+    return `${this.#endReason ?? otherwise}${stray}${stderrText === "" ? "" : `; its stderr ends: ${stderrText}`}`;
   }
 
-  #take(chunk: Buffer): void {
+  #onStdout(chunk: Buffer): void {
     const lines = this.#lines.add(chunk);
     if (lines === "too-long") {
-      this.#how ??= `it sent a line of over ${messageBytesMax} bytes`;
+      this.#endReason ??= `it sent a line of over ${messageBytesMax} bytes`;
       void this.#end();
       return;
     }
-    for (const line of lines) this.#read(line);
+    for (const line of lines) this.#onLine(line);
   }
 
-  #read(line: string): void {
+  #onLine(line: string): void {
     if (line.trim() === "") return;
     let message: JSONRPCMessage;
     try {
@@ -123,23 +123,23 @@ export class ProcessTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  #keep(chunk: Buffer): void {
+  #onStderr(chunk: Buffer): void {
     const all = Buffer.concat([this.#stderr, chunk]);
     this.#stderr = all.subarray(Math.max(0, all.length - stderrBytesMax));
   }
 
   #end(): Promise<void> {
-    this.#ended ??= this.#ending();
+    this.#ended ??= this.#endOnce();
     return this.#ended;
   }
 
-  async #ending(): Promise<void> {
+  async #endOnce(): Promise<void> {
     const child = this.#child;
     if (child?.pid !== undefined) await endChild(child, child.pid);
     await (
       await this.#forget
     )?.();
-    await this.#leave();
+    await this.#leaveSandbox();
     this.onclose?.();
   }
 }
@@ -149,13 +149,16 @@ async function enterServerSandbox({ definition, cwd, env, enter }: ProcessInput)
   return enter === undefined ? { kind: "ready", start, leave: async () => {} } : await enter(start);
 }
 
-/** A closed stdin is how the protocol asks a server to end; what does not listen, or has left others behind, is ended. */
+/**
+ * Closing stdin is how the protocol asks a server to end; a server that ignores it, or leaves children behind, is
+ * killed.
+ */
 async function endChild(child: Child, leader: number): Promise<void> {
   const isOver = () => child.exitCode !== null || child.signalCode !== null;
   const exited = isOver() ? Promise.resolve() : new Promise<void>((resolve) => child.once("exit", () => resolve()));
   child.stdin.end();
   await Promise.race([exited, wait(closeGraceMs, undefined, { ref: false })]);
-  // The last words of one that has ended may still be on their way.
+  // The last output of an ended process may still be on its way.
   if (isOver()) await Promise.race([waitForStreams(child), wait(transportDrainMs, undefined, { ref: false })]);
   if (signalGroup(leader, 0)) await endGroup(leader);
   await Promise.race([exited, wait(transportDrainMs, undefined, { ref: false })]);
@@ -180,36 +183,36 @@ function startErrorText(error: Error, command: string): string {
   }
 }
 
-/** Lines of a stream of bytes. What has come of an unfinished one is kept, up to a limit. */
+/** Splits a stream of bytes into lines. An unfinished line is kept, up to a limit. */
 export class LineSplitter {
   readonly #bytesMax: number;
-  #open: Buffer[] = [];
-  #openBytes = 0;
+  #unfinished: Buffer[] = [];
+  #unfinishedBytes = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Those that end in the chunk; `too-long` where one has grown over the limit, and nothing of it is kept then. */
+  /** The lines that end in the chunk; `too-long` if a line exceeds the limit, and then it is dropped. */
   add(chunk: Buffer): readonly string[] | "too-long" {
     const lines: string[] = [];
     let rest = chunk;
     for (let at = rest.indexOf(newline); at !== -1; at = rest.indexOf(newline)) {
-      this.#open.push(rest.subarray(0, at));
-      lines.push(Buffer.concat(this.#open).toString("utf8").replace(/\r$/, ""));
+      this.#unfinished.push(rest.subarray(0, at));
+      lines.push(Buffer.concat(this.#unfinished).toString("utf8").replace(/\r$/, ""));
       this.#clear();
       rest = rest.subarray(at + 1);
     }
-    this.#open.push(rest);
-    this.#openBytes += rest.length;
-    if (this.#openBytes <= this.#bytesMax) return lines;
+    this.#unfinished.push(rest);
+    this.#unfinishedBytes += rest.length;
+    if (this.#unfinishedBytes <= this.#bytesMax) return lines;
     this.#clear();
     return "too-long";
   }
 
   #clear(): void {
-    this.#open = [];
-    this.#openBytes = 0;
+    this.#unfinished = [];
+    this.#unfinishedBytes = 0;
   }
 }
 

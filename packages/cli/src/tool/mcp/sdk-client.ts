@@ -9,7 +9,7 @@ import { anyJson } from "palimpsest/internal/schema/any-json";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import { callMs, listMs, listPagesMax, toolsPerServerMax } from "./limits.ts";
 
-/** What is used of a client of the protocol's SDK, once it is connected. */
+/** The parts that we use of a connected client of the protocol's SDK. */
 export interface SdkClient {
   listTools(params: { cursor?: string }, options: SdkOptions): Promise<unknown>;
   callTool(
@@ -29,11 +29,11 @@ interface SdkOptions {
 
 export interface SdkConnection {
   readonly client: SdkClient;
-  /** Calls back whenever the server says that its list of tools is another. */
+  /** Calls the listener whenever the server reports that its list of tools has changed. */
   readonly onToolsChanged: (listener: () => void) => void;
 }
 
-/** A connected client as a server of tools: what it throws becomes an outcome, and what it answers is parsed. */
+/** Wraps a connected client as a tool server: errors become outcomes, and answers are parsed. */
 export function createToolServer({ client, onToolsChanged }: SdkConnection): ToolServer {
   return {
     instructions: client.getInstructions() ?? "",
@@ -56,7 +56,7 @@ export function createToolServer({ client, onToolsChanged }: SdkConnection): Too
   };
 }
 
-/** The client is no event target: it calls back this one function. */
+/** The client is not an event target: it has a single callback. */
 function notifyOnClose(client: SdkClient, listener: (() => void) | undefined): void {
   // oxlint-disable-next-line unicorn/prefer-add-event-listener
   client.onclose = listener;
@@ -67,7 +67,7 @@ interface SdkFailure {
   readonly why: string;
 }
 
-/** Whatever a client throws is about the server or the way to it. */
+/** Everything a client throws is about the server or the connection to it. */
 async function catchFailure<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | SdkFailure> {
   try {
     return await act();
@@ -81,7 +81,7 @@ const jsonObject = z.record(z.string(), anyJson);
 const listShape = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 const toolShape = z.object({ name: z.string(), description: z.string().default(""), inputSchema: jsonObject });
 
-/** A tool of no known form is left out: the others are there. */
+/** A tool of unknown form is left out; the others are kept. */
 async function listAllTools(client: SdkClient, signal: AbortSignal): Promise<ListToolsOutcome> {
   const tools: OfferedTool[] = [];
   let cursor: string | undefined;
@@ -102,13 +102,13 @@ const answerShape = z.object({
   structuredContent: jsonObject.optional(),
 });
 
-/** Where an answer is data alone, that is its text; where it also has a text, servers say the same in both. */
+/** If an answer has only structured data, that becomes its text; if it has a text too, servers say the same in both. */
 function parseAnswer(answer: unknown): ServerCallOutcome {
   const read = answerShape.safeParse(answer);
   if (!read.success) return { kind: "failed", why: "its answer has no known form" };
   const { content, isError, structuredContent } = read.data;
-  const isBare = content.length === 0 && structuredContent !== undefined;
-  return { kind: "answer", content: isBare ? [textPart(structuredContent)] : content, isError };
+  const hasOnlyData = content.length === 0 && structuredContent !== undefined;
+  return { kind: "answer", content: hasOnlyData ? [textPart(structuredContent)] : content, isError };
 }
 
 const textPart = (data: JsonObject): Json => ({ type: "text", text: JSON.stringify(data) });

@@ -9,11 +9,14 @@ import { ProcessTransport } from "./process-transport.ts";
 import { type SdkClient, type SdkConnection, createToolServer } from "./sdk-client.ts";
 
 interface ConnectorInput {
-  /** Ours, as servers are told it. */
+  /** Our version, which servers are told. */
   readonly version: string;
 }
 
-/** Servers by the protocol's SDK, which is loaded when the first of them is asked for: it costs a third of a second. */
+/**
+ * Connects through the protocol's SDK, which is loaded when the first server is needed: loading takes a third of a
+ * second.
+ */
 export function serverConnector({ version }: ConnectorInput): ConnectServer {
   let loading: ReturnType<typeof loadClient> | undefined;
   return async (start, signal) => {
@@ -21,12 +24,12 @@ export function serverConnector({ version }: ConnectorInput): ConnectServer {
     loading ??= loadClient();
     const { Client } = await loading;
     if (signal.aborted) return { kind: "failed", why: "nobody waits for it any more" };
-    const fresh = (): Client => new Client({ name: "palimpsest", version }, { capabilities: {} });
-    if (definition.kind !== "stdio") return await connectRemote({ definition, signal, fresh });
+    const newClient = (): Client => new Client({ name: "palimpsest", version }, { capabilities: {} });
+    if (definition.kind !== "stdio") return await connectRemote({ definition, signal, newClient });
     const { deserializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
     const transport = new ProcessTransport({ definition, env, cwd, record, enter, parse: deserializeMessage });
     return await connectClient({
-      client: fresh(),
+      client: newClient(),
       transport,
       signal,
       whyOf: (error) => transport.why(errorText(error)),
@@ -50,7 +53,7 @@ async function connectClient({ client, transport, signal, whyOf }: ConnectInput)
   try {
     await client.connect(transport, { signal, timeout: handshakeMs });
   } catch (error) {
-    // First: what the server wrote at its end belongs to the reason.
+    // Closed first: the server's last output is part of the reason.
     await transport.close().catch(() => undefined);
     return { kind: "failed", why: whyOf(error) };
   }
@@ -65,11 +68,11 @@ async function connectClient({ client, transport, signal, whyOf }: ConnectInput)
 }
 
 /**
- * Requests go past the client's own methods: those refuse a whole list for one tool of no known form, and compile the
- * schemas of strangers. What answers is parsed by `serverOf`.
+ * Bypasses the client's own methods: those reject a whole list because of one malformed tool, and compile untrusted
+ * schemas. `createToolServer` parses the answers.
  */
 function adaptClient({ client, whyOf }: Pick<ConnectInput, "client" | "whyOf">): SdkConnection["client"] {
-  const asked = async (ask: () => Promise<unknown>): Promise<unknown> => {
+  const send = async (ask: () => Promise<unknown>): Promise<unknown> => {
     try {
       return await ask();
     } catch (error) {
@@ -78,8 +81,8 @@ function adaptClient({ client, whyOf }: Pick<ConnectInput, "client" | "whyOf">):
     }
   };
   const sdk: SdkClient = {
-    listTools: (params, options) => asked(() => client.request({ method: "tools/list", params }, anyResult, options)),
-    callTool: (params, _, options) => asked(() => client.request({ method: "tools/call", params }, anyResult, options)),
+    listTools: (params, options) => send(() => client.request({ method: "tools/list", params }, anyResult, options)),
+    callTool: (params, _, options) => send(() => client.request({ method: "tools/call", params }, anyResult, options)),
     getInstructions: () => client.getInstructions(),
     close: () => client.close(),
   };
@@ -90,18 +93,20 @@ function adaptClient({ client, whyOf }: Pick<ConnectInput, "client" | "whyOf">):
 
 const anyResult = z.looseObject({});
 
-/** A remote server has no process that ends: it is gone where nobody answers, or where it does not know us any more. */
+/**
+ * A remote server has no process that ends: it is gone if the connection fails, or if it no longer knows our session.
+ */
 const isGone = (error: unknown): boolean =>
   httpStatus(error) === 404 || (error instanceof TypeError && error.message === "fetch failed");
 
 interface RemoteInput {
   readonly definition: RemoteServer;
   readonly signal: AbortSignal;
-  readonly fresh: () => Client;
+  readonly newClient: () => Client;
 }
 
-/** Servers of the protocol's first years know only event streams: they refuse the first message with a 4xx. */
-async function connectRemote({ definition, signal, fresh }: RemoteInput): Promise<ConnectOutcome> {
+/** Early servers of the protocol only support event streams: they refuse the first message with a 4xx. */
+async function connectRemote({ definition, signal, newClient }: RemoteInput): Promise<ConnectOutcome> {
   const { url, headers, kind } = definition;
   if (!URL.canParse(url)) return { kind: "failed", why: "its address is no URL" };
   const options = { requestInit: { headers: { ...headers } }, fetch: fetchBounded };
@@ -113,23 +118,23 @@ async function connectRemote({ definition, signal, fresh }: RemoteInput): Promis
       status = httpStatus(error);
       return remoteErrorText(error);
     };
-    const tried = await connectClient({ client: fresh(), transport: transport, signal, whyOf });
-    if (tried.kind === "connected" || !isOldServer(status) || signal.aborted) return tried;
-    const older = await connectEventStream({ url, options, signal, fresh });
-    return older.kind === "connected" ? older : tried;
+    const modern = await connectClient({ client: newClient(), transport, signal, whyOf });
+    if (modern.kind === "connected" || !isOldServer(status) || signal.aborted) return modern;
+    const older = await connectEventStream({ url, options, signal, newClient });
+    return older.kind === "connected" ? older : modern;
   }
-  return await connectEventStream({ url, options, signal, fresh });
+  return await connectEventStream({ url, options, signal, newClient });
 }
 
-interface EventStreamInput extends Pick<RemoteInput, "signal" | "fresh"> {
+interface EventStreamInput extends Pick<RemoteInput, "signal" | "newClient"> {
   readonly url: string;
   readonly options: { readonly requestInit: RequestInit; readonly fetch: typeof fetchBounded };
 }
 
-async function connectEventStream({ url, options, signal, fresh }: EventStreamInput): Promise<ConnectOutcome> {
+async function connectEventStream({ url, options, signal, newClient }: EventStreamInput): Promise<ConnectOutcome> {
   const { SSEClientTransport } = await import("@modelcontextprotocol/sdk/client/sse.js");
   const transport = new SSEClientTransport(new URL(url), options);
-  return await connectClient({ client: fresh(), transport: transport, signal, whyOf: remoteErrorText });
+  return await connectClient({ client: newClient(), transport, signal, whyOf: remoteErrorText });
 }
 
 const isOldServer = (status: number | undefined): boolean =>
@@ -143,26 +148,26 @@ function httpStatus(error: unknown): number | undefined {
 function remoteErrorText(error: unknown): string {
   switch (httpStatus(error)) {
     case 401:
-      return "it wants to know who asks (401): put a token into its headers";
+      return "it requires authentication (401): put a token into its headers";
     case 403:
-      return "it refuses who asks (403)";
+      return "it refuses access (403)";
     case undefined:
     default:
       return errorText(error);
   }
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` says nothing, but its cause does. */
 function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
-  const words = error.message.replace(/^MCP error -?\d+: /, "");
-  return cause instanceof Error ? `${words}: ${cause.message}` : words;
+  const text = error.message.replace(/^MCP error -?\d+: /, "");
+  return cause instanceof Error ? `${text}: ${cause.message}` : text;
 }
 
 /**
- * `fetch` whose answers break off where a message in them is over the limit: whoever reads one holds all of it. In an
- * event stream a message is what stands between two empty lines; any other answer, an error too, is one message.
+ * `fetch` whose responses fail if a message in them exceeds the limit, because the reader holds each message as a
+ * whole. In an event stream an empty line ends a message; any other response, including an error, is one message.
  */
 export async function fetchBounded(url: string | URL, init?: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
@@ -175,7 +180,7 @@ export async function fetchBounded(url: string | URL, init?: RequestInit): Promi
 
 export interface MessageLimits {
   readonly bytesMax: number;
-  /** Where a message ends, before the whole does. */
+  /** What ends a message before the response ends. */
   readonly ends: "empty-line" | "never";
 }
 
@@ -183,13 +188,13 @@ export function limitMessages({ bytesMax, ends }: MessageLimits): TransformStrea
   let messageBytes = 0;
   let lineBytes = 0;
   let before = 0;
-  /** False where a message is too long. */
+  /** False if a message is too long. */
   const isWithin = (chunk: Uint8Array): boolean => {
     if (ends === "never") return (messageBytes += chunk.length) <= bytesMax;
     for (const byte of chunk) {
       messageBytes += 1;
       if (messageBytes > bytesMax) return false;
-      // Lines end with either sign, or with both.
+      // Lines end with CR, LF or both.
       if (byte === newline && before === carriageReturn) lineBytes = 0;
       else if (byte === newline || byte === carriageReturn) {
         if (lineBytes === 0) messageBytes = 0;

@@ -26,79 +26,88 @@ interface ToolServersDeps extends ManagedServerDeps, HashDep {
 }
 
 interface ToolServersInput {
-  /** Those that may be started, each name once. */
+  /** The servers that may be started; names are unique. */
   readonly definitions: readonly ServerDefinition[];
-  /** Of the announcement that the view shows at this moment: a boundary, an undo and a rewind may each take it away. */
+  /** The hash of the announcement in the current view: a boundary, an undo and a rewind may remove it. */
   readonly shownAnnouncement: () => string | undefined;
 }
 
-/** The servers of one session: started when it opens, ended with it. Nothing waits for them but who calls one. */
+/** The servers of one session: started when it opens, ended with it. Only a call to a server waits for it. */
 export class ToolServers {
-  readonly #lines: readonly ManagedServer[];
-  /** By what they lack. */
+  readonly #servers: readonly ManagedServer[];
+  /** Servers that can't be started because variables are missing. */
   readonly #unstarted: readonly Extract<KnownServer, { kind: "down" }>[];
   readonly #hash: HashDep["hash"];
   readonly #over = new AbortController();
   readonly #warned = new Set<string>();
-  readonly #told: ToolServersInput["shownAnnouncement"];
+  readonly #shownAnnouncement: ToolServersInput["shownAnnouncement"];
   readonly #settled = Promise.withResolvers<void>();
   #isDue = false;
 
-  constructor({ env, hash, ...deps }: ToolServersDeps, { definitions, shownAnnouncement: told }: ToolServersInput) {
+  constructor({ env, hash, ...deps }: ToolServersDeps, { definitions, shownAnnouncement }: ToolServersInput) {
     this.#hash = hash;
-    this.#told = told;
+    this.#shownAnnouncement = shownAnnouncement;
     const launches = definitions.map((definition) => ({ definition, ready: resolveLaunch(definition, env) }));
     this.#unstarted = launches.flatMap(({ definition: { name }, ready }) =>
       ready.kind === "missing"
         ? [{ kind: "down", name, why: `the environment has no ${ready.variables.join(", ")}` } as const]
         : [],
     );
-    this.#lines = launches.flatMap(({ ready }) =>
+    this.#servers = launches.flatMap(({ ready }) =>
       ready.kind === "ready"
-        ? [new ManagedServer(deps, { launch: ready.launch, masked: ready.masked, onSettled: () => this.#look() })]
+        ? [
+            new ManagedServer(deps, {
+              launch: ready.launch,
+              masked: ready.masked,
+              onSettled: () => this.#checkSettled(),
+            }),
+          ]
         : [],
     );
-    this.#look();
+    this.#checkSettled();
     void deps.wait(announceWaitMs, this.#over.signal).then(() => (this.#isDue = true));
   }
 
-  /** What is known, by name. Servers that have not answered yet are not among them. */
+  /** What is known, sorted by name. Servers that have not answered yet are not included. */
   known(): readonly KnownServer[] {
-    const known = this.#lines.flatMap((line) => line.known ?? []);
+    const known = this.#servers.flatMap((managed) => managed.known ?? []);
     return [...known, ...this.#unstarted].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** When each has answered or has failed to, or none will any more. */
+  /** Resolves when each server has answered or failed, or when the session closes. */
   settled(): Promise<void> {
     return this.#settled.promise;
   }
 
-  /** All that may be called, by name. */
+  /** The names of all servers that may be called, sorted. */
   names(): readonly string[] {
-    return [...this.#lines, ...this.#unstarted].map(({ name }) => name).toSorted();
+    return [...this.#servers, ...this.#unstarted].map(({ name }) => name).toSorted();
   }
 
   /** Must not reject. */
   async call({ server, tool, input }: ToolServerCall, signal: AbortSignal): Promise<ServerCallOutcome> {
-    const line = this.#lines.find(({ name }) => name === server);
-    if (line === undefined) {
+    const managed = this.#servers.find(({ name }) => name === server);
+    if (managed === undefined) {
       const why = this.#unstarted.find(({ name }) => name === server)?.why ?? "there is no such server";
       return { kind: "failed", why };
     }
-    return await line.call({ tool, input }, signal);
+    return await managed.call({ tool, input }, signal);
   }
 
-  /** To append before the next request: at first when all have answered, or time is up, and whenever it is another. */
+  /**
+   * The announcement to append before the next request: the first once all servers have answered or time is up, later
+   * ones whenever it changes.
+   */
   takeNews(): readonly Draft[] {
     if (!this.#isDue) return [];
     const text = this.announcement();
     if (text === undefined) return [];
-    const told = this.#hash(text);
-    if (told === this.#told()) return [];
+    const hash = this.#hash(text);
+    if (hash === this.#shownAnnouncement()) return [];
     return [
       {
         type: "attachment",
-        attachment: { type: hookContextAttachmentType, content: text, data: { [announcementKey]: told } },
+        attachment: { type: hookContextAttachmentType, content: text, data: { [announcementKey]: hash } },
       },
     ];
   }
@@ -108,28 +117,28 @@ export class ToolServers {
     return text === undefined ? undefined : escapeReminderTag(text);
   }
 
-  /** Behind a boundary it is told by the working state; the mark is as on any announcement. */
+  /** After a boundary the working state repeats the announcement, with the same mark. */
   announcementData(text: string): JsonObject {
     return { [announcementKey]: this.#hash(text) };
   }
 
-  /** For people: servers that are down, each once. */
+  /** Warnings for the user about servers that are down, each once. */
   takeWarnings(): readonly string[] {
     const down = this.known().flatMap((server) => (server.kind === "down" ? [server] : []));
-    const news = down.filter(({ name }) => !this.#warned.has(name));
-    for (const { name } of news) this.#warned.add(name);
-    return news.map(({ name, why }) => `The MCP server ${name} is not running: ${why}`);
+    const unreported = down.filter(({ name }) => !this.#warned.has(name));
+    for (const { name } of unreported) this.#warned.add(name);
+    return unreported.map(({ name, why }) => `The MCP server ${name} is not running: ${why}`);
   }
 
   async close(): Promise<void> {
     this.#over.abort();
     this.#settled.resolve();
-    await Promise.all(this.#lines.map((line) => line.close()));
+    await Promise.all(this.#servers.map((managed) => managed.close()));
   }
 
-  #look(): void {
-    // While lines are being made, the first of them can't have settled: they answer later.
-    if (this.#lines.some(({ known }) => known === undefined)) return;
+  #checkSettled(): void {
+    // No server can settle while they are being created: they answer later.
+    if (this.#servers.some(({ known }) => known === undefined)) return;
     this.#isDue = true;
     this.#settled.resolve();
   }
@@ -144,7 +153,7 @@ export interface ToolServerCall {
 /** Marks an announcement in the log, with the hash of its text. */
 const announcementKey = "mcpServersTold";
 
-/** The mark of the newest announcement that the view still shows: one that a boundary or an undo took out tells nobody. */
+/** The hash of the newest announcement that is still in the view, ignoring those that a boundary or an undo removed. */
 export function findShownAnnouncement({ path, projection }: Pick<Fold, "path" | "projection">): string | undefined {
   const { entries } = path;
   let shown: ReadonlySet<EntryId> | undefined;
@@ -152,29 +161,32 @@ export function findShownAnnouncement({ path, projection }: Pick<Fold, "path" | 
     const entry = entries[at];
     if (entry?.kind !== "attachment" || entry.id === undefined) continue;
     const data = field(entry.attachment, "data");
-    const told = isObject(data) ? textField(data, announcementKey) : undefined;
-    if (told === undefined) continue;
+    const hash = isObject(data) ? textField(data, announcementKey) : undefined;
+    if (hash === undefined) continue;
     shown ??= new Set(projection.items.map((item) => item.entry));
-    if (shown.has(entry.id)) return told;
+    if (shown.has(entry.id)) return hash;
   }
   return undefined;
 }
 
 interface ToolServersPartDeps {
   readonly servers: Pick<ToolServers, "announcement" | "announcementData" | "known">;
-  /** As the session's entries tell it at this moment, the newest last. */
+  /** According to the session's entries at this moment, newest last. */
   readonly discovered: () => readonly DiscoveredTool[];
 }
 
-/** Which servers there are, as the announcement says it, and the definitions that searches gave: a boundary covers the messages that told them. */
+/**
+ * The announcement of servers and the definitions that searches gave, because a boundary covers the messages that held
+ * them.
+ */
 export const toolServersPart = ({ servers, discovered }: ToolServersPartDeps): WorkingStatePart => ({
   name: "mcp",
   stability: usualStability.mcp,
   snapshot: async ({ budgets, isKept }) => {
-    const untold = discovered().filter(({ shownBy }) => shownBy === undefined || !isKept(shownBy));
+    const unshown = discovered().filter(({ shownBy }) => shownBy === undefined || !isKept(shownBy));
     const pieces = [
       ...announcementPiece(servers),
-      ...untold.toReversed().map(({ name }) => definitionPiece(servers, name)),
+      ...unshown.toReversed().map(({ name }) => definitionPiece(servers, name)),
     ];
     return pieces.length === 0 ? undefined : { kind: "state", pieces, budget: budgets.other };
   },

@@ -9,9 +9,9 @@ import { bareName, collectCommands, type UnknownStart } from "../shell/collect-c
 type ShellRules = readonly Rule[];
 
 /**
- * Whether rules allow the line: every command that stands anywhere in it is named by one of them, or changes nothing and
- * reads only what acts beside it tell. So `Bash(git status:*)` does not allow `git status && rm -rf /`, nor
- * `git status $(rm -rf /)`, nor `git status > ~/.profile`, nor `PATH=. git status`, nor `git status; echo $TOKEN`.
+ * Whether rules allow the line: each command anywhere in it either matches a rule, or changes nothing and reads only
+ * files that other acts of the request name. So `Bash(git status:*)` does not allow `git status && rm -rf /`, nor `git
+ * status $(rm -rf /)`, nor `git status > ~/.profile`, nor `PATH=. git status`, nor `git status; echo $TOKEN`.
  */
 export function allowsLine(rules: ShellRules, { command, reads }: ShellAction): boolean {
   const patterns = shellPatterns(rules);
@@ -26,7 +26,7 @@ export function allowsLine(rules: ShellRules, { command, reads }: ShellAction): 
   return reads === "told" && unnamed.every(isReadOnly) && line.variables.every(isHarmlessVariable);
 }
 
-/** Who allows `cat` by a rule means the files it is given, too. `index`: undefined for what is redirected. */
+/** A rule that allows `cat` also allows reading the files it is given. `index`: undefined for a redirect. */
 export function allowsReads(rules: ShellRules, { command, index }: CommandPosition): boolean {
   const patterns = shellPatterns(rules);
   if (patterns.some((pattern) => pattern.kind === "any")) return true;
@@ -41,7 +41,10 @@ interface CommandPosition {
   readonly index: number | undefined;
 }
 
-/** Control flow runs only commands that stand in the line. Arithmetic, transformations and the like may run others. */
+/**
+ * Control flow only runs commands that are written in the line. Arithmetic, transformations and the like may run
+ * others.
+ */
 const passableSyntax: ReadonlySet<string> = new Set([
   "Background",
   "BraceExpansion",
@@ -70,10 +73,7 @@ function matchesPattern(pattern: ShellPattern, words: readonly ShellWord[]): boo
   }
 }
 
-/**
- * Whether the line may change files that nobody can tell, by a command that no rule names. A rule for every command
- * names none.
- */
+/** Whether a command that no rule names may change unknown files. A rule for every command does not name any. */
 export function mayChangeUnnamed(rules: ShellRules, command: string): boolean {
   const patterns = shellPatterns(rules).filter(({ kind }) => kind !== "any");
   const line = parseLine(command);
@@ -81,7 +81,7 @@ export function mayChangeUnnamed(rules: ShellRules, command: string): boolean {
   return line.commands.some((one) => !isNamedByPattern(patterns, one) && !isReadOnly(one) && !isWriteKnown(one.words));
 }
 
-/** Whether a rule forbids some command of the line; `unclear` where there are such rules and the line can't be looked into. */
+/** The rule that matches a command of the line; `unclear` if there are such rules and the line can't be analysed. */
 export function findLineRule(rules: readonly Rule[], command: string): Rule | "unclear" | undefined {
   const shellRules = rules.filter((rule) => rule.kind === "shell");
   if (shellRules.length === 0) return undefined;
@@ -98,7 +98,7 @@ export function findLineRule(rules: readonly Rule[], command: string): Rule | "u
   return isDoubtful || within.sight === "unclear" ? "unclear" : undefined;
 }
 
-/** Whether words that only the shell knows may make it a command that the pattern is for. */
+/** Whether the command may match the pattern once the shell has expanded its words. */
 function mayBecome(pattern: ShellPattern, words: readonly ShellWord[]): boolean {
   switch (pattern.kind) {
     case "any":
@@ -115,7 +115,7 @@ function mayBecome(pattern: ShellPattern, words: readonly ShellWord[]): boolean 
   }
 }
 
-/** Whether a program that is not known may be asked in these words to start what the pattern is for. */
+/** Whether an unknown program may, given these words, start what the pattern matches. */
 function mayStart(pattern: ShellPattern, { words, text, sight }: UnknownStart): boolean {
   if (sight === "unclear") return true;
   if (words.some((word, index) => matchesPattern(pattern, [bareName(word), ...words.slice(index + 1)]))) return true;
@@ -129,7 +129,7 @@ function mayStart(pattern: ShellPattern, { words, text, sight }: UnknownStart): 
   }
 }
 
-/** Whether the names stand in the text one behind the other, each by itself or behind the letter of an option. */
+/** Whether the names occur in the text in this order, each as a separate word or right after an option's letter. */
 function mentions(text: string, names: readonly string[]): boolean {
   const forms = names.map(
     (name) => `(?<![\\w-])(?:-\\w)?${name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)}(?![\\w-])`,

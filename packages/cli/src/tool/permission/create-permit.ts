@@ -16,11 +16,11 @@ import { isSecret, type MayPass } from "../shell/shell-environment.ts";
 import { toolNames } from "../builtin-tools.ts";
 
 export interface PermitOptions extends Policy {
-  /** Of the agent that started this one: its answer is the most that is given. */
+  /** The permit of the agent that started this one: this agent is never allowed more. */
   readonly parent?: PermissionDep["permit"];
-  /** Asked for where something is written: links may have changed since. */
+  /** Called if something is written: links may have changed since. */
   readonly guardedNow?: () => Promise<readonly string[]>;
-  /** Asked for each request: while a session is open its sandbox may be turned on. Absent: as `sandbox` says. */
+  /** Called for each request: the sandbox may be turned on while a session is open. Absent: as `sandbox` says. */
   readonly sandboxNow?: () => "on" | "off";
 }
 
@@ -36,14 +36,14 @@ export function createPermit({ parent, guardedNow, sandboxNow, ...policy }: Perm
       ...(guarded === undefined ? {} : { guarded }),
       ...(sandbox === undefined ? {} : { sandbox }),
     };
-    const own = decidePermission(now, request);
-    if (parent !== undefined) return stricterVerdict(own, await parent(request));
-    const rules = own.kind === "ask" ? suggestRules(now, request) : undefined;
-    return rules === undefined ? own : { ...own, suggestedRules: rules };
+    const verdict = decidePermission(now, request);
+    if (parent !== undefined) return stricterVerdict(verdict, await parent(request));
+    const rules = verdict.kind === "ask" ? suggestRules(now, request) : undefined;
+    return rules === undefined ? verdict : { ...verdict, suggestedRules: rules };
   };
 }
 
-/** For tools that find files by themselves: whether no rule forbids to show this one, or wants it asked about. */
+/** For tools that find files by themselves: false if a rule forbids showing the file or wants the user to be asked. */
 export function createMayRead({ rules, ...places }: RuleRoots & { readonly rules: Rules }): (path: string) => boolean {
   const hidden = [...rules.deny, ...rules.ask].flatMap((rule) =>
     rule.kind === "path" && rule.act === "read" ? [pathMatcher(rule.pattern, { ...places, use: "deny" })] : [],
@@ -51,7 +51,7 @@ export function createMayRead({ rules, ...places }: RuleRoots & { readonly rules
   return (path) => !hidden.some((matches) => matches(path));
 }
 
-/** Which variables commands have: secrets only by an allow rule, and nothing that a deny rule names. */
+/** Which variables commands get: secrets only by an allow rule, and nothing that a deny rule names. */
 export function createMayPass({ allow, deny }: Pick<Rules, "allow" | "deny">): MayPass {
   return (name, value) => !isVariableNamed(deny, name) && (!isSecret(name, value) || isVariableNamed(allow, name));
 }
@@ -59,9 +59,9 @@ export function createMayPass({ allow, deny }: Pick<Rules, "allow" | "deny">): M
 const isVariableNamed = (rules: readonly Rule[], name: string): boolean =>
   rules.some((rule) => rule.kind === "variable" && rule.form.test(name));
 
-/** A rule about nothing must not pass for one that does something, least of all a ban. */
-export function findRuleProblems(given: RuleTexts): readonly RuleProblem[] {
-  const { rules, problems } = parseRules(given);
+/** Reports rules that match nothing: such a rule, above all a deny rule, must not seem effective. */
+export function findRuleProblems(texts: RuleTexts): readonly RuleProblem[] {
+  const { rules, problems } = parseRules(texts);
   const uses: readonly RuleUse[] = ["deny", "ask", "allow"];
   const unknown = uses.flatMap((use) =>
     rules[use].flatMap((rule) =>
@@ -73,7 +73,7 @@ export function findRuleProblems(given: RuleTexts): readonly RuleProblem[] {
   return [...problems, ...unknown];
 }
 
-/** A ban on a tool that other agents have holds by itself here; leave for it means nothing. */
+/** Denying a tool that only other agents have is always satisfied; allowing it means nothing. */
 const isKnownTool = (name: string, use: RuleUse): boolean =>
   knownToolNames.has(name) || (use !== "allow" && foreignToolNames.has(name.toLowerCase()));
 

@@ -12,37 +12,38 @@ import {
 import { findLineRule, allowsLine, allowsReads, mayChangeUnnamed } from "./allows-line.ts";
 
 /**
- * default: a person is asked about changes and about commands not known to be harmless. acceptEdits: changes of files
- * inside the project pass. plan: nothing is changed. bypass: everything passes that no rule forbids or asks about.
+ * default: the user is asked about changes and about commands not known to be harmless. acceptEdits: changes of files
+ * inside the project are allowed. plan: nothing is changed. bypass: everything is allowed that no rule denies or asks
+ * about.
  */
 export type PermissionMode = "default" | "acceptEdits" | "plan" | "bypass";
 
 export interface Policy extends RuleRoots {
   readonly mode: PermissionMode;
   readonly rules: Rules;
-  /** Real paths of folders that are read like the project's own, and not written. */
+  /** Real paths of folders that may be read like the project's own but not written. */
   readonly readRoots?: readonly string[];
-  /** Real paths of files and folders that hold these rules: no rule is a leave to change them. */
+  /** Real paths of files and folders that hold these rules: no rule allows changing them. */
   readonly guarded?: readonly string[];
   /**
-   * `on`: the operating system keeps every command from what deny rules hide and from the guarded files, so nothing has
-   * to be asked for their sake; and it keeps what runs unasked from changing anything. Absent: it does not.
+   * `on`: the operating system keeps every command away from files that deny rules hide and from the guarded files, so
+   * these need no question; it also keeps commands that run without asking from changing anything. Absent: off.
    */
   readonly sandbox?: "on" | "off";
 }
 
-/** Bans first, then rules that ask, the mode, leaves; the strictest answer about any act is the answer. Pure. */
-export function decidePermission(given: Policy, request: PermissionRequest): PermissionVerdict {
+/** Deny rules first, then ask rules, the mode and allow rules; the strictest verdict on any act wins. Pure. */
+export function decidePermission(basePolicy: Policy, request: PermissionRequest): PermissionVerdict {
   const isOutside = request.acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined);
-  const policy: Policy = isOutside ? { ...given, sandbox: "off" } : given;
-  const forbidden = decideByRules(policy, { request, use: "deny" });
-  if (forbidden?.kind === "denied") return forbidden;
-  const asked = decideByRules(policy, { request, use: "ask" }) ?? allowedVerdict;
+  const policy: Policy = isOutside ? { ...basePolicy, sandbox: "off" } : basePolicy;
+  const byDenyRules = decideByRules(policy, { request, use: "deny" });
+  if (byDenyRules?.kind === "denied") return byDenyRules;
+  const byAskRules = decideByRules(policy, { request, use: "ask" }) ?? allowedVerdict;
   const first = isOutside ? decideOutside(policy) : allowedVerdict;
-  return [forbidden ?? allowedVerdict, decideByMode(policy, request), asked].reduce(stricterVerdict, first);
+  return [byDenyRules ?? allowedVerdict, decideByMode(policy, request), byAskRules].reduce(stricterVerdict, first);
 }
 
-/** Neither a mode nor a rule answers it: whoever allowed a command did not mean it without the sandbox. */
+/** Neither a mode nor a rule answers this: an allow rule for a command did not mean running it without the sandbox. */
 function decideOutside({ mode }: Policy): PermissionVerdict {
   if (mode === "plan") return denyVerdict("in plan mode no command runs outside the sandbox");
   const reason =
@@ -50,7 +51,7 @@ function decideOutside({ mode }: Policy): PermissionVerdict {
   return { kind: "ask", reason, answeredBy: "user" };
 }
 
-/** What the mode and the leaves say where no rule is against it. */
+/** The verdict of the mode and the allow rules, if no other rule objects. */
 function decideByMode(policy: Policy, request: PermissionRequest): PermissionVerdict {
   if (policy.mode === "bypass" || (policy.mode !== "plan" && isToolNamed(policy.rules.allow, request.tool)))
     return allowedVerdict;
@@ -61,7 +62,7 @@ const allowedVerdict: PermissionVerdict = { kind: "allowed" };
 const askVerdict = (reason: string): PermissionVerdict => ({ kind: "ask", reason });
 const denyVerdict = (reason: string): PermissionVerdict => ({ kind: "denied", reason });
 
-/** Of a sub-agent's own verdict and its parent's: it inherits or narrows, never widens. */
+/** Of a sub-agent's verdict and its parent's: a sub-agent inherits or narrows permissions, never widens them. */
 export function stricterVerdict(one: PermissionVerdict, other: PermissionVerdict): PermissionVerdict {
   return strictness[other.kind] > strictness[one.kind] ? other : one;
 }
@@ -78,7 +79,7 @@ function decideByRules(
   for (const act of acts) {
     const rule = ruleFor(policy, { act, use });
     if (rule !== undefined && rule !== "unclear") return verdictByUse[use](rule);
-    if (rule === "unclear") unclear = askVerdict("there are rules about commands, and this one can't be looked into");
+    if (rule === "unclear") unclear = askVerdict("there are rules about commands, and this one can't be analysed");
     const hiding = act.kind === "shell" ? hidingRule(policy, { act, use }) : undefined;
     if (hiding !== undefined && hiding !== "unclear") return verdictByUse[use](hiding);
     if (hiding === "unclear") unclear ??= askVerdict("there are rules about files, and this command may show any file");
@@ -95,7 +96,7 @@ const hidingRule = (
       ...policy,
       rules: policy.rules[use],
       use,
-      // A rule that asks hides nothing from a command that was answered with yes.
+      // An ask rule hides nothing from a command that the user has allowed.
       files: policy.sandbox === "on" && use === "deny" ? "held" : "bare",
     },
     act,
@@ -103,7 +104,7 @@ const hidingRule = (
 
 const verdictByUse = {
   deny: (rule: Rule): PermissionVerdict => denyVerdict(`the rule ${rule.text} forbids it`),
-  ask: (rule: Rule): PermissionVerdict => askVerdict(`the rule ${rule.text} wants a person to decide it`),
+  ask: (rule: Rule): PermissionVerdict => askVerdict(`the rule ${rule.text} wants the user to decide it`),
 } as const;
 
 const isTool = (rule: Rule, tool: string): boolean =>
@@ -168,7 +169,7 @@ type ServerAct = Extract<ToolAction, { kind: "mcp" }>;
 
 const serverToolName = ({ server, tool }: ServerAct): string => `mcp__${server}__${tool}`;
 
-/** Servers say of some tools that they only read. That is their word: here it counts for nothing. */
+/** Servers claim that some tools only read. Such claims are not trusted. */
 function decideServerCall(
   { mode }: Policy,
   { act, isAllowed }: { act: ServerAct; isAllowed: boolean },
@@ -179,7 +180,7 @@ function decideServerCall(
   return isAllowed ? allowedVerdict : askVerdict(`what ${name} does only its server knows`);
 }
 
-/** What the engine keeps for itself: changing it changes nothing of the person's. */
+/** The engine's own state: changing it changes nothing of the user's. */
 const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan"]);
 
 const decideState = ({ mode }: Policy, what: string): PermissionVerdict =>
@@ -211,7 +212,7 @@ function decideWrite(policy: Policy, { path, isAllowed }: { path: string; isAllo
 
 const rulesFileReason = (path: string): string => `${path} decides what you may do`;
 
-/** Whether the command may run at all is decided by the act that names it; a leave for it is none for these files. */
+/** Another act decides whether the command may run at all; allowing it does not allow changing these files. */
 function decideShellWrite(policy: Policy, act: Extract<ToolAction, { kind: "write" }>): PermissionVerdict {
   const { guarded = [], rules } = policy;
   if (isInsideAny(act.path, guarded) || (isRecursiveWrite(act) && guarded.some((path) => isInside(path, act.path))))
@@ -224,7 +225,7 @@ function decideShellWrite(policy: Policy, act: Extract<ToolAction, { kind: "writ
     : allowedVerdict;
 }
 
-/** Files here name programs that git, editors and agents run by themselves: writing one is as good as running it. */
+/** Files of these names decide which programs git, editors and agents run: writing one is as good as running it. */
 const guardedNames: ReadonlySet<string> = new Set(
   (
     ".git .gitmodules .githooks .husky .palimpsest .claude .mcp.json .vscode .idea .envrc .bashrc " +
@@ -243,7 +244,7 @@ function isGuarded(path: string, roots: readonly string[]): boolean {
 function decideShell(policy: Policy, { act, isAllowed }: { act: ShellAction; isAllowed: boolean }): PermissionVerdict {
   const { mode, rules } = policy;
   if (act.effect === "read-only") {
-    // The files that a pattern finds may be others a moment later; then only a sandbox keeps the command harmless.
+    // The files that a pattern matches may change a moment later; then only a sandbox keeps the command harmless.
     if (policy.sandbox === "on" || act.words === "literal" || isAllowed) return allowedVerdict;
     const why = "there is no sandbox, and the shell would expand some of its words";
     return mode === "plan" ? denyVerdict(`in plan mode nothing is changed: ${why}`) : askVerdict(why);
@@ -258,8 +259,8 @@ function decideShell(policy: Policy, { act, isAllowed }: { act: ShellAction; isA
 }
 
 /**
- * An unknown program that is not given such a file, as `make`, is not asked about: the rule that allows it is the user's
- * word for what it does.
+ * An unknown program that is not given a guarded file, such as `make`, needs no question: the user's allow rule answers
+ * for what it does.
  */
 function mayWriteGuarded({ guarded = [], sandbox }: Policy, { writes, shows }: ShellAction): boolean {
   if (sandbox === "on" || guarded.length === 0) return false;
@@ -268,8 +269,8 @@ function mayWriteGuarded({ guarded = [], sandbox }: Policy, { writes, shows }: S
 
 type PathRule = Extract<Rule, { kind: "path" }>;
 
-const writeRules = ({ ask: asking, deny }: Rules): readonly PathRule[] =>
-  [...deny, ...asking].filter((rule): rule is PathRule => rule.kind === "path" && rule.act === "write");
+const writeRules = ({ ask, deny }: Rules): readonly PathRule[] =>
+  [...deny, ...ask].filter((rule): rule is PathRule => rule.kind === "path" && rule.act === "write");
 
 interface HidingRulesInput extends RuleRoots {
   readonly rules: readonly Rule[];
@@ -279,8 +280,8 @@ interface HidingRulesInput extends RuleRoots {
 }
 
 /**
- * The rule for reading that a line breaks for sure, or `unclear` if it may break one. Which commands are allowed plays no
- * part. Where the files are held, only what the line names counts: whatever else it looks for it does not find.
+ * The read rule that a line certainly breaks, or `unclear` if it may break one. Which commands are allowed does not
+ * matter. If the files are held, only the files that the line names count: it can't find any others.
  */
 function findHidingRule(
   { rules, use, files, ...places }: HidingRulesInput,
@@ -302,5 +303,5 @@ function findHidingRule(
   return isUnclear ? "unclear" : undefined;
 }
 
-/** `secret/**` is about what lies in it; a command that is given the folder reads that too. */
+/** `secret/**` covers the folder's content; a command that is given the folder reads that too. */
 const wholeFolder = (pattern: string | undefined): string | undefined => pattern?.replace(/(?<=[^/*])(?:\/\*\*)+$/, "");

@@ -2,17 +2,17 @@ import { isInside } from "../resolve-real-path.ts";
 import { pathPattern } from "../path-pattern.ts";
 
 /**
- * A rule as people write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`,
- * `mcp__server`, `mcp__server__get_*`, `Skill(release)`, `Env(GITHUB_TOKEN)`, `Grep`.
- * Names of tools are taken in any case. `Edit` and `Write` are about every change of a file, `Read` about every read.
+ * A rule as users write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`,
+ * `mcp__server`, `mcp__server__get_*`, `Skill(release)`, `Env(GITHUB_TOKEN)`, `Grep`. Tool names are case-insensitive.
+ * `Edit` and `Write` cover every change of a file, `Read` every read.
  */
 export type Rule =
   | { readonly kind: "tool"; readonly text: string; readonly name: string }
-  /** A tool of a server of tools: by its whole name, or by one with `*` for any letters. */
+  /** A tool of a tool server: its full name, or a pattern with `*`. */
   | { readonly kind: "server-tool"; readonly text: string; readonly form: RegExp }
-  /** `Skill(release)`, `Skill(release-*)`: calls for skills of such names. */
+  /** `Skill(release)`, `Skill(release-*)`: calls of skills with these names. */
   | { readonly kind: "skill"; readonly text: string; readonly form: RegExp }
-  /** `Env(CI_*)`: variables of such names, in the environment of commands. */
+  /** `Env(CI_*)`: variables with these names, in the environment of commands. */
   | { readonly kind: "variable"; readonly text: string; readonly form: RegExp }
   | {
       readonly kind: "path";
@@ -28,7 +28,7 @@ export type ShellPattern =
   | { readonly kind: "any" }
   /** `git status:*`: these words, then any others. */
   | { readonly kind: "starts"; readonly words: readonly string[] }
-  /** `program`: its first word; undefined where that is a pattern itself. */
+  /** `program`: its first word; undefined if that is itself a pattern. */
   | { readonly kind: "like"; readonly form: RegExp; readonly program: string | undefined };
 
 export type RuleUse = "allow" | "ask" | "deny";
@@ -36,22 +36,22 @@ export type RuleUse = "allow" | "ask" | "deny";
 /** `deny` beats `ask`, and `ask` beats `allow`. */
 export type Rules = { readonly [Use in RuleUse]: readonly Rule[] };
 
-/** As people write them. */
+/** As users write them. */
 export type RuleTexts = { readonly [Use in RuleUse]?: readonly string[] };
 
 export interface RuleProblem {
   readonly use: RuleUse;
-  /** Begins with the rule as it is written. */
+  /** Begins with the rule as written. */
   readonly what: string;
 }
 
 type ParsedRules = { readonly rules: Rules; readonly problems: readonly RuleProblem[] };
 
-/** A rule that can't be read is told, never guessed at. */
-export function parseRules(given: RuleTexts): ParsedRules {
+/** A rule that can't be parsed is reported, never guessed. */
+export function parseRules(texts: RuleTexts): ParsedRules {
   const problems: RuleProblem[] = [];
-  const parsed = (use: RuleUse): readonly Rule[] =>
-    (given[use] ?? []).flatMap((text) => {
+  const parseUse = (use: RuleUse): readonly Rule[] =>
+    (texts[use] ?? []).flatMap((text) => {
       const rule = parseRule(text.trim(), use);
       if (rule !== undefined) return [rule];
       problems.push({
@@ -60,7 +60,7 @@ export function parseRules(given: RuleTexts): ParsedRules {
       });
       return [];
     });
-  return { rules: { allow: parsed("allow"), ask: parsed("ask"), deny: parsed("deny") }, problems };
+  return { rules: { allow: parseUse("allow"), ask: parseUse("ask"), deny: parseUse("deny") }, problems };
 }
 
 const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
@@ -71,8 +71,8 @@ const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
 ]);
 
 /**
- * Tools of agents whose rules people bring along. None of them is here, so what a rule says of them in brackets narrows
- * nothing: a ban on all of it is as good.
+ * Tools of other agents, whose rules users bring along. We don't have these tools, so brackets in a deny rule don't
+ * matter: it is treated as denying the whole tool.
  */
 export const foreignToolNames: ReadonlySet<string> = new Set([
   "agent",
@@ -85,7 +85,7 @@ export const foreignToolNames: ReadonlySet<string> = new Set([
   "websearch",
 ]);
 
-/** As other agents call tools that are here too. */
+/** Other agents' names for tools that we have too. */
 const ownNameByAlias: ReadonlyMap<string, string> = new Map([
   ["bashoutput", "bash_output"],
   ["killbash", "bash_kill"],
@@ -109,8 +109,8 @@ function parseRule(text: string, use: RuleUse): Rule | undefined {
 }
 
 /**
- * `mcp__server` is every tool of it, as `mcp__server__*` is. A leave names its server: one for `mcp__*` would be for
- * servers that nobody knows yet.
+ * `mcp__server` covers all of its tools, like `mcp__server__*`. An allow rule must name its server: `mcp__*` would
+ * allow servers that are not known yet.
  */
 function serverToolRule(text: string, use: RuleUse): Rule | undefined {
   const [, server = "", tool] = /^mcp__([a-z\d*-]+(?:_[a-z\d*-]+)*)(?:__([^\s()]+))?(?:\(\*?\))?$/i.exec(text) ?? [];
@@ -119,15 +119,15 @@ function serverToolRule(text: string, use: RuleUse): Rule | undefined {
   return { kind: "server-tool", text, form: new RegExp(form, "isu") };
 }
 
-/** `Skill(release:*)` and `Skill(release *)` are about its arguments, which decide nothing here. */
+/** `Skill(release:*)` and `Skill(release *)` refer to its arguments, which don't matter here. */
 function skillRule(text: string, pattern: string): Rule {
   const name = pattern.replace(/(?::| )\*$/, "").trim();
   return { kind: "skill", text, form: new RegExp(`^${replaceStars(name, ".*")}$`, "isu") };
 }
 
 /**
- * A deny rule holds for every spelling, an allow rule for what it says, and it says some letters: a rule for all would pass
- * secrets that nobody has thought of. A command can't be asked about a variable.
+ * A deny rule ignores case. An allow rule matches exactly and must contain some letters: a rule for everything would
+ * pass secrets that the user has not thought of. There is no ask rule, because a command can't ask for a variable.
  */
 function variableRule({ text, pattern = "", use }: RuleInput): Rule | undefined {
   if (use === "ask" || !/^[\w*]+$/.test(pattern) || (use === "allow" && !/\w/.test(pattern))) return undefined;
@@ -150,7 +150,7 @@ interface RuleInput {
   readonly use: RuleUse;
 }
 
-/** What a ban says in words that nobody knows narrows it by nothing. */
+/** A deny rule with an unknown condition applies to every host. */
 function fetchRule({ text, pattern, use }: RuleInput): Rule | undefined {
   if (pattern === undefined) return { kind: "fetch", text, domain: undefined };
   const domain = parseDomainPattern(pattern);
@@ -182,23 +182,23 @@ interface MatcherInput extends RuleRoots {
 }
 
 /**
- * `//x`: from the root of the file system. `~/x`: from home. `/x` and `a/b`: from the project's folder. `x`: of that
- * name in any folder of the project. What a rule names includes what is below it.
+ * `//x`: from the root of the file system. `~/x`: from home. `/x` and `a/b`: from the project's folder. `x`: that name
+ * in any folder of the project. A rule also covers everything below what it names.
  */
 export function pathMatcher(pattern: string | undefined, places: MatcherInput): (path: string) => boolean {
   if (pattern === undefined) return () => true;
-  // A ban holds for every spelling and every folder; a leave only for what it says.
-  const letters = places.use === "allow" ? "as-given" : "any-case";
+  // A deny or ask rule ignores case and applies in every root; an allow rule means exactly what it says.
+  const caseMode = places.use === "allow" ? "as-given" : "any-case";
   const roots = places.use === "allow" ? places.roots.slice(0, 1) : places.roots;
   const forms = absolutePatterns(pattern.normalize("NFC"), { roots, home: places.home }).flatMap((absolute) =>
-    [absolute, `${absolute}/**`].map((one) => pathPattern(one, letters)),
+    [absolute, `${absolute}/**`].map((one) => pathPattern(one, caseMode)),
   );
   return (path) => forms.some((form) => form.test(path.normalize("NFC")));
 }
 
 /**
- * What becomes of the files of a ban when a whole folder is changed: `some` lie in it by their name alone; `perhaps`,
- * where only a look at every name in it could tell.
+ * Whether changing a whole folder affects a rule's files: `some`, if the rule certainly names files in it; `perhaps`,
+ * if only a check of every name in it could tell.
  */
 export function createReachCheck(
   pattern: string | undefined,
@@ -212,16 +212,15 @@ export function createReachCheck(
   };
 }
 
-/** However it is spelled. */
 const normalizeSpelling = (path: string): string => path.normalize("NFC").toLowerCase();
 
 interface LiteralPrefix {
   readonly part: string;
-  /** The pattern is for this and what lies below it, whatever its name. */
+  /** The pattern covers this path and everything below it. */
   readonly isWhole: boolean;
 }
 
-/** The folders of a pattern before the first name that is one itself. */
+/** The path of a pattern up to its first wildcard name. */
 function literalPrefix(pattern: string): LiteralPrefix {
   const names = pattern.split("/");
   const first = names.findIndex((name) => /[*?[{]/.test(name));
@@ -234,46 +233,46 @@ const absolutePatterns = (pattern: string, places: RuleRoots): readonly string[]
   rootPatterns(pattern, places).map(({ folder, below }) => escapePattern(folder === "/" ? "" : folder) + below);
 
 interface RootedPattern {
-  /** As it is; the pattern begins below it. */
+  /** A literal path; the pattern begins below it. */
   readonly folder: string;
   /** Begins with a slash; empty for the folder itself. */
   readonly below: string;
 }
 
 export function rootPatterns(pattern: string, { roots, home }: RuleRoots): readonly RootedPattern[] {
-  const bare = pattern.replace(/\/+$/, "");
-  if (bare.startsWith("//")) return [{ folder: "/", below: bare.slice(1) }];
-  if (bare === "~" || bare.startsWith("~/")) return [{ folder: home, below: bare.slice(1) }];
-  const below = bare.replace(/^\.?\//, "");
-  const anywhere = !bare.includes("/");
+  const trimmed = pattern.replace(/\/+$/, "");
+  if (trimmed.startsWith("//")) return [{ folder: "/", below: trimmed.slice(1) }];
+  if (trimmed === "~" || trimmed.startsWith("~/")) return [{ folder: home, below: trimmed.slice(1) }];
+  const below = trimmed.replace(/^\.?\//, "");
+  const anywhere = !trimmed.includes("/");
   return roots.map((root) => ({ folder: root, below: `/${anywhere ? "**/" : ""}${below}` }));
 }
 
-/** A folder's own name is no pattern. */
+/** Escapes a folder's path, so that no character in it acts as a pattern. */
 export const escapePattern = (path: string): string => path.replaceAll(/[*?[{},\]]/g, "[$&]");
 
 interface DomainPattern {
-  /** As an address has it: lower case, other scripts in their ASCII form, no dot at its end. */
+  /** As in a URL: lower case, punycode, no trailing dot. */
   readonly host: string;
-  /** `*.example.org`: hosts below it, not itself. */
+  /** `*.example.org`: its subdomains, not the domain itself. */
   readonly reach: "itself" | "below";
 }
 
-/** Of `domain:example.org` or `domain:*.example.org`; undefined where it is neither. */
+/** Parses `domain:example.org` or `domain:*.example.org`; undefined if it is neither. */
 function parseDomainPattern(written: string): DomainPattern | undefined {
   const [, below, name = ""] = /^domain:\s*(\*\.)?([^\s*/?#@\\]+)$/.exec(written) ?? [];
   const host = parseHost(`http://${name}`);
   return name === "" || host === undefined ? undefined : { host, reach: below === undefined ? "itself" : "below" };
 }
 
-/** In its one spelling; undefined where it is no address. */
+/** The normalised host of a URL; undefined if it is not a URL. */
 export function parseHost(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const host = new URL(url).hostname.replace(/\.$/, "");
   return host === "" ? undefined : host;
 }
 
-/** A leave is for what it names; a ban and a question are for everything below it, too. */
+/** An allow rule covers exactly what it names; deny and ask rules also cover subdomains. */
 export function matchesDomain(
   host: string,
   { domain, use }: { readonly domain: DomainPattern; readonly use: "allow" | "ask" | "deny" },

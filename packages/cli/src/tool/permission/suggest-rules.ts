@@ -8,8 +8,8 @@ import { decidePermission, type Policy } from "./decide-permission.ts";
 import { escapePattern, parseRules } from "./rule.ts";
 
 /**
- * Rules that a person may want to give for good: under which this very request would have been allowed, and none of which
- * could be left out. Undefined where there are none, as for files that hold the rules, or too many to look at. Pure.
+ * Rules that the user may want to allow permanently: with them this request would have been allowed, and none of them
+ * is superfluous. Undefined if there are none, as for files that hold the rules, or too many to review. Pure.
  */
 export function suggestRules(policy: Policy, request: PermissionRequest): readonly string[] | undefined {
   const isEnough = (rules: readonly string[]): boolean => {
@@ -17,8 +17,8 @@ export function suggestRules(policy: Policy, request: PermissionRequest): readon
     const widened = { ...policy.rules, allow: [...policy.rules.allow, ...allow] };
     return decidePermission({ ...policy, rules: widened }, request).kind === "allowed";
   };
-  const tried = [...new Set(candidates(policy, request))].slice(0, suggestedRulesTriedMax);
-  const single = tried.find((rule) => isEnough([rule]));
+  const candidateRules = [...new Set(candidates(policy, request))].slice(0, suggestedRulesTriedMax);
+  const single = candidateRules.find((rule) => isEnough([rule]));
   if (single !== undefined) return [single];
   let rules = [...new Set(request.acts.flatMap((act) => rulesForAct(policy, act)))];
   if (rules.length > suggestedRulesTriedMax || !isEnough(rules)) return undefined;
@@ -29,11 +29,11 @@ export function suggestRules(policy: Policy, request: PermissionRequest): readon
   return rules.length > suggestedRulesMax ? undefined : rules;
 }
 
-/** Narrow ones first, but for what nobody wants to allow one by one. */
+/** Narrow rules first, except for acts that no user wants to allow one by one. */
 function candidates(policy: Policy, { tool, acts }: PermissionRequest): readonly string[] {
-  const own = acts.flatMap((act) => candidatesFor(policy, act));
-  // The name of a tool that touches files or runs commands would be a leave for all of them.
-  return acts.every(({ kind }) => kind === "state") ? [...own, tool] : own;
+  const byAct = acts.flatMap((act) => candidatesFor(policy, act));
+  // For a tool that touches files or runs commands, its bare name would allow all of them.
+  return acts.every(({ kind }) => kind === "state") ? [...byAct, tool] : byAct;
 }
 
 /** One rule for each command of a line, or one for the act. */
@@ -57,12 +57,13 @@ function candidatesFor(policy: Policy, act: ToolAction): readonly string[] {
   }
 }
 
-/** In a rule a `*` stands for others. */
+/** `*` would be a wildcard in a rule. */
 const namesOne = (name: string): boolean => !name.includes("*");
 
 /**
- * Everything in a file's folder; only the file where its folder is a project's, or where the file is outside the project
- * or beside hidden ones. None for what holds keys or decides what programs run: a person looks at each use.
+ * Everything in the file's folder; only the file if its folder is a project's root, or if the file is outside the
+ * project or next to hidden ones. No rule for files that hold keys or decide which programs run: the user decides each
+ * use.
  */
 function pathRules(path: string, { roots }: Policy): readonly string[] {
   const [root = "/"] = roots;
@@ -75,13 +76,13 @@ function pathRules(path: string, { roots }: Policy): readonly string[] {
   return [isNarrow ? named(path) : `${named(folder)}/**`];
 }
 
-/** Repositories' own files, and files in which keys are kept. */
+/** Files of repositories themselves, and files that usually hold keys. */
 const secretForm =
   /^(?:\.git|\.ssh|\.gnupg|\.aws|\.netrc|\.npmrc|\.pypirc|\.env(?:\..+|rc)?|id_(?:rsa|dsa|ecdsa|ed25519).*|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|.*credentials.*|.*secrets?(?:\..+)?)$/i;
 
 /**
- * Of these any use is like any other: they build and test what stands in the project, or put it into the repository. Of
- * every other command the very line is offered; what only reads needs no leave, but for uses that do more.
+ * Verbs of which any use is like any other: they build and test the project, or commit it. For every other command
+ * exactly the given line is offered; commands that only read need no rule, except for uses that do more.
  */
 const interchangeableVerbs: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["cargo", new Set(["build", "check", "clippy", "doc", "fmt", "test"])],
@@ -92,7 +93,10 @@ const interchangeableVerbs: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["yarn", new Set(["test"])],
 ]);
 
-/** `git add:*` and the like where any use is like any other; else the very line, or the very words of one part of it. */
+/**
+ * `git add:*` and the like for interchangeable verbs; otherwise exactly this line, or exactly the words of one part of
+ * it.
+ */
 function commandRules(command: string): readonly string[] {
   const line = parseLine(command);
   if (line.kind === "unclear" || line.commands.length === 0) return [];

@@ -9,9 +9,9 @@ import { type Mount, type PathState, planMounts } from "./plan-mounts.ts";
 import { isInside } from "../resolve-real-path.ts";
 
 interface BubblewrapDeps {
-  /** Of `bwrap`. */
+  /** Path of `bwrap`. */
   readonly program: string;
-  /** Gives the path of a file that holds the filter of system calls. Rejects if it can't be written. */
+  /** Returns the path of a file that holds the filter of system calls. Rejects if it can't be written. */
   readonly filterFile: () => Promise<string>;
   readonly mountPoints: MountPoints;
 }
@@ -39,8 +39,8 @@ async function enterBubblewrap(deps: BubblewrapDeps, { start, limits }: EnterInp
   if (limits.network.kind === "proxy" && limits.network.way.kind !== "pipes")
     return { kind: "refused", why: "the proxy can't be reached from a network of its own" };
   const filter = await deps.filterFile();
-  // From here on at once, so that little can happen between a look and a mount; what does, `checkedStart` finds. A look costs
-  // 2 µs, one by way of a thread fifty times that.
+  // Synchronous from here on, so that little can happen between a check and a mount; `startWithMountCheck` finds the
+  // rest. A check costs 2 µs; through a thread it would cost fifty times that.
   const replaced = findReplacedFolders();
   const plan = planMounts({ limits, replaced, stateByPath: readPathStates(deps, limits) });
   if (plan.kind === "refused") return plan;
@@ -71,13 +71,13 @@ function insideStart(input: StartInput): ProgramStart {
   return withFilter({ ...start, args }, filter);
 }
 
-/** Where the pipes to the proxy are mounted: the one folder that is there in any case, and our own. */
+/** Where the pipes to the proxy are mounted: /dev always exists and is the sandbox's own. */
 const pipesInside = "/dev/palimpsest-proxy";
 
-/** No number that the script of a command uses. */
+/** A number that the script of a command does not use. */
 const filterFd = "9";
 
-/** bubblewrap takes the filter from a descriptor, and whoever starts programs here may know none but the first three. */
+/** bubblewrap reads the filter from a descriptor, but callers that start programs may pass only the first three. */
 const withFilter = (start: ProgramStart, filter: string): ProgramStart => ({
   ...start,
   program: "/bin/sh",
@@ -91,7 +91,7 @@ function argsFor({ start, limits, mounts, replaced }: StartInput): readonly stri
   return [
     ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     isOpen ? [] : ["--unshare-net"],
-    // For root: without it the program could take its mounts away.
+    // For root: with capabilities the program could remove its mounts.
     ["--cap-drop", "ALL", "--die-with-parent", "--new-session"],
     [limits.writable.includes("/") ? "--bind" : "--ro-bind", "/", "/"],
     ["--dev", "/dev", "--proc", "/proc"],
@@ -113,7 +113,8 @@ function mountArgs(mount: Mount): readonly string[] {
     case "readable":
       return ["--ro-bind", mount.path, mount.path];
     case "closed-file":
-      // A device, which no mount of ours lets be opened: a reader is refused, where an empty file would pass for empty.
+      // A device that can't be opened on our mounts: readers get an error, whereas an empty file would look like empty
+      // content.
       return ["--ro-bind", "/dev/null", mount.path];
     case "closed-folder":
       return ["--perms", mount.inside === "mounts" ? "0111" : "0000", "--tmpfs", mount.path];
@@ -128,7 +129,7 @@ const temporaryFolders: readonly string[] = ["/tmp", "/var/tmp"];
 /** Sockets of daemons, secrets of containers. */
 const runtimeFolders: readonly string[] = ["/run", "/var/run"];
 
-/** `/var/run` and `/var/tmp` are links on some systems: what they lead to is replaced then. */
+/** `/var/run` and `/var/tmp` are links on some systems: then their targets are replaced. */
 function findReplacedFolders(): readonly string[] {
   const sought = [...temporaryFolders, ...runtimeFolders];
   return ["/dev", "/proc", ...sought.filter((path) => readPathState(path, () => false).kind === "folder")];
@@ -140,7 +141,10 @@ function readPathStates({ mountPoints }: BubblewrapDeps, limits: SandboxLimits):
   return new Map([...hidden, ...kept, ...writable, ...shown].map((path) => [path, readPathState(path, isMountPoint)]));
 }
 
-/** `isMountPoint`: of another command that runs. It counts as missing, as it goes away with that command. */
+/**
+ * `isMountPoint`: placed there by another running command. It counts as missing, because it goes away with that
+ * command.
+ */
 function readPathState(path: string, isMountPoint: (path: string) => boolean): PathState {
   if (isMountPoint(path)) return { kind: "missing", first: path };
   try {
@@ -156,9 +160,9 @@ function readPathState(path: string, isMountPoint: (path: string) => boolean): P
 }
 
 /**
- * Commands that run beside each other share the project: one may swap a folder for a link between our look at it and
- * another's mount, which then lands where the link leads. So a program whose mounts lie in folders that others may move
- * is started only once each of them is where it was meant to be, as the system tells it inside. Pure.
+ * Concurrent commands share the project: one may swap a folder for a link between our check and another command's
+ * mount, which then lands at the link's target. So a program whose mounts are in folders that others may move starts
+ * only after each mount is verified, from inside, to be where it was meant to be. Pure.
  */
 export function startWithMountCheck(start: ProgramStart, { points, folders }: MountCheckInput): ProgramStart {
   const movable = points.filter((point) => folders.some((folder) => liesDeeper(point, folder)));
@@ -169,11 +173,11 @@ export function startWithMountCheck(start: ProgramStart, { points, folders }: Mo
 
 interface MountCheckInput {
   readonly points: readonly string[];
-  /** In which commands may write, now or beside this one. */
+  /** Folders in which commands may write, now or concurrently. */
   readonly folders: readonly string[];
 }
 
-/** What stands in the folder itself is held in its place by each command's own mounts. */
+/** Entries of the folder itself are kept in place by each command's own mounts. */
 const liesDeeper = (point: string, folder: string): boolean =>
   isInside(point, folder) && point.slice(folder.length + 1).includes("/");
 

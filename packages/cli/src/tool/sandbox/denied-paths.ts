@@ -5,9 +5,12 @@ import type { FolderNameCache } from "./folder-scanner.ts";
 import { deniedEntriesMax } from "./limits.ts";
 
 type DeniedPaths =
-  /** Real paths; of a folder as a whole only the folder. `missing`: named by the rule word for word, and not there. */
+  /**
+   * Real paths; if a folder matches as a whole, only the folder. `missing`: named literally by the rule, but not on
+   * disk.
+   */
   | { readonly kind: "found"; readonly paths: readonly string[]; readonly missing: readonly string[] }
-  /** Only a look at every name in this folder could tell, and it holds too many. */
+  /** Only a check of every name in this folder could tell, and it holds too many. */
   | { readonly kind: "too-many"; readonly folder: string };
 
 interface DeniedPathsDeps {
@@ -20,8 +23,8 @@ interface DeniedPathsInput extends RuleRoots {
 }
 
 /**
- * What a rule's pattern is for, of what is on disk now. A deny rule holds for every spelling of a name, so also the names
- * that are written out are looked for among those that are there.
+ * What a rule's pattern matches on disk now. A deny rule ignores case, so literal names are looked up among the
+ * existing ones too.
  */
 export async function findDeniedPaths(
   deps: DeniedPathsDeps,
@@ -35,7 +38,7 @@ export async function findDeniedPaths(
     const { written, open } = splitPattern(below);
     const starts = await findSpellings(deps, { folder, written });
     if (starts.length === 0 && open.length === 0) missing.add(join(folder, ...written));
-    // Whatever lies in it, also what will: then the folder itself is held.
+    // The pattern covers everything in the folder, also future files: then the folder itself is hidden.
     const isWhole = open.every((name) => name === "**" || name === "*");
     for (const path of isWhole ? await resolveAll(starts) : []) paths.add(path);
     for (const start of isWhole ? [] : starts) {
@@ -47,14 +50,14 @@ export async function findDeniedPaths(
   return { kind: "found", paths: [...paths], missing: [...missing] };
 }
 
-/** The names that are written out, up to the first that is a pattern. */
+/** The literal names, up to the first that is a pattern. */
 function splitPattern(below: string): { readonly written: readonly string[]; readonly open: readonly string[] } {
   const names = below.split("/").filter((name) => name !== "");
   const first = names.findIndex((name) => /[*?[{]/.test(name));
   return first === -1 ? { written: names, open: [] } : { written: names.slice(0, first), open: names.slice(first) };
 }
 
-/** How many names deep a pattern can reach; braces may hold slashes. */
+/** How many levels deep a pattern can match; braces may hold slashes. */
 const patternDepth = (open: readonly string[]): number =>
   open.some((name) => name.includes("**") || /[{}]/.test(name)) ? Infinity : open.length;
 
@@ -68,7 +71,8 @@ async function findSpellings(
       found.map(async (at) => {
         const entries = await names.read(at);
         if (entries === "none") return [];
-        // Whatever it holds can't be reached by its name either, as long as it can't be searched; it is taken as written.
+        // As long as the folder can't be searched, its entries can't be reached by name either; the name is taken as
+        // written.
         if (entries === "unreadable") return [join(at, name)];
         return entries.filter((entry) => isSpelled(entry.name, name)).map((entry) => join(at, entry.name));
       }),
@@ -104,14 +108,14 @@ async function walk(
       const read = await Promise.all(folders.map((folder) => names.read(folder)));
       for (const [index, entries] of read.entries()) {
         const folder = folders[index] ?? start;
-        // It may hold what the rule is for, and its owner can make it readable.
+        // It may hold matching files, and its owner can make it readable.
         if (entries === "unreadable") found.push(folder);
         if (entries === "none" || entries === "unreadable") continue;
         entriesLeft -= entries.length;
         for (const { name, kind } of entries) {
           const path = join(folder, name);
           if (matches(path)) found.push(path);
-          // What git keeps of files is held by itself.
+          // Git's copies of files are handled separately.
           else if (kind === "folder" && name !== ".git") next.push(path);
         }
       }
@@ -122,10 +126,10 @@ async function walk(
   return { kind: "walked", paths: await resolveAll(found) };
 }
 
-/** As many as the system's threads take without a queue that holds up everything else. */
+/** As many as the system's thread pool takes without delaying everything else. */
 const foldersAtOnce = 64;
 
-/** Where links lead: the link itself can't be opened without that. */
+/** The targets of links: a link can't be opened without its target. */
 async function resolveAll(paths: readonly string[]): Promise<readonly string[]> {
   const resolved = await Promise.all(paths.map((path) => resolveRealPath(path, "/")));
   return resolved.map((one, index) => (one.kind === "real" ? one.path : (paths[index] ?? "/")));

@@ -4,17 +4,17 @@ import { errorCode } from "../error-code.ts";
 import type { Rule } from "../permission/rule.ts";
 
 export interface DeniedProgramsInput {
-  /** That deny. */
+  /** Deny rules. */
   readonly rules: readonly Rule[];
-  /** The variable PATH of the command. */
+  /** The command's PATH variable. */
   readonly path: string;
-  /** Without these the command itself does not start. */
+  /** Programs without which the command itself can't start. */
   readonly needed: readonly string[];
 }
 
 /**
- * Files of programs that a rule such as `Bash(rm:*)` denies whatever their arguments: hidden, they can be neither run nor
- * copied, by whatever name a program calls them. A rule for some arguments of a program hides nothing.
+ * Files of programs that a rule such as `Bash(rm:*)` denies with any arguments: if hidden, they can't be run or copied,
+ * under any name. A rule for particular arguments hides nothing.
  */
 export class DeniedPrograms {
   readonly #twinsByFile = new Map<string, { readonly changedMs: number; readonly twins: readonly string[] }>();
@@ -27,14 +27,14 @@ export class DeniedPrograms {
     const findAll = (name: string): readonly string[] =>
       isAbsolute(name) ? realFiles([name]) : realFiles(folders.map((folder) => join(folder, name)));
     const kept = new Set(realFiles(needed));
-    // One file that is many programs is not hidden for one of them, if the system is made of it.
+    // A file that is many programs is not hidden because of one of them if the system depends on it.
     const shared = new Set(realFiles(usualPrograms).filter((file) => !names.includes(basename(file))));
     const found = [...names, ...manyPrograms].flatMap(findAll).filter((file) => !kept.has(file) && !shared.has(file));
-    return [...new Set(found.flatMap((file) => [file, ...this.#twins(file)]))];
+    return [...new Set(found.flatMap((file) => [file, ...this.#findTwins(file)]))];
   }
 
-  /** Other names of the same file, as `perl5.36.0` is one of `perl`. */
-  #twins(file: string): readonly string[] {
+  /** Other names of the same file, such as `perl5.36.0` for `perl`. */
+  #findTwins(file: string): readonly string[] {
     return emptyIfRefused((): readonly string[] => {
       const { nlink, ino, dev } = statSync(file);
       if (nlink < 2) return [];
@@ -59,10 +59,10 @@ const usualFolders: readonly string[] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin
 
 const usualPrograms: readonly string[] = ["/bin/sh", "/bin/cat", "/bin/ls", "/usr/bin/cat", "/usr/bin/env"];
 
-/** They hold most programs of a system under their own name. */
+/** They contain most programs of a system in one file. */
 const manyPrograms: readonly string[] = ["busybox", "toybox"];
 
-/** Of a project's own script only the line is judged: hiding it would change what git sees of the project. */
+/** For a script of the project only the line is judged: hiding the file would change what git sees of the project. */
 function wholeProgram(rule: Rule): readonly string[] {
   if (rule.kind !== "shell" || rule.pattern.kind !== "starts") return [];
   const [name = "", ...others] = rule.pattern.words;

@@ -15,13 +15,13 @@ import type { SandboxMode } from "palimpsest/internal/schema/setting-table";
 
 interface FindSandboxInput {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** For the files that a sandbox needs; made when the first is. No command may write in it. */
+  /** For the files that a sandbox needs; created with the first of them. No command may write in it. */
   readonly folder: string;
   readonly platform?: string;
   readonly arch?: string;
 }
 
-/** Looks for what this machine has, and tries it once. Must not reject. */
+/** Finds this machine's sandbox and tries it once. Must not reject. */
 export async function findSandbox({
   env,
   folder,
@@ -47,20 +47,20 @@ async function trySandbox(
   return failure === undefined ? { kind: "found", sandbox } : noSandbox(failure, await remedyFor(failure));
 }
 
-/** A part of macOS: not one that lies on PATH. */
+/** Part of macOS: never looked up on PATH. */
 const sandboxExec = "/usr/bin/sandbox-exec";
 const seatbeltRemedy = `see whether it works by hand: ${sandboxExec} -p '(version 1)(allow default)' /usr/bin/true`;
 
 const noSandbox = (why: string, remedy: string): SandboxSearchOutcome => ({ kind: "none", why, remedy });
 
-/** Where systems keep programs first: PATH may lead into a project. */
+/** Standard folders first: PATH may lead into a project. */
 async function findProgram(name: string, path: string): Promise<string | undefined> {
   const folders = ["/usr/bin", "/bin", "/usr/local/bin", ...path.split(delimiter).filter((one) => isAbsolute(one))];
   for (const folder of folders) if (await canRun(join(folder, name))) return join(folder, name);
   return undefined;
 }
 
-/** Written once; again if it is gone or not whole, as when its disk was full. */
+/** Written once; again if it is missing or incomplete, for example after a full disk. */
 async function ensureFile({
   folder,
   name,
@@ -74,13 +74,13 @@ async function ensureFile({
   const found = await stat(path).catch(() => undefined);
   if (found?.size === data.byteLength) return path;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const fresh = `${path}.${randomUUID()}`;
-  await writeFile(fresh, data, { flag: "wx" });
-  await rename(fresh, path);
+  const temporaryPath = `${path}.${randomUUID()}`;
+  await writeFile(temporaryPath, data, { flag: "wx" });
+  await rename(temporaryPath, path);
   return path;
 }
 
-/** What it fails with; undefined: it works. */
+/** The error it fails with; undefined if it works. */
 async function runTrial(sandbox: Sandbox): Promise<string | undefined> {
   const temporary = await mkdtemp(join(tmpdir(), "palimpsest-try-"));
   try {
@@ -100,24 +100,27 @@ async function runTrial(sandbox: Sandbox): Promise<string | undefined> {
     await entry.leave();
     return undefined;
   } catch (error) {
-    const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
-    const [line = ""] = (said || String(error)).split("\n");
+    const stderrText = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
+    const [line = ""] = (stderrText || String(error)).split("\n");
     return line.slice(0, sandboxTryCharsMax);
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
 }
 
-/** What of this machine decides whether bubblewrap can work. */
+/** The facts that decide whether bubblewrap can work. */
 export interface MachineFacts {
-  /** The first that is there, by the name of its program. */
+  /** The program name of the first one that is installed. */
   readonly packageManager: string | undefined;
   readonly place: "container" | "machine";
-  /** Of the kernel's switches, `kernel.unprivileged_userns_clone` and the like: those that exist. */
+  /** Kernel switches such as `kernel.unprivileged_userns_clone`, if they exist. */
   readonly valueBySwitch: ReadonlyMap<string, string>;
 }
 
-/** What a user can do so that bubblewrap works, one line. `failure`: what it said when it was tried; absent: there is none. */
+/**
+ * One line on what the user can do to make bubblewrap work. `failure`: its error when it was tried; absent: not
+ * installed.
+ */
 export function bubblewrapRemedy(facts: MachineFacts, failure?: string): string {
   if (failure === undefined) return installRemedy(facts.packageManager);
   if (/unknown option/i.test(failure)) return "install a newer bubblewrap: 0.5 or later";
@@ -147,14 +150,14 @@ const byHand = "see what bwrap says by hand: bwrap --ro-bind / / --proc /proc --
 const containerRemedy =
   "start the container so that it may make user namespaces: docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
 
-/** Each alone keeps a user's programs from making namespaces. */
+/** Each of them alone keeps a user's programs from creating namespaces. */
 const closingSwitches = [
   { name: "kernel.apparmor_restrict_unprivileged_userns", closedBy: "1", openBy: "0" },
   { name: "kernel.unprivileged_userns_clone", closedBy: "0", openBy: "1" },
   { name: "user.max_user_namespaces", closedBy: "0", openBy: "15000" },
 ] as const;
 
-/** Must not reject: what can't be read is not there. */
+/** Must not reject: an unreadable file counts as missing. */
 export async function machineFacts(): Promise<MachineFacts> {
   const managers = await Promise.all(
     [...installByManager.keys()].map(async (name) =>

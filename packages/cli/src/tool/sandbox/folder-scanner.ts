@@ -4,7 +4,6 @@ import { errorCode } from "../error-code.ts";
 import { folderSettledMs, lookedFoldersMax } from "./limits.ts";
 import { lstat, readdir } from "node:fs/promises";
 
-/** Names in one folder. */
 interface FolderScan {
   readonly folders: readonly string[];
   readonly pipes: readonly string[];
@@ -12,21 +11,21 @@ interface FolderScan {
 }
 
 /**
- * Looks for what no rule names and a command must not touch. Only near the top of a folder, so that every command can wait
- * for it: a folder is read again only when it has changed, and a look at it costs 2 µs.
+ * Finds files that no rule names but that a command must not touch. Searches only near the top of a folder, because
+ * every command waits for it: a folder is read again only if it has changed, and checking that costs 2 µs.
  */
 export class FolderScanner {
   readonly #foundByFolder = new Map<string, { readonly changedMs: number; readonly found: FolderScan }>();
 
   /**
-   * Named pipes in it and one level below: a read-only mount does not keep a program from writing to one, and whoever
-   * reads it is outside.
+   * Named pipes in it and one level below: a read-only mount does not prevent writing to one, and its reader is
+   * outside.
    */
   pipesIn(folder: string): readonly string[] {
     return this.#nearby(folder, { levels: 1 }).flatMap((at) => this.#look(at).pipes.map((name) => join(at, name)));
   }
 
-  /** Folders up to two levels below it that are repositories of their own, but for those that builds and installs make. */
+  /** Repositories up to two levels below it, except in folders that builds and installs generate. */
   repositoriesIn(folder: string): readonly string[] {
     const nearby = this.#nearby(folder, { levels: 2, without: generatedFolders });
     return nearby.filter((at) => at !== folder && this.#look(at).git === "repository");
@@ -54,7 +53,7 @@ export class FolderScanner {
       const kept = this.#foundByFolder.get(folder);
       if (kept?.changedMs === ctimeMs) return kept.found;
       const found = sortEntries(readdirSync(folder, { withFileTypes: true }));
-      // One that changed just now may change again within the same tick of the clock.
+      // A recently changed folder may change again within the same tick of the clock.
       if (ctimeMs < Date.now() - folderSettledMs) this.#foundByFolder.set(folder, { changedMs: ctimeMs, found });
       return found;
     } catch (error) {
@@ -82,13 +81,13 @@ interface FolderEntry {
 }
 
 /**
- * The names in folders, read again only where a folder has changed: to look at each costs a tenth of reading it. By the
- * time of its last change, which no program can set, unlike that of its last modification.
+ * Caches the names in folders and reads a folder again only if it has changed: checking costs a tenth of reading. Uses
+ * the change time, which programs can't set, unlike the modification time.
  */
 export class FolderNameCache {
   readonly #readByFolder = new Map<string, { readonly changedMs: number; readonly entries: readonly FolderEntry[] }>();
 
-  /** `unreadable`: it is there, and its names can't be told. `none`: there is no such folder. */
+  /** `unreadable`: it exists, but can't be listed. `none`: there is no such folder. */
   async read(folder: string): Promise<readonly FolderEntry[] | "unreadable" | "none"> {
     try {
       const { ctimeMs } = await lstat(folder);
@@ -98,7 +97,7 @@ export class FolderNameCache {
         name: entry.name,
         kind: entry.isDirectory() ? "folder" : entry.isSymbolicLink() ? "link" : "other",
       }));
-      // One that changed just now may change again within the same tick of the clock.
+      // A recently changed folder may change again within the same tick of the clock.
       if (ctimeMs < Date.now() - folderSettledMs) this.#readByFolder.set(folder, { changedMs: ctimeMs, entries });
       return entries;
     } catch (error) {

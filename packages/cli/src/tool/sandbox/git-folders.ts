@@ -5,56 +5,58 @@ import { isInside } from "../resolve-real-path.ts";
 import { gitFileBytesMax } from "../limits.ts";
 import { gitConfigBytesMax, submodulesMax } from "./limits.ts";
 
-/** What git keeps of a project, by what a command may do with it. Real paths. */
+/** Git's files of a project, grouped by what a command may do with them. Real paths. */
 export interface GitFolders {
-  /** Outside of the project: a worktree's own folder, and that of its repository. */
+  /** Outside the project: a worktree's own folder, and that of its repository. */
   readonly writable: readonly string[];
-  /** Names programs that git runs, or leads git to a file that does. Also what is not there yet. */
+  /** Files that name programs for git to run, or lead git to such a file. Includes files that don't exist yet. */
   readonly protected: readonly string[];
-  /** Holds the contents of files of every time. */
+  /** Folders that hold the contents of files from the whole history. */
   readonly contents: readonly string[];
   /** Folders whose programs git runs. */
   readonly hooks: readonly string[];
 }
 
-/** At once: a look costs some microseconds, one by way of a thread fifty times that, and every command waits for it. */
+/** Synchronous: a check costs a few microseconds, through a thread fifty times that, and every command waits for it. */
 export function gitFolders(root: string): GitFolders {
   const git = join(root, ".git");
   const kind = fileKind(git);
   if (kind === "folder") return repositoryFolders({ folder: git, root });
-  const own: GitFolders = { writable: [], protected: [git], contents: [], hooks: [] };
+  const protectedOnly: GitFolders = { writable: [], protected: [git], contents: [], hooks: [] };
   const linked = kind === "file" ? findLinkedFolder(git) : undefined;
-  if (linked === undefined) return own;
+  if (linked === undefined) return protectedOnly;
   const repository = isWorktreeFolder(linked) ? dirname(dirname(linked)) : linked;
   const found = repositoryFolders({ folder: repository, root });
-  return { ...found, writable: [repository], protected: [...own.protected, ...found.protected] };
+  return { ...found, writable: [repository], protected: [...protectedOnly.protected, ...found.protected] };
 }
 
 interface Repository {
   readonly folder: string;
-  /** Of the files that are checked out. */
+  /** The worktree. */
   readonly root: string;
 }
 
-/** With those of its submodules and worktrees, as it keeps them in itself. */
+/** Includes its submodules and worktrees, which it keeps inside itself. */
 function repositoryFolders({ folder, root }: Repository): GitFolders {
   const modules = join(folder, "modules");
   const submodules = submoduleFolders(modules);
-  const within = [folder, ...(submodules ?? [])];
+  const repositories = [folder, ...(submodules ?? [])];
   const worktrees = foldersIn(join(folder, "worktrees"));
   const hooks = hooksFolder({ folder, root });
   return {
     writable: [],
     protected: [
-      // Git reads config.worktree from the day on which the user turns sparse checkouts on, so none is planted before.
-      ...within.flatMap((one) => ["hooks", "config", "config.worktree", "commondir"].map((name) => join(one, name))),
+      // Git reads config.worktree once the user turns sparse checkouts on, so none may be planted before.
+      ...repositories.flatMap((one) =>
+        ["hooks", "config", "config.worktree", "commondir"].map((name) => join(one, name)),
+      ),
       ...worktrees.flatMap((one) => ["gitdir", "config.worktree", "commondir"].map((name) => join(one, name))),
       ...(hooks === undefined ? [] : [hooks]),
       ...programsOfProject({ folder, root }),
       ...(submodules === undefined ? [modules] : []),
     ],
     contents: [
-      ...within.flatMap((one) => ["objects", "lfs", "rr-cache"].map((name) => join(one, name))),
+      ...repositories.flatMap((one) => ["objects", "lfs", "rr-cache"].map((name) => join(one, name))),
       ...(submodules === undefined ? [modules] : []),
     ],
     hooks: [join(folder, "hooks"), ...(hooks === undefined ? [] : [hooks])],
@@ -62,8 +64,8 @@ function repositoryFolders({ folder, root }: Repository): GitFolders {
 }
 
 /**
- * A `.git` that is a file may name any folder, and a project may have come with it. The folder is taken for the project's
- * only if it says so itself.
+ * A `.git` file may name any folder and may have come with the project. The folder is accepted only if it points back
+ * to the project.
  */
 function findLinkedFolder(git: string): string | undefined {
   const named = /^gitdir: (.+)$/m.exec(readText(git, gitFileBytesMax) ?? "")?.[1];
@@ -80,7 +82,7 @@ function findLinkedFolder(git: string): string | undefined {
 
 const isWorktreeFolder = (folder: string): boolean => basename(dirname(folder)) === "worktrees";
 
-/** Where git looks for hooks in place of its own folder, if that is in the project. */
+/** The configured hooks folder that replaces git's default, if it is in the project. */
 function hooksFolder({ folder, root }: Repository): string | undefined {
   const named = configValue(folder, "hookspath");
   if (named === undefined) return undefined;
@@ -88,12 +90,12 @@ function hooksFolder({ folder, root }: Repository): string | undefined {
   return hooks !== root && isInside(hooks, root) ? hooks : undefined;
 }
 
-/** Files of the project that git is set to run, or to read settings from. */
+/** Files of the project that git is configured to run, or to read settings from. */
 function programsOfProject({ folder, root }: Repository): readonly string[] {
   const words = configLines(folder).flatMap(({ key, value }) =>
     programKeys.test(key) ? value.split(/[\s"'!;|&\\]+/).filter((word) => word !== "") : [],
   );
-  // A further file of settings is named from where the first one lies.
+  // An included settings file is named relative to the including one.
   const paths = words.flatMap((word) => [resolve(root, word), resolve(folder, word)]);
   const isOfProject = (path: string): boolean =>
     isInside(path, root) && !isInside(path, folder) && fileKind(path) === "file";
@@ -103,7 +105,7 @@ function programsOfProject({ folder, root }: Repository): readonly string[] {
 const programKeys =
   /^(?:askpass|clean|cmd|command|driver|editor|external|fsmonitor|gitproxy|helper|pager|path|process|program|smudge|sshcommand|textconv)$/;
 
-/** The last that is given, in whatever section: these names stand in one. */
+/** The last value, whatever its section: each of these names occurs in only one. */
 function configValue(folder: string, name: string): string | undefined {
   const value = configLines(folder).findLast(({ key }) => key === name)?.value;
   return value === undefined ? undefined : /^"?([^"#;]*)/.exec(value)?.[1]?.trim();
@@ -117,7 +119,7 @@ function configLines(folder: string): readonly { readonly key: string; readonly 
   });
 }
 
-/** Names of submodules may hold slashes, and submodules have their own. Undefined: there are more than can be held. */
+/** Submodule names may hold slashes, and submodules may be nested. Undefined: there are too many to protect. */
 function submoduleFolders(folder: string): readonly string[] | undefined {
   const found: string[] = [];
   const left = [folder];

@@ -12,15 +12,15 @@ import { historyMsMax } from "./limits.ts";
 
 interface HistoryInput extends RuleRoots {
   readonly root: string;
-  /** Where its refs are. */
+  /** The folder that holds its refs. */
   readonly repository: string;
-  /** Of deny rules for reading. */
+  /** Patterns of deny rules for reading. */
   readonly patterns: readonly string[];
 }
 
 /**
- * Whether a repository holds files that rules hide, at any time: then hiding the files alone would leave
- * `git show HEAD:secret`. What can't be told counts as held. Objects that nothing refers to any more are not looked at.
+ * Whether a repository has ever held files that rules hide: then hiding the files alone would leave `git show
+ * HEAD:secret`. If unknown, the answer is yes. Unreferenced objects are not considered.
  */
 export class GitHistory {
   readonly #env: Readonly<Record<string, string | undefined>>;
@@ -30,7 +30,7 @@ export class GitHistory {
     this.#env = env;
   }
 
-  /** Must not reject. Asked again only when something was committed or fetched since. */
+  /** Must not reject. Git is asked again only if something was committed or fetched since. */
   async holds({ root, repository, patterns, ...places }: HistoryInput): Promise<boolean> {
     const specs = patterns.map((pattern) => pathspecs(pattern, { root, ...places }));
     const known = specs.flatMap((one) => one ?? []);
@@ -52,7 +52,7 @@ export class GitHistory {
   }
 }
 
-/** In git's language; none where the rule is for other folders, undefined where git has no words for it. */
+/** In git's pathspec syntax; empty if the rule is for other folders, undefined if git can't express it. */
 function pathspecs(
   pattern: string,
   { root, ...places }: RuleRoots & { readonly root: string },
@@ -97,8 +97,8 @@ const refTimes = async (repository: string): Promise<readonly number[]> =>
   );
 
 /**
- * Whether the line may show what a repository holds of other times and places. Not if it is known to change nothing and
- * to show no file, nor if it is made of git's commands alone that show no contents and write none to files.
+ * Whether the line may show files from the history. Not if it is known to change nothing and to show no file, nor if it
+ * consists only of git commands that neither show content nor write it to files.
  */
 export async function mayShowHistory(act: ShellAction, hooks: readonly string[]): Promise<boolean> {
   if (act.shows?.others !== "none") return true;
@@ -110,7 +110,7 @@ export async function mayShowHistory(act: ShellAction, hooks: readonly string[])
   return subcommands.includes("commit") && (await Promise.all(hooks.map(hasHooks))).includes(true);
 }
 
-/** Empty if it is not git, or has an option by which it may show contents. */
+/** Empty if it is not git, or has an option that may show content. */
 function gitSubcommand({ words, assigns }: SimpleCommand): string {
   const [program, subcommand, ...args] = words.map(({ kind, value }) => (kind === "plain" ? value : "-p"));
   if (program !== "git" || subcommand === undefined || assigns.length > 0) return "";
@@ -127,7 +127,7 @@ const silentSubcommands: ReadonlySet<string> = new Set([
   "tag",
 ]);
 
-/** A hook is any program: what it shows is shown by the commit. */
+/** A hook may be any program, and a commit shows its output. */
 async function hasHooks(folder: string): Promise<boolean> {
   try {
     return (await readdir(folder)).some((name) => !name.endsWith(".sample"));

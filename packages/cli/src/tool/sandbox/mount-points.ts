@@ -15,19 +15,19 @@ import { signalProcess } from "../signal-group.ts";
 
 export interface MountPoint {
   readonly path: string;
-  /** Of a file; absent for an empty folder. */
+  /** Content of a file; absent for an empty folder. */
   readonly content?: string | undefined;
 }
 
 /**
- * Files and folders that are there only to be mounted on, while a command runs that must not create anything of that name.
- * Commands run beside each other, also of other sessions and programs: the last that needs one removes it. A folder that
- * goes while it is mounted on takes the mount with it, so each process puts its claim on record.
+ * Files and folders that exist only to be mounted on while a command runs that must not create anything of that name.
+ * Commands run concurrently, also those of other sessions and programs: the last one that needs a mount point removes
+ * it. Removing a folder that is mounted on removes the mount too, so each process records its claim.
  *
- * Each step is made at once: a folder that is removed between another command's look at it and its mount holds nothing.
+ * Each step is synchronous: a folder that is removed between another command's check and its mount protects nothing.
  */
 export class MountPoints {
-  /** For claims of all processes of this user. No command may write in it. */
+  /** Holds the claims of all processes of this user. No command may write in it. */
   readonly #folder: string;
   readonly #countByPath = new Map<string, number>();
 
@@ -35,24 +35,24 @@ export class MountPoints {
     this.#folder = folder;
   }
 
-  /** Tells of a path whether what stands there now is one of these, and not the user's. */
+  /** Returns a check whether a path is currently one of these, and not the user's. */
   look(): (path: string) => boolean {
     const claimed = new Set(ignoreRefusal(() => readdirSync(this.#folder)));
     const isClaimed = (path: string): boolean =>
-      claimed.size > 0 && claimed.has(claimName(path)) && this.#claims(path).length > 0;
+      claimed.size > 0 && claimed.has(claimName(path)) && this.#otherClaims(path).length > 0;
     return (path) => this.#countByPath.has(path) || isClaimed(path);
   }
 
-  /** Makes them; gives how to take that back. Throws if one can't be made. */
+  /** Creates the mount points and returns a function that removes them. Throws if one can't be created. */
   hold(points: readonly MountPoint[]): () => void {
-    const held: MountPoint[] = [];
+    const created: MountPoint[] = [];
     const release = (): void => {
-      for (const point of held.splice(0)) this.#release(point);
+      for (const point of created.splice(0)) this.#release(point);
     };
     try {
       for (const point of points) {
         this.#countByPath.set(point.path, (this.#countByPath.get(point.path) ?? 0) + 1);
-        held.push(point);
+        created.push(point);
         this.#claim(point.path);
         makeMountPoint(point);
       }
@@ -68,7 +68,7 @@ export class MountPoints {
     if (count > 0) return void this.#countByPath.set(point.path, count);
     this.#countByPath.delete(point.path);
     ignoreRefusal(() => unlinkSync(join(this.#claimsFolder(point.path), String(process.pid))));
-    if (this.#claims(point.path).length > 0) return;
+    if (this.#otherClaims(point.path).length > 0) return;
     removeMountPoint(point);
     ignoreRefusal(() => rmdirSync(this.#claimsFolder(point.path)));
   }
@@ -83,8 +83,8 @@ export class MountPoints {
     writeFileSync(join(folder, String(process.pid)), "");
   }
 
-  /** Ids of other processes that run and need it. */
-  #claims(path: string): readonly string[] {
+  /** Ids of other running processes that need it. */
+  #otherClaims(path: string): readonly string[] {
     const names = ignoreRefusal(() => readdirSync(this.#claimsFolder(path))) ?? [];
     return names.filter((name) => Number(name) !== process.pid && signalProcess(Number(name), 0));
   }
@@ -95,7 +95,7 @@ const claimName = (path: string): string => createHash("sha256").update(path).di
 /** Enough to tell paths apart. */
 const claimChars = 32;
 
-/** Throws where the way to it leads elsewhere: a command may have put a link there. */
+/** Throws if its folder is reached through a link, which a command may have put there. */
 function makeMountPoint({ path, content }: MountPoint): void {
   const folder = dirname(path);
   if (realpathSync.native(folder) !== folder)
@@ -108,7 +108,7 @@ function makeMountPoint({ path, content }: MountPoint): void {
   }
 }
 
-/** If somebody has put something into it meanwhile, or removed it, it is theirs. */
+/** If something was put into it or it was removed meanwhile, it is left alone. */
 function removeMountPoint({ path, content }: MountPoint): void {
   ignoreRefusal(() => {
     if (content === undefined) rmdirSync(path);

@@ -3,12 +3,12 @@ import type { SandboxLimits } from "palimpsest/internal/ports/sandbox";
 import { isInside } from "../resolve-real-path.ts";
 import { sandboxMountsMax } from "./limits.ts";
 
-/** What stands at a path, links not followed. */
+/** What is at a path, without following links. */
 export type PathState =
   | { readonly kind: "file" | "folder" | "link" }
-  /** `first`: the uppermost path on the way that is not there. */
+  /** `first`: the topmost missing path on the way. */
   | { readonly kind: "missing"; readonly first: string }
-  /** It can't be told: a folder on the way may not be searched. */
+  /** Can't be determined: a folder on the way may not be searched. */
   | { readonly kind: "unknown" };
 
 export type Mount =
@@ -18,11 +18,11 @@ export type Mount =
   | { readonly kind: "readable"; readonly path: string }
   /** Something that can't be opened, in place of a file. */
   | { readonly kind: "closed-file"; readonly path: string }
-  /** An empty folder that can't be listed. `inside`: whether other mounts lie in it, which can be reached by their names. */
+  /** An empty folder that can't be listed. `inside`: whether it contains other mounts, which can be reached by name. */
   | { readonly kind: "closed-folder"; readonly path: string; readonly inside: "mounts" | "nothing" }
-  /** An empty read-only folder where nothing is: somebody has to make the folder that it is mounted on. */
+  /** An empty read-only folder where nothing exists: the caller must create the folder that it is mounted on. */
   | { readonly kind: "held"; readonly path: string }
-  /** Likewise a read-only file with this content, where whoever reads it can't bear a folder. */
+  /** Likewise a read-only file with this content, for readers that can't handle a folder. */
   | { readonly kind: "held-file"; readonly path: string; readonly content: string };
 
 type MountPlan =
@@ -31,24 +31,24 @@ type MountPlan =
 
 interface MountInput {
   readonly limits: SandboxLimits;
-  /** Folders that the sandbox replaces by its own, such as `/tmp`: nothing of them is seen that is not named. */
+  /** Folders that the sandbox replaces by its own, such as `/tmp`: only what is named is visible in them. */
   readonly replaced: readonly string[];
-  /** Of every path of the limits. */
+  /** The state of every path in the limits. */
   readonly stateByPath: ReadonlyMap<string, PathState>;
 }
 
 /**
- * The mounts, outer ones first, as each covers what was mounted below it. Pure.
+ * Plans the mounts, outer ones first, because each covers what was mounted below it. Pure.
  *
- * A mount holds a name only as long as the folders above it keep theirs: `mv config other` would take a hidden file
- * along, to a name that no rule knows at the next command. So in a writable folder every folder on the way to a mount is
- * mounted onto itself: it can be written, not renamed.
+ * A mount protects a name only as long as the folders above it keep theirs: `mv config other` would take a hidden file
+ * along to a name that no rule knows at the next command. So in a writable folder every folder on the way to a mount is
+ * mounted onto itself: it can be written but not renamed.
  */
 export function planMounts(input: MountInput): MountPlan {
   const planned: MountCover[] = input.replaced.map((path) => ({ path, access: "closed", mount: undefined }));
-  for (const wanted of collectRequests(input.limits)) {
-    const state = input.stateByPath.get(wanted.path) ?? { kind: "unknown" };
-    const step = nextMounts({ wanted, state, planned });
+  for (const request of collectRequests(input.limits)) {
+    const state = input.stateByPath.get(request.path) ?? { kind: "unknown" };
+    const step = nextMounts({ request, state, planned });
     if (step.kind === "refused") return step;
     planned.push(...step.mounts);
     if (planned.length > sandboxMountsMax)
@@ -65,7 +65,7 @@ interface MountRequest {
 
 interface MountCover {
   readonly path: string;
-  /** Of what lies in it and is not mounted over. */
+  /** Access to everything in it that is not mounted over. */
   readonly access: "closed" | "readable" | "writable";
   readonly mount: Mount | undefined;
 }
@@ -74,7 +74,7 @@ type MountStep =
   | { readonly kind: "mounts"; readonly mounts: readonly MountCover[] }
   | Extract<MountPlan, { kind: "refused" }>;
 
-/** Outer paths first; of two roles of one path the stricter counts. */
+/** Outer paths first; if a path has two roles, the stricter wins. */
 function collectRequests({ hidden, protected: kept, writable, shown }: SandboxLimits): readonly MountRequest[] {
   const roleByPath = new Map<string, MountRequest["role"]>();
   const put = (paths: readonly string[], role: MountRequest["role"]): void => {
@@ -90,11 +90,11 @@ function collectRequests({ hidden, protected: kept, writable, shown }: SandboxLi
 const depth = ({ path }: { readonly path: string }): number => path.split("/").length;
 
 function nextMounts({
-  wanted: { path, role },
+  request: { path, role },
   state,
   planned,
 }: {
-  readonly wanted: MountRequest;
+  readonly request: MountRequest;
   readonly state: PathState;
   readonly planned: readonly MountCover[];
 }): MountStep {
@@ -138,7 +138,7 @@ function holdMissing({
   readonly planned: readonly MountCover[];
   readonly cover: MountCover;
 }): MountStep {
-  // A mount on a link lands where the link leads, and the link itself could be replaced.
+  // A mount on a link lands at its target, and the link itself could be replaced.
   if (state.kind === "link") return refuseMounts(`${path} is a symbolic link, which can't be kept from being replaced`);
   if (state.kind !== "missing") return refuseMounts(`${path} can't be looked at, so it can't be held`);
   const { first } = state;
@@ -148,13 +148,13 @@ function holdMissing({
   return mountStep(...pinFolders(first, cover), { path: first, access: "readable", mount });
 }
 
-/** Git ends with an error if one of these is a folder; by these it does what it does without them. */
+/** Git fails if one of these is a folder; with this content it behaves as if they were missing. */
 const contentByName: ReadonlyMap<string, string> = new Map([
   ["commondir", ".\n"],
   ["config.worktree", ""],
 ]);
 
-/** The innermost planned mount that the path lies in. */
+/** The innermost planned mount that contains the path. */
 function findCover(path: string, planned: readonly MountCover[]): MountCover {
   return planned
     .filter((one) => isInside(path, one.path))

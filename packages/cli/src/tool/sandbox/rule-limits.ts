@@ -9,16 +9,16 @@ import { GitHistory, mayShowHistory } from "./git-history.ts";
 
 interface RuleLimitsDeps extends RuleRoots {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Asked for each command: rules may be written while a session is open. */
+  /** Called for each command: rules may be added while a session is open. */
   readonly rules: () => Rules;
 }
 
 interface RuleLimitsInput {
   readonly act: ShellAction;
-  /** What the command names. Rules that ask were asked about it. */
+  /** The files that the command names. Ask rules were already answered for them. */
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** By the folder that is a repository: the project's, and those inside it. */
+  /** By repository folder: the project's, and those inside it. */
   readonly gitByFolder: ReadonlyMap<string, GitFolders>;
 }
 
@@ -26,7 +26,7 @@ type RuleLimits =
   | {
       readonly kind: "limits";
       readonly hidden: readonly string[];
-      /** What the command names of that, where the rule only asks: the user was asked. */
+      /** Hidden files that the command names and only an ask rule covers: the user has allowed them. */
       readonly asked: readonly string[];
       readonly protected: readonly string[];
     }
@@ -34,7 +34,7 @@ type RuleLimits =
 
 type PathRule = Extract<Rule, { kind: "path" }>;
 
-/** What rules about files hold, as paths for the sandbox. One for a session: it keeps what it has read of folders. */
+/** Finds the paths that rules about files cover, for the sandbox. One per session, because it caches folders. */
 export class RulePathFinder {
   readonly #deps: RuleLimitsDeps;
   readonly #names = new FolderNameCache();
@@ -45,24 +45,24 @@ export class RulePathFinder {
     this.#history = new GitHistory(deps.env);
   }
 
-  async limits(question: RuleLimitsInput): Promise<RuleLimits> {
+  async limits(input: RuleLimitsInput): Promise<RuleLimits> {
     const { roots } = this.#deps;
-    const hidden = await this.#paths("read", question.reads);
+    const hidden = await this.#findPaths("read", input.reads);
     if (hidden.kind === "refused") return hidden;
     const covered = hidden.paths.find((path) => roots.some((root) => isInside(root, path)));
     if (covered !== undefined) return refuseLimits("a rule forbids to read the whole project");
-    const kept = await this.#paths("write", question.writes);
-    if (kept.kind === "refused") return kept;
-    const contents = await this.#contents(question);
+    const unchanged = await this.#findPaths("write", input.writes);
+    if (unchanged.kind === "refused") return unchanged;
+    const contents = await this.#findContents(input);
     return {
       kind: "limits",
       hidden: [...hidden.paths, ...contents],
       asked: hidden.asked,
-      protected: [...kept.paths, ...kept.missing],
+      protected: [...unchanged.paths, ...unchanged.missing],
     };
   }
 
-  async #paths(act: PathRule["act"], named: readonly string[]): Promise<FoundPaths | LimitsRefusal> {
+  async #findPaths(act: PathRule["act"], named: readonly string[]): Promise<FoundPaths | LimitsRefusal> {
     const { roots, home, rules } = this.#deps;
     const { deny, ask } = rules();
     const pathsByUse = { deny: [] as string[], ask: [] as string[] };
@@ -85,13 +85,13 @@ export class RulePathFinder {
       pathsByUse[use].push(...found.paths.filter((path) => !isAsked(path)));
       missing.push(...found.missing.filter((path) => !isAsked(path)));
     }
-    const { deny: denied, ask: askedAbout } = pathsByUse;
-    const asked = named.filter((path) => isInsideAny(path, askedAbout) && !isInsideAny(path, denied));
-    return { kind: "paths", paths: [...denied, ...askedAbout], asked, missing };
+    const { deny: byDenyRules, ask: byAskRules } = pathsByUse;
+    const asked = named.filter((path) => isInsideAny(path, byAskRules) && !isInsideAny(path, byDenyRules));
+    return { kind: "paths", paths: [...byDenyRules, ...byAskRules], asked, missing };
   }
 
-  /** Objects of repositories that hold what is not to be read, unless the line can't show them. */
-  async #contents({ act, gitByFolder }: RuleLimitsInput): Promise<readonly string[]> {
+  /** Object folders of repositories that hold hidden files, unless the line can't show them. */
+  async #findContents({ act, gitByFolder }: RuleLimitsInput): Promise<readonly string[]> {
     const { roots, home, rules } = this.#deps;
     const patterns = rules().deny.flatMap((rule) =>
       rule.kind === "path" && rule.act === "read" ? [rule.pattern ?? "**"] : [],

@@ -3,35 +3,36 @@ import type { SandboxLimits } from "palimpsest/internal/ports/sandbox";
 import { isInside, isInsideAny } from "../resolve-real-path.ts";
 
 interface FailedCommand {
-  /** What it wrote, or the end of it. */
+  /** Its output, or the end of it. */
   readonly output: string;
   readonly cwd: string;
   readonly limits: Pick<SandboxLimits, "strength" | "writable" | "hidden" | "shown">;
 }
 
 /**
- * What to tell of a command that failed because the sandbox refused something, as far as its last words show; undefined:
- * it failed by something else. A refused network is told by `networkFailureNote`. Pure.
+ * A note about a command that failed because the sandbox refused something, judging by the end of its output; undefined
+ * if it failed for another reason. `networkFailureNote` covers a refused network. Pure.
  */
 export function sandboxFailureNote(failed: FailedCommand): string | undefined {
   const output = failed.output.slice(-lastCharsLooked);
-  const what = causes.map((cause) => cause({ ...failed, output })).find((one) => one !== undefined);
+  const refusal = causes.map((cause) => cause({ ...failed, output })).find((one) => one !== undefined);
   return (
-    what && `the sandbox refused it: ${what}. If that is needed, call it again with outside_sandbox: the user is asked`
+    refusal &&
+    `the sandbox refused it: ${refusal}. If that is needed, call it again with outside_sandbox: the user is asked`
   );
 }
 
-/** What programs say at their end: some kilobytes. */
+/** Programs report errors at the end of their output: a few kilobytes. */
 const lastCharsLooked = 8_000;
 
 type Cause = (failed: FailedCommand) => string | undefined;
 
 const notStarted: Cause = ({ output }) => {
-  const said = /^bwrap: (.+)\n?$/.exec(output.trim())?.[1];
-  return said && `the command was not started (${said})`;
+  const message = /^bwrap: (.+)\n?$/.exec(output.trim())?.[1];
+  return message && `the command was not started (${message})`;
 };
 
-/** Programs change a file by writing, replacing or renaming it: a mount refuses each in other words. */
+/** Programs change a file by writing, replacing or renaming it, and a mount refuses each with another message. */
 const notWritable: Cause = ({ output, cwd, limits: { strength, writable } }) => {
   const path = findNamedPath(
     output,
@@ -52,7 +53,7 @@ const hiddenFile: Cause = ({ output, cwd, limits }) => {
   return longest(limits.hidden) > longest(limits.shown) ? `${path} is hidden from commands` : undefined;
 };
 
-/** A repository whose objects can't be reached is none for git. */
+/** Git does not recognise a repository whose objects are hidden. */
 const historyHidden: Cause = ({ output, limits }) =>
   /not a git repository/i.test(output) && limits.hidden.some((path) => path.endsWith("/objects"))
     ? "the repository's history holds files that a deny rule hides, so git can't read it here"
@@ -67,25 +68,25 @@ const socketDenied: Cause = ({ output }) =>
 
 const causes: readonly Cause[] = [notStarted, notWritable, historyHidden, hiddenFile, socketDenied];
 
-/** Where a program does not say which. */
+/** If a program does not name the file. */
 const unnamed = "a file";
 
-/** The path in the last line that says so: in quotes, or before the words. */
-function findNamedPath(output: string, words: RegExp): string | undefined {
+/** The path in the last matching line: in quotes, or before the message. */
+function findNamedPath(output: string, errorForm: RegExp): string | undefined {
   const line = output
     .split("\n")
-    .findLast((one) => words.test(one))
+    .findLast((one) => errorForm.test(one))
     ?.trim();
   if (line === undefined) return undefined;
   const quoted = [...line.matchAll(/['"‘“`]([^'"’”`]*[/.][^'"’”`]*)['"’”`]/g)].map(([, path]) => path);
   const moved = /'([^']+)' to '[^']+'/.exec(line)?.[1];
-  const before = line.slice(0, words.exec(line)?.index).match(/(?:^|[\s(])([^\s:('"]+):\s*[^:]*$/)?.[1];
+  const before = line.slice(0, errorForm.exec(line)?.index).match(/(?:^|[\s(])([^\s:('"]+):\s*[^:]*$/)?.[1];
   return moved ?? quoted.at(-1) ?? before ?? (/(\/[^\s:'"]+)/.exec(line)?.[1] || unnamed);
 }
 
 /**
- * What to tell of a command that had no network and failed by it, as far as its last words show; undefined: it failed
- * by something else. Pure.
+ * A note about a command that failed because it had no network, judging by the end of its output; undefined if it
+ * failed for another reason. Pure.
  */
 export const networkFailureNote = (output: string): string | undefined =>
   networkFailureForm.test(output.slice(-networkCharsLooked)) ? missingNetwork : undefined;
@@ -93,10 +94,10 @@ export const networkFailureNote = (output: string): string | undefined =>
 const missingNetwork =
   "commands in the sandbox have no network; if this one needs it, run it with network: true, and rules or the user decide about each host";
 
-/** What programs say at their end: some kilobytes. */
+/** Programs report errors at the end of their output: a few kilobytes. */
 const networkCharsLooked = 8_000;
 
-/** As the system and programs call it when no name can be looked up and no address is reached. */
+/** Messages of the system and of programs if a name can't be resolved or an address not reached. */
 const networkFailureForm = new RegExp(
   [
     String.raw`Could not resolve (?:host|proxy)`,

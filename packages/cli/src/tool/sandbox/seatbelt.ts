@@ -5,11 +5,11 @@ import { temporaryEnvironment } from "./temporary-folder.ts";
 import { proxyEnvironment } from "./network/proxy-environment.ts";
 
 interface SeatbeltDeps {
-  /** Of `sandbox-exec`. */
+  /** Path of `sandbox-exec`. */
   readonly program: string;
 }
 
-/** macOS holds a program by a profile, which it is started with. Nothing is mounted and nothing is left behind. */
+/** macOS confines a program by a profile that it is started with. Nothing is mounted and nothing is left behind. */
 export const seatbelt = ({ program }: SeatbeltDeps): Sandbox => ({
   system: "seatbelt",
   enter: async (start, limits) => enterSeatbelt(program, { start, limits }),
@@ -25,17 +25,17 @@ function enterSeatbelt(
   const profile = seatbeltProfile(limits);
   if (profile.kind === "refused") return profile;
   const env = { ...start.env, ...temporaryEnvironment(temporary) };
-  const told =
+  const proxiedEnv =
     network.kind === "proxy" && network.way.kind === "loopback" ? proxyEnvironment(network.way.url, env) : env;
   const args = ["-p", profile.text, start.program, ...start.args];
-  return { kind: "ready", start: { ...start, program, args, env: told }, leave: async () => undefined };
+  return { kind: "ready", start: { ...start, program, args, env: proxiedEnv }, leave: async () => undefined };
 }
 
 type Profile = { readonly kind: "profile"; readonly text: string } | { readonly kind: "refused"; readonly why: string };
 
 /**
- * Of the rules that fit, the last one counts, so what is inner stands behind what is outer. Rules are about where a file
- * is, not about its name, so a name that is not there yet is held as well. Pure.
+ * The last matching rule wins, so rules for inner paths follow those for outer ones. Rules apply to paths whether or
+ * not they exist, so files that don't exist yet are covered too. Pure.
  */
 export function seatbeltProfile(limits: SandboxLimits): Profile {
   const count = limits.writable.length + limits.protected.length + limits.hidden.length + limits.shown.length;
@@ -62,18 +62,24 @@ type Access = "closed" | "readable" | "writable";
 interface ProfilePlace {
   readonly path: string;
   readonly access: Access;
-  /** What it lies in. */
+  /** The place that contains it. */
   readonly cover: { readonly path: string; readonly access: Access };
 }
 
-/** Outer ones first; of two roles of one path the stricter counts. */
-function planPlaces({ hidden, protected: kept, writable, shown, temporary }: SandboxLimits): readonly ProfilePlace[] {
+/** Outer ones first; if a path has two roles, the stricter wins. */
+function planPlaces({
+  hidden,
+  protected: protectedPaths,
+  writable,
+  shown,
+  temporary,
+}: SandboxLimits): readonly ProfilePlace[] {
   const roleByPath = new Map<string, Role>();
   const put = (paths: readonly string[], role: Role): void => {
     for (const path of paths) if (!roleByPath.has(path)) roleByPath.set(path, role);
   };
   put(hidden, "hidden");
-  put(kept, "protected");
+  put(protectedPaths, "protected");
   put([...writable, temporary], "writable");
   put(shown, "shown");
   const outerFirst = [...roleByPath].toSorted(([one], [other]) => depth(one) - depth(other));
@@ -94,7 +100,7 @@ const rootCover: ProfilePlace["cover"] = { path: "/", access: "readable" };
 
 const depth = (path: string): number => path.split("/").length;
 
-/** Undefined: it is held so already. */
+/** Undefined: its cover already provides it. */
 function accessFor(role: Role, cover: Access): Access | undefined {
   switch (role) {
     case "hidden":
@@ -124,32 +130,32 @@ function placeRules(place: ProfilePlace): readonly string[] {
   }
 }
 
-/** Whether a program could make it, if it is not there yet. */
+/** Whether a program could create it, if it does not exist yet. */
 const isMakeable = ({ cover }: ProfilePlace): boolean => cover.access === "writable";
 
 const renderNames = (place: ProfilePlace): string =>
   `(subpath ${quoteString(place.path)}) (regex ${quoteString(anyCaseForm(place))})`;
 
 /**
- * On a disk that does not tell letters by their case, `.GIT/HOOKS` may be made where `.git/hooks` is looked for. What it
- * lies in is there, and known by the name that it has.
+ * On a case-insensitive disk, `.GIT/HOOKS` may be created in place of `.git/hooks`. The covering folder exists and is
+ * known by its actual name.
  */
 function anyCaseForm({ path, cover }: ProfilePlace): string {
   const start = cover.path === "/" ? "" : cover.path;
   return `^${literalForm(start)}${anyCase(path.slice(start.length))}(/|$)`;
 }
 
-/** What is shown inside a hidden folder can be reached: the folders on the way can be looked up, not listed. */
+/** Makes files shown inside a hidden folder reachable: the folders on the way can be traversed but not listed. */
 function traversalRules(held: readonly ProfilePlace[]): readonly string[] {
-  const passed = held.flatMap(({ path, cover, access }) =>
+  const traversed = held.flatMap(({ path, cover, access }) =>
     cover.access === "closed" && access !== "closed" ? foldersBetween(cover.path, path) : [],
   );
-  return literalRule("allow file-read-metadata", passed);
+  return literalRule("allow file-read-metadata", traversed);
 }
 
 /**
- * A rule holds a place only as long as the folders above it keep their names: `mv .git other` would take the hooks to
- * where no rule is. So no folder on the way from a writable one is renamed, removed or made anew.
+ * A rule protects a path only as long as the folders above it keep their names: `mv .git other` would take the hooks to
+ * a path without rules. So no folder on the way from a writable one may be renamed, removed or created.
  */
 function pinRules(held: readonly ProfilePlace[]): readonly string[] {
   const pinned = held.flatMap(({ path, cover, access }) => {
@@ -164,7 +170,7 @@ function literalRule(action: string, paths: readonly string[]): readonly string[
   return filters.length === 0 ? [] : [`(${action} ${filters.join(" ")})`];
 }
 
-/** With the outer one, without the inner one. */
+/** Includes the outer folder but not the inner one. */
 function foldersBetween(outer: string, inner: string): readonly string[] {
   const start = outer === "/" ? "" : outer;
   const names = inner
@@ -187,13 +193,13 @@ function networkRules(network: SandboxLimits["network"]): readonly string[] {
         '(allow network-bind (local ip "*:*"))',
         '(allow network-inbound (local ip "*:*"))',
         '(allow network-outbound (remote ip "*:*"))',
-        // Names of hosts are looked up by a daemon.
+        // A daemon resolves host names.
         '(allow network-outbound (literal "/private/var/run/mDNSResponder"))',
       ];
   }
 }
 
-/** As a string of the profile's language, which is a Scheme: letters beyond ASCII stand as they are. */
+/** A string literal of the profile language, which is a Scheme: characters beyond ASCII stay as they are. */
 function quoteString(text: string): string {
   const escaped = text
     .replaceAll(/["\\]/g, String.raw`\$&`)
@@ -202,17 +208,17 @@ function quoteString(text: string): string {
   return `"${escaped}"`;
 }
 
-/** As a regular expression. */
+/** Escapes a text for a regular expression. */
 const literalForm = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 
-/** Of ASCII's letters: the names that matter have no others. */
+/** Only ASCII letters: the names that matter have no others. */
 const anyCase = (text: string): string =>
   literalForm(text).replaceAll(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
 
 /**
  * What any program needs to run at all. Left out on purpose: the keychain (com.apple.SecurityServer, securityd), Apple
- * events and services that open things outside, shared memory, terminals, hard links, and variables of the kernel that
- * tell of other processes.
+ * events and services that open things outside, shared memory, terminals, hard links, and kernel variables that reveal
+ * other processes.
  */
 const baseRules: readonly string[] = [
   "(version 1)",

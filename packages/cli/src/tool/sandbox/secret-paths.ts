@@ -1,8 +1,9 @@
 import { join } from "node:path";
 
 /**
- * Files and folders of a user that hold credentials, or what other programs of theirs know and do. Commands see none of
- * them. Named one by one: a home folder as a whole also holds the tools, caches and configuration that commands need.
+ * Files and folders of a user that hold credentials, or the data and actions of the user's other programs. Commands see
+ * none of them. They are listed one by one: the home folder as a whole also holds tools, caches and configuration that
+ * commands need.
  */
 const inHome: readonly string[] = [
   // Keys and passwords.
@@ -26,7 +27,7 @@ const inHome: readonly string[] = [
   ".config/rclone",
   ".config/sops",
   ".config/age",
-  // Clouds and hosts of code.
+  // Clouds and code hosts.
   ".aws",
   ".azure",
   ".config/gcloud",
@@ -47,7 +48,7 @@ const inHome: readonly string[] = [
   ".terraform.d/credentials.tfrc.json",
   ".terraformrc",
   ".pulumi/credentials.json",
-  // Registries of packages.
+  // Package registries.
   ".npmrc",
   ".yarnrc",
   ".yarnrc.yml",
@@ -67,7 +68,7 @@ const inHome: readonly string[] = [
   ".huggingface/token",
   ".cache/huggingface/token",
   ".cache/huggingface/stored_tokens",
-  // What was typed, into shells and programs.
+  // Histories of shells and programs.
   ".bash_history",
   ".zsh_history",
   ".zsh_sessions",
@@ -79,7 +80,7 @@ const inHome: readonly string[] = [
   ".sqlite_history",
   ".lesshst",
   ".viminfo",
-  // Profiles of browsers and mail.
+  // Profiles of browsers and mail programs.
   ".mozilla",
   ".thunderbird",
   ".config/google-chrome",
@@ -106,7 +107,7 @@ const inHome: readonly string[] = [
   "Library/Mail",
   "Library/Messages",
   "Library/Keychains",
-  // Other agents, and this one where its home is at its usual place.
+  // Other agents, and this one if its home is in the default place.
   ".palimpsest",
   ".claude",
   ".claude.json",
@@ -139,7 +140,7 @@ const inHome: readonly string[] = [
   ".config/Code/User/globalStorage",
 ];
 
-/** Readable for root, who may be the user in a container. */
+/** Readable for root, which may be the user in a container. */
 const ofSystem: readonly string[] = [
   "/etc/shadow",
   "/etc/shadow-",
@@ -149,7 +150,7 @@ const ofSystem: readonly string[] = [
   "/etc/krb5.keytab",
 ];
 
-/** By which programs keep their files elsewhere than in the folder that is named above. */
+/** Variables that move files away from the folders listed above. */
 const namedByEnv: readonly string[] = [
   "PALIMPSEST_HOME",
   "CLAUDE_CONFIG_DIR",
@@ -171,7 +172,7 @@ const namedByEnv: readonly string[] = [
   "PASSWORD_STORE_DIR",
 ];
 
-/** As they are named: a link among them leads to what is to be hidden. */
+/** As named: for a link, its target has to be hidden. */
 export const secretPaths = ({
   home,
   env,
@@ -187,10 +188,12 @@ export const secretPaths = ({
 /** Read by agents and editors when they open the project, and name programs that those start. */
 const settingsNames: readonly string[] = [".claude", ".mcp.json", ".palimpsest", ".vscode", ".idea"];
 
-/** Scripts that git is commonly set to run. Also where no configuration says so yet: then they are held if they are there. */
+/**
+ * Scripts that git is commonly configured to run. Protected if they exist, even before any configuration names them.
+ */
 const hookNames: readonly string[] = [".husky", ".githooks"];
 
-/** Read by shells, desktops and git from the home folder, which may be the project or lie in it. */
+/** Read by shells, desktops and git from the home folder, which may be the project or be inside it. */
 const startUpNames: readonly string[] = [
   ".bashrc",
   ".bash_profile",
@@ -222,15 +225,15 @@ interface PathsToProtectInput {
 }
 
 /**
- * What a command must not change although it may write in the folders around it, as other programs would run what it
- * says: outside of the sandbox, and later. Also what is not there yet. Pure; git's files are told by `gitFolders`.
+ * What a command must not change although it may write in the folders around it, because other programs would later run
+ * it outside the sandbox. Includes files that don't exist yet. Pure; `gitFolders` lists git's files.
  */
 export const pathsToProtect = ({ roots, home }: PathsToProtectInput): readonly string[] => [
   ...roots.flatMap((root) => settingsNames.map((name) => join(root, name))),
   ...startUpNames.map((name) => join(home, name)),
 ];
 
-/** Of other agents and editors. A cover for each that is not there would cost every command a mount. */
+/** Settings of other agents and editors. Covering each missing one would cost every command a mount. */
 const otherSettingsNames: readonly string[] = [
   ".cursor",
   ".gemini",
@@ -241,6 +244,6 @@ const otherSettingsNames: readonly string[] = [
   ".envrc",
 ];
 
-/** Likewise, but only while they are there. */
+/** Likewise, but only if they exist. */
 export const pathsToProtectIfPresent = ({ roots }: Pick<PathsToProtectInput, "roots">): readonly string[] =>
   roots.flatMap((root) => [...hookNames, ...otherSettingsNames].map((name) => join(root, name)));

@@ -24,34 +24,34 @@ import type { TemporaryFolder } from "./temporary-folder.ts";
 import { linksOnWayMax } from "./limits.ts";
 
 export interface SessionSandboxDeps {
-  /** Asked for each command: the setting may be strengthened while the session is open. */
+  /** Called for each command: the setting may be strengthened while the session is open. */
   readonly use: () => SandboxUse;
   /** Real paths of the project's folders. */
   readonly roots: readonly string[];
   readonly home: string;
-  /** This engine's home: hidden wherever it is. */
+  /** This engine's home: always hidden. */
   readonly ownHome?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Files and folders that hold settings, as they are named: no command may change them, wherever their links lead. */
+  /** Files and folders that hold settings, as named: no command may change them, wherever their links lead. */
   readonly guarded: readonly string[];
-  /** Real paths that are read like the project's own, such as the results of this session. */
+  /** Real paths that may be read like the project's own, such as the results of this session. */
   readonly readRoots: readonly string[];
-  /** Asked for each command. */
+  /** Called for each command. */
   readonly rules: () => Rules;
   readonly temporary: TemporaryFolder;
 }
 
 interface SandboxedCommand {
-  /** Of the shell line that the program runs. All of them were allowed. */
+  /** The acts of the shell line that the program runs. All of them were allowed. */
   readonly acts: readonly ToolAction[];
   /** Absent: it reaches no host. */
   readonly network?: CommandNetwork | undefined;
 }
 
-/** With what it is held to; absent where nothing holds it. */
+/** With its limits; absent if it is not sandboxed. */
 type SandboxedEntry = SandboxEntry & { readonly limits?: SandboxLimits };
 
-/** The sandbox as the commands of one session use it. */
+/** The sandbox for the commands of one session. */
 export interface SessionSandbox {
   /** How commands run now. */
   readonly use: () => SandboxUse;
@@ -59,10 +59,10 @@ export interface SessionSandbox {
   enter(start: ProgramStart, command: SandboxedCommand): Promise<SandboxedEntry>;
 }
 
-/** What is on disk is looked at for each command: folders and links may have changed since the last. */
+/** The disk is checked for each command: folders and links may have changed since the last. */
 export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
   const rulePaths = new RulePathFinder(deps);
-  const look = new FolderScanner();
+  const scanner = new FolderScanner();
   const programs = new DeniedPrograms();
   return {
     use: deps.use,
@@ -71,7 +71,7 @@ export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
       if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
       if (use.kind === "refused") return { kind: "refused", why: sandboxRequiredText(use) };
       try {
-        return await enterSession(deps, { sandbox: use.sandbox, rulePaths, look, programs, start, ...command });
+        return await enterSession(deps, { sandbox: use.sandbox, rulePaths, scanner, programs, start, ...command });
       } catch (error) {
         if (errorCode(error) === undefined) throw error;
         return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
@@ -87,19 +87,19 @@ export const sandboxRequiredText = ({ why, remedy }: Extract<SandboxUse, { kind:
 interface EnterSessionInput extends SandboxedCommand {
   readonly sandbox: Sandbox;
   readonly rulePaths: RulePathFinder;
-  readonly look: FolderScanner;
+  readonly scanner: FolderScanner;
   readonly programs: DeniedPrograms;
   readonly start: ProgramStart;
 }
 
-/** The proxy is there before the program, and goes with it. */
-async function enterSession(deps: SessionSandboxDeps, entering: EnterSessionInput): Promise<SandboxedEntry> {
-  const opened = await entering.network?.open(entering.sandbox.system);
-  if (opened === undefined) return await enterWithNetwork(deps, { ...entering, reached: { kind: "off" } });
+/** Opens the proxy before the program starts and closes it afterwards. */
+async function enterSession(deps: SessionSandboxDeps, input: EnterSessionInput): Promise<SandboxedEntry> {
+  const opened = await input.network?.open(input.sandbox.system);
+  if (opened === undefined) return await enterWithNetwork(deps, { ...input, sandboxNetwork: { kind: "off" } });
   if (opened.kind === "failed") return { kind: "refused", why: opened.why };
   let entry: SandboxedEntry | undefined;
   try {
-    entry = await enterWithNetwork(deps, { ...entering, reached: opened.network });
+    entry = await enterWithNetwork(deps, { ...input, sandboxNetwork: opened.network });
   } finally {
     if (entry?.kind !== "ready") await opened.close();
   }
@@ -109,12 +109,12 @@ async function enterSession(deps: SessionSandboxDeps, entering: EnterSessionInpu
 }
 
 interface EnterWithNetworkInput extends EnterSessionInput {
-  readonly reached: SandboxNetwork;
+  readonly sandboxNetwork: SandboxNetwork;
 }
 
 async function enterWithNetwork(
   deps: SessionSandboxDeps,
-  { sandbox, rulePaths, look, programs, start, acts, reached }: EnterWithNetworkInput,
+  { sandbox, rulePaths, scanner, programs, start, acts, sandboxNetwork }: EnterWithNetworkInput,
 ): Promise<SandboxedEntry> {
   const { readRoots, env } = deps;
   const roots = [...new Set(deps.roots)];
@@ -122,24 +122,24 @@ async function enterWithNetwork(
   const pathsOf = (kind: "read" | "write") => acts.flatMap((one) => (one.kind === kind ? [one.path] : []));
   const reads = pathsOf("read");
   const gitByRoot = new Map(roots.map((root) => [root, gitFolders(root)]));
-  const nested = roots.flatMap((root) => look.repositoriesIn(root));
+  const nested = roots.flatMap((root) => scanner.repositoriesIn(root));
   const histories = new Map([...gitByRoot, ...nested.map((folder) => [folder, gitFolders(folder)] as const)]);
-  const ruled = await rulePaths.limits({ act, reads, writes: pathsOf("write"), gitByFolder: histories });
-  if (ruled.kind === "refused") return ruled;
+  const ruleLimits = await rulePaths.limits({ act, reads, writes: pathsOf("write"), gitByFolder: histories });
+  if (ruleLimits.kind === "refused") return ruleLimits;
   const git = [...gitByRoot.values()];
   const strength = sandboxStrength(act);
   const home = realPath(deps.home);
-  const own = deps.ownHome === undefined ? [] : [deps.ownHome];
+  const ownHomes = deps.ownHome === undefined ? [] : [deps.ownHome];
   const places = {
     roots: [...roots, ...git.flatMap(({ writable }) => writable)],
     secrets: [
-      ...realPaths([...secretPaths({ home, env }), ...own]),
-      ...ruled.hidden,
-      // Rules about commands are none about servers.
-      ...(act === unknownLine ? [] : programs.find(programRules(deps, { start, reached }))),
-      // Those of the project are its own, if it may be written.
+      ...realPaths([...secretPaths({ home, env }), ...ownHomes]),
+      ...ruleLimits.hidden,
+      // Rules about commands don't apply to servers.
+      ...(act === unknownLine ? [] : programs.find(programRules(deps, { start, sandboxNetwork }))),
+      // Pipes of the project are its own, if it may be written.
       ...[home, ...roots]
-        .flatMap((folder) => look.pipesIn(folder))
+        .flatMap((folder) => scanner.pipesIn(folder))
         .filter((pipe) => strength === "read-only" || !isInsideAny(pipe, roots)),
     ],
     protected: [
@@ -149,38 +149,35 @@ async function enterWithNetwork(
       ...deps.guarded.flatMap(listPathLinks),
       ...nested.flatMap(pathsToProtectIn),
     ],
-    unchanged: ruled.protected,
+    unchanged: ruleLimits.protected,
     tools: [
       ...pathFolders(deps.home, env["PATH"] ?? ""),
-      ...(reached.kind === "proxy" ? realPaths(bridgeFolders) : []),
+      ...(sandboxNetwork.kind === "proxy" ? realPaths(bridgeFolders) : []),
       ...readRoots,
     ],
     named: reads,
-    asked: ruled.asked,
+    asked: ruleLimits.asked,
     temporary: await deps.temporary.open(),
   };
-  const limits = computeSandboxLimits({ strength, places, network: reached });
+  const limits = computeSandboxLimits({ strength, places, network: sandboxNetwork });
   return { ...(await sandbox.enter(start, limits)), limits };
 }
 
-/** A link can't be held, and the command is not refused for one in a repository that is not the project's own. */
+/** A link can't be protected, and a link in a nested repository is no reason to refuse the command. */
 const pathsToProtectIn = (folder: string): readonly string[] =>
   gitFolders(folder).protected.filter((path) => realPath(path) === path);
 
 const programRules = (
   deps: SessionSandboxDeps,
-  { start, reached }: Pick<EnterWithNetworkInput, "start" | "reached">,
+  { start, sandboxNetwork }: Pick<EnterWithNetworkInput, "start" | "sandboxNetwork">,
 ): DeniedProgramsInput => ({
   rules: deps.rules().deny,
   path: start.env["PATH"] ?? deps.env["PATH"] ?? "",
-  // The way to the proxy is a program of this engine.
-  needed: [start.program, "/bin/sh", ...(reached.kind === "proxy" ? [process.execPath] : [])],
+  // The bridge to the proxy is run by this engine's Node.
+  needed: [start.program, "/bin/sh", ...(sandboxNetwork.kind === "proxy" ? [process.execPath] : [])],
 });
 
-/**
- * Folders on PATH that are what they are called: one that is a link, or lies behind one, may have been made so by a
- * command, to be shown what it leads to.
- */
+/** Folders on PATH whose path contains no link: a command may have created a link there to make its target visible. */
 const pathFolders = (home: string, path: string): readonly string[] =>
   path
     .split(delimiter)
@@ -194,8 +191,8 @@ const withRealHome = (folder: string, home: string): string =>
 const unknownLine: ShellAction = { kind: "shell", command: "", effect: "unknown", reads: "unclear", writes: "unclear" };
 
 /**
- * Where they lead; what is not there, or can't be looked at, by its name. At once, as a look costs 2 µs, and one by way of
- * a thread fifty times that: there are some hundred for each command.
+ * Resolves links; a missing or inaccessible path stays as named. Synchronous: a check costs 2 µs, through a thread
+ * fifty times that, and each command needs about a hundred.
  */
 const realPaths = (paths: readonly string[]): readonly string[] => [...new Set(paths.map(realPath))];
 
@@ -209,9 +206,9 @@ function realPath(path: string): string {
 }
 
 /**
- * Every symbolic link that is passed on the way to a path, by its real place, and then where the path leads: a program that
- * could replace one of them would lead it somewhere else. What is not there counts by its name. At once, as a name costs
- * some microseconds.
+ * Every symbolic link on the way to a path, by its real location, and then the final target: a program that could
+ * replace one of them would redirect the path. A missing path counts by its name. Synchronous, because each name costs
+ * a few microseconds.
  */
 export function listPathLinks(path: string): readonly string[] {
   const links: string[] = [];
@@ -232,7 +229,7 @@ export function listPathLinks(path: string): readonly string[] {
 
 const pathNames = (path: string): string[] => path.split("/").filter((name) => name !== "" && name !== ".");
 
-/** Undefined if it is no link. */
+/** Undefined if it is not a link. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
@@ -246,22 +243,22 @@ function linkTarget(path: string): string | undefined {
 export interface SandboxPlaces {
   /** The project's folders. */
   readonly roots: readonly string[];
-  /** Where credentials are, and what rules hide. */
+  /** Locations of credentials, and files that rules hide. */
   readonly secrets: readonly string[];
-  /** What decides about programs that run outside. */
+  /** Files that decide about programs that run outside. */
   readonly protected: readonly string[];
-  /** What rules keep from being changed. */
+  /** Files that rules keep from being changed. */
   readonly unchanged: readonly string[];
-  /** Read by commands although they may lie among secrets: folders on PATH, results of this session. */
+  /** Readable for commands even if inside secrets: folders on PATH, results of this session. */
   readonly tools: readonly string[];
-  /** What this command reads by name: allowed, but in bypass mode nobody was asked. */
+  /** Files that this command names: allowed, but in bypass mode the user was not asked. */
   readonly named: readonly string[];
-  /** What it reads by name and a rule asked about: the user said yes. */
+  /** Files that it names and that an ask rule covers: the user has allowed them. */
   readonly asked: readonly string[];
   readonly temporary: string;
 }
 
-/** What runs unasked writes nothing; what was allowed writes in the project. Pure. */
+/** Commands that run without asking write nothing; allowed ones may write in the project. Pure. */
 export function computeSandboxLimits({
   strength,
   places,
@@ -285,11 +282,17 @@ export function computeSandboxLimits({
   };
 }
 
-/** The system's temporary folders are replaced by the session's own, so what a command means of the others is shown. */
+/**
+ * The session's own folder replaces the system's temporary folders, so other files there that a command names have to
+ * be shown.
+ */
 const isTemporary = (path: string): boolean =>
   ["/tmp", "/var/tmp"].some((folder) => path !== folder && isInside(path, folder));
 
-/** A program on PATH needs what it was installed with: `x/bin` comes with `x`, unless that is itself to be hidden. */
+/**
+ * A program on PATH needs the files it was installed with: `x/bin` brings `x` along, unless that has to be hidden
+ * itself.
+ */
 function toolRoot(folder: string, secrets: readonly string[]): string {
   const above = dirname(folder);
   const root = basename(above) === "node_modules" ? dirname(above) : above;
@@ -298,6 +301,6 @@ function toolRoot(folder: string, secrets: readonly string[]): string {
   return isOfPackage && isInsideAny(root, secrets) && !holdsSecrets ? root : folder;
 }
 
-/** A command that is known to change nothing is held to that; every other that may run at all works in the project. */
+/** A command that is known to change nothing is confined to that; every other one works in the project. */
 export const sandboxStrength = ({ effect }: Pick<ShellAction, "effect">): Exclude<SandboxStrength, "none"> =>
   effect === "read-only" ? "read-only" : "workspace";

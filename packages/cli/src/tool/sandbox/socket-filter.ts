@@ -1,19 +1,19 @@
 /**
  * A filter of system calls for bubblewrap's `--seccomp`, as the bytes of a classic BPF program.
  *
- * Mounts do not hold sockets: connecting to one asks for no writable mount, and a program that listens in the home folder
- * (an editor, a file watcher, a package daemon) would run commands outside for whoever connects. So only sockets of the
- * private network can be made; pairs stay, as both of their ends are inside. io_uring would make sockets past the filter,
- * and kernel keyrings are shared with the user's other programs.
+ * Mounts don't restrict sockets: connecting needs no writable mount, and a program that listens in the home folder (an
+ * editor, a file watcher, a package daemon) would run commands outside for anything that connects. So only sockets of
+ * the private network can be created; socket pairs are allowed, because both ends are inside. io_uring could create
+ * sockets past the filter, and kernel keyrings are shared with the user's other programs.
  */
 export function socketFilter(arch: string): Uint8Array | undefined {
   const abis = abisByArch.get(arch);
   return abis && encode([load(offset.arch), ...abis.flatMap(instructionsFor), refuse]);
 }
 
-/** One way to call the kernel: a processor has its own, and that of its 32-bit programs. */
+/** One way to call the kernel: a processor has its own, and one for 32-bit programs. */
 interface CallAbi {
-  /** AUDIT_ARCH_…, as the kernel gives it to the filter. */
+  /** AUDIT_ARCH_…, as the kernel passes it to the filter. */
   readonly auditArch: number;
   readonly socket: number;
   readonly socketpair: number;
@@ -50,26 +50,29 @@ const abisByArch: ReadonlyMap<string, readonly CallAbi[]> = new Map([
 
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
-/** In the kernel's `seccomp_data`: both processors are little-endian, so the low half of an argument comes first. */
+/**
+ * Offsets in the kernel's `seccomp_data`: both processors are little-endian, so the low half of an argument comes
+ * first.
+ */
 const offset = { call: 0, arch: 4, firstArgument: 16, secondArgument: 24 } as const;
 
 interface Instruction {
   readonly code: number;
   readonly value: number;
-  /** Instructions to skip if a comparison does not hold. */
+  /** Instructions to skip if a comparison fails. */
   readonly skipUnless?: number;
 }
 
 const load = (at: number): Instruction => ({ code: 0x20, value: at });
 const mask = (bits: number): Instruction => ({ code: 0x54, value: bits });
-/** The next `count` instructions are for this value only. */
+/** The next `count` instructions apply only to this value. */
 const ifEqual = (value: number, count: number): Instruction => ({ code: 0x15, value, skipUnless: count });
 const ifAtLeast = (value: number, count: number): Instruction => ({ code: 0x35, value, skipUnless: count });
 const allow: Instruction = { code: 0x06, value: 0x7f_ff_00_00 };
 /** The call fails with EPERM. */
 const refuse: Instruction = { code: 0x06, value: 0x00_05_00_01 };
 
-/** If the call is of this ABI, the instructions end in an answer; if not, they are skipped. */
+/** If the call is of this ABI, the instructions end with an answer; otherwise they are skipped. */
 function instructionsFor({ auditArch, socket, socketpair, refused, end }: CallAbi): readonly Instruction[] {
   const calls = [
     load(offset.call),
@@ -88,8 +91,8 @@ function answerByFamily(call: number, families: readonly number[]): readonly Ins
 }
 
 /**
- * Of types whose two ends are connected for good. A datagram socket, which is what the kernel makes of a raw one too, can
- * send to any other by its path.
+ * Only types whose two ends stay connected. A datagram socket, which is also what the kernel makes of a raw one, can
+ * send to any other by path.
  */
 function answerForPair(call: number): readonly Instruction[] {
   const ofType = [
@@ -101,12 +104,12 @@ function answerForPair(call: number): readonly Instruction[] {
   return [ifEqual(call, answer.length), ...answer];
 }
 
-/** Flags stand in the bits above. */
+/** Flags are in the bits above. */
 const socketTypeMask = 0xf;
 /** SOCK_STREAM and SOCK_SEQPACKET. */
 const connected: readonly number[] = [1, 5];
 
-/** As the kernel's `sock_filter`: code, two jumps, value. */
+/** In the format of the kernel's `sock_filter`: code, two jumps, value. */
 function encode(instructions: readonly Instruction[]): Uint8Array {
   const bytes = new DataView(new ArrayBuffer(instructions.length * 8));
   for (const [index, { code, value, skipUnless = 0 }] of instructions.entries()) {

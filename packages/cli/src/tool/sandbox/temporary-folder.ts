@@ -5,17 +5,20 @@ import { join } from "node:path";
 import type { SessionId } from "palimpsest/internal/schema/brand";
 import { errorCode } from "../error-code.ts";
 
-/** A session's own, which its commands see as `/tmp`: what one leaves there the next one finds. */
+/**
+ * A session's temporary folder, which its commands see as `/tmp`: files that one leaves there are available to the
+ * next.
+ */
 export interface TemporaryFolder {
-  /** Makes it if it is not there. Rejects if it can't be made, or is not this user's alone. */
+  /** Creates it if it is missing. Rejects if it can't be created, or other users have access. */
   readonly open: () => Promise<string>;
-  /** With everything in it. Must not reject. */
+  /** Removes it with its content. Must not reject. */
   readonly remove: () => Promise<void>;
 }
 
 /**
- * By a name that the next agent of the same session finds too, as commands in the background are handed over to it. In a
- * folder that only this user may enter: names in the system's temporary folder are anybody's to take.
+ * Has a name that the next agent of the same session finds too, because background commands are handed over to it. It
+ * is in a folder that only this user may enter: in the system's temporary folder anyone could take its name.
  */
 export function temporaryFolder(session: SessionId, above = tmpdir()): TemporaryFolder {
   const owner = process.getuid?.() ?? 0;
@@ -26,20 +29,20 @@ export function temporaryFolder(session: SessionId, above = tmpdir()): Temporary
       const openBoth = async (): Promise<void> => {
         for (const folder of [users, path]) await openOwn(folder, owner);
       };
-      // Another session may have removed the folder above in between, as its last one.
+      // Another session may have removed the parent folder in between, as its last user.
       await openBoth().catch((error: unknown) => (errorCode(error) === "ENOENT" ? openBoth() : Promise.reject(error)));
       // The system's temporary folder is behind a link on some systems.
       return await realpath(path);
     },
     remove: async () => {
       await rm(path, { recursive: true, force: true }).catch(() => undefined);
-      // Only when it is empty: other sessions have theirs in it.
+      // Fails unless it is empty: other sessions have theirs in it.
       await rmdir(users).catch(() => undefined);
     },
   };
 }
 
-/** Enough to tell sessions apart, and short: sockets have paths of a hundred characters at most. */
+/** Enough to tell sessions apart, but short: socket paths have a limit of about a hundred characters. */
 const nameChars = 16;
 
 async function openOwn(folder: string, owner: number): Promise<void> {
@@ -54,8 +57,8 @@ async function openOwn(folder: string, owner: number): Promise<void> {
 }
 
 /**
- * Variables by which programs find the temporary folder of a command, and keep their caches in it: package managers write
- * theirs at every install, and those of the user can only be read inside.
+ * Variables that tell programs the command's temporary folder and let them keep caches in it: package managers write
+ * caches at every install, and the user's own caches are read-only inside.
  */
 export const temporaryEnvironment = (folder: string): Readonly<Record<string, string>> => ({
   TMPDIR: folder,

@@ -45,8 +45,8 @@ interface GlobInput {
 }
 
 async function globFiles({ deps, pattern, folder, cwd, signal }: GlobInput): Promise<ToolOutcome> {
-  const now = await resolveRealPath(folder, folder);
-  if (now.kind === "refused" || now.path !== folder) return toolError(`${folder}: it was replaced by a link`);
+  const current = await resolveRealPath(folder, folder);
+  if (current.kind === "refused" || current.path !== folder) return toolError(`${folder}: it was replaced by a link`);
   const isNamed = nameFilter(pattern.startsWith("/") ? relative(folder, pattern) : pattern);
   const paths: string[] = [];
   const end = await runRipgrep({
@@ -70,16 +70,16 @@ async function globFiles({ deps, pattern, folder, cwd, signal }: GlobInput): Pro
 }
 
 async function newestFirst(paths: readonly string[]): Promise<readonly string[]> {
-  const aged: { readonly path: string; readonly modifiedMs: number }[] = [];
+  const files: { readonly path: string; readonly modifiedMs: number }[] = [];
   for (const path of paths) {
     const modifiedMs = await readModifiedMs(path);
-    if (modifiedMs !== undefined) aged.push({ path, modifiedMs });
+    if (modifiedMs !== undefined) files.push({ path, modifiedMs });
   }
-  // They come by path, and sorting keeps that order where the ages are the same.
-  return aged.toSorted((one, other) => other.modifiedMs - one.modifiedMs).map(({ path }) => path);
+  // The paths are sorted, and a stable sort keeps that order among equal times.
+  return files.toSorted((one, other) => other.modifiedMs - one.modifiedMs).map(({ path }) => path);
 }
 
-/** Undefined once the file is gone. */
+/** Undefined if the file is gone. */
 async function readModifiedMs(path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).mtimeMs;

@@ -16,28 +16,6 @@ import {
 import { nameFilter, searchArgs, displayPath, type RipgrepEnd, runRipgrep } from "./run-ripgrep.ts";
 import { parseJson } from "palimpsest/internal/schema/json";
 
-/** What ripgrep says of a search, as far as it is shown. Text that is not UTF-8 comes in base64 and is decoded loosely. */
-const textOrBytes = z
-  .union([z.object({ text: z.string() }), z.object({ bytes: z.string() })])
-  .transform((one) => ("text" in one ? one.text : Buffer.from(one.bytes, "base64").toString("utf8")));
-
-const lineShape = z.object({ path: textOrBytes, lines: textOrBytes, line_number: z.number().nullable() });
-
-const messageShape = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("begin"), data: z.object({ path: textOrBytes }) }),
-  z.object({ type: z.literal("match"), data: lineShape }),
-  z.object({ type: z.literal("context"), data: lineShape }),
-  z.object({
-    type: z.literal("end"),
-    data: z.object({ path: textOrBytes, stats: z.object({ matched_lines: z.number() }) }),
-  }),
-  z.object({ type: z.literal("summary") }),
-]);
-
-type RipgrepMessage = z.infer<typeof messageShape>;
-
-const parseMessage = (json: string): RipgrepMessage => messageShape.parse(parseJson(json));
-
 export interface SearchDeps {
   /** Whether a file inside a permitted folder may be shown: a rule may forbid it. */
   readonly mayRead: (path: string) => boolean;
@@ -71,8 +49,8 @@ export const grepTool = (deps: SearchDeps): Tool =>
     input,
     effect: "read",
     resultCharsMax: searchResultCharsMax,
-    plan: async (asked, context) => {
-      const resolved = await resolveRealPath(asked.path ?? ".", context.cwd);
+    plan: async (request, context) => {
+      const resolved = await resolveRealPath(request.path ?? ".", context.cwd);
       if (resolved.kind === "refused") return wrongCall(resolved.message);
       if (!resolved.exists) return wrongCall(`${resolved.path}: there is no such file or folder`);
       if (isSpecialPath(resolved.path)) return wrongCall(`${resolved.path}: nothing is searched there`);
@@ -80,37 +58,40 @@ export const grepTool = (deps: SearchDeps): Tool =>
       return {
         kind: "ready",
         acts: [{ kind: "read", path }],
-        run: (signal) => grepFiles({ deps, asked, path, cwd: context.cwd, signal }),
+        run: (signal) => grepFiles({ deps, request, path, cwd: context.cwd, signal }),
       };
     },
   });
 
 interface GrepRun {
   readonly deps: SearchDeps;
-  readonly asked: GrepInput;
+  readonly request: GrepInput;
   readonly path: string;
   readonly cwd: string;
   readonly signal: AbortSignal;
 }
 
-async function grepFiles(grepping: GrepRun): Promise<ToolOutcome> {
-  const { asked, path, cwd, signal } = grepping;
+async function grepFiles(grepRun: GrepRun): Promise<ToolOutcome> {
+  const { request, path, cwd, signal } = grepRun;
   const folder = await searchFolder(path);
   if (folder === undefined) return toolError(`${path}: neither a file nor a folder any more`);
-  const found = new GrepResults(grepping, folder);
+  const results = new GrepResults(grepRun, folder);
   const end = await runRipgrep({
-    args: [...ripgrepArgs(asked), "--", path],
+    args: [...ripgrepArgs(request), "--", path],
     cwd,
     signal,
     separator: "\n",
-    onPiece: (piece) => found.take(parseMessage(piece)),
+    onPiece: (piece) => results.take(parseMessage(piece)),
   });
   if (end.kind === "failed") return toolError(`grep: ${end.message}`);
-  const content = [...found.lines, ...found.endWords(end)].join("\n");
-  return { content: content === "" ? "Nothing found." : content, summary: found.words() };
+  const content = [...results.lines, ...results.endWords(end)].join("\n");
+  return { content: content === "" ? "Nothing found." : content, summary: results.words() };
 }
 
-/** Where the names that a glob is for start. A pipe or device is not searched, nor what a link leads to that was put there since. */
+/**
+ * The folder that a glob's names are relative to. Undefined for a pipe or device, and for a path that has become a link
+ * since.
+ */
 async function searchFolder(path: string): Promise<string | undefined> {
   const now = await resolveRealPath(path, path);
   if (now.kind === "refused" || now.path !== path) return undefined;
@@ -124,38 +105,38 @@ async function searchFolder(path: string): Promise<string | undefined> {
   }
 }
 
-const ripgrepArgs = (asked: GrepInput): readonly string[] => [
+const ripgrepArgs = (request: GrepInput): readonly string[] => [
   "--json",
-  // In one order, whatever the threads do: a search gives the same bytes each time.
+  // In a fixed order, whatever the threads do: a search gives the same bytes each time.
   "--sort=path",
   ...searchArgs,
-  asked.case === "insensitive" ? "--ignore-case" : "--case-sensitive",
-  ...(asked.multiline === true ? ["--multiline", "--multiline-dotall"] : []),
-  ...(asked.type === undefined ? [] : [`--type=${asked.type}`]),
-  ...(asked.output === "content" && asked.context !== undefined ? [`--context=${asked.context}`] : []),
-  ...((asked.output ?? "files") === "files" ? ["--max-count=1"] : []),
-  `--regexp=${asked.pattern}`,
+  request.case === "insensitive" ? "--ignore-case" : "--case-sensitive",
+  ...(request.multiline === true ? ["--multiline", "--multiline-dotall"] : []),
+  ...(request.type === undefined ? [] : [`--type=${request.type}`]),
+  ...(request.output === "content" && request.context !== undefined ? [`--context=${request.context}`] : []),
+  ...((request.output ?? "files") === "files" ? ["--max-count=1"] : []),
+  `--regexp=${request.pattern}`,
 ];
 
-/** Entries as they come, up to the limit. */
+/** Collects entries as they come, up to the limit. */
 class GrepResults {
   readonly lines: string[] = [];
-  readonly #grepping: GrepRun;
+  readonly #run: GrepRun;
   readonly #folder: string;
   readonly #isNamed: (name: string) => boolean;
   #entries = 0;
-  #wanted = false;
+  #isFileWanted = false;
   #lastLine = 0;
 
-  constructor(grepping: GrepRun, folder: string) {
-    this.#grepping = grepping;
+  constructor(grepRun: GrepRun, folder: string) {
+    this.#run = grepRun;
     this.#folder = folder;
-    const { glob } = grepping.asked;
+    const { glob } = grepRun.request;
     this.#isNamed = glob === undefined ? () => true : nameFilter(glob);
   }
 
   get #limit(): number {
-    return this.#grepping.asked.head_limit ?? searchEntriesDefault;
+    return this.#run.request.head_limit ?? searchEntriesDefault;
   }
 
   take(message: RipgrepMessage): "go-on" | "stop" {
@@ -165,31 +146,31 @@ class GrepResults {
         return "go-on";
       case "match":
       case "context":
-        return this.#wanted && this.#output === "content" ? this.#takeLine(message) : "go-on";
+        return this.#isFileWanted && this.#output === "content" ? this.#takeLine(message) : "go-on";
       case "end":
-        return this.#wanted && this.#output !== "content" ? this.#takeFile(message.data) : "go-on";
+        return this.#isFileWanted && this.#output !== "content" ? this.#takeFile(message.data) : "go-on";
       case "summary":
         return "go-on";
     }
   }
 
   get #output(): "files" | "content" | "count" {
-    return this.#grepping.asked.output ?? "files";
+    return this.#run.request.output ?? "files";
   }
 
   #begin(path: string): void {
     this.#lastLine = 0;
-    this.#wanted = this.#grepping.deps.mayRead(path) && this.#isNamed(relative(this.#folder, path));
+    this.#isFileWanted = this.#run.deps.mayRead(path) && this.#isNamed(relative(this.#folder, path));
   }
 
   #takeLine({ type, data }: Extract<RipgrepMessage, { type: "match" | "context" }>): "go-on" | "stop" {
     if (type === "match" && this.#entries === this.#limit) return "stop";
     if (type === "match") this.#entries += 1;
     const from = data.line_number ?? 0;
-    if (this.#grepping.asked.context !== undefined && this.lines.length > 0 && from !== this.#lastLine + 1) {
+    if (this.#run.request.context !== undefined && this.lines.length > 0 && from !== this.#lastLine + 1) {
       this.lines.push("--");
     }
-    const name = displayPath(data.path, this.#grepping.cwd);
+    const name = displayPath(data.path, this.#run.cwd);
     const mark = type === "match" ? ":" : "-";
     const texts = data.lines.replace(/\r?\n$/, "").split("\n");
     for (const [index, text] of texts.entries())
@@ -202,7 +183,7 @@ class GrepResults {
     if (data.stats.matched_lines === 0) return "go-on";
     if (this.#entries === this.#limit) return "stop";
     this.#entries += 1;
-    const name = displayPath(data.path, this.#grepping.cwd);
+    const name = displayPath(data.path, this.#run.cwd);
     this.lines.push(this.#output === "count" ? `${name}: ${data.stats.matched_lines}` : name);
     return "go-on";
   }
@@ -226,3 +207,25 @@ class GrepResults {
 
 const cutMatchLine = (text: string): string =>
   text.length <= searchLineCharsMax ? text : `${text.slice(0, searchLineCharsMax)} …`;
+
+/** The parts of ripgrep's JSON output that we use. Text that is not UTF-8 comes in base64 and is decoded leniently. */
+const textOrBytes = z
+  .union([z.object({ text: z.string() }), z.object({ bytes: z.string() })])
+  .transform((one) => ("text" in one ? one.text : Buffer.from(one.bytes, "base64").toString("utf8")));
+
+const lineShape = z.object({ path: textOrBytes, lines: textOrBytes, line_number: z.number().nullable() });
+
+const messageShape = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("begin"), data: z.object({ path: textOrBytes }) }),
+  z.object({ type: z.literal("match"), data: lineShape }),
+  z.object({ type: z.literal("context"), data: lineShape }),
+  z.object({
+    type: z.literal("end"),
+    data: z.object({ path: textOrBytes, stats: z.object({ matched_lines: z.number() }) }),
+  }),
+  z.object({ type: z.literal("summary") }),
+]);
+
+type RipgrepMessage = z.infer<typeof messageShape>;
+
+const parseMessage = (json: string): RipgrepMessage => messageShape.parse(parseJson(json));

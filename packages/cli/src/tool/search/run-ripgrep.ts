@@ -8,7 +8,7 @@ interface RipgrepRun {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly signal: AbortSignal;
-  /** What ends a piece of the output. */
+  /** The character that ends a piece of the output. */
   readonly separator: "\n" | "\0";
   /** Called with each piece in order; `stop` ends the search. */
   readonly onPiece: (piece: string) => "go-on" | "stop";
@@ -16,11 +16,11 @@ interface RipgrepRun {
 
 export type RipgrepEnd =
   | { readonly kind: "done" }
-  /** Not all was searched. */
+  /** Not everything was searched. */
   | { readonly kind: "cut"; readonly why: "stopped" | "timed-out" | "aborted" }
   | { readonly kind: "failed"; readonly message: string };
 
-/** Without a shell in between: patterns and paths are arguments and nothing else. */
+/** Runs without a shell: patterns and paths are only arguments. */
 export async function runRipgrep({ args, cwd, signal, separator, onPiece }: RipgrepRun): Promise<RipgrepEnd> {
   if (signal.aborted) return { kind: "cut", why: "aborted" };
   const child = spawn(rgPath, ["--no-config", ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
@@ -37,9 +37,9 @@ export async function runRipgrep({ args, cwd, signal, separator, onPiece }: Ripg
     child.once("close", resolve);
   });
   const pieces = new PieceSplitter(separator);
-  let complaint = "";
+  let errorText = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    if (complaint.length < complaintCharsMax) complaint += text;
+    if (errorText.length < errorCharsMax) errorText += text;
   });
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     for (const piece of pieces.of(text)) if (cut === undefined && onPiece(piece) === "stop") stop("stopped");
@@ -48,8 +48,9 @@ export async function runRipgrep({ args, cwd, signal, separator, onPiece }: Ripg
     const end = await ended;
     if (cut !== undefined) return { kind: "cut", why: cut };
     if (end instanceof Error) return { kind: "failed", message: end.message };
-    // 1 says that nothing was found; 2 after some files could not be read too, with what was found given.
-    if (end === 2 && !pieces.hadAny) return { kind: "failed", message: complaint.trim().slice(0, complaintCharsMax) };
+    // Exit code 1 means that nothing was found; 2 also means that some files could not be read, and other matches may
+    // be valid.
+    if (end === 2 && !pieces.hadAny) return { kind: "failed", message: errorText.trim().slice(0, errorCharsMax) };
     return { kind: "done" };
   } finally {
     clearTimeout(timer);
@@ -57,9 +58,9 @@ export async function runRipgrep({ args, cwd, signal, separator, onPiece }: Ripg
   }
 }
 
-const complaintCharsMax = 2_000;
+const errorCharsMax = 2_000;
 
-/** Cuts a stream at a separator. A piece over the limit is left out as a whole. */
+/** Cuts a stream at a separator. A piece over the limit is dropped as a whole. */
 class PieceSplitter {
   readonly #separator: string;
   #rest = "";
@@ -86,21 +87,21 @@ class PieceSplitter {
   }
 }
 
-/** As the model names files: relative to where it works, absolute elsewhere. */
+/** The path as the model names files: relative if it is inside the working directory, otherwise absolute. */
 export function displayPath(path: string, cwd: string): string {
-  const near = relative(cwd, path);
-  return near === "" || near.startsWith("..") ? path : near;
+  const relativePath = relative(cwd, path);
+  return relativePath === "" || relativePath.startsWith("..") ? path : relativePath;
 }
 
 /**
- * By patterns of our own after the search, because a pattern given to ripgrep would bring back what .gitignore leaves
- * out. One without a slash is for names in any folder.
+ * Applied to the results: a glob given to ripgrep would bring back files that .gitignore leaves out. A pattern without
+ * a slash matches names in any folder.
  */
 export function nameFilter(pattern: string): (name: string) => boolean {
-  const below = pattern.replace(/^\.?\//, "");
-  const form = pathPattern(pattern.includes("/") ? below : `**/${below}`, "as-given");
+  const trimmed = pattern.replace(/^\.?\//, "");
+  const form = pathPattern(pattern.includes("/") ? trimmed : `**/${trimmed}`, "as-given");
   return (name) => form.test(name);
 }
 
-/** Hidden files are part of a project, its history is not. Ignore files count without a repository too. */
+/** Hidden files are part of a project, its history is not. Ignore files apply outside a repository too. */
 export const searchArgs: readonly string[] = ["--hidden", "--no-require-git", "--glob=!.git", "--glob=!.git/**"];

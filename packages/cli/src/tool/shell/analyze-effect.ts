@@ -4,33 +4,33 @@ import { placeValues } from "./place-values.ts";
 import { isHarmless, isKnownProgram, takesFiles } from "./is-harmless.ts";
 
 /**
- * What a line would do, without running it. `read-only` is a promise, provided that what its patterns find is harmless
- * too, which is looked at on the disk (`readsOf`); whatever is not proved is `unknown`.
+ * What a line would do, without running it. `read-only` is a promise, provided that the files its patterns match are
+ * harmless too, which `resolveReads` checks on disk; anything that is not proved is `unknown`.
  */
 type ShellEffect =
   | { readonly kind: "read-only"; readonly reading: LineReads }
-  /** `reading` is undefined where the line can't be parsed. */
+  /** `reading` is undefined if the line can't be parsed. */
   | { readonly kind: "unknown"; readonly why: string; readonly reading: LineReads | undefined };
 
 /** What the known programs of a line may read, whatever its other commands do. */
 export interface LineReads {
-  /** Words that may name what is read, in any folder of `folders` or where the line starts. */
+  /** Words that may name what is read, relative to any of `folders` or to where the line starts. */
   readonly named: readonly NamedWord[];
-  /** Where its `cd`s lead, in order. */
+  /** The targets of its `cd`s, in order. */
   readonly folders: readonly string[];
-  /** Of its read-only commands. */
+  /** The programs of its read-only commands. */
   readonly programs: ReadonlySet<string>;
-  /** `unclear`: a command may change the shell itself, and with it where and what the others are. */
+  /** `unclear`: a command may change the shell itself, and with it the folder and meaning of the other commands. */
   readonly shell: "same" | "unclear";
-  /** What it may make of `~`, `$HOME` and `$PWD`. */
+  /** Possible values of `~`, `$HOME` and `$PWD`. */
   readonly values: readonly string[];
-  /** Commands that are harmless or not depending on what the shell makes of their words. */
+  /** Commands that are harmless or not depending on what the shell expands their words to. */
   readonly open: readonly SimpleCommand[];
 }
 
 export interface NamedWord {
   readonly word: ShellWord;
-  /** By its place in the line; undefined: redirected into whatever. */
+  /** The command's index in the line; undefined for a redirect. */
   readonly command: number | undefined;
   readonly program: string | undefined;
 }
@@ -76,18 +76,18 @@ function collectReads({ commands, redirects }: ClearLine): Omit<LineReads, "valu
   };
 }
 
-/** What it may take for files: the texts of some programs are no names, but a pattern among them looks for names. */
+/** Words that may name files. Some programs take no files, but the shell still expands a pattern among their words. */
 function fileWords({ words }: SimpleCommand): readonly ShellWord[] {
   const [name, ...args] = words;
   if (name === undefined || !isKnownProgram(name.value)) return [];
   return takesNoFile.has(name.value) ? args.filter((arg) => arg.kind === "glob") : args;
 }
 
-/** A process of its own: what it does to its folder and variables is nothing to the rest of the line. */
+/** A separate process: changing its own folder and variables does not affect the rest of the line. */
 const isOtherProgram = ({ words: [name] }: SimpleCommand): boolean =>
   name?.kind === "plain" && !builtins.has(name.value);
 
-/** Of bash, that do more than tell something. Without a name it is an assignment. */
+/** Builtins of bash that do more than print something. A command without a name is an assignment. */
 const builtins: ReadonlySet<string> = new Set(
   (
     ". alias bind builtin cd command complete compopt declare dirs enable eval exec exit export fc getopts hash " +
@@ -100,32 +100,35 @@ const takesNoFile: ReadonlySet<string> = new Set(
   ": basename date dirname echo false printf pwd seq tr true type uname which whoami".split(" "),
 );
 
-/** Whether one simple command by itself changes nothing, whatever files there are; redirections and syntax around it are the line's. */
+/**
+ * Whether a simple command changes nothing, whatever files exist; redirects and the syntax around it are not
+ * considered.
+ */
 export const isReadOnly = (command: SimpleCommand): boolean => judgeCommand(command) === "read-only";
 
-/** `open`: it depends on what the shell makes of its words. */
+/** `open`: it depends on what the shell expands its words to. */
 function judgeCommand({ words, assigns, variables }: SimpleCommand): "read-only" | "open" | "unknown" {
   const [name, ...args] = words;
   if (!variables.every(isHarmlessVariable)) return "unknown";
   if (name?.kind !== "plain" || !assigns.every((variable) => harmlessAssigns.has(variable))) return "unknown";
   const values = args.map((arg) => arg.value);
   if (!isHarmless(name.value, values)) return "unknown";
-  // It takes any word as it is. What becomes of a dynamic word elsewhere is unseen: an option, a name of a file.
+  // echo takes any word as it is. Elsewhere a dynamic word may turn out to be an option or a file name.
   if (name.value === "echo") return "read-only";
   if (args.some(({ kind, pieces }) => kind === "dynamic" && pieces === undefined)) return "unknown";
-  const changing = args.filter(({ kind }) => kind !== "plain");
-  if (changing.some((word) => word.value.startsWith("-") && !isNamedOption(word)) || !mayExpand(name.value, args))
+  const notPlain = args.filter(({ kind }) => kind !== "plain");
+  if (notPlain.some((word) => word.value.startsWith("-") && !isNamedOption(word)) || !mayExpand(name.value, args))
     return "unknown";
   const isAlwaysFile = ({ kind, value }: ShellWord): boolean =>
     kind === "glob" && (takesAnyName.has(name.value) || (takesFiles(name.value) && !/^[*?[]/.test(value)));
-  return changing.every(isAlwaysFile) ? "read-only" : "open";
+  return notPlain.every(isAlwaysFile) ? "read-only" : "open";
 }
 
-/** `--include=*.ts`: whatever it finds is a value of that option. */
+/** `--include=*.ts`: every match is a value of that option. */
 const isNamedOption = ({ kind, pieces: [first] = [] }: ShellWord): boolean =>
   kind === "glob" && first?.kind === "plain" && /^--\w[\w-]*=/.test(first.text);
 
-/** Whether what is no file to the program stands in plain words: its format, its script. */
+/** Whether the words that are not files to the program, such as its format or script, are plain. */
 function mayExpand(program: string, args: readonly ShellWord[]): boolean {
   switch (program) {
     case "cd":
@@ -143,7 +146,7 @@ const isBehindScript = (before: readonly ShellWord[]): boolean =>
   before.at(-1)?.value.startsWith("-") === false &&
   before.some(({ kind, value }) => kind === "plain" && !value.startsWith("-"));
 
-/** Whether a command is harmless with the words that the shell makes of its own. */
+/** Whether a command is harmless with its expanded words. */
 export const isHarmlessExpanded = (program: string, args: readonly ExpandedWord[]): boolean =>
   (takesAnyName.has(program) ||
     args.every(({ value, from }) => from.kind === "plain" || isNamedOption(from) || !value.startsWith("-"))) &&
@@ -157,10 +160,10 @@ export interface ExpandedWord {
   readonly from: ShellWord;
 }
 
-/** No option of theirs does harm, so a file called `-o` does none either. */
+/** They have no harmful options, so a file called `-o` is harmless too. */
 const takesAnyName: ReadonlySet<string> = new Set(["cat", "echo", "head", "ls", "stat", "tail"]);
 
-/** That tell how things look, not which program runs. */
+/** Variables that affect formatting, not which program runs. */
 export const harmlessAssigns: ReadonlySet<string> = new Set([
   "COLUMNS",
   "LANG",
@@ -170,7 +173,7 @@ export const harmlessAssigns: ReadonlySet<string> = new Set([
   "TZ",
 ]);
 
-/** Of others the value may be a secret. */
+/** The values of other variables may be secrets. */
 const harmlessVariables: ReadonlySet<string> = new Set([
   "?",
   "$",
@@ -193,7 +196,7 @@ export function isHarmlessRedirect({ operator, target }: ShellRedirect): boolean
     case "<<<":
       return true;
     case "<":
-      // The shell opens connections under names such as /dev/tcp/….
+      // The shell opens network connections under names such as /dev/tcp/….
       return target?.kind === "plain" && (target.value === "/dev/null" || !/^\/+(dev|proc)\b/.test(target.value));
     case "<&":
       return target?.kind === "plain" && /^(\d+|-)$/.test(target.value);

@@ -1,17 +1,18 @@
 import { type ShellWord, sliceWord, splitGitArgs } from "./shell-word.ts";
 
 /**
- * Contents that a git command may show, of files or of the history. `perhaps`: whatever is in the repository. Commands
- * that are not known may show everything.
+ * What a git command may show, of files or of the history. `perhaps`: anything in the repository. Unknown commands may
+ * show everything.
  */
 export function analyzeGitShows(args: readonly ShellWord[]): CommandShows {
   const { rest, settings } = splitGitArgs(args);
   const before = args.slice(0, args.length - rest.length);
   const [subcommand, ...words] = rest;
   if (subcommand === undefined) return showsNothing;
-  const isSetUp = settings.length > 0 || before.some(({ value }) => /^--(?:config|exec|git|work|namesp)/.test(value));
+  const isReconfigured =
+    settings.length > 0 || before.some(({ value }) => /^--(?:config|exec|git|work|namesp)/.test(value));
   const shown = subcommand.kind === "plain" ? subcommandShows(subcommand.value, words) : withOthers(showsNothing);
-  return isSetUp ? withOthers(shown) : shown;
+  return isReconfigured ? withOthers(shown) : shown;
 }
 
 function subcommandShows(subcommand: string, words: readonly ShellWord[]): CommandShows {
@@ -22,7 +23,7 @@ function subcommandShows(subcommand: string, words: readonly ShellWord[]): Comma
   return historyShows(subcommand, words);
 }
 
-/** A format may ask for what a reference leads to, which may be a file. What stands in a file that it is given it may say. */
+/** Files named by options may be shown. A format may also ask for the content of a reference, which may be a file. */
 function quietShows(words: readonly ShellWord[]): CommandShows {
   const files = words.flatMap((word, index): readonly ShellWord[] => {
     const value = fileOption.exec(word.value)?.groups?.["value"];
@@ -33,10 +34,10 @@ function quietShows(words: readonly ShellWord[]): CommandShows {
   return words.some(({ value }) => /%\(\*?raw/.test(value)) ? withOthers(shown) : shown;
 }
 
-/** Messages, templates, lists of paths. */
+/** Options that name messages, templates or lists of paths. */
 const fileOption = /^(?:-[a-zA-Z]*?[FtX]|--(?:ex|fi|pathspec-f|te)[^=]*=?)(?<value>.*)$/s;
 
-/** Everything, but for what its words limit it to: paths behind `--`, or objects by their paths. */
+/** Everything, unless its words limit it: paths after `--`, or objects by their paths. */
 function historyShows(subcommand: string, words: readonly ShellWord[]): CommandShows {
   const end = words.findIndex(({ value }) => value === "--");
   const before = end === -1 ? words : words.slice(0, end);
@@ -54,7 +55,7 @@ function historyShows(subcommand: string, words: readonly ShellWord[]): CommandS
   };
 }
 
-/** `HEAD:src/a`, `:src/a`; not `HEAD:`, which is a whole tree, nor `:/text`, which looks for a commit. */
+/** `HEAD:src/a`, `:src/a`; not `HEAD:`, which is a whole tree, nor `:/text`, which searches for a commit. */
 const isObjectPath = ({ value }: ShellWord): boolean => /^[^:]*:(?:\d:)?[^:/(!^][^:]*$/.test(value);
 
 const objectCommands: ReadonlySet<string> = new Set(["cat-file", "show"]);
@@ -62,7 +63,7 @@ const limitable: ReadonlySet<string> = new Set(
   "cat-file diff diff-files diff-index diff-tree grep log reflog show whatchanged".split(" "),
 );
 
-/** Whether it shows no contents, or only of what it is about to write where that was anyway. */
+/** Whether it shows no content, or only writes content back to where it came from. */
 function isQuietSubcommand(subcommand: string, words: readonly ShellWord[]): boolean {
   if (words.some(({ kind }) => kind === "dynamic")) return quietAlways.has(subcommand) && !dependent.has(subcommand);
   const values = words.map(({ value }) => value);
@@ -82,39 +83,39 @@ const quietAlways: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** What goes into another folder can be read there. */
+/** Content that goes into another folder can be read there. */
 const transferring: ReadonlySet<string> = new Set(["fetch", "pull", "push", "remote"]);
 
 const isFolderValue = (value: string): boolean => /^(?:[./~]|file:)/.test(value);
 
-/** A folder or a format may stand in their words. */
+/** Their words may hold a folder or a format. */
 const dependent: ReadonlySet<string> = new Set([...transferring, "branch", "for-each-ref", "tag"]);
 
 const quietButForPatches: ReadonlySet<string> = new Set(
   "add checkout cherry-pick commit merge pull rebase reset restore revert stash status switch".split(" "),
 );
 
-/** Their patches, and those that an editor would be shown. */
+/** Options that show patches, or open an editor with them. */
 const patching = /^-[^-]*[peiv]|^--(?:patch|interactive|verb|edit|show|unif|inter|output)/;
 
-/** Options of `git log` that show names, messages and figures only. */
+/** Options of `git log` that show only names, messages and numbers. */
 const listing =
   /^(?:-\d+|-n\d*|--(?:oneline|graph|all|decorate.*|max-count=\d+|format=.*|pretty.*|stat.*|shortstat|name-only|name-status|since=.*|until=.*|after=.*|before=.*|author=.*|grep=.*|no-merges|merges|reverse|first-parent|abbrev-commit|date=.*|branches|tags|remotes|no-color|color=.*|no-decorate))$/;
 
-/** Of one command. */
+/** What one command may show. */
 export interface CommandShows {
   readonly named: readonly ShownWord[];
-  /** `perhaps`: of files too that its words do not name. */
+  /** `perhaps`: also files that its words don't name. */
   readonly others: "none" | "perhaps";
 }
 
 export interface ShownWord {
   readonly word: ShellWord;
-  /** `below`: and whatever lies in it, if it is a folder. */
+  /** `below`: also everything in it, if it is a folder. */
   readonly reach: "itself" | "below";
   /**
-   * `name`: it is a file's name if there is such a file. `text`: such a name may also stand anywhere in it. `history`: it
-   * names what a repository has, or once had, under that path.
+   * `name`: a file name, if such a file exists. `text`: file names may also occur anywhere in it. `history`: a path
+   * that a repository has or once had.
    */
   readonly as: "name" | "text" | "history";
 }
@@ -122,7 +123,7 @@ export interface ShownWord {
 export const showsNothing: CommandShows = { named: [], others: "none" };
 export const withOthers = (shown: CommandShows): CommandShows => ({ ...shown, others: "perhaps" });
 
-/** A word that only the shell knows may name any file. */
+/** A word whose expansion is unknown may name any file. */
 export function showsNames(words: readonly ShellWord[], reach: ShownWord["reach"]): CommandShows {
   const isUnseen = words.some(({ kind, pieces }) => kind === "dynamic" && pieces === undefined);
   return {

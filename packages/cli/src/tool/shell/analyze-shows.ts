@@ -13,33 +13,33 @@ import { splitGitArgs, type ShellWord } from "./shell-word.ts";
 import { bareName, collectCommands } from "./collect-commands.ts";
 
 /**
- * Which contents of files a line may show, whatever its programs are. Nothing is expanded. Of a program that is not known,
- * as `make`, only its words are looked at: what it reads by itself only a sandbox can hold.
+ * Which file contents a line may show, whatever its programs are. Nothing is expanded. Of an unknown program such as
+ * `make`, only the words are considered: only a sandbox can limit what it reads by itself.
  */
 export interface LineShows extends CommandShows {
-  /** Where its `cd`s lead, in order. */
+  /** The targets of its `cd`s, in order. */
   readonly folders: readonly ShellWord[];
-  /** What it may make of `~`, `$HOME` and `$PWD`. */
+  /** Possible values of `~`, `$HOME` and `$PWD`. */
   readonly values: readonly string[];
 }
 
 export function analyzeShows(source: string): LineShows {
-  const within = collectCommands(source);
-  const values = placeValues(source, within.commands);
-  const folders = within.commands.flatMap(folderWords);
-  const shown = [...within.commands.map(commandShows), ...within.redirects.map(inputShows)];
-  // Values of variables that programs look at, and what they are fed with.
-  const texts = within.unknown.flatMap(({ words, text }) => (words.length === 0 && text !== "" ? [text] : []));
+  const nested = collectCommands(source);
+  const values = placeValues(source, nested.commands);
+  const folders = nested.commands.flatMap(folderWords);
+  const shown = [...nested.commands.map(commandShows), ...nested.redirects.map(inputShows)];
+  // Values of variables that programs use, and texts given to their input.
+  const texts = nested.unknown.flatMap(({ words, text }) => (words.length === 0 && text !== "" ? [text] : []));
   const named = [
     ...shown.flatMap((one) => one.named),
     ...texts.map((value): ShownWord => ({ word: { kind: "plain", value }, reach: "itself", as: "text" })),
   ];
   const isUnclear =
-    within.sight === "unclear" ||
+    nested.sight === "unclear" ||
     folders.some(({ kind, value }) => kind === "dynamic" || value.startsWith("-")) ||
     gitVariable.test(source) ||
-    // What a pattern finds may not be there yet.
-    (within.commands.some(isRestoring) && named.some(({ word }) => word.kind !== "plain"));
+    // The files that a pattern will match may not exist yet.
+    (nested.commands.some(isRestoring) && named.some(({ word }) => word.kind !== "plain"));
   return {
     named,
     folders,
@@ -53,11 +53,11 @@ function folderWords([name, ...args]: readonly ShellWord[]): readonly ShellWord[
   return name?.value === "cd" || name?.value === "pushd" ? args : [];
 }
 
-/** By others than these it is led to another repository, puts files elsewhere or starts programs. */
+/** Other variables make git use another repository, put files elsewhere or start programs. */
 const gitVariable =
   /\bGIT_(?!(?:AUTHOR|COMMITTER)_|OPTIONAL_LOCKS\b|TERMINAL_PROMPT\b|PAGER=cat\b|EDITOR=(?:true|:)(?:\s|$))[A-Z_]+/;
 
-/** Whether it brings back files of other times. */
+/** Whether it restores files from the history. */
 const isRestoring = ([name, ...args]: readonly ShellWord[]): boolean =>
   name?.value === "git" && restoring.has(splitGitArgs(args).rest[0]?.value ?? "");
 
@@ -83,7 +83,7 @@ function commandShows([name, ...args]: readonly ShellWord[]): CommandShows {
 
 const nothingShown: Row = () => showsNothing;
 
-/** Of a program that is not known, every word may name what it reads. */
+/** Every word of an unknown program may name a file that it reads. */
 const anyWord: Row = (args) => {
   const { named, others } = showsNames(args, "itself");
   return { named: named.map((one): ShownWord => ({ ...one, as: "text" })), others };
@@ -96,7 +96,9 @@ const hasOption = (args: readonly ShellWord[], form: RegExp): boolean => args.so
 
 const here: ShellWord = { kind: "plain", value: "." };
 
-/** Searches whose options are all in `plainOptions`: a pattern, then folders. Of others only the person can tell. */
+/**
+ * A search whose options are all in `plainOptions`: a pattern, then folders. With other options, it may read anything.
+ */
 const searchRow =
   (plainOptions: RegExp): Row =>
   (args) => {
@@ -118,7 +120,7 @@ const grepFlags = /^-(?:[ABCm]\d+|[acEFGhHiIlLnoPqrsUvwxz]+)$|^--(?:recursive|li
 const grepRow: Row = (args) =>
   hasOption(args, /^-[^-]*[rRd]|^--(?:r|de|di)/) ? searchRow(grepFlags)(args) : showsNames(args, "itself");
 
-/** What is copied can be read elsewhere; the last operand is where to. */
+/** A copy can be read elsewhere; the last operand is the target. */
 const copyRow =
   (reach: (args: readonly ShellWord[]) => ShownWord["reach"]): Row =>
   (args) => {
@@ -127,7 +129,7 @@ const copyRow =
     return showsNames(isTargetFirst || operands.length < 2 ? args : operands.slice(0, -1), reach(args));
   };
 
-/** Names from a list or from the input, or in another folder than the one where the line stands. */
+/** May take names from a list or from the input, or relative to another folder. */
 const packRow: Row = (args) => {
   const shown = showsNames(args, "below");
   return hasOption(args, /^-[^-]*[TCX@]|^--|^[a-zA-Z]*[TCX][a-zA-Z]*$/) ? withOthers(shown) : shown;
@@ -143,11 +145,11 @@ const findRow: Row = (args) => {
     : withOthers(showsNames(args, "itself"));
 };
 
-/** `rm`, `echo`: what they are given they don't show. */
+/** `rm`, `echo`: programs that don't show the content of their arguments. */
 const isQuiet = (program: ShellWord | undefined): boolean =>
   program?.kind === "plain" && rowByProgram.get(bareName(program).value) === nothingShown;
 
-/** Whose options are not all known may take the program for the value of one. */
+/** An unknown option may take the program's name as its value. */
 const feedRow: Row = (args) => {
   let at = 0;
   while (/^(?:-[0rt]+|-[nPLs]\d+|--null|--no-run-if-empty)$/.test(args[at]?.value ?? "")) at += 1;
@@ -157,7 +159,9 @@ const feedRow: Row = (args) => {
 
 const interpreter = /^(?:node|nodejs|deno|bun|python[\d.]*|pypy\d*|perl|ruby|php|lua[\d.]*|rscript|tclsh)$/;
 
-/** A program in a word or from the input may read what it likes. One in a file is the project's, as what `make` runs. */
+/**
+ * Code in a word or from the input may read anything. Code in a file is the project's own, like the recipes of `make`.
+ */
 const interpreterRow: Row = (args) => {
   const isInline = hasOption(args, /^-(?!-)(?!m$|v$|V$)[a-zA-Z]*[cepErnB]|^--(?:eval|print|run)|^eval$|^-$/);
   const hasFile = operandWords(args).length > 0 || hasOption(args, /^--(?:test|version|check)|^-[mvV]$/);
@@ -172,7 +176,7 @@ const sedRow: Row = (args) => {
   return isHarmless("sed", scripted) ? showsNames(args, "itself") : withOthers(anyWord(args));
 };
 
-/** They read what their input or a script of theirs names. */
+/** They read the files that their input or a script names. */
 const scriptRow: Row = (args) => withOthers(anyWord(args));
 
 const jqRow: Row = (args) =>

@@ -6,43 +6,43 @@ import { isHarmless, isKnownProgram, isInert } from "./is-harmless.ts";
 import { feeders } from "./start/analyze-starter.ts";
 import { bareName, collectCommands } from "./collect-commands.ts";
 
-/** What a line would change by redirections and by programs that are known to change files. Nothing is expanded. */
+/** What a line would change by redirects and by programs that are known to change files. Nothing is expanded. */
 export interface LineWrites {
   readonly named: readonly WrittenWord[];
-  /** Where its `cd`s lead, in order. */
+  /** The targets of its `cd`s, in order. */
   readonly folders: readonly ShellWord[];
-  /** What it may make of `~`, `$HOME` and `$PWD`. */
+  /** Possible values of `~`, `$HOME` and `$PWD`. */
   readonly values: readonly string[];
-  /** `unclear`: such a program may change other files too. */
+  /** `unclear`: a program of the line may change other files too. */
   readonly sight: "clear" | "unclear";
 }
 
 export interface WrittenWord {
   readonly word: ShellWord;
-  /** Then what is changed has this one's last name, in the folder `word`. */
+  /** If set, the changed file has this word's last name and is in the folder `word`. */
   readonly nameOf?: ShellWord;
-  /** Behind the name. */
+  /** Appended to the name. */
   readonly suffix?: string;
-  /** `new`: as `below` where there is no such folder, otherwise as `itself`. */
+  /** `new`: like `below` if there is no such folder, otherwise like `itself`. */
   readonly reach: "itself" | "below" | "new";
 }
 
 export function analyzeWrites(source: string): LineWrites {
-  const within = collectCommands(source);
-  const written = within.commands.map((words) => commandWrites(words)).filter((one) => one !== undefined);
-  const redirected = within.redirects.flatMap(outputWords);
-  const folders = within.commands.flatMap(folderWords);
-  const values = placeValues(source, within.commands);
-  const set = within.commands.map(variablesSet);
-  const names = [...within.assigns, ...set.flatMap((one) => one.names)];
-  const count = new Set(within.commands.map((words) => JSON.stringify(bareWords(words)))).size;
-  const isFed = within.commands.some(([name, ...args]) => feeders.has(name?.value ?? "") && args.some(isWriter));
+  const nested = collectCommands(source);
+  const written = nested.commands.map((words) => commandWrites(words)).filter((one) => one !== undefined);
+  const redirected = nested.redirects.flatMap(outputWords);
+  const folders = nested.commands.flatMap(folderWords);
+  const values = placeValues(source, nested.commands);
+  const set = nested.commands.map(variablesSet);
+  const names = [...nested.assigns, ...set.flatMap((one) => one.names)];
+  const count = new Set(nested.commands.map((words) => JSON.stringify(bareWords(words)))).size;
+  const isFed = nested.commands.some(([name, ...args]) => feeders.has(name?.value ?? "") && args.some(isWriter));
   const isUnclear =
-    within.sight === "unclear" ||
+    nested.sight === "unclear" ||
     isFed ||
-    (within.commands.some(isShifting) && (redirected.length > 0 || count > 1)) ||
+    (nested.commands.some(isShifting) && (redirected.length > 0 || count > 1)) ||
     values.length > 0 ||
-    within.commands.some((words) => mayRunSubscript(words) || changesMeaning(words)) ||
+    nested.commands.some((words) => mayRunSubscript(words) || changesMeaning(words)) ||
     set.some(({ sight }) => sight === "unclear") ||
     !names.every(isHarmlessName) ||
     folders.some(({ value }) => value.startsWith("-")) ||
@@ -55,17 +55,17 @@ export function analyzeWrites(source: string): LineWrites {
   };
 }
 
-/** Whether it is known which files a command changes, or that it is one whose changes can't be told. */
+/** Whether this analysis covers the command: the files it changes are known, or are known to be unpredictable. */
 export const isWriteKnown = (words: readonly ShellWord[]): boolean =>
   words.length === 0 || commandWrites(words) !== undefined;
 
-/** What programs take from their surroundings has capital letters: which program runs, what it loads, what it starts. */
+/** Variables that affect programs are in capitals: which program runs, what it loads, what it starts. */
 const isHarmlessName = (variable: string): boolean => harmlessAssigns.has(variable) || /^[a-z_\d]*$/.test(variable);
 
 const bareWords = ([name, ...args]: readonly ShellWord[]): readonly string[] =>
   name === undefined ? [] : [bareName(name), ...args].map(({ value }) => value);
 
-/** Whether what a link or a folder was may be another thing once it has run. */
+/** Whether links or folders may lead elsewhere after it has run. */
 function isShifting([name, ...args]: readonly ShellWord[]): boolean {
   switch (name?.value) {
     case "ln":
@@ -104,24 +104,24 @@ interface CommandWrites {
 
 type Row = (args: readonly ShellWord[]) => CommandWrites | undefined;
 
-/** Undefined: not a program of which this is known. */
+/** Undefined: not a known program. */
 function commandWrites([name, ...args]: readonly ShellWord[]): CommandWrites | undefined {
   if (name?.kind !== "plain") return undefined;
   const program = bareName(name).value;
   const row = rowByProgram.get(program);
   if (row !== undefined) return row(args);
   if (isInert(program) || stillBuiltins.has(program)) return writesNothing;
-  // It may be given any file then, to write to.
+  // It may then be given any file to write to.
   if (!isKnownProgram(program)) return args.some(isUnseen) ? writesAnything : undefined;
   return isHarmlessWith(program, args) ? writesNothing : writesAnything;
 }
 
-/** Whether only the shell knows what becomes of it. */
+/** Whether the shell's expansion of it is unknown. */
 const isUnseen = ({ kind, pieces }: ShellWord): boolean => kind === "dynamic" && pieces === undefined;
 
 const isWriter = (word: ShellWord): boolean => rowByProgram.has(bareName(word).value);
 
-/** Of the shell: they change it, and no file. */
+/** Builtins that change the shell but no file. */
 const stillBuiltins: ReadonlySet<string> = new Set(
   "[ break continue declare exit export kill local popd pushd read readonly return set shift sleep test typeset unset wait".split(
     " ",
@@ -138,18 +138,18 @@ const below = (word: ShellWord): WrittenWord => ({ word, reach: "below" });
 function operandWords(args: readonly ShellWord[]): readonly ShellWord[] {
   const end = args.findIndex(({ value }) => value === "--");
   const before = end === -1 ? args : args.slice(0, end);
-  const behind = end === -1 ? [] : args.slice(end + 1);
-  return [...before.filter(({ value }) => !value.startsWith("-")), ...behind];
+  const after = end === -1 ? [] : args.slice(end + 1);
+  return [...before.filter(({ value }) => !value.startsWith("-")), ...after];
 }
 
 const hasOption = (args: readonly ShellWord[], form: RegExp): boolean => args.some(({ value }) => form.test(value));
 
 const recursive = /^-[^-]*[rRa]|^--(r|a)/;
 
-/** Every operand is changed. */
+/** Changes every operand. */
 const everyOperand: Row = (args) => writesOnly(operandWords(args).map(hasOption(args, recursive) ? below : itself));
 
-/** Into the last operand, or what `-t` names: under its own name, or each source's name in it. */
+/** Writes to the last operand or to the value of `-t`: to that file itself, or to each source's name in that folder. */
 function intoLast(args: readonly ShellWord[], reach: "itself" | "below"): readonly WrittenWord[] {
   const operands = operandWords(args);
   const folders = [...operands.slice(-1), ...targetOptions(args)];
@@ -174,12 +174,12 @@ const copy: Row = (args) => {
   const isLinking = hasOption(args, /^-[^-]*[ls]|^--(l|sy)/);
   const reach = hasOption(args, recursive) ? "below" : "itself";
   const sources = operandWords(args).map((word): WrittenWord => ({ word, reach }));
-  // Then the folders of a source's name are made in the target.
+  // With `--parents` the source's folders are created in the target.
   const deep = hasOption(args, /^--pa/) ? [...operandWords(args).slice(-1), ...targetOptions(args)].map(below) : [];
   return withBackups(args, [...intoLast(args, reach), ...deep, ...(isFolders || isLinking ? sources : [])]);
 };
 
-/** What was there before may be kept under a name that ends in some other way. */
+/** The previous file may be kept under a name with a suffix. */
 function withBackups(args: readonly ShellWord[], named: readonly WrittenWord[]): CommandWrites {
   if (!hasOption(args, /^-[^-]*[bS]|^--(b|su)/)) return writesOnly(named);
   const suffixes = args.flatMap(({ value }, index) => {
@@ -192,13 +192,13 @@ function withBackups(args: readonly ShellWord[], named: readonly WrittenWord[]):
 
 const move: Row = (args) => withBackups(args, [...intoLast(args, "below"), ...operandWords(args).map(below)]);
 
-/** Another name for a file is a way to change it, so what is linked counts as changed. */
+/** A link to a file is a way to change it, so linked files count as changed. */
 const link: Row = (args) => {
   const operands = operandWords(args);
   const here: ShellWord = { kind: "plain", value: "." };
   const alone = operands.map((nameOf): WrittenWord => ({ word: here, nameOf, reach: "itself" }));
-  const made = [...intoLast(args, "itself"), ...(operands.length === 1 ? alone : [])];
-  return withBackups(args, [...made, ...operands.map(itself)]);
+  const created = [...intoLast(args, "itself"), ...(operands.length === 1 ? alone : [])];
+  return withBackups(args, [...created, ...operands.map(itself)]);
 };
 
 const sed: Row = (args) => {
@@ -208,7 +208,7 @@ const sed: Row = (args) => {
     const suffix = /^(?:-[nErsuz]*i|--in[^=]*=)(?<suffix>.+)$/s.exec(arg.value)?.groups?.["suffix"];
     return suffix === undefined ? [] : [{ kind: arg.kind, suffix }];
   });
-  // A star is the file's name, and a slash leads elsewhere.
+  // A star stands for the file's name, and a slash leads elsewhere.
   const isOdd = suffixes.some(({ kind, suffix }) => kind !== "plain" || /[*/]/.test(suffix));
   const files = scripted.length === args.length ? [] : operandWords(args);
   const kept = files.flatMap((word) => suffixes.map(({ suffix }): WrittenWord => ({ ...itself(word), suffix })));
@@ -225,7 +225,7 @@ const isHarmlessWith = (program: string, args: readonly ShellWord[]): boolean =>
     args.map(({ value }) => value),
   );
 
-/** Harmless but for options that name a file to write. */
+/** Harmless except for options that name a file to write. */
 const outputOption =
   (program: string): Row =>
   (args) => {
@@ -242,15 +242,15 @@ const git: Row = (args) => {
   const { rest, settings } = splitGitArgs(args);
   const [subcommand, ...operands] = rest;
   if (subcommand?.kind !== "plain" || settings.length > 0) return undefined;
-  // The settings of another repository, or other programs in the place of git's own.
+  // Another repository's settings, or replacements of git's own programs.
   if (hasOption(args.slice(0, args.length - rest.length), /^--(config|exec|git|work)/)) return writesAnything;
   const written = (rowByGit.get(subcommand.value) ?? gitOutput)(operands);
-  // Its own patterns, and words that begin at the top of the repository, are no names for the shell.
+  // Git expands its own patterns, and `:` starts at the top of the repository; the shell does neither.
   const isOdd = written?.named.some(({ word }) => word.kind === "plain" && /^:|[*?[]/.test(word.value)) ?? false;
   return isOdd && written !== undefined ? { ...written, sight: "unclear" } : written;
 };
 
-/** Of commands that write no file unless an option names one. */
+/** Commands that write a file only if an option names one. */
 const gitOutput: Row = (args) => {
   const named = args.flatMap((arg, index): readonly ShellWord[] => {
     const joined = /^(?:-o|--ou[^=]*=)(?<file>.+)$/s.exec(arg.value)?.groups?.["file"];
@@ -260,13 +260,13 @@ const gitOutput: Row = (args) => {
   return named.length > 0 || args.some(isUnseen) ? { named: named.map(below), sight: "unclear" } : undefined;
 };
 
-/** Into the folders that it is given, or where it stands. */
+/** Writes to the given folders, or to the current one. */
 const gitInit: Row = (args) => {
-  const given = args.flatMap((arg) => {
+  const targets = args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
     return arg.value.startsWith("-") ? (equals === -1 ? [] : [sliceWord(arg, equals + 1)]) : [arg];
   });
-  return writesOnly([...given, { kind: "plain", value: ".git" } as const].map(below));
+  return writesOnly([...targets, { kind: "plain", value: ".git" } as const].map(below));
 };
 
 const gitPaths: Row = (args) => ({
@@ -290,9 +290,9 @@ const gitConfig: Row = (args) => {
 };
 
 const rowByGit: ReadonlyMap<string, Row> = new Map<string, Row>([
-  // Only the repository's own files.
+  // Write only the repository's own files.
   ..."add branch commit gc notes remote tag".split(" ").map((name): [string, Row] => [name, () => writesNothing]),
-  // And those of the other side, where an option names the program to run.
+  // May also write on the other side, if an option names the program to run there.
   ...["fetch", "push"].map((name): [string, Row] => [
     name,
     (args) => (isTransfer(args) ? writesNothing : writesAnything),
@@ -308,7 +308,7 @@ const rowByGit: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["reset", (args) => (hasOption(args, /^--(h|m|k)/) ? writesAnything : writesNothing)],
   [
     "checkout",
-    // Without the dashes a word may be a branch, and then every file is another.
+    // Without `--` a word may be a branch, and then any file may change.
     (args) => ({ ...writesOnly(operandWords(args).map(below)), sight: hasOption(args, /^--$/) ? "clear" : "unclear" }),
   ],
   [
@@ -334,7 +334,7 @@ const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["git", git],
   ["find", (args) => (isHarmlessWith("find", args) ? writesNothing : writesAnything)],
   ...["sort", "tree", "uniq"].map((program): [string, Row] => [program, outputOption(program)]),
-  // What they write stands in what they read.
+  // What they write is determined by what they read.
   ..."cpio ed ex patch rsync scp tar unzip vi vim wget"
     .split(" ")
     .map((program): [string, Row] => [program, () => writesAnything]),

@@ -11,7 +11,9 @@ interface JobToolDeps {
 
 const jobShape = z.string().min(1).describe("As bash named it.");
 
-/** Texts and no pattern: what a model writes would be matched in this process, which a pattern can keep busy for hours. */
+/**
+ * Plain texts, not regular expressions: a model's expression would run in this process and could block it for hours.
+ */
 const filterShape = z
   .string()
   .min(1)
@@ -19,7 +21,7 @@ const filterShape = z
   .optional()
   .describe("Only lines with this text, or with one of several: `error|warning`. The others are not shown again.");
 
-/** Nothing that is not the agent's own: looking needs nobody's leave. */
+/** Only shows output of the agent's own jobs: needs no permission. */
 export const bashOutputTool = ({ jobs }: JobToolDeps): Tool =>
   defineTool({
     name: "bash_output",
@@ -34,7 +36,7 @@ export const bashOutputTool = ({ jobs }: JobToolDeps): Tool =>
     }),
   });
 
-/** Who may start a command may end it. */
+/** An agent that may start a command may end it: needs no permission. */
 export const bashKillTool = ({ jobs }: JobToolDeps): Tool =>
   defineTool({
     name: "bash_kill",
@@ -49,7 +51,7 @@ export const bashKillTool = ({ jobs }: JobToolDeps): Tool =>
     }),
   });
 
-/** The reminder before the next request. */
+/** The reminder that is added to the next request. */
 export const jobEndText = (ended: Job): string =>
   `The background command ${ended.id} (${shortCommand(ended)}) is over: ${jobStateText(ended)}. ` +
   "bash_output shows what it wrote.";

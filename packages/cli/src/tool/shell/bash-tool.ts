@@ -34,22 +34,22 @@ export interface BashDeps {
   readonly roots: readonly string[];
   readonly home: string;
   readonly env: Environment;
-  /** By the rules in force now. Absent: everything but secrets. */
+  /** According to the current rules. Absent: everything except secrets. */
   readonly mayPass?: MayPass;
   readonly shell: Shell;
-  /** A session's own, and a copy for each fork: calls change it. */
+  /** One per session; a fork gets a copy. Calls change it. */
   readonly shellState: ShellState;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
-  /** Holds every command. Absent: they run as this process does. */
+  /** Runs every command in it. Absent: commands run like this process. */
   readonly sandbox?: SessionSandbox | undefined;
-  /** Absent where nothing may run beside the conversation: then the input has no word for it. */
+  /** Absent if nothing may run in the background: then the input has no field for it. */
   readonly jobs?: Jobs | undefined;
-  /** How commands in the sandbox reach hosts. Absent: they reach none. */
+  /** How sandboxed commands reach hosts. Absent: they can't. */
   readonly network?: SessionNetworkDeps | undefined;
 }
 
-/** `sh` reads some lines otherwise than the parser does, so there nothing counts as read-only. */
+/** `sh` interprets some lines differently from the parser, so with it nothing counts as read-only. */
 export interface Shell {
   readonly kind: "bash" | "sh";
   readonly path: string;
@@ -107,7 +107,7 @@ export const bashTool = (deps: BashDeps): Tool =>
       if (use?.kind === "refused")
         return { kind: "wrong", message: `The command was not run: ${sandboxRequiredText(use)}.` };
       const cwd = deps.shellState.cwd ?? context.cwd;
-      // Where nothing holds commands there is no outside.
+      // Without a sandbox there is no outside.
       const outsideReason = use?.kind === "held" ? outside_sandbox : undefined;
       const acts = await collectActs(deps, { command, cwd, outsideReason });
       const { jobs } = deps;
@@ -129,8 +129,8 @@ async function collectActs(
   const writes = await resolveWrites(analyzeWrites(line.command), start);
   const { outsideReason } = line;
   const isHeld = deps.sandbox?.use().kind === "held" && outsideReason === undefined;
-  const isTold = deps.shell.kind === "bash" && reads !== undefined && reads.unclear === undefined;
-  const effect = isTold ? kind : "unknown";
+  const areReadsKnown = deps.shell.kind === "bash" && reads !== undefined && reads.unclear === undefined;
+  const effect = areReadsKnown ? kind : "unknown";
   return [
     {
       kind: "shell",
@@ -139,7 +139,7 @@ async function collectActs(
       strength: isHeld ? sandboxStrength({ effect }) : "none",
       ...(outsideReason === undefined ? {} : { outsideReason }),
       ...(isLiteralLine(line.command) ? { words: "literal" } : {}),
-      reads: isTold ? "told" : "unclear",
+      reads: areReadsKnown ? "told" : "unclear",
       writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
       ...(deps.shell.kind === "bash" ? { shows: await resolveShows(analyzeShows(line.command), start) } : {}),
     },
@@ -158,7 +158,7 @@ interface PlannedLine {
   readonly command: string;
   readonly acts: readonly ToolAction[];
   readonly cwd: string;
-  /** What the model says of it. */
+  /** The model's `network` input. */
   readonly network: boolean | undefined;
 }
 
@@ -172,7 +172,7 @@ interface StartJobInput extends PlannedLine {
   readonly timeout_ms: number | undefined;
 }
 
-/** An interrupt of the turn does not end it: it was begun to outlast the call. */
+/** Interrupting the turn does not end it: it was started to outlast the call. */
 function startJob({ jobs, timeout_ms, ...line }: StartJobInput): ToolOutcome {
   const { deps, context, command, acts, cwd } = line;
   const network = networkForLine(line, new AbortController().signal);
@@ -207,13 +207,13 @@ function commandEnvironment(
   return shellEnvironment({ env, effect, roots, mayPass });
 }
 
-/** How a line enters the sandbox, and what it was held to once it has. */
+/** How a line enters the sandbox, and the limits it got there. */
 interface SandboxEntrance {
   readonly enter: EnterSandbox | undefined;
   readonly limits: () => SandboxLimits | undefined;
 }
 
-/** Every act beside the line was allowed with it, or it would not run. */
+/** All acts were permitted together with the line, otherwise it would not run. */
 function entranceFor({ deps: { sandbox }, acts }: PlannedLine, network: CommandNetwork | undefined): SandboxEntrance {
   let limits: SandboxLimits | undefined;
   if (sandbox === undefined || isOutside(acts)) return { enter: undefined, limits: () => undefined };
@@ -228,7 +228,7 @@ function entranceFor({ deps: { sandbox }, acts }: PlannedLine, network: CommandN
 const isOutside = (acts: readonly ToolAction[]): boolean =>
   acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined);
 
-/** What runs unasked reaches no host. */
+/** A line that runs without asking must not reach any host. */
 function networkForLine(
   { deps, context, command, acts, network }: PlannedLine,
   signal: AbortSignal,
@@ -269,14 +269,14 @@ async function runLine({ signal, timeoutMs, ...line }: RunInput): Promise<ToolOu
   const isError = end.how.kind !== "exited" || end.how.code !== 0;
   const refusals = isError ? refusalNotes({ output: end.output, cwd, limits: limits() }) : [];
   if (isError) {
-    const { env: whole, mayPass = noSecrets } = deps;
+    const { env: processEnv, mayPass = noSecrets } = deps;
     notes.push(...refusals);
     if (network === undefined && isHeldInWorkspace(acts)) notes.push(networkFailureNote(end.output) ?? "");
-    notes.push(noteWithheld({ env: whole, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
+    notes.push(noteWithheld({ env: processEnv, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
   }
-  const said = notes.filter((note) => note !== "").map((note) => `[${note}]`);
+  const noteLines = notes.filter((note) => note !== "").map((note) => `[${note}]`);
   return {
-    content: [end.output.trimEnd(), ...said].filter((part) => part !== "").join("\n"),
+    content: [end.output.trimEnd(), ...noteLines].filter((part) => part !== "").join("\n"),
     ...(isError ? { isError } : {}),
     summary:
       [formatEnd(end, timeoutMs), ...refusals].filter((part) => part !== "").join("; ") ||
@@ -314,7 +314,7 @@ async function keepFolder(
   return `the working directory is ${back} again: ${folder} is outside the project`;
 }
 
-/** Where systems keep it; not looked up in PATH, which may lead into a project. */
+/** The usual locations; not looked up in PATH, which may lead into a project. */
 const bashPaths: readonly string[] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
 export async function findShell(): Promise<Shell> {

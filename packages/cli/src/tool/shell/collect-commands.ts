@@ -8,11 +8,11 @@ import { analyzeStarter } from "./start/analyze-starter.ts";
 interface NestedCommands {
   readonly commands: (readonly ShellWord[])[];
   readonly redirects: ShellRedirect[];
-  /** Names of variables that are set. */
+  /** Names of the variables that are set. */
   readonly assigns: Set<string>;
-  /** What is given to programs that are not known: each may start what is named in it. */
+  /** Arguments of unknown programs: they may start what these name. */
   readonly unknown: UnknownStart[];
-  /** `unclear`: there may be other commands in it. */
+  /** `unclear`: there may be further commands. */
   sight: "clear" | "unclear";
 }
 
@@ -23,14 +23,14 @@ export interface UnknownStart {
   readonly sight?: "clear" | "unclear";
 }
 
-/** Every command of a line, also what a program would run that is given a command, and programs by their bare name. */
+/** Every command of a line, including those that a program would run for it, and each program also by its bare name. */
 export const collectCommands = (source: string): NestedCommands => collectFrom(source, shellNestingMax);
 
 function collectFrom(source: string, nestingLeft: number): NestedCommands {
   const found: NestedCommands = { commands: [], redirects: [], assigns: new Set(), unknown: [], sight: "clear" };
   const line = parseLine(source);
   if (line.kind === "unclear" || nestingLeft === 0) return { ...found, sight: "unclear" };
-  // Without a script of its own something in it was not parsed; a subscript is evaluated even from within quotes.
+  // An expansion without a parsed script is unknown; a subscript is evaluated even inside quotes.
   const isUnparsed = line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution");
   if (isUnparsed || subscript.test(source) || mayEvaluate(line)) found.sight = "unclear";
   found.redirects.push(...line.redirects);
@@ -44,7 +44,7 @@ function collectFrom(source: string, nestingLeft: number): NestedCommands {
   return found;
 }
 
-/** What a program of the line may be fed with by a pipe, a file or its group. */
+/** Texts that a program of the line may get through a pipe, a file or its group. */
 function addPassedOn(found: NestedCommands, { line, source }: { line: ClearLine; source: string }): void {
   const names = line.commands.flatMap(({ words: [name] }) => (name === undefined ? [] : [bareName(name).value]));
   const unknown = names.filter((name) => !isQuiet(name, []));
@@ -52,7 +52,7 @@ function addPassedOn(found: NestedCommands, { line, source }: { line: ClearLine;
   const printed = isPassedOn && unknown.some((name) => name !== "git") ? line.commands.flatMap(echoWords) : [];
   const texts = [...line.texts, ...printed];
   if (unknown.length > 0 && texts.length > 0) found.unknown.push({ words: [], text: joinWords(texts) });
-  // Programs can be copied by their bare names then.
+  // In a folder of programs, they can be copied by their bare names.
   if (names.some((name) => copiers.has(name)) && line.commands.some(isGoingToPrograms))
     found.unknown.push({ words: [], text: "", sight: "unclear" });
 }
@@ -64,10 +64,10 @@ const isGoingToPrograms = ({ words: [name, ...args] }: SimpleCommand): boolean =
   (name?.value === "cd" || name?.value === "pushd") &&
   args.some(({ kind, value }) => kind !== "plain" || /(?:^|\/)s?bin\/*$/.test(value));
 
-/** Where it is taken for an expression, the command in it is run even from within quotes. */
+/** If evaluated as an expression, the command in it runs even from inside quotes. */
 const subscript = /\w\[[^\]]*(?:\$\(|`)/;
 
-/** In arithmetic a variable is evaluated once more, so what a program wrote into it may be a command. */
+/** Arithmetic evaluates a variable again, so text that a program wrote into it may run as a command. */
 function mayEvaluate({ beyond, commands }: ClearLine): boolean {
   if (![...beyond].some((syntax) => syntax.startsWith("Arithmetic"))) return false;
   return commands.some(
@@ -96,7 +96,7 @@ interface StartInput {
   readonly words: readonly ShellWord[];
   readonly texts: readonly ShellWord[];
   readonly nestingLeft: number;
-  /** Commands of this line that were looked at: words within words are many. */
+  /** Commands of this line already visited: nested words repeat a lot. */
   readonly seen: Set<string>;
 }
 
@@ -113,13 +113,13 @@ function addStarted(found: NestedCommands, { words, texts, nestingLeft, seen }: 
     const isSilent = isQuiet(program, args);
     if (isCopying(program, found.redirects) && args.some(mayFindProgram))
       found.unknown.push({ words: [], text: "", sight: "unclear" });
-    const given = isSilent ? args.filter(({ value }) => programPath.test(value)) : args;
-    const text = joinWords(isSilent ? given : [...given, ...texts]);
-    if (text !== "") found.unknown.push({ words: given, text });
+    const relevantArgs = isSilent ? args.filter(({ value }) => programPath.test(value)) : args;
+    const text = joinWords(isSilent ? relevantArgs : [...relevantArgs, ...texts]);
+    if (text !== "") found.unknown.push({ words: relevantArgs, text });
     return;
   }
   const isStarting = started.commands.length > 0 || started.scripts.length > 0;
-  // What is started reads the same input.
+  // The started program reads the same input.
   if (isStarting && texts.length > 0) found.unknown.push({ words: [], text: joinWords(texts) });
   for (const command of started.commands) addStarted(found, { words: command, texts, nestingLeft, seen });
   for (const script of started.scripts) {
@@ -137,15 +137,15 @@ function addScript(found: NestedCommands, script: string, nestingLeft: number): 
   if (inner.sight === "unclear") found.sight = "unclear";
 }
 
-/** As it stands, by its bare name, and git without what stands before its subcommand. */
+/** Adds it as written, by its bare name, and for git without the options before its subcommand. */
 function addCommand(found: NestedCommands, [name, ...args]: readonly ShellWord[]): void {
   if (name === undefined) return;
-  const bare = bareName(name);
+  const bareWord = bareName(name);
   found.commands.push([name, ...args]);
-  const names = new Set([bare.value, bare.value.toLowerCase()]);
+  const names = new Set([bareWord.value, bareWord.value.toLowerCase()]);
   for (const value of names) if (value !== name.value) found.commands.push([{ ...name, value }, ...args]);
-  if (bare.value === "git") found.commands.push([bare, ...splitGitArgs(args).rest]);
-  const ownProgram = /^git-(?<subcommand>.+)$/.exec(bare.value)?.groups?.["subcommand"];
+  if (bareWord.value === "git") found.commands.push([bareWord, ...splitGitArgs(args).rest]);
+  const ownProgram = /^git-(?<subcommand>.+)$/.exec(bareWord.value)?.groups?.["subcommand"];
   if (ownProgram !== undefined)
     found.commands.push([{ kind: "plain", value: "git" }, { kind: "plain", value: ownProgram }, ...args]);
 }
@@ -164,7 +164,7 @@ const isQuiet = (program: string, args: readonly ShellWord[]): boolean =>
     args.map(({ value }) => value),
   );
 
-/** They change files or the shell, and start nothing. */
+/** They change files or the shell, but start nothing. */
 const quietPrograms: ReadonlySet<string> = new Set(
   (
     "[ break cd chgrp chmod chown continue cp dd declare exit export getopts hash install kill let link ln local mkdir mkfifo " +
@@ -173,10 +173,10 @@ const quietPrograms: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** A program under another name is the same program. */
+/** A program under another name is still the same program. */
 const programPath = /(?:^|\/)s?bin\/[^/]+$/;
 
-/** Under the name that it gives a program, no rule knows it. */
+/** Copies of a program have names that no rule knows. */
 const isCopying = (program: string, redirects: readonly ShellRedirect[]): boolean =>
   copiers.has(program) || (program === "cat" && !redirects.every(isHarmlessRedirect));
 
@@ -185,7 +185,7 @@ const copiers: ReadonlySet<string> = new Set("cp dd install link ln mv".split(" 
 const mayFindProgram = ({ kind, pieces, value }: ShellWord): boolean =>
   (kind === "dynamic" && pieces === undefined) || (kind !== "plain" && programPath.test(value));
 
-/** Builtins that expand the words of a list once more. */
+/** Builtins that expand the words of a list again. */
 const isEvaluating = (program: string, args: readonly ShellWord[]): boolean =>
   declarers.has(program) && args.some(({ kind, value }) => kind === "plain" && /^\w+\+?=\(.*(?:\$\(|`)/s.test(value));
 

@@ -6,36 +6,36 @@ import type { ShellWord, WordPiece } from "./shell-word.ts";
 import { dirname, isAbsolute, join } from "node:path";
 import { type RealPathOutcome, resolveRealPath, isSpecialPath } from "../resolve-real-path.ts";
 
-/** In quotes, or behind an option, `~` is a name like any other. */
+/** Inside quotes or after an option, `~` is an ordinary character. */
 export const tildeMeanings = (name: string, home: string): readonly string[] =>
   /^~(\/|$)/.test(name) ? [home + name.slice(1), name] : [name];
 
-/** What a word may become, `~` at its start both as home and as a name; undefined where it can't be told. */
-export async function namesFor(word: ShellWord, standing: WordContext): Promise<readonly string[] | undefined> {
+/** What a word may become, with a leading `~` both as home and as a name; undefined if unknown. */
+export async function namesFor(word: ShellWord, context: WordContext): Promise<readonly string[] | undefined> {
   switch (word.kind) {
     case "plain":
-      return tildeMeanings(word.value, standing.home);
+      return tildeMeanings(word.value, context.home);
     case "glob": {
-      const found = await namesFound(word, standing);
-      return found && [word.value, ...found].flatMap((name) => tildeMeanings(name, standing.home));
+      const found = await namesFound(word, context);
+      return found && [word.value, ...found].flatMap((name) => tildeMeanings(name, context.home));
     }
     case "dynamic":
       return undefined;
   }
 }
 
-/** The words that the shell makes of one, at least; undefined where it can't be told. */
-export async function expand(word: ShellWord, standing: WordContext): Promise<readonly string[] | undefined> {
-  const [placed] = withPlaces(word, standing);
-  // A folder with such signs in its name becomes several words, or a pattern.
-  if (word.kind === "dynamic" && ![standing.cwd, standing.home].every((path) => /^[\w./@+-]*$/.test(path)))
+/** At least the words that the shell makes of one; undefined if unknown. */
+export async function expand(word: ShellWord, context: WordContext): Promise<readonly string[] | undefined> {
+  const [placed] = withPlaces(word, context);
+  // A folder with special characters in its name would become several words, or a pattern.
+  if (word.kind === "dynamic" && ![context.cwd, context.home].every((path) => /^[\w./@+-]*$/.test(path)))
     return undefined;
   switch (placed?.kind) {
     case "plain":
       return [placed.value];
     case "glob": {
-      const found = await namesFound(placed, standing);
-      // It stands as it is where it finds nothing.
+      const found = await namesFound(placed, context);
+      // A pattern without matches stays as it is.
       return found && [placed.value, ...found];
     }
     default:
@@ -44,28 +44,28 @@ export async function expand(word: ShellWord, standing: WordContext): Promise<re
 }
 
 /**
- * At least every name that the shell puts in the place of a pattern; undefined where they are too many or can't be told.
- * More than it finds: brackets stand for any sign, and which signs are one depends on the language that is set.
+ * At least every name that the shell would substitute for a pattern; undefined if there are too many or they can't be
+ * known. May include more: brackets match any character here, and what counts as one character depends on the locale.
  */
 async function namesFound({ pieces = [] }: ShellWord, start: ShellLocation): Promise<readonly string[] | undefined> {
   const parts = pathParts(pieces);
   let words: readonly string[] = [""];
   for (const [index, part] of parts.entries()) {
     const end = index === parts.length - 1 ? "" : "/";
-    const grown: string[] = [];
+    const longer: string[] = [];
     for (const word of words) {
       const names = part.some(({ kind }) => kind === "glob")
         ? await matchesIn(foldersAt(word, start), part)
         : [joinPieces(part)];
-      if (names === undefined || grown.length + names.length > shellGlobNamesMax) return undefined;
-      grown.push(...names.map((name) => word + name + end));
+      if (names === undefined || longer.length + names.length > shellGlobNamesMax) return undefined;
+      longer.push(...names.map((name) => word + name + end));
     }
-    words = grown;
+    words = longer;
   }
   return words;
 }
 
-/** A pattern between slashes. */
+/** The part of a pattern between two slashes. */
 type PathPart = readonly WordPiece[];
 
 function pathParts(pieces: readonly WordPiece[]): readonly PathPart[] {
@@ -87,7 +87,7 @@ const foldersAt = (word: string, { cwd, home }: ShellLocation): readonly string[
   word === "" ? [cwd] : tildeMeanings(word, home).map((name) => (name.startsWith("/") ? name : `${cwd}/${name}`));
 
 async function matchesIn(folders: readonly string[], part: PathPart): Promise<readonly string[] | undefined> {
-  // By a setting of the shell it goes into any depth.
+  // If the shell option globstar is set, it matches at any depth.
   if (/^\*\*+$/.test(part.map((piece) => (piece.kind === "variable" ? "" : piece.text)).join(""))) return undefined;
   const matches = matcherFor(part);
   const found: string[] = [];
@@ -95,7 +95,7 @@ async function matchesIn(folders: readonly string[], part: PathPart): Promise<re
     for (const bytes of await listFolder(folder)) {
       const name = bytes.toString("utf8");
       if (!matches(name)) continue;
-      // Bytes that are no text can't be looked up under a name.
+      // A name that is not valid UTF-8 can't be looked up.
       if (!Buffer.from(name).equals(bytes)) return undefined;
       found.push(name);
     }
@@ -109,7 +109,7 @@ function matcherFor(part: PathPart): (name: string) => boolean {
   const form = new RegExp(`^${part.map(pieceSource).join("")}$`, "su");
   return (name) => {
     if (name.startsWith(".") && !start.startsWith(".")) return false;
-    // In some languages each byte of such a name is a sign of its own.
+    // In some locales each byte of such a name is a character.
     return form.test(name) || (/[^\0-\x7f]/.test(name) && name.startsWith(/^[\0-\x7f]*/.exec(start)?.[0] ?? ""));
   };
 }
@@ -127,7 +127,7 @@ function pieceSource(piece: WordPiece): string {
 
 async function listFolder(path: string): Promise<readonly Buffer[]> {
   try {
-    // Older shells find these two as well.
+    // Older shells match these two as well.
     return [Buffer.from("."), Buffer.from(".."), ...(await readdir(path, { encoding: "buffer" }))];
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
@@ -136,8 +136,8 @@ async function listFolder(path: string): Promise<readonly Buffer[]> {
 }
 
 /**
- * Where a name leads that another process is going to open. What lies in `/proc` and `/dev` is another thing for each
- * process, so a name that passes through them ends there, as text, whether or not this process sees such a file.
+ * Where a name leads that another process will open. Paths in `/proc` and `/dev` differ per process, so a name that
+ * passes through them stays as text from there, whether or not this process sees such a file.
  */
 export async function resolveForProcess(named: string, base: string): Promise<RealPathOutcome> {
   if (named === "" || named.includes("\0")) return await resolveRealPath(named, base);
@@ -145,11 +145,11 @@ export async function resolveForProcess(named: string, base: string): Promise<Re
   return special === undefined ? await resolveRealPath(named, base) : { kind: "real", path: special, exists: true };
 }
 
-/** What a process was given, or nothing: no file that it could not write or read otherwise. */
+/** Standard streams and devices without content: not files that a process could otherwise not read or write. */
 export const isStream = (path: string): boolean =>
   /^\/dev\/(?:null|zero|full|u?random|tty|stdin|stdout|stderr|fd\/\d+)$/.test(path);
 
-/** Follows the links one by one, as the system does, until it comes to such a folder. */
+/** Follows the links one by one, as the system does, until it reaches such a folder. */
 async function specialPath(path: string): Promise<string | undefined> {
   let at = "/";
   let left = pathNames(path);

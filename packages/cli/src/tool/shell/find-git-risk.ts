@@ -4,15 +4,15 @@ import { errorCode } from "../error-code.ts";
 import { gitFileBytesMax, gitIndexBytesMax, gitSettingsBytesMax, submodulesMax } from "../limits.ts";
 
 /**
- * Why git, reading in this folder with `safeGitEnvironment`, might still start a program that the repository names or read
- * files elsewhere; undefined if it does not. The same for the repositories below it that git looks into by itself. Cost:
- * a few small files, and the repository's index.
+ * Why git, reading in this folder with `safeGitEnvironment`, might still start a program that the repository names, or
+ * read files elsewhere; undefined if it can't. Includes the nested repositories that git visits by itself. Cost: reads
+ * a few small files and the repository's index.
  */
 export async function findGitRisk(folder: string): Promise<string | undefined> {
   return await findRiskFrom(folder, { left: submodulesMax });
 }
 
-/** Counts down, so that repositories in repositories come to an end. */
+/** Counts down, so that the search of nested repositories ends. */
 interface RepositoryBudget {
   left: number;
 }
@@ -29,15 +29,15 @@ async function findRiskFrom(folder: string, budget: RepositoryBudget): Promise<s
 interface Repository {
   readonly kind: "repository";
   readonly worktree: string;
-  /** Of this worktree. */
+  /** The git folder of this worktree. */
   readonly gitFolder: string;
-  /** Of all its worktrees. */
+  /** The git folder that all worktrees share. */
   readonly commonFolder: string;
 }
 
 type RepositoryLookup = Repository | { readonly kind: "none" } | { readonly kind: "unclear"; readonly why: string };
 
-/** As git looks for it: `.git`, as a folder or a file that names one, before the folder itself. */
+/** In git's order: `.git`, as a folder or a file that names one, before the folder itself. */
 async function repositoryAt(worktree: string): Promise<RepositoryLookup> {
   const dotGit = join(worktree, ".git");
   const gitFolder = (await fileKind(dotGit)) === "file" ? await readNamedFolder(dotGit, /^gitdir: (.+?)\n*$/) : dotGit;
@@ -53,7 +53,7 @@ async function repositoryAt(worktree: string): Promise<RepositoryLookup> {
     : { kind: "none" };
 }
 
-/** Whether it may be the inside of a repository to git. Rather too often: its `HEAD` has to be a good one, too. */
+/** Whether git may take it for a git folder. Errs on the side of yes: git also requires a valid `HEAD`. */
 async function looksInner(folder: string): Promise<boolean> {
   if ((await fileKind(join(folder, "HEAD"))) === "none") return false;
   const kinds = await Promise.all(["objects", "refs", "commondir"].map((name) => fileKind(join(folder, name))));
@@ -87,7 +87,7 @@ async function findRepositoryRisk(
   return undefined;
 }
 
-/** Settings that start a program and that no other setting turns off, or that lead git elsewhere. */
+/** Settings that start a program and can't be switched off by another setting, or that lead git elsewhere. */
 function isRisky(
   { name, value }: GitConfigEntry,
   { worktree, gitFolder }: Pick<Repository, "worktree" | "gitFolder">,
@@ -115,7 +115,7 @@ async function fileKind(path: string): Promise<"none" | "file" | "other"> {
   }
 }
 
-/** A folder that a small file names, from where that file is; undefined if it names none. */
+/** The folder that a small file names, relative to that file; undefined if it names none. */
 async function readNamedFolder(file: string, form: RegExp): Promise<string | undefined> {
   const text = await readText(file, gitFileBytesMax);
   const named = text.kind === "text" ? form.exec(text.text)?.[1] : undefined;
@@ -142,20 +142,19 @@ async function readText(path: string, bytesMax: number): Promise<TextOutcome> {
 }
 
 interface GitConfigEntry {
-  /** Section and key in small letters, without the part in quotes: `filter.clean`. */
+  /** Section and key in lower case, without the quoted part: `filter.clean`. */
   readonly name: string;
   readonly value: string;
 }
 
 /**
- * The settings of a file in git's own language. Undefined if it holds a line that git may read otherwise than this does;
- * such lines are rare. Pure.
+ * Parses a file in git's config syntax. Undefined if a line may mean something else to git; such lines are rare. Pure.
  */
 export function parseGitConfig(text: string): readonly GitConfigEntry[] | undefined {
   const settings: GitConfigEntry[] = [];
   let section: string | undefined;
   for (const line of text.replace(/^\uFEFF/, "").split("\n")) {
-    // A value that goes on in the next line could hide what that line is.
+    // A continued value could hide what the next line is.
     if (/\\\r?$|\0/.test(line)) return undefined;
     let rest = line.trim();
     for (let header = headerForm.exec(rest); header !== null; header = headerForm.exec(rest)) {
@@ -171,14 +170,14 @@ export function parseGitConfig(text: string): readonly GitConfigEntry[] | undefi
   return settings;
 }
 
-/** `[core]`, `[filter "x"]`, and the old `[filter.x]`. A setting may stand behind it. */
+/** `[core]`, `[filter "x"]`, and the old `[filter.x]`. A setting may follow on the same line. */
 const headerForm = /^\[\s*(?<section>[\w-]+)(?:\.[\w.-]*)?\s*(?:"(?:[^"\\]|\\.)*")?\s*\]/;
-/** Without an equals sign it is true. */
+/** Without an equals sign the value is true. */
 const settingForm = /^(?<key>[a-z][\w-]*)\s*(?:=\s*(?<value>.*))?$/i;
 
 /**
- * Paths of an index at which another repository stands, which git looks into by itself. Undefined if the index is not one
- * of the versions 2 to 4, or keeps its entries elsewhere. Cost: linear in the index.
+ * Paths of an index that hold another repository, which git visits by itself. Undefined if the index is not of version
+ * 2 to 4, or keeps its entries elsewhere. Cost: linear in the index.
  */
 function readGitlinks(index: Buffer, hashBytes: number): readonly string[] | undefined {
   if (index.length < indexHeaderBytes || index.toString("latin1", 0, 4) !== "DIRC") return undefined;
@@ -200,14 +199,14 @@ function readGitlinks(index: Buffer, hashBytes: number): readonly string[] | und
 
 const indexHeaderBytes = 12;
 const gitlinkMode = 0o160000;
-/** Times, device, mode, owner and size stand before the hash. */
+/** Times, device, mode, owner and size precede the hash. */
 const fixedBytes = 40;
 const modeAt = 24;
 
 interface EntryPosition {
   readonly at: number;
   readonly version: number;
-  /** The path of the entry before it: version 4 names only what differs. */
+  /** The path of the previous entry: version 4 stores only the difference. */
   readonly before: Buffer;
   readonly hashBytes: number;
 }
@@ -228,7 +227,7 @@ function readEntry(index: Buffer, { at, version, before, hashBytes }: EntryPosit
     const nul = index.indexOf(0, nameAt);
     if (nul === -1) return undefined;
     const bytes = nul - at;
-    // Up to the next multiple of eight, at least one NUL.
+    // Padded with at least one NUL to a multiple of eight.
     return { mode, path: index.subarray(nameAt, nul), end: at + bytes + (8 - (bytes % 8)) };
   }
   const removed = readVariable(index, nameAt);
@@ -238,14 +237,14 @@ function readEntry(index: Buffer, { at, version, before, hashBytes }: EntryPosit
   return { mode, path: Buffer.concat([kept, index.subarray(removed.end, nul)]), end: nul + 1 };
 }
 
-/** Whether one of the extensions behind the entries says that more entries stand in another file. */
+/** Whether an extension after the entries says that more entries are in another file. */
 function isSplit(index: Buffer, { at, hashBytes }: Pick<EntryPosition, "at" | "hashBytes">): boolean {
   for (let start = at; start + 8 <= index.length - hashBytes; start += 8 + index.readUInt32BE(start + 4))
     if (index.toString("latin1", start, start + 4) === "link") return true;
   return false;
 }
 
-/** A number in as many bytes as it needs, as git packs offsets. */
+/** A number of variable length, in git's encoding of offsets. */
 function readVariable(index: Buffer, start: number): { readonly value: number; readonly end: number } | undefined {
   let value = 0;
   for (let at = start; at < index.length && at < start + 5; at += 1) {

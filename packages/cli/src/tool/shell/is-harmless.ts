@@ -1,19 +1,22 @@
-/** Programs that change nothing with these arguments. Not in the table, or refused by its row: unknown. */
+/**
+ * Whether a program changes nothing with these arguments. If it is not in the table, or its row refuses, that is
+ * unknown.
+ */
 export function isHarmless(program: string, args: readonly string[]): boolean {
   return rowByProgram.get(program)?.(args) === true;
 }
 
-/** Whether it changes nothing and runs nothing whatever its arguments, though it may show more than they name. */
+/** Whether it changes and runs nothing whatever its arguments, though it may show more than they name. */
 export const isInert = (program: string): boolean => inertPrograms.has(program);
 
-/** Whether a word that is no option is a file or a text to it, and harmless whatever it says. */
+/** Whether every word that is not an option is a file or text to it, and harmless whatever it says. */
 export const takesFiles = (program: string): boolean => filePrograms.has(program);
 
 export const isKnownProgram = (program: string): boolean => rowByProgram.has(program);
 
 type Row = (args: readonly string[]) => boolean;
 
-/** Programs without an option that writes, runs another program or takes names of files from a file. */
+/** Programs without an option that writes, runs another program or reads file names from a file. */
 const plainPrograms: readonly string[] = (
   ": arch base64 basename cat cmp column comm cut df dirname echo expand false fold groups head " +
   "hexdump id join ls nl nproc od paste pwd readlink realpath rev seq stat tac tail tr true type uname unexpand which whoami"
@@ -30,13 +33,13 @@ const filePrograms: ReadonlySet<string> = new Set([
 ]);
 
 interface RefusedOptions {
-  /** Letters of short options, also where they are bundled. */
+  /** Letters of short options, also if bundled. */
   readonly short?: string;
-  /** Names of long options, also where they are shortened. */
+  /** Names of long options, also if abbreviated. */
   readonly long?: readonly string[];
 }
 
-/** Rather too strict: a letter counts wherever it stands behind a single dash. */
+/** Errs on the strict side: a letter counts anywhere after a single dash. */
 const withoutOptions =
   ({ short = "", long = [] }: RefusedOptions): Row =>
   (args) =>
@@ -60,7 +63,7 @@ const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
     program,
     withoutOptions({ short: "c", long: ["check"] }),
   ]),
-  // Into folders it follows links; that no operand is a folder is looked at on the disk.
+  // In folders it follows links; that no operand is a folder is checked on disk.
   ["diff", withoutOptions({ short: "r", long: ["recursive"] })],
   ["du", withoutOptions(filesFrom)],
   ["egrep", grepRow],
@@ -83,16 +86,16 @@ const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["rg", withoutOptions({ short: "Lz", long: ["follow", "hostname-bin", "pre", "search-zip"] })],
   ["sed", (args) => isHarmlessSed(args)],
   ["sort", withoutOptions({ short: "oT", long: ["output", "compress-program", "temporary-directory", "files0-from"] })],
-  // It takes its arguments from a file whose name stands behind the sign.
+  // `@name` makes it read its arguments from that file.
   ["strings", (args) => !args.some((arg) => arg.startsWith("@"))],
-  // With `--info` it shows files that lie in the folders.
+  // With `--info` it shows files from the folders.
   ["tree", withoutOptions({ short: "olR", long: ["output", "info", "infofile"] })],
-  // The second file is written, so there is at most one, and nothing that could be taken for an option is a file.
+  // The second file is written, so at most one word is allowed besides plain options.
   ["uniq", (args) => args.filter((arg) => !/^-[a-z]/.test(arg)).length <= 1],
   ["wc", withoutOptions(filesFrom)],
 ]);
 
-/** Not of variables, whose names are evaluated, nor of numbers that are none: some shells evaluate those. */
+/** Not for variables, whose names are evaluated, nor for invalid numbers, which some shells evaluate. */
 function isHarmlessTest(args: readonly string[]): boolean {
   return args.every((arg, index) => {
     if (/^-(?:eq|ne|l[te]|g[te])$/.test(arg))
@@ -101,10 +104,10 @@ function isHarmlessTest(args: readonly string[]): boolean {
   });
 }
 
-/** A conversion that is not among these may set a variable, as `%n` does. */
+/** Other conversions may set a variable, as `%n` does. */
 const harmlessFormat = /^(?:[^%]|%[-+ #0']*\d*(?:\.\d*)?[%bcdeEfgGiosquxX])*$/s;
 
-/** Addresses with `p`, `q`, `d`, `=`, and substitutions without flags that write or execute. No other command of the language. */
+/** Addresses with `p`, `q`, `d`, `=`, and substitutions without flags that write or execute. No other sed command. */
 const address = String.raw`(\d+|\$|/[^/\\;{}\n]*/)`;
 const command = String.raw`(${address}(,(${address}|\+\d+))?\s*!?\s*[pqd=]|(${address}(,${address})?)?s/[^/\\\n]*/[^/\\\n]*/[gpiI\d]*)`;
 const sedScript = new RegExp(String.raw`^\s*${command}(\s*;\s*${command})*\s*;?\s*$`);
@@ -128,7 +131,7 @@ function isHarmlessGit(args: readonly string[]): boolean {
   return runsNothing(rest) && rowByGit.get(subcommand)?.(rest) === true;
 }
 
-/** Options of git that write a file or run a program that is set in a configuration. */
+/** Options of git that write a file or run a configured program. */
 const runsNothing = withoutOptions({
   long: ["exec", "ext-diff", "filters", "open-files-in-pager", "output", "show-signature", "textconv", "upload-pack"],
 });
@@ -150,7 +153,7 @@ const rowByGit: ReadonlyMap<string, Row> = new Map<string, Row>([
     (name): [string, Row] => [name, anything],
   ),
   ["--version", only(/^$/)],
-  // A name without --list makes a branch.
+  // A name without --list creates a branch.
   ["branch", (args) => only(branchFlags)(args.includes("--list") ? args.filter((arg) => arg.startsWith("-")) : args)],
   ["reflog", (args) => args.length === 0 || args[0] === "show"],
   [

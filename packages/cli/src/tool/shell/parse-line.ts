@@ -2,14 +2,14 @@ import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
 import { shellCommandCharsMax } from "../limits.ts";
 import { hasPlainBraces, type ShellWord, toShellWord, expandBraces, isLiteralWord } from "./shell-word.ts";
 
-/** A program and its arguments, wherever in the line it stands: in a list, a loop, a substitution, a here-document. */
+/** A program and its arguments, anywhere in the line: in a list, a loop, a substitution, a here-document. */
 export interface SimpleCommand {
   readonly words: readonly ShellWord[];
-  /** Names of the variables set for it or, without words, in the shell. */
+  /** Names of the variables set for it or, if it has no words, in the shell. */
   readonly assigns: readonly string[];
-  /** Names of the variables whose value stands in its words or in what is redirected into it. */
+  /** Names of the variables used in its words or in its redirected input. */
   readonly variables: readonly string[];
-  /** Texts that are no words of it: values that it sets, and what is written out for its input. */
+  /** Texts besides its words: values that it sets, and its literal input. */
   readonly texts: readonly ShellWord[];
 }
 
@@ -19,27 +19,28 @@ export interface ShellRedirect {
 }
 
 export type ShellLine =
-  /** Not shell language as the parser knows it, or made to look like something else. */
+  /** Not valid for the parser, or disguised by invisible characters. */
   | { readonly kind: "unclear"; readonly why: string }
   | {
       readonly kind: "line";
       readonly commands: readonly SimpleCommand[];
       readonly redirects: readonly ShellRedirect[];
-      /** Variables whose value stands elsewhere, as in the list of a loop. */
+      /** Variables used outside commands, as in the list of a loop. */
       readonly variables: readonly string[];
-      /** Such texts elsewhere, as what is written out for a group. */
+      /** Texts outside commands, such as the literal input of a group. */
       readonly texts: readonly ShellWord[];
-      /** Variables that its loops and redirections set. */
+      /** Variables that its loops and redirects set. */
       readonly sets: readonly string[];
-      /** Kinds of syntax besides commands, lists, pipelines, groups and words. */
+      /** Kinds of syntax other than commands, lists, pipelines, groups and words. */
       readonly beyond: ReadonlySet<string>;
     };
 
-/** Everything a line would run, by a parser of the language; nothing is expanded. Cost: linear in the line. */
+/** Everything that a line would run, according to a shell parser; nothing is expanded. Cost: linear in the line. */
 export function parseLine(source: string): ShellLine {
   if (source.length > shellCommandCharsMax)
     return { kind: "unclear", why: "the command is too long to be looked into" };
-  if (unseen.test(source)) return { kind: "unclear", why: "the command holds invisible or look-alike characters" };
+  if (hiddenCharacters.test(source))
+    return { kind: "unclear", why: "the command holds invisible or look-alike characters" };
   const found: LineParts = {
     commands: [],
     redirects: [],
@@ -55,13 +56,13 @@ export function parseLine(source: string): ShellLine {
   return { kind: "line", ...found };
 }
 
-/** Control characters, directions, joiners and spaces other than tab, newline and space: what is read is not what is run. */
-const unseen = /(?![\t\n ])[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/u;
+/** Control characters, direction marks, joiners and unusual spaces: what the user reads is not what runs. */
+const hiddenCharacters = /(?![\t\n ])[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/u;
 
 interface LineParts {
   readonly commands: SimpleCommand[];
   readonly redirects: ShellRedirect[];
-  /** Of the innermost command, outside of commands the line's. */
+  /** Those of the innermost command; outside commands, those of the line. */
   readonly variables: string[];
   readonly texts: ShellWord[];
   readonly sets: string[];
@@ -73,7 +74,7 @@ function visit(node: SyntaxNode, outer: LineParts): void {
   const found = node.type === "Command" ? { ...outer, variables: [], texts: [] } : outer;
   noteNode(node, found);
   forEachChild(node, (child) => {
-    // Of its braces nothing is left in the command's words.
+    // Its braces are already expanded in the command's words.
     const isSpelledOut =
       node.type === "Command" && child.type === "Word" && child !== node.name && hasPlainBraces(child);
     if (!isSpelledOut) visit(child, found);
@@ -106,7 +107,7 @@ function noteNode(node: SyntaxNode, found: LineParts): void {
       return;
     case "CommandExpansion":
     case "ProcessSubstitution":
-      // Without a script there is something in it that was not parsed.
+      // Without a script, its content was not parsed.
       if (node.script === undefined) found.beyond.add(node.type);
       return;
     case "For":
@@ -129,7 +130,7 @@ function noteNode(node: SyntaxNode, found: LineParts): void {
   }
 }
 
-/** Whose meaning is that of their parts. */
+/** Syntax that means no more than its parts. */
 const plainSyntax: ReadonlySet<string> = new Set([
   "AndOr",
   "AnsiCQuoted",
@@ -159,7 +160,7 @@ function toSimpleCommand(
   );
   return {
     words: node.name === undefined ? args : [toShellWord(node.name), ...args],
-    // What stands in brackets is evaluated: the name is none that is known to be harmless.
+    // A subscript is evaluated, so such a name never counts as harmless.
     assigns: node.prefix.flatMap((part) =>
       part.type === "Assignment" ? [part.index === undefined ? part.name : `${part.name}[]`] : [],
     ),
@@ -177,8 +178,8 @@ function noteRedirect(node: Redirection, found: LineParts): void {
 }
 
 /**
- * Whether every word of a line stands as it is: the shell expands nothing, sets nothing and runs nothing but the commands
- * that can be read there. Without a sandbox only such lines are run unasked. Pure.
+ * Whether every word of a line is literal: the shell expands nothing, sets nothing and runs only the commands that are
+ * written there. Without a sandbox only such lines run without asking. Pure.
  */
 export function isLiteralLine(source: string): boolean {
   return source.length <= shellCommandCharsMax && isLiteral(parse(source));
@@ -196,7 +197,7 @@ function isLiteral(node: SyntaxNode): boolean {
   return isWhole;
 }
 
-/** Commands, lists and pipelines of words; redirections that name a file. */
+/** Commands, lists and pipelines of words; redirects to files. */
 const literalSyntax: ReadonlySet<string> = new Set(
   (
     "AndOr BraceGroup Command CompoundList DoubleQuoted FileDescriptor Literal Negation Pipeline Redirect Redirected " +

@@ -7,13 +7,13 @@ export interface ShellLocation {
 }
 
 export interface WordContext extends ShellLocation {
-  /** What the line may make of `~`, `$HOME` and `$PWD`; empty where it leaves them as they are. */
+  /** Possible values of `~`, `$HOME` and `$PWD`; empty if the line does not change them. */
   readonly values: readonly string[];
 }
 
 /**
- * Every text of a line that may become the value of `$HOME` or `$PWD`; none where it only uses them. A `cd` is no such
- * change: where it leads is looked at by itself.
+ * Every text of a line that may become the value of `$HOME` or `$PWD`; empty if the line only uses them. A `cd` is not
+ * such a change: its targets are handled separately.
  */
 export function placeValues(source: string, commands: readonly (readonly ShellWord[])[]): readonly string[] {
   const texts = [source.replaceAll(/\\\n|["'\\]/g, ""), ...commands.flat().map(({ value }) => value)];
@@ -28,17 +28,17 @@ export function placeValues(source: string, commands: readonly (readonly ShellWo
 const placeName = /(?<!\w)(?:HOME|PWD|OLDPWD|CDPATH)(?!\w)/;
 const placeUse = /\$(?:(?:HOME|PWD|OLDPWD|CDPATH)(?!\w)|\{(?:HOME|PWD|OLDPWD|CDPATH)\})/g;
 
-/** With the folders in it that everybody knows, and with each that the line may have put in their place. */
+/** The word with the known folders filled in, and with each value that the line may have given them. */
 export function withPlaces(word: ShellWord, { cwd, home, values }: WordContext): readonly ShellWord[] {
-  const given = values.map((value) => substitutePlaces(value, { HOME: home, PWD: cwd }));
+  const assignedFolders = values.map((value) => substitutePlaces(value, { HOME: home, PWD: cwd }));
   const { kind, value, pieces } = word;
   if (kind === "dynamic") {
     if (pieces === undefined) return [word];
-    const places = [{ HOME: home, PWD: cwd }, ...given.map((folder) => ({ HOME: folder, PWD: folder }))];
+    const places = [{ HOME: home, PWD: cwd }, ...assignedFolders.map((folder) => ({ HOME: folder, PWD: folder }))];
     return places.map((folders) => joinWithPlaces(pieces, folders));
   }
   if (!/^~(\/|$)/.test(value)) return [word];
-  return [word, ...given.map((folder) => withStart(word, folder))];
+  return [word, ...assignedFolders.map((folder) => withStart(word, folder))];
 }
 
 interface PlaceFolders {
@@ -46,7 +46,7 @@ interface PlaceFolders {
   readonly PWD: string;
 }
 
-/** A value with a pattern in it would be a pattern too. */
+/** A pattern in a value would act as a pattern too. */
 function joinWithPlaces(pieces: readonly WordPiece[], places: PlaceFolders): ShellWord {
   const known = pieces.map((piece): WordPiece => {
     return piece.kind === "variable" ? { kind: "plain", text: places[piece.name] } : piece;
@@ -55,13 +55,13 @@ function joinWithPlaces(pieces: readonly WordPiece[], places: PlaceFolders): She
   return known.some(({ kind }) => kind === "glob") ? { kind: "glob", value, pieces: known } : { kind: "plain", value };
 }
 
-/** In the place of the tilde that it starts with. */
+/** Replaces the leading tilde. */
 function withStart({ kind, value, pieces }: ShellWord, folder: string): ShellWord {
   const [first, ...rest] = pieces ?? [];
-  const named = { kind, value: folder + value.slice(1) };
+  const substituted = { kind, value: folder + value.slice(1) };
   return first?.kind === "plain"
-    ? { ...named, pieces: [{ kind: "plain", text: folder + first.text.slice(1) }, ...rest] }
-    : named;
+    ? { ...substituted, pieces: [{ kind: "plain", text: folder + first.text.slice(1) }, ...rest] }
+    : substituted;
 }
 
 const substitutePlaces = (value: string, places: PlaceFolders): string =>
@@ -71,11 +71,11 @@ const substitutePlaces = (value: string, places: PlaceFolders): string =>
 
 interface VariablesSet {
   readonly names: readonly string[];
-  /** `unclear`: it may set others too. */
+  /** `unclear`: it may set other variables too. */
   readonly sight: "clear" | "unclear";
 }
 
-/** What a builtin of the shell sets that is given the names of variables. */
+/** The variables that a builtin sets by name. */
 export function variablesSet([name, ...args]: readonly ShellWord[]): VariablesSet {
   const none: VariablesSet = { names: [], sight: "clear" };
   if (name === undefined || !setters.has(name.value)) return none;
@@ -85,7 +85,7 @@ export function variablesSet([name, ...args]: readonly ShellWord[]): VariablesSe
       return settingFormat.test(format.value) ? anyOther : none;
   }
   if (name.value === "wait" && !args.some(({ value }) => value.startsWith("-"))) return none;
-  // With `-n` one name stands for another; a name in parts is known to the shell alone.
+  // With `-n` one name refers to another; the expansion of other words is unknown.
   const isUnclear = args.some(
     ({ kind, value }) => /^-[^-]*n/.test(value) || (kind !== "plain" && !assigned.test(value)),
   );
@@ -106,7 +106,7 @@ const setters: ReadonlySet<string> = new Set(
   "declare export getopts let local mapfile printf read readarray readonly typeset unset wait".split(" "),
 );
 
-/** Whether an argument is taken for an expression, and a command in its brackets would be run. */
+/** Whether an argument is evaluated as an expression, so that a command in its brackets would run. */
 export function mayRunSubscript([name, ...args]: readonly ShellWord[]): boolean {
   if (name === undefined) return false;
   const isTest = name.value === "[" || name.value === "test";
@@ -116,7 +116,7 @@ export function mayRunSubscript([name, ...args]: readonly ShellWord[]): boolean 
   return args.some(({ kind, value }) => value.includes("[") || (isNumber && kind === "dynamic"));
 }
 
-/** Whether it changes what words and names of programs mean to the shell. */
+/** Whether it changes what words and program names mean to the shell. */
 export function changesMeaning([name, ...args]: readonly ShellWord[]): boolean {
   switch (name?.value) {
     case "shopt":

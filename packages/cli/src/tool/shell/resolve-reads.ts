@@ -9,20 +9,20 @@ import { type WordContext, type ShellLocation, withPlaces } from "./place-values
 import type { ShellWord } from "./shell-word.ts";
 
 interface ShellReads {
-  /** Of everything there that a word may name: some are no paths to the program. */
+  /** Every existing file that a word may name: the program may not take all of them as paths. */
   readonly files: readonly ShellRead[];
-  /** Why something may be missing among them. */
+  /** Why files may be missing from the list. */
   readonly unclear: string | undefined;
 }
 
 interface ShellRead {
   /** A real path. */
   readonly path: string;
-  /** Of the command that names it; undefined: redirected. */
+  /** The index of the command that names it; undefined for a redirect. */
   readonly command: number | undefined;
 }
 
-/** What a line may read, so that its files pass the same rules as those of the read tool. */
+/** What a line may read, so that the same rules apply to its files as to those of the read tool. */
 export async function resolveReads(reading: LineReads, { cwd, home }: ShellLocation): Promise<ShellReads> {
   const { values } = reading;
   const places = reading.folders.map((value) => withPlaces({ kind: "plain", value }, { cwd, home, values }));
@@ -58,12 +58,12 @@ async function wordDoubt(
   return areFolders.includes(true) ? "diff reads what links in a folder lead to" : undefined;
 }
 
-/** Whether what the shell makes of a command's words may make it do something else. */
-async function doubtAboutWords({ words }: SimpleCommand, standing: WordContext): Promise<string | undefined> {
+/** Whether the expansion of a command's words may make it do something else. */
+async function doubtAboutWords({ words }: SimpleCommand, context: WordContext): Promise<string | undefined> {
   const [name, ...args] = words;
   const expanded: ExpandedWord[] = [];
   for (const arg of args) {
-    const values = await expand(arg, standing);
+    const values = await expand(arg, context);
     if (values === undefined) return `it is not clear what ${arg.value} becomes`;
     expanded.push(...values.map((value) => ({ value, from: arg })));
   }
@@ -72,7 +72,10 @@ async function doubtAboutWords({ words }: SimpleCommand, standing: WordContext):
     : `what its patterns find may not be harmless: ${name?.value}`;
 }
 
-/** Each `cd`, to one of its words, may have happened or not, and `..` may go up from a link or from where it leads: the shell does either. */
+/**
+ * Each `cd` may have happened or not, to any of its words, and `..` may go up from a link or from its target: shells do
+ * either.
+ */
 export async function resolveFolders(
   places: readonly (readonly ShellWord[])[],
   { cwd, home }: ShellLocation,
@@ -92,31 +95,31 @@ export async function resolveFolders(
   return [...folders];
 }
 
-/** Undefined where it can't be told. */
-async function findPaths(given: ShellWord, standing: WordContext): Promise<readonly string[] | undefined> {
+/** Undefined if unknown. */
+async function findPaths(word: ShellWord, context: WordContext): Promise<readonly string[] | undefined> {
   const found: string[] = [];
-  for (const word of withPlaces(given, standing)) {
-    // Of the harmless commands only echo takes a dynamic one, and reads nothing.
-    if (word.kind === "dynamic") continue;
-    const names = await namesFor(word, standing);
-    const paths = names && (await existingPaths(names.flatMap(spellings), standing));
+  for (const placed of withPlaces(word, context)) {
+    // Of the harmless commands only echo takes a dynamic word, and it reads nothing.
+    if (placed.kind === "dynamic") continue;
+    const names = await namesFor(placed, context);
+    const paths = names && (await existingPaths(names.flatMap(spellings), context));
     if (paths === undefined) return undefined;
     found.push(...paths);
   }
   return found;
 }
 
-/** `--file=a`, `-fa` and `-rfa` may all mean the file `a`; behind `--` they are files themselves. */
+/** `--file=a`, `-fa` and `-rfa` may all mean the file `a`; after `--` they are file names themselves. */
 export function spellings(value: string): readonly string[] {
   const afterEquals = value.includes("=") ? [value.slice(value.indexOf("=") + 1)] : [];
   const inner = [...value.matchAll(innerSpecial)].map(({ index }) => value.slice(index));
   if (!/^-[^-]/.test(value)) return [value, ...afterEquals, ...inner];
   const ends = Array.from({ length: value.length - 1 }, (_, index) => value.slice(index + 1));
-  // `cut -d/` means no file.
+  // `cut -d/` does not mean a file.
   return [value, ...afterEquals, ...inner, ...ends.filter((end) => end !== "/")];
 }
 
-/** `@/proc/self/environ`: files of processes and devices wherever in a word their path begins. */
+/** `@/proc/self/environ`: files of processes and devices, wherever in a word their path begins. */
 const innerSpecial = /(?<=[^\w.~/*?-])\/+(?:\.\/+)*(?:proc|dev|sys)(?=\/|$)/g;
 
 async function existingPaths(

@@ -10,7 +10,7 @@ import type { ShownWord } from "./analyze-git-shows.ts";
 
 const unknownShows: ShellDisclosure = { files: [], others: "perhaps" };
 
-/** Which files a line may show, by their real paths. Cost: a few looks at the disk for each of its words. */
+/** Which files a line may show, by real path. Cost: a few disk lookups per word. */
 export async function resolveShows(showing: LineShows, { cwd, home }: ShellLocation): Promise<ShellDisclosure> {
   const { values, named } = showing;
   const places = showing.folders.map((word) => withPlaces(word, { cwd, home, values }));
@@ -38,23 +38,23 @@ export async function resolveShows(showing: LineShows, { cwd, home }: ShellLocat
 interface ShownCandidate {
   readonly name: string;
   readonly folder: string;
-  /** `part`: of a word that may be a text. */
+  /** `part`: part of a word that may be a text. */
   readonly of: "word" | "part";
 }
 
-/** Undefined if it can't be told what the word becomes. */
+/** Undefined if the word's expansion is unknown. */
 async function findCandidates(
   { word, as }: ShownWord,
-  standing: WordContext,
+  context: WordContext,
 ): Promise<readonly ShownCandidate[] | undefined> {
   const candidates: ShownCandidate[] = [];
-  for (const one of withPlaces(word, standing)) {
-    const names = await namesFor(one, standing);
+  for (const one of withPlaces(word, context)) {
+    const names = await namesFor(one, context);
     if (names === undefined) return undefined;
     const whole = new Set(names.flatMap((name) => spellings(name)));
     const parts =
       as === "name" ? [] : names.flatMap((name) => name.split(separators)).filter((part) => !whole.has(part));
-    const folders = as === "history" ? [standing.cwd, await findRepository(standing.cwd)] : [standing.cwd];
+    const folders = as === "history" ? [context.cwd, await findRepository(context.cwd)] : [context.cwd];
     for (const folder of new Set(folders)) {
       candidates.push(...[...whole].map((name): ShownCandidate => ({ name, folder, of: "word" })));
       const of = as === "history" ? "word" : "part";
@@ -64,7 +64,7 @@ async function findCandidates(
   return candidates.filter(({ name }) => name !== "" && name !== "/" && !name.includes("\0"));
 }
 
-/** What stands between names in a text, an address or a program. */
+/** What separates file names in a text, an address or a program. */
 const separators = /[\s"'`()<>|;&=:,@{}[\]\\]+/;
 
 async function resolveCandidate(
@@ -73,7 +73,7 @@ async function resolveCandidate(
 ): Promise<DisclosedFile | undefined> {
   const resolved = await resolveForProcess(name, folder);
   if (resolved.kind !== "real") return undefined;
-  // What is not there may be there when the line comes to it: git brings files back.
+  // A missing file may exist when the line gets there: git restores files.
   if (!resolved.exists && as !== "history")
     return { path: resolved.path, reach: as === "text" ? "itself" : reach, sight: "perhaps" };
   const isDeep = !resolved.exists || (await isFolder(resolved.path));
@@ -81,7 +81,7 @@ async function resolveCandidate(
   return { path: resolved.path, reach: isDeep ? reach : "itself", sight: isSure ? "sure" : "perhaps" };
 }
 
-/** The folder from which git counts the paths of its objects; the folder itself where there is no repository. */
+/** The folder that git's object paths are relative to; the folder itself if there is no repository. */
 async function findRepository(folder: string): Promise<string> {
   for (let at = folder; dirname(at) !== at; at = dirname(at)) {
     const found = await resolveRealPath(join(at, ".git"), "/");

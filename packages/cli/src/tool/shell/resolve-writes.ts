@@ -15,12 +15,12 @@ interface ShellWrites {
 }
 
 interface ShellWrite {
-  /** A real path; of a link also its own, since it may be replaced as well as followed. */
+  /** A real path; for a link also the link's own path, since it may be replaced as well as followed. */
   readonly path: string;
   readonly reach: "itself" | "below";
 }
 
-/** What a line is known to change, so that its files pass the same rules as those of the write tool. */
+/** What a line is known to change, so that the same rules apply to its files as to those of the write tool. */
 export async function resolveWrites(writing: LineWrites, { cwd, home }: ShellLocation): Promise<ShellWrites> {
   const unclear: ShellWrites = { files: [], sight: "unclear" };
   const { values } = writing;
@@ -29,41 +29,43 @@ export async function resolveWrites(writing: LineWrites, { cwd, home }: ShellLoc
   const folders = await resolveFolders(plain, { cwd, home });
   const words = writing.named.flatMap(({ word }) => withPlaces(word, { cwd, home, values }));
   if (folders === undefined || folders.length * words.length > shellLookupsMax) return unclear;
-  let isTold = writing.sight === "clear" && plain.length === places.length;
+  let areWritesKnown = writing.sight === "clear" && plain.length === places.length;
   const writeByKey = new Map<string, ShellWrite>();
   for (const folder of folders) {
     for (const one of writing.named) {
       const names = await resolveNames(one, { cwd: folder, home, values });
-      if (names === undefined) isTold = false;
+      if (names === undefined) areWritesKnown = false;
       for (const name of names ?? []) {
         for (const path of await resolvePaths(name, folder)) {
           const reach = await resolveReach(one, path);
           if (!isSpecialPath(path)) writeByKey.set(`${reach} ${path}`, { path, reach });
-          else if (!isStream(path)) isTold = false;
+          else if (!isStream(path)) areWritesKnown = false;
         }
       }
     }
   }
-  return { files: [...writeByKey.values()], sight: isTold ? "told" : "unclear" };
+  return { files: [...writeByKey.values()], sight: areWritesKnown ? "told" : "unclear" };
 }
 
-/** Undefined where it can't be told. */
+/** Undefined if unknown. */
 async function resolveNames(
   { word, nameOf, suffix = "" }: WrittenWord,
-  standing: WordContext,
+  context: WordContext,
 ): Promise<readonly string[] | undefined> {
-  const names = await wordNames(word, standing);
+  const names = await wordNames(word, context);
   if (nameOf === undefined) return names?.map((name) => name + suffix);
-  const lasts = await wordNames(nameOf, standing);
+  const lastNames = await wordNames(nameOf, context);
   return (
-    names && lasts && names.flatMap((name) => [...new Set(lasts.map((last) => join(name, basename(last) + suffix)))])
+    names &&
+    lastNames &&
+    names.flatMap((name) => [...new Set(lastNames.map((last) => join(name, basename(last) + suffix)))])
   );
 }
 
-async function wordNames(given: ShellWord, standing: WordContext): Promise<readonly string[] | undefined> {
-  const found = await Promise.all(withPlaces(given, standing).map((word) => namesFor(word, standing)));
+async function wordNames(writtenWord: ShellWord, context: WordContext): Promise<readonly string[] | undefined> {
+  const found = await Promise.all(withPlaces(writtenWord, context).map((word) => namesFor(word, context)));
   const names = found.includes(undefined) ? undefined : found.flatMap((one) => one ?? []);
-  // What a program puts in the place of the braces is unseen.
+  // What a program substitutes for the braces is unknown.
   return names?.some((name) => name.includes("{}") || /^~[^/]/.test(name)) === true ? undefined : names;
 }
 
@@ -79,9 +81,9 @@ async function resolvePaths(name: string, cwd: string): Promise<readonly string[
 }
 
 function parentName(name: string): string {
-  const bare = name.replace(/\/+$/, "");
-  const slash = bare.lastIndexOf("/");
-  return slash === -1 ? "." : slash === 0 ? "/" : bare.slice(0, slash);
+  const trimmed = name.replace(/\/+$/, "");
+  const slash = trimmed.lastIndexOf("/");
+  return slash === -1 ? "." : slash === 0 ? "/" : trimmed.slice(0, slash);
 }
 
 async function resolveReach({ reach }: WrittenWord, path: string): Promise<ShellWrite["reach"]> {

@@ -9,18 +9,18 @@ import { groupLookMs, shellDrainMs, shellFolderBytesMax, shellKillGraceMs, shell
 import { terminateInside, signalGroup } from "../signal-group.ts";
 
 interface ShellRun {
-  /** Of the program that reads the line, such as `/bin/bash`. */
+  /** Path of the program that runs the line, such as `/bin/bash`. */
   readonly shell: string;
   readonly command: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: Millis;
   readonly signal: AbortSignal;
-  /** Holds the program in a sandbox. Absent: it runs as this process does. */
+  /** Puts the program into a sandbox. Absent: it runs like this process. */
   readonly enter?: EnterSandbox | undefined;
-  /** Puts the process group on record by its leader's id; gives how to take that back. Must not reject. */
+  /** Records the process group by its leader's id; returns a function that removes the record. Must not reject. */
   readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
-  /** Takes what it writes as it comes; the end then holds none of it. */
+  /** Receives the output as it comes; the result then holds none of it. */
   readonly onOutput?: ((chunk: Buffer) => void) | undefined;
 }
 
@@ -35,47 +35,47 @@ export interface ShellEnd {
     | { readonly kind: "aborted" }
     /** The shell itself could not be started. */
     | { readonly kind: "not-started"; readonly why: string };
-  /** What it wrote, both streams in the order of writing. */
+  /** Both streams, in the order of writing. */
   readonly output: string;
-  /** Of its middle: more than is kept of one command. */
+  /** Bytes dropped from the middle of the output, beyond the limit for one command. */
   readonly leftOutBytes: number;
-  /** Where the shell stood at its end; undefined if it did not come to say. */
+  /** The shell's folder at its end; undefined if it was not reported. */
   readonly folder: string | undefined;
-  /** Processes it had left running, which were ended. */
+  /** Whether it left processes running, which were ended. */
   readonly leftRunning: "none" | "ended";
 }
 
 /**
- * One pipe for both streams keeps their order. The folder is told on another: behind the command, so that a trap of its
- * own may stand, and by a trap where it leaves by `exit`; once, as the pipe is closed then. A process in the background
- * runs that trap too when it is ended, but is not the shell. The command is an argument, so that nothing it holds can
- * change what the lines are, and `command` finds what a function of its own hides.
+ * One pipe for both streams keeps their order. The folder is reported on another pipe: after the command, so that the
+ * command may set its own trap, and by a trap in case it leaves by `exit`. It is reported once, because the pipe is
+ * closed then. A background process runs that trap too when it is ended, but it is not the shell. The command is passed
+ * as an argument, so that its text can't change the script, and `command` bypasses functions that it defines.
  *
- * The pipe comes as descriptor 3, which commands use for themselves, and is moved to a number that they rarely do. It
- * stands in the lines as it is: a variable could be set by the command, and what is no number there names a file.
+ * The pipe arrives as descriptor 3, which commands use themselves, and is moved to a number that they rarely use. The
+ * number is written literally: the command could set a variable, and anything but a number there would name a file.
  *
- * In a sandbox, processes are counted at the start and at the end: it shows none but its own, and takes down what is left
- * of them before anybody outside could look.
+ * In a sandbox, processes are counted at the start and at the end: it shows only its own, and it kills the remaining
+ * ones before the outside could look.
  */
 function scriptFor(shell: string, place: RunPlace): string {
   const pipe = basename(shell) === "bash" ? rareInBash : rareInSh;
   const folder = '"$(command pwd -P 2>/dev/null)"';
   const isInside = place === "inside";
-  const told = isInside ? `${folder} "$#"` : folder;
-  const tell = [
+  const report = isInside ? `${folder} "$#"` : folder;
+  const reportCommand = [
     "{ command set +x; } 2>/dev/null",
     ...(isInside ? ["command set +f", `command set -- "\${1-}" ${processes}`] : []),
-    String.raw`command printf "%s\0" ${told} 2>/dev/null >&${pipe} || :`,
+    String.raw`command printf "%s\0" ${report} 2>/dev/null >&${pipe} || :`,
     `command exec ${pipe}>&-`,
   ].join("; ");
-  // On one line, so that the shell's messages number the command's lines as the command does.
+  // On one line, so that the shell's messages number lines as the command does.
   return [
     `exec 2>&1 ${pipe}>&3 3>&-`,
     ...(isInside ? [`set -- "$1" ${processes}`, String.raw`printf "%s\0" "$#" >&${pipe}`] : []),
-    `trap 'case "\${BASHPID:-$$}" in "$$") ${tell} ;; esac' EXIT`,
+    `trap 'case "\${BASHPID:-$$}" in "$$") ${reportCommand} ;; esac' EXIT`,
     'eval "set --; $1"',
     '{ command set -- "$?"; } 2>/dev/null',
-    tell,
+    reportCommand,
     'command exit "$1"',
   ].join("; ");
 }
@@ -83,10 +83,10 @@ function scriptFor(shell: string, place: RunPlace): string {
 const processes = "/proc/[0-9]*";
 
 const rareInBash = 87;
-/** Other shells read one digit. */
+/** Other shells accept only one digit. */
 const rareInSh = 8;
 
-/** Runs the line in a process group of its own, which is gone when this returns. */
+/** Runs the line in its own process group, which is gone when this returns. */
 export async function runShell(run: ShellRun): Promise<ShellEnd> {
   if (run.signal.aborted) return emptyEnd({ kind: "aborted" });
   const { shell, command, cwd, env, enter } = run;
@@ -94,12 +94,12 @@ export async function runShell(run: ShellRun): Promise<ShellEnd> {
     return { program: shell, args: ["-c", scriptFor(shell, place), shell, command], cwd, env };
   };
   if (enter === undefined) return await runProgram(run, { program: startIn("outside"), place: "outside" });
-  const held = startIn("inside");
-  const entry = await enter(held);
+  const sandboxedStart = startIn("inside");
+  const entry = await enter(sandboxedStart);
   if (entry.kind === "refused") return emptyEnd({ kind: "not-started", why: entry.why });
-  // A sandbox that is turned off gives the start back as it is.
-  const program = entry.start === held ? startIn("outside") : entry.start;
-  const end = await runProgram(run, { program, place: entry.start === held ? "outside" : "inside" });
+  // A sandbox that is turned off returns the start unchanged.
+  const program = entry.start === sandboxedStart ? startIn("outside") : entry.start;
+  const end = await runProgram(run, { program, place: entry.start === sandboxedStart ? "outside" : "inside" });
   await entry.leave();
   return end;
 }
@@ -108,7 +108,7 @@ type RunPlace = "inside" | "outside";
 
 interface ProgramRun {
   readonly program: ProgramStart;
-  /** Of a sandbox. */
+  /** Inside or outside a sandbox. */
   readonly place: RunPlace;
 }
 
@@ -130,23 +130,23 @@ async function runProgram(run: ShellRun, { program, place }: ProgramRun): Promis
   await forget?.();
   await Promise.race([closed, wait(shellDrainMs)]);
   for (const stream of child.stdio) stream?.destroy();
-  const { stood, leftRunning } = parseReport(folder.text(), place);
+  const { folderAtEnd, leftRunning } = parseReport(folder.text(), place);
   const { leftOutBytes } = output;
   return {
     how,
     output: output.text(),
     leftOutBytes,
-    folder: stood === "" ? undefined : stood,
+    folder: folderAtEnd === "" ? undefined : folderAtEnd,
     leftRunning: leftRunning === "ended" ? leftRunning : ended,
   };
 }
 
-/** The first of each: whatever tells something later is not the shell, or tells it again. */
-function parseReport(text: string, place: RunPlace): { stood: string; leftRunning: ShellEnd["leftRunning"] } {
+/** Takes the first report of each: later ones are repeated or not from the shell. */
+function parseReport(text: string, place: RunPlace): { folderAtEnd: string; leftRunning: ShellEnd["leftRunning"] } {
   const fields = text.split("\0");
-  if (place === "outside") return { stood: fields[0] ?? "", leftRunning: "none" };
-  const [before, stood = "", after = ""] = fields;
-  return { stood, leftRunning: Number(after) > Number(before) ? "ended" : "none" };
+  if (place === "outside") return { folderAtEnd: fields[0] ?? "", leftRunning: "none" };
+  const [before, folderAtEnd = "", after = ""] = fields;
+  return { folderAtEnd, leftRunning: Number(after) > Number(before) ? "ended" : "none" };
 }
 
 const emptyEnd = (how: ShellEnd["how"]): ShellEnd => ({
@@ -167,7 +167,7 @@ function spawnProgram({ program, args, cwd, env }: ProgramStart): SpawnOutcome {
     const child = spawn(program, args, { cwd, env, detached: true, stdio: [...stdio] });
     return { kind: "started", child };
   } catch (error) {
-    // Most refusals come as an event; that of a line longer than the system takes is thrown.
+    // Most failures come as an event; a line that is too long for the system throws.
     if (!(error instanceof Error) || errorCode(error) === undefined) throw error;
     return { kind: "not-started", why: error.message };
   }
@@ -192,7 +192,7 @@ interface ShellGroup {
   readonly child: ChildProcess;
   /** Resolves once no process holds our pipes any more. */
   readonly closed: Promise<unknown>;
-  /** Asks it to end, by its leader; false if it has. */
+  /** Asks the group to end; false if it has ended. */
   readonly ask: (leader: number | undefined) => boolean;
 }
 
@@ -223,7 +223,7 @@ async function waitForEnd({ signal, timeoutMs }: ShellRun, group: ShellGroup): P
   }
 }
 
-/** Asks the whole group to end, then ends it. Closed pipes mean that what still counts as a process is mostly a dead one. */
+/** Asks the whole group to end, then kills it. If the pipes are closed, any remaining processes are mostly zombies. */
 async function endShellGroup({ child, closed, ask }: ShellGroup): Promise<"none" | "ended"> {
   if (!ask(child.pid)) return "none";
   let graceMs: number = shellKillGraceMs;
@@ -236,15 +236,15 @@ async function endShellGroup({ child, closed, ask }: ShellGroup): Promise<"none"
   return "ended";
 }
 
-/** Bytes of unknown number in bounded memory: the first and the last of them, and at most one chunk more. */
+/** Keeps any number of bytes in bounded memory: the first and the last of them, plus at most one chunk. */
 export class OutputBuffer {
   readonly #halfBytes: number;
   readonly #head: Buffer[] = [];
   #headBytes = 0;
-  /** The last half, from somewhere in its first chunk on. */
+  /** The last half; its first chunk may begin before it. */
   readonly #tail: Buffer[] = [];
   #tailBytes = 0;
-  /** In chunks that have left the tail. */
+  /** Bytes of chunks that were removed from the tail. */
   #droppedBytes = 0;
 
   constructor(bytesMax: number) {
@@ -265,7 +265,7 @@ export class OutputBuffer {
     this.#dropFront();
   }
 
-  /** Whole chunks only, so that nothing is copied while the output runs. */
+  /** Drops whole chunks only, so that nothing is copied while output arrives. */
   #dropFront(): void {
     for (let [first] = this.#tail; first !== undefined; [first] = this.#tail) {
       if (this.#tailBytes - first.length < this.#halfBytes) return;
@@ -275,7 +275,7 @@ export class OutputBuffer {
     }
   }
 
-  /** Of the first chunk of the tail: what has left the half. */
+  /** Bytes of the tail's first chunk that are beyond the half. */
   get #overBytes(): number {
     return Math.max(0, this.#tailBytes - this.#halfBytes);
   }
@@ -284,7 +284,7 @@ export class OutputBuffer {
     return this.#droppedBytes + this.#overBytes;
   }
 
-  /** Costs a copy of what is kept, and the text. */
+  /** Costs a copy of the kept bytes, plus the text. */
   text(): string {
     const { leftOutBytes } = this;
     if (leftOutBytes === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString("utf8");
@@ -293,13 +293,13 @@ export class OutputBuffer {
     return `${head}\n… (${leftOutBytes} bytes left out) …\n${tail}`;
   }
 
-  /** In memory now. */
+  /** Bytes in memory now. */
   get heldBytes(): number {
     return this.#headBytes + this.#tailBytes;
   }
 }
 
-/** How a command ended, for the model; empty where there is nothing to say. */
+/** How a command ended, for the model; empty if it succeeded. */
 export function formatEnd({ how }: Pick<ShellEnd, "how">, timeoutMs: number): string {
   switch (how.kind) {
     case "exited":

@@ -4,7 +4,7 @@ import { isInsideAny } from "../resolve-real-path.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Keys by which this engine reaches models and stores: no command, hook or server needs them. */
+/** Keys of this engine to models and stores: no command, hook or server needs them. */
 const ownSecretForms: readonly RegExp[] = [
   /^(ANTHROPIC|CLAUDE|OPENAI|AZURE_OPENAI|OPENROUTER|GEMINI|GOOGLE_API|MISTRAL|PALIMPSEST)\w*_(KEY|TOKEN|SECRET|PASSWORD|HEADERS|DSN)$/i,
   /^GOOGLE_API_KEY$/i,
@@ -14,7 +14,7 @@ const ownSecretForms: readonly RegExp[] = [
 
 export const isOwnSecret = (name: string): boolean => ownSecretForms.some((form) => form.test(name));
 
-/** As people name what must not be known, and by which programs reach an agent that signs or answers for its user. */
+/** Usual names of secrets, and of sockets to agents that sign or answer for the user. */
 const secretForms: readonly RegExp[] = [
   /(^|_)(KEY|TOKEN|SECRETS?|PASS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|CREDS|DSN|PAT|AUTH|AUTHTOKEN|COOKIE)$/i,
   /(API_?KEY|PASSWORD|_PWD)$/i,
@@ -29,13 +29,13 @@ const withPassword = /^[a-z][a-z\d+.-]*:\/\/[^/?#@\s]*:[^/?#@\s]+@/i;
 export const isSecret = (name: string, value: string): boolean =>
   isOwnSecret(name) || secretForms.some((form) => form.test(name)) || withPassword.test(value);
 
-/** Whether a command may have a variable with this value in its environment. */
+/** Whether a command may get a variable with this value. */
 export type MayPass = (name: string, value: string) => boolean;
 
 /**
- * What a command sees. A read-only one runs without a person's word, so its programs come from the system: not from
- * folders of the project, where the agent may have put a program called `ls`, and git starts none that a repository
- * names.
+ * The environment of a command. A read-only command runs without asking, so its programs must come from the system: not
+ * from folders of the project, where the agent may have put a program called `ls`. For the same reason git must not
+ * start programs that a repository names.
  */
 export function shellEnvironment({
   env,
@@ -59,7 +59,7 @@ export function shellEnvironment({
   return safeGitEnvironment(passed);
 }
 
-/** Files that the shell runs before the line, functions under the name of a program, and another language. */
+/** Scripts that the shell runs before the line, functions that hide programs, and other shell dialects. */
 const startNames = /^(?:BASH_ENV|ENV|BASH_FUNC_.*|BASH_COMPAT|POSIXLY_CORRECT)$/;
 
 interface WithheldInput {
@@ -69,21 +69,21 @@ interface WithheldInput {
   readonly text: string;
 }
 
-/** For the model, about a command that failed: which variables it names and did not have. Empty if there are none. */
+/** A note for the model about a failed command: which withheld variables it mentions. Empty if there are none. */
 export function noteWithheld({ env, mayPass, text }: WithheldInput): string {
-  const words = new Set(text.match(/\w+/g));
+  const mentioned = new Set(text.match(/\w+/g));
   const withheld = Object.entries(env).flatMap(([name, value]) =>
-    value !== undefined && words.has(name) && !mayPass(name, value) ? [name] : [],
+    value !== undefined && mentioned.has(name) && !mayPass(name, value) ? [name] : [],
   );
   const [first] = withheld;
   if (first === undefined) return "";
-  const are = withheld.length === 1 ? `${first} is` : `${withheld.join(", ")} are`;
-  return `${are} not in the environment of commands; a rule Env(${first}) in permissions.allow would pass it`;
+  const subject = withheld.length === 1 ? `${first} is` : `${withheld.join(", ")} are`;
+  return `${subject} not in the environment of commands; a rule Env(${first}) in permissions.allow would pass it`;
 }
 
 /**
- * By which a `cd` leads where the line does not say, or a pattern finds names that it does not show. The shell finds out
- * by itself where it is.
+ * Variables that make a `cd` lead elsewhere, or a pattern match other names, than the line shows. The shell determines
+ * its folder itself.
  */
 const leadingNames: ReadonlySet<string> = new Set(["BASHOPTS", "CDPATH", "GLOBIGNORE", "OLDPWD", "PWD", "SHELLOPTS"]);
 

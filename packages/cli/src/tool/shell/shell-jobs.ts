@@ -5,21 +5,21 @@ import { jobMsMax, jobOutputBytesMax, jobsKeptMax, jobsRunningMax } from "../lim
 import { formatEnd, OutputBuffer, runShell, type ShellEnd } from "./run-shell.ts";
 
 interface ShellJobsDeps extends ClockDep {
-  /** Of the program that reads the line. */
+  /** Path of the program that runs the line. */
   readonly shell: string;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
-  /** Once all have ended, for good. Must not reject. */
+  /** Called once all jobs have ended and none can be started. Must not reject. */
   readonly afterClose?: () => Promise<void>;
 }
 
 /**
  * The jobs of one session.
  *
- *   running ──exit, kill, time limit, close──▶ ended ──look, or told by takeEnded──▶ ended and known
+ *   running ──exit, kill, time limit, close──▶ ended ──look, or reported by takeEnded──▶ ended and known
  *
- * Each is a process group on record, as any command: one that outlives a killed agent is ended when the session is gone
- * on with.
+ * Each job is a recorded process group, like any command: one that outlives a killed agent is ended when the session is
+ * resumed.
  */
 export class ShellJobs implements Jobs {
   readonly #deps: ShellJobsDeps;
@@ -30,16 +30,16 @@ export class ShellJobs implements Jobs {
     this.#deps = deps;
   }
 
-  start(order: JobRequest): JobStartOutcome {
+  start(request: JobRequest): JobStartOutcome {
     if (this.#isClosed) return { kind: "refused", why: "the session is about to end" };
     const running = [...this.#jobById.values()].filter(({ isRunning }) => isRunning);
     if (running.length >= jobsRunningMax) {
       const ids = running.map(({ id }) => id).join(", ");
       return { kind: "refused", why: `${jobsRunningMax} jobs run already (${ids}): end one with bash_kill first` };
     }
-    const job = new ShellJob({ deps: this.#deps, order, id: this.#idFor(order) });
+    const job = new ShellJob({ deps: this.#deps, request, id: this.#idFor(request) });
     this.#jobById.set(job.id, job);
-    this.#forget();
+    this.#dropOldest();
     return { kind: "started", job: job.now() };
   }
 
@@ -81,44 +81,44 @@ export class ShellJobs implements Jobs {
     return { kind: "unknown", known: [...this.#jobById.keys()] };
   }
 
-  /** From the call's: a session that is gone on with must not give an id that its transcript has for another job. */
+  /** Derived from the call's id: a resumed session must not reuse an id that its transcript has for another job. */
   #idFor({ toolUse }: JobRequest): string {
     const short = `job_${toolUse.slice(-jobIdChars)}`;
     return this.#jobById.has(short) ? `job_${toolUse}` : short;
   }
 
-  /** The oldest that have ended go first. */
-  #forget(): void {
+  /** Drops the oldest ended jobs. */
+  #dropOldest(): void {
     const ended = [...this.#jobById.values()].filter(({ isRunning }) => !isRunning);
     for (const { id } of ended.slice(0, Math.max(0, ended.length - jobsKeptMax))) this.#jobById.delete(id);
   }
 }
 
-/** Enough to tell the calls of a session apart, few enough to be said again without a slip. */
+/** Enough to tell the calls of a session apart, short enough to be repeated correctly. */
 const jobIdChars = 8;
 
 interface ShellJobInput {
   readonly deps: ShellJobsDeps;
-  readonly order: JobRequest;
+  readonly request: JobRequest;
   readonly id: string;
 }
 
 class ShellJob {
   readonly id: string;
-  readonly #parts: ShellJobInput;
+  readonly #input: ShellJobInput;
   readonly #startedAt;
   readonly #stop = new AbortController();
-  /** Between two looks a character may have come by half. */
+  /** A chunk may end in the middle of a character. */
   readonly #decoder = new TextDecoder();
   readonly #ended: Promise<void>;
   #unread = new OutputBuffer(jobOutputBytesMax);
   #state: JobState = { kind: "running" };
   #isEndKnown = false;
 
-  constructor(parts: ShellJobInput) {
-    this.id = parts.id;
-    this.#parts = parts;
-    this.#startedAt = parts.deps.now();
+  constructor(input: ShellJobInput) {
+    this.id = input.id;
+    this.#input = input;
+    this.#startedAt = input.deps.now();
     this.#ended = this.#run();
   }
 
@@ -127,7 +127,7 @@ class ShellJob {
   }
 
   now(): Job {
-    return { id: this.id, command: this.#parts.order.command, startedAt: this.#startedAt, state: this.#state };
+    return { id: this.id, command: this.#input.request.command, startedAt: this.#startedAt, state: this.#state };
   }
 
   async kill(): Promise<void> {
@@ -135,11 +135,11 @@ class ShellJob {
     await this.#ended;
   }
 
-  /** Whether its end is news; from then on it is none. */
+  /** Whether its end has not been reported yet; marks it as reported. */
   takeEnd(): boolean {
-    const isNews = !this.isRunning && !this.#isEndKnown;
-    if (isNews) this.#isEndKnown = true;
-    return isNews;
+    const isUnreported = !this.isRunning && !this.#isEndKnown;
+    if (isUnreported) this.#isEndKnown = true;
+    return isUnreported;
   }
 
   peek(): JobReadOutcome {
@@ -151,27 +151,27 @@ class ShellJob {
     const unread = this.#unread;
     this.#unread = new OutputBuffer(jobOutputBytesMax);
     const { leftOutBytes } = unread;
-    const { shown, hiddenLines } = this.#shown(unread.text(), filter);
+    const { shown, hiddenLines } = this.#filterLines(unread.text(), filter);
     if (!this.isRunning) this.#isEndKnown = true;
     return { kind: "seen", job: this.now(), output: shown, leftOutBytes, hiddenLines };
   }
 
-  /** A line that is still being written is not filtered: it waits for its end. */
-  #shown(text: string, filter: string | undefined): { readonly shown: string; readonly hiddenLines: number } {
+  /** A line that is still being written is not filtered yet: it stays unread until it ends. */
+  #filterLines(text: string, filter: string | undefined): { readonly shown: string; readonly hiddenLines: number } {
     if (filter === undefined) return { shown: text, hiddenLines: 0 };
     const end = this.isRunning ? text.lastIndexOf("\n") + 1 : text.length;
     this.#unread.add(Buffer.from(text.slice(end)));
     const lines = text.slice(0, end).split("\n");
     if (lines.at(-1) === "") lines.pop();
-    const sought = filter.split("|").filter((one) => one !== "");
-    const fitting = lines.filter((line) => sought.some((one) => line.includes(one)));
-    return { shown: fitting.join("\n"), hiddenLines: lines.length - fitting.length };
+    const searchTexts = filter.split("|").filter((one) => one !== "");
+    const matching = lines.filter((line) => searchTexts.some((one) => line.includes(one)));
+    return { shown: matching.join("\n"), hiddenLines: lines.length - matching.length };
   }
 
   async #run(): Promise<void> {
-    const { deps, order } = this.#parts;
+    const { deps, request } = this.#input;
     const { groups, shell } = deps;
-    const { command, cwd, env, enter, toolUse, timeoutMs = jobMsMax } = order;
+    const { command, cwd, env, enter, toolUse, timeoutMs = jobMsMax } = request;
     const end = await runShell({
       shell,
       command,
@@ -181,15 +181,15 @@ class ShellJob {
       timeoutMs,
       signal: this.#stop.signal,
       record: groups && ((leader: number) => groups.record({ leader, toolUse })),
-      onOutput: (chunk) => this.#take(this.#decoder.decode(chunk, { stream: true })),
+      onOutput: (chunk) => this.#addOutput(this.#decoder.decode(chunk, { stream: true })),
     });
-    this.#take(this.#decoder.decode());
-    const notes = order.endNotes?.({ output: this.#unread.text(), result: endResult(end) }) ?? [];
-    for (const note of notes) this.#take(`\n[${note}]`);
+    this.#addOutput(this.#decoder.decode());
+    const notes = request.endNotes?.({ output: this.#unread.text(), result: endResult(end) }) ?? [];
+    for (const note of notes) this.#addOutput(`\n[${note}]`);
     this.#state = { kind: "ended", at: deps.now(), how: describeEnd(end, timeoutMs), result: endResult(end) };
   }
 
-  #take(text: string): void {
+  #addOutput(text: string): void {
     if (text !== "") this.#unread.add(Buffer.from(text));
   }
 }

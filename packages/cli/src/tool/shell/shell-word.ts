@@ -1,11 +1,14 @@
 import { parse, type Word } from "unbash";
 import { shellBraceWordsMax } from "../limits.ts";
 
-/** A word of a command after quotes are removed. `glob`: a pattern for names. `dynamic`: only the shell knows what it becomes. */
+/**
+ * A word of a command after quotes are removed. `glob`: a file name pattern. `dynamic`: only the shell knows its
+ * expansion.
+ */
 export interface ShellWord {
   readonly kind: "plain" | "glob" | "dynamic";
   readonly value: string;
-  /** Of a glob, and of a dynamic one that holds nothing the shell alone knows but its folder and where home is. */
+  /** Set for a glob, and for a dynamic word whose only unknowns are the current folder and home. */
   readonly pieces?: readonly WordPiece[];
 }
 
@@ -14,7 +17,7 @@ export type WordPiece =
   | { readonly kind: "glob"; readonly text: string; readonly matches: "any" | "one" }
   | { readonly kind: "variable"; readonly name: "HOME" | "PWD" };
 
-/** Without its first characters; a word in pieces only where they are plain. */
+/** The word without its first characters; dynamic if these characters are not plain. */
 export function sliceWord(word: ShellWord, chars: number): ShellWord {
   const value = word.value.slice(chars);
   if (word.pieces === undefined) return { kind: word.kind, value };
@@ -23,7 +26,7 @@ export function sliceWord(word: ShellWord, chars: number): ShellWord {
   return { kind: word.kind, value, pieces: [{ ...first, text: first.text.slice(chars) }, ...rest] };
 }
 
-/** One word as it stands; one with braces is dynamic. */
+/** One word as written; a word with braces is dynamic. */
 export function toShellWord(word: Word): ShellWord {
   const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);
   const { value } = word;
@@ -34,21 +37,21 @@ export function toShellWord(word: Word): ShellWord {
   return pieces === undefined ? { kind: "dynamic", value } : { kind: "glob", value, pieces };
 }
 
-/** Whether the shell only takes its quotes away. */
+/** Whether the shell only removes its quotes. */
 export const isLiteralWord = (word: Word): boolean =>
   toShellWord(word).kind === "plain" && !bareText(word).startsWith("~");
 
-/** What the shell makes of a word with braces, in order; of any other the word itself. */
+/** The expansion of a word with braces, in order; any other word is returned as it is. */
 export function expandBraces(word: Word): readonly ShellWord[] {
   const texts = braceTexts(word);
   if (texts === undefined) return [toShellWord(word)];
   return texts.filter((text) => text !== "").flatMap((text) => parseWord(text) ?? []);
 }
 
-/** Whether `wordsOf` makes plain words and patterns of its braces. */
+/** Whether `expandBraces` can expand its braces. */
 export const hasPlainBraces = (word: Word): boolean => braceTexts(word) !== undefined;
 
-/** The shell takes braces apart before anything else, as text. Undefined without them, or where that is not all there is to it. */
+/** The shell expands braces before anything else, as text. Undefined if there are none, or if they are not simple. */
 function braceTexts({ text, parts = [] }: Word): readonly string[] | undefined {
   if (!parts.some(({ type }) => type === "BraceExpansion") || !simpleBraces.test(text)) return undefined;
   let texts = [""];
@@ -60,7 +63,7 @@ function braceTexts({ text, parts = [] }: Word): readonly string[] | undefined {
   return texts;
 }
 
-/** Lists that hold no list, of characters that mean nothing else to the shell but patterns. */
+/** Lists without nested lists, of characters without a special meaning except patterns. */
 const simpleBraces = /^[\w./*?@%+-]*(?:\{[\w./*?@%+-]*(?:,[\w./*?@%+-]*)+\}[\w./*?@%+-]*)+$/;
 
 function parseWord(text: string): ShellWord | undefined {
@@ -69,24 +72,24 @@ function parseWord(text: string): ShellWord | undefined {
   return arg?.type === "Word" ? toShellWord(arg) : undefined;
 }
 
-/** Whether the shell may read it otherwise than its parts tell. */
+/** Whether the shell may interpret it differently from the parser. */
 const isOddlyWritten = (word: Word): boolean => {
-  const bare = bareText(word);
-  return innerTilde.test(bare) || looseGlob.test(bare) || looseBrace.test(bare) || hasRawBytes(word);
+  const unquoted = bareText(word);
+  return innerTilde.test(unquoted) || looseGlob.test(unquoted) || looseBrace.test(unquoted) || hasRawBytes(word);
 };
 
-/** In a word that looks like an assignment, and behind a colon in it, a tilde becomes a home too. */
+/** In a word that looks like an assignment, and after a colon in it, the shell expands a tilde too. */
 const innerTilde = /[=:]~/;
-/** No part of a pattern to the parser; to some shells it is one. */
+/** Not a pattern to the parser, but to some shells. */
 const looseGlob = /[*?]|\[.*\]/s;
 
 /**
- * A list or a sequence that the parser took for text. `HEAD@{1}` is neither, but bash takes `{1},b}` for a list of `1}` and
- * `b`: a brace that closes too early closes nothing.
+ * A list or a sequence that the parser took for text. `HEAD@{1}` is neither, but bash takes `{1},b}` for a list of `1}`
+ * and `b`: a brace that closes too early closes nothing.
  */
 const looseBrace = /\{.*(?:,|\.\.).*\}/s;
 
-/** What stands outside of quotes, without what is escaped; a quoted text, a pattern and an expansion as one sign each. */
+/** The text outside quotes without escaped characters; each quoted text, pattern and expansion becomes one NUL. */
 function bareText({ text, parts }: Word): string {
   if (parts === undefined) return maskEscapes(text);
   return parts.map((part) => (part.type === "Literal" ? maskEscapes(part.text) : "\0")).join("");
@@ -94,7 +97,7 @@ function bareText({ text, parts }: Word): string {
 
 const maskEscapes = (text: string): string => text.replaceAll(/\\[^]/g, "\0");
 
-/** `$'\xc3'` is a byte, not a character, and a NUL ends the text: only what has one meaning is taken. */
+/** `$'\\xc3'` is a byte, not a character, and a NUL ends the text: only unambiguous escapes are accepted. */
 const hasRawBytes = ({ parts = [] }: Word): boolean =>
   parts.some((part) => part.type === "AnsiCQuoted" && !plainEscapes.test(part.text));
 
@@ -105,7 +108,7 @@ function dynamicWord(word: Word): ShellWord {
   return { kind: "dynamic", value: word.value, ...(pieces === undefined ? {} : { pieces }) };
 }
 
-/** Undefined where one of them is known to the shell alone. */
+/** Undefined if the expansion of a part is unknown. */
 function toPieces({ parts = [] }: Word): readonly WordPiece[] | undefined {
   const inner = parts.flatMap((part): readonly Part[] => (part.type === "DoubleQuoted" ? part.parts : [part]));
   const pieces = inner.map(toPiece);
@@ -120,7 +123,7 @@ function toPiece(part: Part): WordPiece | undefined {
     case "AnsiCQuoted":
       return { kind: "plain", text: part.value };
     case "Glob":
-      // A slash ends the name, whatever the brackets around it say, and what expands may close them.
+      // A slash ends the name in spite of brackets, and an expansion may close them.
       if (part.kind === "bracket" && (part.value.includes("/") || !part.parts.every(isStaticPart))) return undefined;
       return { kind: "glob", text: part.value, matches: part.kind === "star" ? "any" : "one" };
     case "SimpleExpansion":
@@ -151,9 +154,9 @@ const innerKinds = (word: Word): readonly Kind[] =>
 interface GitArgs {
   /** The subcommand and its arguments. */
   readonly rest: readonly ShellWord[];
-  /** Where `-C` leads, in order. */
+  /** The targets of `-C`, in order. */
   readonly folders: readonly ShellWord[];
-  /** Given by `-c`; an alias among them may be any subcommand. */
+  /** Given by `-c`; an alias among them may stand for any subcommand. */
   readonly settings: readonly ShellWord[];
 }
 
@@ -174,7 +177,7 @@ export function splitGitArgs(args: readonly ShellWord[]): GitArgs {
   return { rest: args.slice(at), folders, settings };
 }
 
-/** Whose value is a word of its own. */
+/** Options whose value is a separate word. */
 const gitValueOptions: ReadonlySet<string> = new Set(
   "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree".split(" "),
 );

@@ -14,44 +14,44 @@ import {
 } from "./limits.ts";
 import { z } from "zod";
 
-/** A place with a folder for each skill. */
+/** A folder that holds one folder per skill. */
 export interface SkillLocation {
   readonly folder: string;
-  /** What a project brings along must lie in it: a link must not lead out. */
+  /** Set for a project's skills: their real paths must be inside, so that a link can't lead out. */
   readonly within?: string;
 }
 
 export interface Skill extends Omit<SkillFrontMatter, "name"> {
   readonly name: string;
-  /** Real path: where its other files are. */
+  /** The real path of the folder with its other files. */
   readonly folder: string;
-  /** Of its SKILL.md, real. */
+  /** The real path of its SKILL.md. */
   readonly path: string;
   readonly body: string;
 }
 
 export interface FoundSkills {
-  /** By name. */
+  /** Sorted by name. */
   readonly skills: readonly Skill[];
-  /** One line each, for people. */
+  /** One line each, for the user. */
   readonly problems: readonly string[];
 }
 
 /**
- * The skills of these places as they are now. Of several with one name that of the first place counts, so that what a
- * clone brings along never takes the place of a person's own. Only reads. Must not reject for what the disk refuses.
+ * The current skills of these locations. If several have the same name, the first location wins, so that a clone never
+ * replaces the user's own skill. Only reads. Must not reject if the disk refuses something.
  */
 export async function findSkills(places: readonly SkillLocation[]): Promise<FoundSkills> {
   const found = await Promise.all(places.map((place) => readSkills(place)));
   const problems: string[] = [];
   const byName = new Map<string, Skill>();
-  for (const one of found.flat()) {
-    if (one.kind === "problem") problems.push(one.what);
+  for (const outcome of found.flat()) {
+    if (outcome.kind === "problem") problems.push(outcome.what);
     else {
-      const first = byName.get(one.skill.name);
-      if (first === undefined) byName.set(one.skill.name, one.skill);
-      else if (first.path !== one.skill.path)
-        problems.push(`${one.skill.path}: the skill ${first.name} of ${first.path} counts, not this one`);
+      const first = byName.get(outcome.skill.name);
+      if (first === undefined) byName.set(outcome.skill.name, outcome.skill);
+      else if (first.path !== outcome.skill.path)
+        problems.push(`${outcome.skill.path}: the skill ${first.name} of ${first.path} counts, not this one`);
     }
   }
   const skills = [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
@@ -73,11 +73,11 @@ async function readSkills(place: SkillLocation): Promise<readonly SkillOutcome[]
   const more = names.length - skillFoldersMax;
   return [
     ...found.flat(),
-    ...(more > 0 ? [skillProblem(`${place.folder}: ${more} of its folders were not looked at`)] : []),
+    ...(more > 0 ? [skillProblem(`${place.folder}: ${more} of its folders were not searched`)] : []),
   ];
 }
 
-/** In one order on every machine. A text says why they can't be told. */
+/** In the same order on every machine; a string is the reason why the folder can't be listed. */
 async function listNames(folder: string): Promise<readonly string[] | string> {
   try {
     return (await readdir(folder)).toSorted();
@@ -88,56 +88,58 @@ async function listNames(folder: string): Promise<readonly string[] | string> {
   }
 }
 
-/** None where there is no SKILL.md: files and other folders may lie there too. */
+/** Empty if there is no SKILL.md: other files and folders may be there too. */
 async function readSkill({ folder, within }: SkillLocation, name: string): Promise<readonly SkillOutcome[]> {
-  const named = join(folder, name, "SKILL.md");
-  const real = await resolveRealPath(named, "/");
+  const shownPath = join(folder, name, "SKILL.md");
+  const real = await resolveRealPath(shownPath, "/");
   if (real.kind === "refused" || !real.exists) return [];
   if (within !== undefined && !isInside(real.path, within))
-    return [skillProblem(`${named}: it leads out of the project`)];
+    return [skillProblem(`${shownPath}: it leads out of the project`)];
   const read = await readWholeFile(real.path);
   if (read.kind === "absent") return [];
   if (read.kind === "refused") return [skillProblem(read.message)];
-  if (read.bytes.length > skillFileBytesMax) return [skillProblem(`${named}: more than ${skillFileBytesMax} bytes`)];
+  if (read.bytes.length > skillFileBytesMax)
+    return [skillProblem(`${shownPath}: more than ${skillFileBytesMax} bytes`)];
   const text = decodeText(read.bytes);
-  if (text === undefined) return [skillProblem(`${named}: no text in UTF-8`)];
-  return [await parseSkill({ text: text.text, named, path: real.path })];
+  if (text === undefined) return [skillProblem(`${shownPath}: not UTF-8 text`)];
+  return [await parseSkill({ text: text.text, shownPath, path: real.path })];
 }
 
 async function parseSkill({
   text,
-  named,
+  shownPath,
   path,
 }: {
   readonly text: string;
-  readonly named: string;
+  readonly shownPath: string;
   readonly path: string;
 }): Promise<SkillOutcome> {
   const read = await parseSkillText(text);
-  if (read.kind === "wrong") return skillProblem(`${named}: ${read.why}`);
+  if (read.kind === "wrong") return skillProblem(`${shownPath}: ${read.why}`);
   const { front, body } = read;
-  const name = front.name ?? basename(dirname(named));
+  const name = front.name ?? basename(dirname(shownPath));
   if (!isSkillName(name))
-    return skillProblem(`${named}: a skill's name has small letters, digits and single hyphens, 64 at most`);
+    return skillProblem(
+      `${shownPath}: a skill's name may have lower-case letters, digits and single hyphens, at most 64 characters`,
+    );
   return { kind: "skill", skill: { ...front, name, folder: dirname(path), path, body } };
 }
 
 const skillProblem = (what: string): SkillProblem => ({ kind: "problem", what });
 
-/** What the head of a SKILL.md says. */
 interface SkillFrontMatter {
-  /** Absent: the folder's name counts. */
+  /** Absent: the folder's name is used. */
   readonly name?: string | undefined;
   readonly description: string;
-  /** As the ecosystem writes them: `Read`, `Bash(git add:*)`. They are told, and allow nothing. */
+  /** In the ecosystem's notation: `Read`, `Bash(git add:*)`. They are shown but allow nothing. */
   readonly allowedTools: readonly string[];
-  /** `people`: the model must not call it by itself. */
+  /** `people`: only the user may call it, not the model. */
   readonly callers: "all" | "people";
 }
 
 type SkillTextOutcome =
   | { readonly kind: "skill"; readonly front: SkillFrontMatter; readonly body: string }
-  /** `why`: in a few words, nothing of the file in it. */
+  /** `why`: a few words without any content of the file. */
   | { readonly kind: "wrong"; readonly why: string };
 
 const frontMatterShape = z.object({
@@ -147,7 +149,7 @@ const frontMatterShape = z.object({
   "disable-model-invocation": z.boolean().optional(),
 });
 
-/** Keys that are not known here are left alone: other agents have their own. */
+/** Unknown keys are ignored: other agents have their own. */
 export async function parseSkillText(source: string): Promise<SkillTextOutcome> {
   const lines = source.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   const parts = /^---[ \t]*\n([^]*?)\n---[ \t]*(?:\n([^]*))?$/.exec(lines);
@@ -163,26 +165,29 @@ export async function parseSkillText(source: string): Promise<SkillTextOutcome> 
       field === "" ? "its front matter can't be read" : `${field} in its front matter is missing or wrong`,
     );
   }
-  const { name, description, "allowed-tools": tools = [], "disable-model-invocation": hidden = false } = read.data;
+  const { name, description, "allowed-tools": tools = [], "disable-model-invocation": isHidden = false } = read.data;
   return {
     kind: "skill",
     front: {
       ...(name === undefined ? {} : { name }),
       description: oneLine(description).slice(0, skillDescriptionCharsMax),
       allowedTools: parseToolList(typeof tools === "string" ? tools : tools.join(" ")),
-      callers: hidden ? "people" : "all",
+      callers: isHidden ? "people" : "all",
     },
     body: body.trim(),
   };
 }
 
-/** It becomes a word in announcements and commands, and part of no path. */
+/** The name becomes a word in announcements and commands, but never part of a path. */
 export const isSkillName = (name: string): boolean =>
   name.length <= skillNameCharsMax && /^[a-z\d]+(?:-[a-z\d]+)*$/.test(name);
 
-/** Many write `description: Use it when: …`, which is no YAML: then each line is a key and what follows. */
+/**
+ * Many authors write `description: Use it when: …`, which is not valid YAML: then each line is read as a key and its
+ * value.
+ */
 async function parseYaml(head: string): Promise<unknown> {
-  // Most sessions have no skills, and then nothing else needs it.
+  // Loaded only if needed: most sessions have no skills.
   const { parse } = await import("yaml");
   try {
     return parse(head, { maxAliasCount: 0, logLevel: "error" });
@@ -198,10 +203,10 @@ function plainValue(value: string): string | boolean {
   return value;
 }
 
-/** Commas and blanks separate them, but not inside of brackets. */
+/** Separated by commas and spaces, except inside brackets. */
 const parseToolList = (text: string): readonly string[] => text.match(/[^\s,()]+(?:\([^)\n]*\))?/g) ?? [];
 
-/** Told among others, line by line: it must not look like further skills. */
+/** Announced in a list, one per line: a description must not look like another skill. */
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ");
 
 const invalidSkillText = (why: string): SkillTextOutcome => ({ kind: "wrong", why });

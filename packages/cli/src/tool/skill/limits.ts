@@ -1,20 +1,20 @@
 import { bytes } from "palimpsest/internal/schema/brand";
 
-/** A skill is announced to every session that may use it: more than these are a library, not a set of skills. */
+/** Skills are announced to every session that may use them: more than these are a library. */
 export const skillsMax = 200;
-/** Folders and files looked at below one place, so that a place which is no folder of skills does not slow every turn. */
+/** Folders and files checked in one location, so that a folder that is not for skills does not slow every turn. */
 export const skillFoldersMax = 1_000;
-/** Of a SKILL.md: it is read by a model, which is sent at most `skillBodyCharsMax` of it. */
+/** Maximum size of a SKILL.md: a model reads it and is sent at most `skillBodyCharsMax` of it. */
 export const skillFileBytesMax = bytes(2 ** 20);
-/** A result of the tool is never offloaded, so it stays within what a result may hold by itself. */
+/** The tool's result is never offloaded, so it must fit into a result as it is. */
 export const skillBodyCharsMax = 100_000;
-/** As the ecosystem has it: a name is a word that people type, a description is a few sentences. */
+/** The ecosystem's limits: a name is a word that users type, a description a few sentences. */
 export const skillNameCharsMax = 64;
 export const skillDescriptionCharsMax = 1_024;
 export const skillArgsCharsMax = 4_000;
-/** Of the front matter: three short fields; YAML that is longer is not looked into. */
+/** Maximum length of the front matter, which has three short fields: longer YAML is not parsed. */
 export const skillFrontCharsMax = 16_384;
-/** Of a whole announcement: some 2,500 tokens. Skills beyond it are named without what they are for. */
+/** Maximum length of a whole announcement: about 2,500 tokens. Skills beyond it are named without their descriptions. */
 export const skillListCharsMax = 10_000;
-/** Names that a call for an unknown skill is answered with. */
+/** Names listed in the answer to a call for an unknown skill. */
 export const skillNamesToldMax = 50;

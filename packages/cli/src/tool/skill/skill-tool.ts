@@ -10,13 +10,13 @@ import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
 import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 
 export interface Skills {
-  /** As they are on the disk at this moment. Must not reject. */
+  /** The skills on disk at this moment. Must not reject. */
   readonly find: () => Promise<FoundSkills>;
-  /** Whether no rule forbids to show this file. */
+  /** False if a rule forbids showing this file. */
   readonly mayRead: (path: string) => boolean;
 }
 
-/** By which sessions and rules know it. */
+/** The name in sessions and rules. */
 export const skillToolName = "skill";
 
 const input = z.strictObject({
@@ -44,16 +44,16 @@ export const skillTool = ({ skills }: { readonly skills: Skills }): Tool =>
     },
   });
 
-/** Those that the model may call, by name. */
+/** The skills that the model may call, sorted by name. */
 export async function findCallableSkills({ find, mayRead }: Skills): Promise<readonly Skill[]> {
   const { skills } = await find();
   return skills.filter(({ path, callers }) => callers === "all" && mayRead(path));
 }
 
-/** Which skill a call named; undefined where it is in no form that we know. Other agents call the field `skill`. */
-export function readSkillCall(given: JsonObject): { readonly name: string; readonly args?: string } | undefined {
-  const name = textField(given, "name") ?? textField(given, "skill");
-  const args = textField(given, "args");
+/** The skill that a call names; undefined if the input has an unknown form. Other agents call the field `skill`. */
+export function readSkillCall(callInput: JsonObject): { readonly name: string; readonly args?: string } | undefined {
+  const name = textField(callInput, "name") ?? textField(callInput, "skill");
+  const args = textField(callInput, "args");
   return name === undefined ? undefined : { name, ...(args === undefined ? {} : { args }) };
 }
 
@@ -65,45 +65,45 @@ function unknownSkillMessage(name: string, known: readonly Skill[]): string {
   return `There is no skill called ${JSON.stringify(name)}. ${list}`;
 }
 
-/** What the model is shown of a skill that is called. `$ARGUMENTS` in its text stands for the arguments. */
+/** What the model is shown when it calls a skill. `$ARGUMENTS` in its text is replaced by the arguments. */
 export function renderSkill(skill: Skill, args: string | undefined): string {
   const { name, folder, path, allowedTools } = skill;
-  const given = args?.trim() ?? "";
-  const whole = skill.body.replaceAll("$ARGUMENTS", () => given);
+  const argsText = args?.trim() ?? "";
+  const whole = skill.body.replaceAll("$ARGUMENTS", () => argsText);
   const isCut = whole.length > skillBodyCharsMax;
   const body = isCut ? `${clipText(whole, skillBodyCharsMax)}\n(cut; read ${path} for the rest)` : whole;
   const tools =
     allowedTools.length === 0 ? "" : `\nIt counts on ${allowedTools.join(", ")}; what needs leave still does.`;
-  const isPutIn = skill.body.includes("$ARGUMENTS");
-  const behind = given === "" || isPutIn ? "" : `\n\nArguments: ${given}`;
-  return `Skill ${name}. Files that it names are in ${folder}.${tools}\n\n${body}${behind}`;
+  const isFilledIn = skill.body.includes("$ARGUMENTS");
+  const argsLine = argsText === "" || isFilledIn ? "" : `\n\nArguments: ${argsText}`;
+  return `Skill ${name}. Files that it names are in ${folder}.${tools}\n\n${body}${argsLine}`;
 }
 
-/** A skill that the agent goes by. */
+/** A skill that the agent has called. */
 export interface InvokedSkill {
   readonly name: string;
   readonly args?: string | undefined;
-  /** Counted from the session's first on: by which the newest is known. */
+  /** Counts the session's calls of skills: the newest has the highest. */
   readonly nth: number;
-  /** The result or attachment that shows it; absent where it was only named. */
+  /** The result or attachment that shows it; absent if it was only named. */
   readonly shownBy?: ToolUseId | EntryId | undefined;
 }
 
 interface SkillsPartDeps {
   readonly skills: Skills;
-  /** Each once, in any order, as the session's entries tell it at this moment. */
+  /** Each skill once, in any order, according to the session's entries at this moment. */
   readonly invoked: () => readonly InvokedSkill[];
 }
 
-/** The skills that were called, newest first, as they are on the disk now. */
+/** The skills that were called, newest first, with their current text on disk. */
 export const skillsPart = ({ skills, invoked }: SkillsPartDeps): WorkingStatePart => ({
   name: "skills",
   stability: usualStability.skills,
   snapshot: async ({ budgets, isKept }) => {
-    const untold = invoked().filter(({ shownBy }) => shownBy === undefined || !isKept(shownBy));
-    if (untold.length === 0) return undefined;
+    const unshown = invoked().filter(({ shownBy }) => shownBy === undefined || !isKept(shownBy));
+    if (unshown.length === 0) return undefined;
     const known = new Map((await findCallableSkills(skills)).map((skill) => [skill.name, skill]));
-    const newestFirst = untold.toSorted((one, other) => other.nth - one.nth);
+    const newestFirst = unshown.toSorted((one, other) => other.nth - one.nth);
     const pieces = newestFirst.map((one) => skillPiece(one, known.get(one.name)));
     return { kind: "state", pieces, budget: budgets.skills };
   },
@@ -111,10 +111,10 @@ export const skillsPart = ({ skills, invoked }: SkillsPartDeps): WorkingStatePar
 
 function skillPiece(invoked: InvokedSkill, skill: Skill | undefined): RestoredPiece {
   const { name, args } = invoked;
-  const said = { title: name, data: { skill: skillData(invoked) } };
-  if (skill === undefined) return { ...said, handle: "it is no longer there" };
+  const piece = { title: name, data: { skill: skillData(invoked) } };
+  if (skill === undefined) return { ...piece, handle: "it is no longer there" };
   return {
-    ...said,
+    ...piece,
     intro: `You are working by this skill, which was called before. It reads now:`,
     text: renderSkill(skill, args),
     handle: `call the skill ${name} again when you need it`,

@@ -10,17 +10,17 @@ import { errorCode } from "../error-code.ts";
 import { webBytesMax, webRedirectsMax, webTimeoutMs } from "./limits.ts";
 import { BlockList, isIP } from "node:net";
 
-/** How the net is reached. */
+/** How the network is reached. */
 export interface Net {
   readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
-  /** Asked about every address that a host's name leads to, before anything is sent. */
+  /** Asked about every address that a host's name resolves to, before anything is sent. */
   readonly mayConnect: (address: string) => boolean;
 }
 
-/** The machine's own, without this machine and what is around it. `ownAddresses`: under which others know this machine. */
+/** The system's resolver, without this machine and its local network. `ownAddresses`: the addresses of this machine. */
 export const createNet = (ownAddresses: () => readonly string[]): Net => ({
   resolve: (host) => lookup(host, { all: true }),
-  // A service for this machine alone often listens on all of its addresses.
+  // A service meant for this machine alone often listens on all of its addresses.
   mayConnect: (address) => isPublicAddress(address) && !ownAddresses().includes(address),
 });
 
@@ -30,7 +30,7 @@ export const openNet: Net = createNet(() =>
 
 export type GetOutcome =
   | { readonly kind: "body"; readonly url: string; readonly contentType: string; readonly bytes: Uint8Array }
-  /** It leads to another host, or out of encryption: not followed. */
+  /** The redirect leads to another host, or from HTTPS to HTTP: not followed. */
   | { readonly kind: "moved"; readonly to: string }
   /** `why`: one line for the model. */
   | { readonly kind: "failed"; readonly why: string };
@@ -40,7 +40,7 @@ interface GetInput {
   readonly signal: AbortSignal;
 }
 
-/** One GET, with redirects as long as they stay at the host. Nothing but the address is sent: no cookies, no keys. */
+/** One GET; redirects are followed only within the host. Nothing but the address is sent: no cookies, no keys. */
 export async function getPage(net: Net, { url, signal }: GetInput): Promise<GetOutcome> {
   const time = AbortSignal.timeout(webTimeoutMs);
   const ended = AbortSignal.any([signal, time]);
@@ -74,7 +74,7 @@ const textByCode: ReadonlyMap<string, string> = new Map([
   ["ERR_TLS_CERT_ALTNAME_INVALID", "the certificate is another host's"],
 ]);
 
-/** The same host at the same port; from open to encrypted at their usual ports, never back. */
+/** The same host and port, or an upgrade from HTTP to HTTPS at the default ports; never a downgrade. */
 function isSamePlace(from: URL, to: URL): boolean {
   if (from.hostname !== to.hostname || to.username !== "" || to.password !== "") return false;
   return (from.protocol === to.protocol || to.protocol === "https:") && from.port === to.port;
@@ -112,7 +112,7 @@ async function exchange(net: Net, { url, signal }: GetInput): Promise<ExchangeOu
   return { kind: "body", url: url.href, contentType: headers["content-type"] ?? "", bytes };
 }
 
-/** A host's words: no control of theirs reaches a screen. */
+/** Text from a host: its control characters must not reach a screen. */
 const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ");
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -122,7 +122,7 @@ interface SendInput extends GetInput {
   readonly addresses: readonly LookupAddress[];
 }
 
-/** Connects to the addresses that were looked at: a name that leads elsewhere a moment later is not asked again. */
+/** Connects to the checked addresses: the name is not resolved again, so it can't lead elsewhere a moment later. */
 function sendRequest({ url, host, addresses, signal }: SendInput): Promise<IncomingMessage> {
   const options: RequestOptions = {
     method: "GET",
@@ -135,39 +135,39 @@ function sendRequest({ url, host, addresses, signal }: SendInput): Promise<Incom
       "accept-encoding": "gzip, deflate, br",
       "user-agent": "palimpsest",
     },
-    // A connection of its own: one that is kept open may lead to where the name led before.
+    // A new connection: one that is kept open may lead to where the name led before.
     agent: false,
-    lookup: (_host, asked, answer) => {
+    lookup: (_host, lookupOptions, answer) => {
       const [first] = addresses;
-      if (asked.all === true) answer(null, [...addresses]);
+      if (lookupOptions.all === true) answer(null, [...addresses]);
       else answer(null, first?.address ?? "", first?.family);
     },
     signal,
   };
-  const given = Promise.withResolvers<IncomingMessage>();
+  const received = Promise.withResolvers<IncomingMessage>();
   const request = url.protocol === "https:" ? requestHttps(options) : requestHttp(options);
-  request.once("response", given.resolve);
-  // A host that answers with another protocol gives no response: what it says is as good as a refusal.
+  request.once("response", received.resolve);
+  // A host that switches to another protocol sends no response: treated as a refusal.
   request.once("upgrade", (response, socket) => {
     socket.destroy();
-    given.resolve(response);
+    received.resolve(response);
   });
-  request.on("error", given.reject);
-  request.once("close", () => given.reject(brokenOff()));
+  request.on("error", received.reject);
+  request.once("close", () => received.reject(brokenOff()));
   request.end();
-  return given.promise;
+  return received.promise;
 }
 
 const brokenOff = (): Error => Object.assign(new Error("no answer came"), { code: "ECONNRESET" });
 
-/** Undefined: more than a page may hold. */
+/** Undefined if the body is larger than a page may be. */
 async function readBody(response: IncomingMessage): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of decompress(response)) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError("a body is bytes");
     size += chunk.byteLength;
-    // Leaving the loop ends the stream, and with it the connection.
+    // Leaving the loop ends the stream and with it the connection.
     if (size > webBytesMax) return undefined;
     chunks.push(chunk);
   }
@@ -176,7 +176,7 @@ async function readBody(response: IncomingMessage): Promise<Uint8Array | undefin
 
 function decompress(response: IncomingMessage): Readable {
   const unpack = createDecompressor(response.headers["content-encoding"]?.trim().toLowerCase());
-  // What goes wrong in front of the unpacker ends it too, and is thrown where it is read.
+  // An error before the decompressor ends it too and is thrown to its reader.
   return unpack === undefined ? response : pipeline(response, unpack, () => undefined);
 }
 
@@ -187,16 +187,16 @@ function createDecompressor(encoding: string | undefined) {
 }
 
 /**
- * Whether an address is one of the open net. Not: this machine, its neighbours, link-local ones (where clouds hand out keys),
- * shared and reserved ranges, groups, and forms of IPv6 that carry an IPv4 address to wherever it leads.
+ * Whether an address is public. Not public: this machine, its neighbours, link-local addresses (where clouds hand out
+ * keys), shared and reserved ranges, multicast, and IPv6 forms that embed an IPv4 address.
  */
 export function isPublicAddress(address: string): boolean {
-  const [bare = ""] = address.split("%");
-  switch (isIP(bare)) {
+  const [withoutZone = ""] = address.split("%");
+  switch (isIP(withoutZone)) {
     case 4:
-      return !closedRanges.check(bare, "ipv4");
+      return !closedRanges.check(withoutZone, "ipv4");
     case 6:
-      return openRanges6.check(bare, "ipv6") && !closedRanges.check(bare, "ipv6");
+      return openRanges6.check(withoutZone, "ipv6") && !closedRanges.check(withoutZone, "ipv6");
     default:
       return false;
   }
@@ -207,7 +207,7 @@ const closedRanges4: readonly (readonly [string, number])[] = [
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
   ["127.0.0.0", 8],
-  // A cloud's own, at which machines are given keys.
+  // Azure's internal service, which hands out keys to machines.
   ["168.63.129.16", 32],
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
@@ -222,7 +222,7 @@ const closedRanges4: readonly (readonly [string, number])[] = [
   ["240.0.0.0", 4],
 ];
 
-/** Within what is given out at all. */
+/** Exceptions within the public ranges. */
 const closedRanges6: readonly (readonly [string, number])[] = [
   ["2001::", 23],
   ["2001:db8::", 32],
@@ -230,7 +230,7 @@ const closedRanges6: readonly (readonly [string, number])[] = [
   ["3fff::", 20],
 ];
 
-/** All of IPv6 that is given out to the open net. */
+/** All IPv6 addresses that are allocated as public. */
 const openRanges6 = new BlockList();
 openRanges6.addSubnet("2000::", 3, "ipv6");
 

@@ -5,11 +5,11 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 
 export interface HtmlText {
   readonly title: string | undefined;
-  /** Headings, lists, links, code and tables as in Markdown. */
+  /** Headings, lists, links, code and tables in Markdown. */
   readonly text: string;
 }
 
-/** What a page says to a reader, in its order. `base`: what its links are relative to. Cost: linear in the source. */
+/** The readable text of a page, in order. `base`: what its links are relative to. Cost: linear in the source. */
 export function* htmlText(html: string, base: string): Steps<HtmlText> {
   const writer = new MarkdownWriter(base);
   let tokens = 0;
@@ -38,12 +38,12 @@ const blocks: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Of two that are wanted at one place, the later of these is put. */
+/** Weakest first: if two gaps are requested at one place, the stronger wins. */
 const gaps = ["", " ", "\n", "\n\n"] as const;
 type Gap = (typeof gaps)[number];
 
 interface OpenLink {
-  /** Where its text begins. */
+  /** Position where its text begins. */
   readonly at: number;
   readonly href: string | undefined;
 }
@@ -59,7 +59,7 @@ class MarkdownWriter {
   readonly #lists: OpenList[] = [];
   #link: OpenLink | undefined;
   #gap: Gap = "";
-  /** A mark has just been put, and what comes next belongs on its line. */
+  /** A list or quote mark was just written, and the next text belongs on its line. */
   #isGlued = false;
   #pre = 0;
   #cells = 0;
@@ -74,30 +74,30 @@ class MarkdownWriter {
     if (this.#isInTitle) this.#title.push(text);
     else if (this.#pre > 0) this.#put(text);
     else {
-      const words = text.replaceAll(/\s+/g, " ");
-      if (words.startsWith(" ")) this.#want(" ");
-      if (words.trim() !== "") this.#put(words.trim());
-      if (words.endsWith(" ")) this.#want(" ");
+      const collapsed = text.replaceAll(/\s+/g, " ");
+      if (collapsed.startsWith(" ")) this.#requestGap(" ");
+      if (collapsed.trim() !== "") this.#put(collapsed.trim());
+      if (collapsed.endsWith(" ")) this.#requestGap(" ");
     }
   }
 
   open(name: string, attributes: string): void {
     const level = headingLevel(name);
     if (level !== undefined) return this.#mark("\n\n", `${"#".repeat(level)} `);
-    if (blocks.has(name)) return this.#want("\n\n");
+    if (blocks.has(name)) return this.#requestGap("\n\n");
     switch (name) {
       case "title":
         this.#isInTitle = this.#title.length === 0;
         return;
       case "br":
-        return this.#want("\n");
+        return this.#requestGap("\n");
       case "hr":
         this.#mark("\n\n", "---");
         this.#isGlued = false;
-        return this.#want("\n\n");
+        return this.#requestGap("\n\n");
       case "ul":
       case "ol":
-        this.#want(this.#lists.length === 0 ? "\n\n" : "\n");
+        this.#requestGap(this.#lists.length === 0 ? "\n\n" : "\n");
         return void this.#lists.push({ mark: name === "ul" ? "-" : "number", items: 0 });
       case "li":
         return this.#item();
@@ -112,7 +112,7 @@ class MarkdownWriter {
         return this.#image(attributes);
       case "tr":
         this.#cells = 0;
-        return this.#want("\n");
+        return this.#requestGap("\n");
       case "td":
       case "th":
         return this.#cell();
@@ -137,7 +137,7 @@ class MarkdownWriter {
         return this.#closeLink();
       case "td":
       case "th":
-        return this.#want(" ");
+        return this.#requestGap(" ");
     }
   }
 
@@ -155,7 +155,7 @@ class MarkdownWriter {
     for (let at = 0; at < written.length;) {
       const end = written.indexOf("\n", at);
       const line = written.slice(at, end === -1 ? written.length : end).trimEnd();
-      // Of lines without anything one is kept.
+      // Of consecutive empty lines one is kept.
       if (line !== "" || lines.at(-1) !== "") lines.push(line);
       at = end === -1 ? written.length : end + 1;
       if (lines.length % stepTokens === 0) yield;
@@ -163,7 +163,7 @@ class MarkdownWriter {
     return { title: title === "" ? undefined : title, text: lines.join("\n").trim() };
   }
 
-  #want(gap: Gap): void {
+  #requestGap(gap: Gap): void {
     if (!this.#isGlued && this.#pre === 0 && gaps.indexOf(gap) > gaps.indexOf(this.#gap)) this.#gap = gap;
   }
 
@@ -177,14 +177,14 @@ class MarkdownWriter {
 
   #mark(gap: Gap, text: string): void {
     this.#isGlued = false;
-    this.#want(gap);
+    this.#requestGap(gap);
     this.#put(text);
     this.#isGlued = true;
   }
 
   #endBlock(): void {
     this.#isGlued = false;
-    this.#want("\n\n");
+    this.#requestGap("\n\n");
   }
 
   #item(): void {
@@ -199,12 +199,12 @@ class MarkdownWriter {
     if (this.#pre > 0) return;
     const last = this.#out.at(-1) ?? "";
     this.#put(last.endsWith("\n") ? "```" : "\n```");
-    this.#want("\n\n");
+    this.#requestGap("\n\n");
   }
 
   #code(end: "open" | "close"): void {
     if (end === "close") {
-      // Nothing between a closing mark and what it closes.
+      // No gap between a closing mark and the text before it.
       const gap = this.#gap;
       this.#gap = "";
       this.#put("`");
@@ -235,23 +235,23 @@ class MarkdownWriter {
     this.#link = undefined;
     if (link?.href === undefined || this.#pre > 0) return;
     const written = this.#out.slice(link.at).join("");
-    const words = written.replaceAll(/\s+/g, " ").trim();
-    if (words === "" || words.length > linkTextCharsMax) return;
+    const label = written.replaceAll(/\s+/g, " ").trim();
+    if (label === "" || label.length > linkTextCharsMax) return;
     const gap = /^\s*/.exec(written)?.[0] ?? "";
     this.#out.length = link.at;
-    this.#out.push(gap, `[${words}](${link.href})`);
+    this.#out.push(gap, `[${label}](${link.href})`);
   }
 
   #image(attributes: string): void {
-    const words = (readAttribute(attributes, "alt") ?? "").replaceAll(/\s+/g, " ").trim();
-    if (words !== "") this.#put(`[image: ${words}]`);
+    const alt = (readAttribute(attributes, "alt") ?? "").replaceAll(/\s+/g, " ").trim();
+    if (alt !== "") this.#put(`[image: ${alt}]`);
   }
 }
 
 const headingLevel = (name: string): number | undefined =>
   /^h[1-6]$/.test(name) ? Number.parseInt(name.slice(1), 10) : undefined;
 
-/** Undefined for what leads nowhere a page can be had from, and for places in the page itself. */
+/** Undefined if the target can't be fetched as a page, or is inside the page itself. */
 function linkAddress(href: string | undefined, base: string): string | undefined {
   const written = href?.trim() ?? "";
   if (written === "" || written.startsWith("#") || !URL.canParse(written, base)) return undefined;
@@ -259,10 +259,10 @@ function linkAddress(href: string | undefined, base: string): string | undefined
   return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined;
 }
 
-/** Work in steps, each far below a slice; where it stops is its own to choose. */
+/** Work that yields at points of its own choice; each step must be far shorter than a slice. */
 export type Steps<Result> = Generator<undefined, Result>;
 
-/** Does the work with pauses in which everything else of the process goes on: a screen, an interrupt, other calls. */
+/** Runs the steps with pauses in which the rest of the process goes on: the screen, interrupts, other calls. */
 export async function runInSlices<Result>(steps: Steps<Result>, forMs: Millis = sliceMs): Promise<Result> {
   let started = performance.now();
   for (;;) {

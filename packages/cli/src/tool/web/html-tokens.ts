@@ -5,7 +5,7 @@ type HtmlToken =
   | { readonly kind: "open"; readonly name: string; readonly attributes: string }
   | { readonly kind: "close"; readonly name: string };
 
-/** Elements whose content is no text for a reader. */
+/** Elements whose content is not text for a reader. */
 const skippedElements: ReadonlySet<string> = new Set([
   "canvas",
   "iframe",
@@ -17,7 +17,7 @@ const skippedElements: ReadonlySet<string> = new Set([
   "template",
 ]);
 
-/** Tags and texts in their order, comments and what is not read left out. Never throws. Cost: linear in the source. */
+/** Tags and texts in order, without comments and skipped elements. Never throws. Cost: linear in the source. */
 export function* htmlTokens(html: string): Generator<HtmlToken> {
   let at = 0;
   while (at < html.length) {
@@ -35,7 +35,7 @@ export function* htmlTokens(html: string): Generator<HtmlToken> {
   }
 }
 
-/** A `<` before anything else is one of the text's own. */
+/** A `<` before anything else is plain text. */
 function markupStart(html: string, from: number): number {
   markup.lastIndex = from;
   return markup.exec(html)?.index ?? -1;
@@ -43,7 +43,7 @@ function markupStart(html: string, from: number): number {
 
 const markup = /<(?=\/?[a-z]|[!?])/gi;
 
-/** A long text comes in pieces, none of which ends within a sign that is spelt out. */
+/** A long text comes in pieces, none of which ends within a character reference. */
 function pieceEnd(html: string, { from, end }: { readonly from: number; readonly end: number }): number {
   if (end - from <= textPieceChars) return end;
   const last = from + textPieceChars;
@@ -51,7 +51,7 @@ function pieceEnd(html: string, { from, end }: { readonly from: number; readonly
   return sign > from && last - sign < signCharsMax ? sign : last;
 }
 
-/** Of `&name;`, as it is decoded below. */
+/** The longest `&name;` that is decoded below. */
 const signCharsMax = 40;
 
 interface Markup {
@@ -75,7 +75,7 @@ function markupAt(html: string, start: number): Markup {
 
 const tagStart = /<(\/?)([a-z][a-z0-9:-]{0,40})/iy;
 
-/** What does not end goes on to the end. */
+/** Markup that is never closed goes on to the end. */
 function skipPast(html: string, { mark, from }: { readonly mark: string; readonly from: number }): number {
   const found = html.indexOf(mark, from);
   return found === -1 ? html.length : found + mark.length;
@@ -88,7 +88,9 @@ function skipElement(html: string, { name, from }: { readonly name: string; read
   return found === null ? html.length : skipPast(html, { mark: ">", from: found.index });
 }
 
-/** Behind the `>` that is in no quotes. A tag that breaks off ends at the next one, or where it grew too long. */
+/**
+ * The position after the `>` that is outside quotes. An unfinished tag ends at the next one, or at the length limit.
+ */
 function tagEnd(html: string, from: number): number {
   const last = Math.min(html.length, from + tagCharsMax);
   let at = from;
@@ -98,17 +100,17 @@ function tagEnd(html: string, from: number): number {
     if (sign === "<") return at;
     if (sign === '"' || sign === "'") {
       const close = html.slice(at + 1, last).indexOf(sign);
-      // A quote that is never closed was none.
+      // A quote that is never closed is not a quote.
       at = close === -1 ? at + 1 : at + close + 2;
     } else at += 1;
   }
   return last;
 }
 
-/** The value of an attribute; undefined where it is not there. */
+/** The value of an attribute; undefined if it is missing. */
 export function readAttribute(attributes: string, name: string): string | undefined {
-  for (const [, key = "", double, single, bare] of attributes.matchAll(attributeForm))
-    if (key.toLowerCase() === name) return decodeEntities(double ?? single ?? bare ?? "");
+  for (const [, key = "", double, single, unquoted] of attributes.matchAll(attributeForm))
+    if (key.toLowerCase() === name) return decodeEntities(double ?? single ?? unquoted ?? "");
   return undefined;
 }
 

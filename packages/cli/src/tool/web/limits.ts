@@ -1,36 +1,42 @@
 import { bytes, millis } from "palimpsest/internal/schema/brand";
 
-/** Of one page, once it is unpacked: more is no page to read. */
+/** Maximum size of one page after decompression: more is not a page to read. */
 export const webBytesMax = bytes(10 * 2 ** 20);
-/** For looking up the name, every redirect and the whole body together. */
+/** For the name lookup, all redirects and the whole body together. */
 export const webTimeoutMs = millis(30_000);
-/** Within one host: more is a circle. */
+/** Within one host: more means a loop. */
 export const webRedirectsMax = 5;
-/** Longer addresses are data that leaves in the guise of one. */
+/** Longer addresses are data being smuggled out in a URL. */
 export const webUrlCharsMax = 2_000;
 /** Longer pages go to a blob; the head stays in the view. */
 export const webResultCharsMax = 30_000;
 
-/** How long a page counts as what the address says now. */
+/** How long a page counts as current. */
 export const pageKeptMs = millis(15 * 60_000);
-/** Pages kept, and their text together: the oldest go first. */
+/** Pages kept, and the total of their text: the oldest are dropped first. */
 export const pagesMax = 50;
 export const pagesCharsMax = 20_000_000;
 
-/** A tag that does not end within this is none: a bound on how often a hostile page is looked at again. */
+/** A tag that does not end within this is not a tag: bounds how often a hostile page is rescanned. */
 export const tagCharsMax = 10_000;
-/** A longer text of a link is a part of the page that can be clicked: told without the address. */
+/** A longer link text is a clickable part of the page: it is shown without the address. */
 export const linkTextCharsMax = 300;
-/** Deeper lists are told at this depth: what is put in front of each item must not outgrow the page. */
+/** Deeper lists are shown at this depth: indentation must not outgrow the page. */
 export const listDepthMax = 8;
-/** Of a page's source: making text of it takes some 0.1 to 1 seconds for a million characters, in slices. */
+/** Maximum length of a page's source: converting a million characters takes about 0.1 to 1 seconds, in slices. */
 export const htmlCharsMax = 1_000_000;
-/** Of what is text already: the frame around it is looked for in the whole at once, some 20 milliseconds. */
+/** Maximum length of a plain-text body: the search for frame marks scans it in one go, about 20 milliseconds. */
 export const textCharsMax = 3_000_000;
-/** What others of the process wait at most while a page is read: a screen stutters above some 50 milliseconds. */
+/**
+ * How long the rest of the process waits at most while a page is converted: a screen stutters above about 50
+ * milliseconds.
+ */
 export const sliceMs = millis(15);
-/** One step of a slice, some 2 milliseconds at worst; and tags, of which each takes microseconds, as looking at the clock does. */
+/**
+ * One step of a slice, about 2 milliseconds at worst, and the number of tags per step: a tag takes microseconds, like
+ * reading the clock.
+ */
 export const textPieceChars = 32_000;
 export const stepTokens = 32;
-/** A title is one line for people. */
+/** A title is one line on the screen. */
 export const titleCharsMax = 1_000;

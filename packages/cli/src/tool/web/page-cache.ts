@@ -2,7 +2,7 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import { pageKeptMs, pagesCharsMax, pagesMax } from "./limits.ts";
 
 export interface Page {
-  /** Where it came from in the end. */
+  /** The address after redirects. */
   readonly url: string;
   readonly title: string | undefined;
   readonly text: string;
@@ -13,7 +13,7 @@ interface CachedPage {
   readonly at: Millis;
 }
 
-/** Pages by the address they were asked for, for a while. A session's own, in memory. */
+/** Pages by requested address, kept for a while. One cache per session, in memory. */
 export class PageCache {
   readonly #keptByUrl = new Map<string, CachedPage>();
   #chars = 0;

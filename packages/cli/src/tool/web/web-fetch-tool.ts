@@ -9,90 +9,6 @@ import { webResultCharsMax, webUrlCharsMax, htmlCharsMax, textCharsMax, textPiec
 import type { Page, PageCache } from "./page-cache.ts";
 import { htmlText, runInSlices, type Steps } from "./html-text.ts";
 
-type ReadPageOutcome =
-  | { readonly kind: "page"; readonly page: Page }
-  | { readonly kind: "no-text"; readonly what: string };
-
-/** A body as text; what is no text is named. Others of the process go on meanwhile. */
-export const readPage = (body: Extract<GetOutcome, { kind: "body" }>): Promise<ReadPageOutcome> =>
-  runInSlices(readPageSteps(body));
-
-function* readPageSteps({ url, contentType, bytes }: Extract<GetOutcome, { kind: "body" }>): Steps<ReadPageOutcome> {
-  const type = /^[^;\s]*/.exec(contentType.trim())?.[0].toLowerCase() ?? "";
-  const form = detectForm(type, bytes);
-  if (form === undefined) return { kind: "no-text", what: type === "" ? "binary data" : type };
-  const source = yield* decodeSteps(contentType, bytes);
-  const charsMax = form === "html" ? htmlCharsMax : textCharsMax;
-  const start = source.length > charsMax ? source.slice(0, charsMax).toWellFormed() : source;
-  yield;
-  const { title, text } = form === "html" ? yield* htmlText(start, url) : { title: undefined, text: start };
-  yield;
-  const shown = yield* visibleSteps(text);
-  const note = `\n\n[The page goes on: only the first ${charsMax} characters of its source were read.]`;
-  const page = {
-    url,
-    title: title && (yield* visibleSteps(title)),
-    text: source.length > charsMax ? `${shown}${note}` : shown,
-  };
-  return { kind: "page", page };
-}
-
-function detectForm(type: string, bytes: Uint8Array): "html" | "plain" | undefined {
-  if (type === "text/html" || type === "application/xhtml+xml") return "html";
-  if (type === "") {
-    const start = new TextDecoder().decode(bytes.subarray(0, sniffedBytes));
-    if (start.includes("\0")) return undefined;
-    return /^\s*<(?:!doctype html|html)\b/i.test(start) ? "html" : "plain";
-  }
-  return /^text\/|[/+](?:json|xml|javascript|ecmascript|yaml|toml|x-yaml|x-ndjson|x-sh)$/.test(type)
-    ? "plain"
-    : undefined;
-}
-
-const sniffedBytes = 1_024;
-
-/** By the header's word, else by the page's own near its start. */
-function* decodeSteps(contentType: string, bytes: Uint8Array): Steps<string> {
-  const start = new TextDecoder("latin1").decode(bytes.subarray(0, sniffedBytes));
-  const named = charset.exec(contentType)?.[1] ?? charset.exec(start)?.[1] ?? "utf-8";
-  const decoder = decoderFor(named);
-  const pieces: string[] = [];
-  for (let at = 0; at < bytes.length; at += textPieceChars) {
-    pieces.push(decoder.decode(bytes.subarray(at, at + textPieceChars), { stream: true }));
-    yield;
-  }
-  return `${pieces.join("")}${decoder.decode()}`;
-}
-
-function decoderFor(named: string): InstanceType<typeof TextDecoder> {
-  try {
-    return new TextDecoder(named);
-  } catch (error) {
-    // A name that nobody knows.
-    if (!(error instanceof RangeError)) throw error;
-    return new TextDecoder();
-  }
-}
-
-const charset = /\bcharset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
-
-/** Without what a person would not see and a model would: controls, directions, invisible letters. */
-function* visibleSteps(text: string): Steps<string> {
-  const pieces: string[] = [];
-  for (let at = 0; at < text.length;) {
-    let end = Math.min(text.length, at + textPieceChars);
-    // Neither a letter of two halves nor a line end of two signs is cut.
-    if (/[\r\uD800-\uDBFF]/.test(text.charAt(end - 1))) end += 1;
-    pieces.push(text.slice(at, end).replaceAll("\r\n", "\n").replaceAll("\r", "\n").replaceAll(invisible, ""));
-    at = end;
-    yield;
-  }
-  return pieces.join("");
-}
-
-/** But for joiners, without which some scripts are spelt otherwise. */
-const invisible = /[[\p{Cc}\p{Default_Ignorable_Code_Point}]--[\n\t\u200C\u200D]]/gv;
-
 export interface Web {
   readonly net: Net;
   readonly pages: PageCache;
@@ -153,7 +69,7 @@ async function fetchPage(
   }
 }
 
-/** A page can't end the frame around it: its own closing marks are spelt otherwise. */
+/** A page can't close the frame around it: closing marks in its text are altered. */
 function renderWebPage({ url, title, text }: Page): ToolOutcome {
   const body = [...(title === undefined ? [] : [`Title: ${title}`, ""]), text === "" ? "(no text)" : text].join("\n");
   const content = [
@@ -167,3 +83,87 @@ function renderWebPage({ url, title, text }: Page): ToolOutcome {
     summary: `${title ?? url}, ${text.length.toLocaleString("en-US")} ${plural(text.length, "character")}`,
   };
 }
+
+type ReadPageOutcome =
+  | { readonly kind: "page"; readonly page: Page }
+  | { readonly kind: "no-text"; readonly what: string };
+
+/** Converts a body to text; anything that is not text is named. Yields to the rest of the process meanwhile. */
+export const readPage = (body: Extract<GetOutcome, { kind: "body" }>): Promise<ReadPageOutcome> =>
+  runInSlices(readPageSteps(body));
+
+function* readPageSteps({ url, contentType, bytes }: Extract<GetOutcome, { kind: "body" }>): Steps<ReadPageOutcome> {
+  const type = /^[^;\s]*/.exec(contentType.trim())?.[0].toLowerCase() ?? "";
+  const form = detectForm(type, bytes);
+  if (form === undefined) return { kind: "no-text", what: type === "" ? "binary data" : type };
+  const source = yield* decodeSteps(contentType, bytes);
+  const charsMax = form === "html" ? htmlCharsMax : textCharsMax;
+  const start = source.length > charsMax ? source.slice(0, charsMax).toWellFormed() : source;
+  yield;
+  const { title, text } = form === "html" ? yield* htmlText(start, url) : { title: undefined, text: start };
+  yield;
+  const shown = yield* visibleSteps(text);
+  const note = `\n\n[The page goes on: only the first ${charsMax} characters of its source were read.]`;
+  const page = {
+    url,
+    title: title && (yield* visibleSteps(title)),
+    text: source.length > charsMax ? `${shown}${note}` : shown,
+  };
+  return { kind: "page", page };
+}
+
+function detectForm(type: string, bytes: Uint8Array): "html" | "plain" | undefined {
+  if (type === "text/html" || type === "application/xhtml+xml") return "html";
+  if (type === "") {
+    const start = new TextDecoder().decode(bytes.subarray(0, sniffedBytes));
+    if (start.includes("\0")) return undefined;
+    return /^\s*<(?:!doctype html|html)\b/i.test(start) ? "html" : "plain";
+  }
+  return /^text\/|[/+](?:json|xml|javascript|ecmascript|yaml|toml|x-yaml|x-ndjson|x-sh)$/.test(type)
+    ? "plain"
+    : undefined;
+}
+
+const sniffedBytes = 1_024;
+
+/** By the charset of the header, otherwise by the one that the page names near its start. */
+function* decodeSteps(contentType: string, bytes: Uint8Array): Steps<string> {
+  const start = new TextDecoder("latin1").decode(bytes.subarray(0, sniffedBytes));
+  const named = charset.exec(contentType)?.[1] ?? charset.exec(start)?.[1] ?? "utf-8";
+  const decoder = decoderFor(named);
+  const pieces: string[] = [];
+  for (let at = 0; at < bytes.length; at += textPieceChars) {
+    pieces.push(decoder.decode(bytes.subarray(at, at + textPieceChars), { stream: true }));
+    yield;
+  }
+  return `${pieces.join("")}${decoder.decode()}`;
+}
+
+function decoderFor(named: string): InstanceType<typeof TextDecoder> {
+  try {
+    return new TextDecoder(named);
+  } catch (error) {
+    // An unknown charset.
+    if (!(error instanceof RangeError)) throw error;
+    return new TextDecoder();
+  }
+}
+
+const charset = /\bcharset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
+
+/** Removes characters that a user would not see but a model would: controls, direction marks, invisible letters. */
+function* visibleSteps(text: string): Steps<string> {
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(text.length, at + textPieceChars);
+    // Does not split a surrogate pair or a CRLF.
+    if (/[\r\uD800-\uDBFF]/.test(text.charAt(end - 1))) end += 1;
+    pieces.push(text.slice(at, end).replaceAll("\r\n", "\n").replaceAll("\r", "\n").replaceAll(invisible, ""));
+    at = end;
+    yield;
+  }
+  return pieces.join("");
+}
+
+/** Except joiners, which some scripts need. */
+const invisible = /[[\p{Cc}\p{Default_Ignorable_Code_Point}]--[\n\t\u200C\u200D]]/gv;

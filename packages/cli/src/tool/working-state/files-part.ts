@@ -7,7 +7,7 @@ import { decodeText, splitLines, numberLine } from "../file/text-file.ts";
 import { charsPerTokenMax } from "palimpsest/internal/layers/4-compact/limits";
 
 export interface FilesPartDeps {
-  /** The conversation's. */
+  /** The files of the conversation. */
   readonly files: ReadFiles;
   /** Rules may have changed since the file was read. */
   readonly mayRead: (path: string) => boolean;
@@ -15,7 +15,7 @@ export interface FilesPartDeps {
   readonly isShownElsewhere: (path: string) => boolean;
 }
 
-/** The files read or changed last, as they are on the disk now. */
+/** The files read or changed most recently, as they are on disk now. */
 export const filesPart = (deps: FilesPartDeps): WorkingStatePart => ({
   name: "files",
   stability: usualStability.files,
@@ -32,7 +32,7 @@ async function filePieces(deps: FilesPartDeps, request: RestoreRequest): Promise
   for (const [path, known] of Array.from(deps.files.entries()).toReversed()) {
     if (deps.isShownElsewhere(path)) continue;
     const isKept = !isUnshown(known) && request.isKept(known.shownBy);
-    // What is beyond the budget is not read: it is named, unless a kept message shows it.
+    // Beyond the budget a file is not read, only named, unless a kept message shows it.
     if (shown >= piecesMax) {
       if (!isKept) pieces.push({ title: path, handle: readAgain });
       continue;
@@ -44,7 +44,7 @@ async function filePieces(deps: FilesPartDeps, request: RestoreRequest): Promise
   return pieces;
 }
 
-/** Undefined where a kept message shows the file as it still is. */
+/** Undefined if a kept message shows the file and it is unchanged. */
 async function filePiece(
   deps: FilesPartDeps,
   {
@@ -89,14 +89,14 @@ const fileVersion = ({
 /** A change names the file without showing it. */
 const isUnshown = ({ lines }: ReadFile): boolean => lines !== undefined && lines.to < lines.from;
 
-/** More than could fit is not numbered. */
+/** Stops once the text is longer than could fit. */
 function renderBeginning(lines: readonly string[], tokensMax: number): string {
   const shown: string[] = [];
   let chars = 0;
   for (const [at, line] of lines.entries()) {
-    const one = numberLine(at + 1, cutLine(line));
-    shown.push(one);
-    chars += one.length + 1;
+    const numbered = numberLine(at + 1, cutLine(line));
+    shown.push(numbered);
+    chars += numbered.length + 1;
     if (chars > tokensMax * charsPerTokenMax) break;
   }
   return shown.join("\n");

@@ -8,20 +8,22 @@ import { gitFileBytesMax } from "../limits.ts";
 interface PlacePartDeps {
   /** Where the next command runs. */
   readonly cwd: () => string;
-  /** What the session is called. */
+  /** The session's title. */
   readonly title?: () => string | undefined;
 }
 
-/** Where the agent stands, which a command may have changed since the session began, and in what session. */
+/**
+ * The working directory, which a command may have changed since the session began, the branch and the session's title.
+ */
 export const placePart = ({ cwd, title }: PlacePartDeps): WorkingStatePart => ({
   name: "place",
   stability: usualStability.place,
   snapshot: async ({ budgets }) => {
-    const here = cwd();
-    const branch = await findGitBranch(here);
+    const folderNow = cwd();
+    const branch = await findGitBranch(folderNow);
     const named = title?.();
     const lines = [
-      `Working directory now: ${toSingleLine(here)}`,
+      `Working directory now: ${toSingleLine(folderNow)}`,
       ...(branch === undefined ? [] : [`Git branch now: ${toSingleLine(branch)}`]),
       ...(named === undefined ? [] : [`Title of this session: ${toSingleLine(named)}`]),
     ];
@@ -31,7 +33,7 @@ export const placePart = ({ cwd, title }: PlacePartDeps): WorkingStatePart => ({
   },
 });
 
-/** The branch that is checked out where the folder is, `detached at …` without one; undefined outside of a repository. */
+/** The branch checked out at the folder, or `detached at …`; undefined outside a repository. */
 export async function findGitBranch(folder: string): Promise<string | undefined> {
   for (let at = folder; ; at = dirname(at)) {
     const head = await readHead(at);
@@ -43,8 +45,8 @@ export async function findGitBranch(folder: string): Promise<string | undefined>
 /** In a worktree `.git` is a file that names the folder. */
 async function readHead(folder: string): Promise<string | undefined> {
   const git = join(folder, ".git");
-  const own = await readSmallFile(join(git, "HEAD"));
-  if (own !== undefined) return own;
+  const repositoryHead = await readSmallFile(join(git, "HEAD"));
+  if (repositoryHead !== undefined) return repositoryHead;
   const named = /^gitdir: (.+)$/m.exec((await readSmallFile(git)) ?? "")?.[1];
   return named === undefined ? undefined : await readSmallFile(join(resolve(folder, named), "HEAD"));
 }
@@ -56,11 +58,11 @@ function parseBranch(head: string): string | undefined {
   return commit === undefined ? undefined : `detached at ${commit.slice(0, 12)}`;
 }
 
-/** Undefined for what is not there, is no file, or is larger than git would write it. */
+/** Undefined if it is missing, not a file, or larger than git would write it. */
 async function readSmallFile(path: string): Promise<string | undefined> {
   try {
-    const seen = await stat(path);
-    return seen.isFile() && seen.size <= gitFileBytesMax ? await readFile(path, "utf8") : undefined;
+    const stats = await stat(path);
+    return stats.isFile() && stats.size <= gitFileBytesMax ? await readFile(path, "utf8") : undefined;
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
     return undefined;

@@ -11,7 +11,7 @@ import { proxyEnvironment, restoreNodeVariables } from "./proxy-environment.ts";
  * this one reads and writes none of them, but for a line on the error stream where it can't do its work.
  */
 const [, , folder = "", program = "", ...args] = process.argv;
-// Looked at before anything is opened here.
+// Checked before anything is opened here.
 const third = isGiven(3) ? "inherit" : "ignore";
 
 const carrier = new Carrier(bridgeEnd(folder), { connectionsMax: proxyConnectionsMax, whenUnread: "go-on" });
@@ -41,12 +41,12 @@ function pair(inside: Duplex, proxy: Duplex): void {
 function startProgram(proxyUrl: string): void {
   let child: ChildProcess | undefined;
   const own = Object.fromEntries(Object.entries(process.env).flatMap(([name, value = ""]) => [[name, value]]));
-  // Before there is a program: from its first moment on a signal is for it.
+  // Registered before the program starts: from its first moment on, signals are meant for it.
   for (const signal of handedOn) process.on(signal, () => handOn(child?.pid, signal));
   child = spawn(program, args, {
     env: proxyEnvironment(proxyUrl, restoreNodeVariables(own)),
     stdio: ["inherit", "inherit", "inherit", third],
-    // A group of its own: who signals this one's, signals the program once, not twice.
+    // Its own process group: a signal to this process's group then reaches the program once, not twice.
     detached: true,
   });
   child.once("error", (error) => giveUp(`can't start ${program}: ${error.message}`, 127));
@@ -54,7 +54,7 @@ function startProgram(proxyUrl: string): void {
     if (signal === null) process.exit(code ?? 0);
     for (const one of handedOn) process.removeAllListeners(one);
     process.kill(process.pid, signal);
-    // As a shell tells it, if this process can't be ended by it.
+    // The exit code that a shell would report, in case the signal does not end this process.
     setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
   });
 }
@@ -66,11 +66,11 @@ function handOn(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch {
-    // It has ended a moment ago, and so will this one.
+    // The program has just ended, and so will this process.
   }
 }
 
-/** A number that was free is taken by this program for itself: what it holds is neither a pipe nor a file. */
+/** A free number is taken by this process for itself: such a descriptor is neither a pipe nor a file. */
 function isGiven(descriptor: number): boolean {
   try {
     const found = fstatSync(descriptor);

@@ -24,11 +24,11 @@ interface Pipes {
 
 interface CarrierOptions {
   readonly connectionsMax: number;
-  /** A connection that the other side has opened. Absent: that side opens none. */
+  /** Called with a connection that the other side has opened. Absent: that side opens none. */
   readonly onConnection?: (connection: Duplex) => void;
   /**
-   * What to do while the other side reads nothing. `pause`: nothing more is read from it, so that answers to it can't fill
-   * memory. Only one side may: two that wait for each other would wait for ever.
+   * What to do while the other side reads nothing. `pause`: stop reading from it, so that answers to it can't fill
+   * memory. Only one side may pause: two that wait for each other would wait for ever.
    */
   readonly whenUnread: "pause" | "go-on";
 }
@@ -105,7 +105,7 @@ export class Carrier {
     }
   }
 
-  /** False: the frame is wrong. One for a connection that has just ended here is late, not wrong. */
+  /** False: the frame is invalid. A frame for a connection that has just ended here is late, not invalid. */
   #handle({ kind, id, bytes }: { readonly kind: number; readonly id: number; readonly bytes: Buffer }): boolean {
     if (kind === kinds.open) return this.#accept(id);
     const connection = this.#connectionById.get(id);
@@ -145,7 +145,7 @@ interface CarriedConnectionDeps {
 class CarriedConnection extends Duplex {
   readonly #deps: CarriedConnectionDeps;
   #credit: number = carriedWindowBytes;
-  /** What the other side may still send. */
+  /** The number of bytes that the other side may still send. */
   #granted: number = carriedWindowBytes;
   #unread = 0;
   #waiting: { bytes: Buffer; readonly done: () => void } | undefined;
@@ -155,7 +155,7 @@ class CarriedConnection extends Duplex {
   constructor(deps: CarriedConnectionDeps) {
     super({ allowHalfOpen: true });
     this.#deps = deps;
-    // Whoever breaks it off has said so; an error that nobody hears would end the process.
+    // The side that aborts has reported it already; an unhandled error would end the process.
     this.on("error", () => undefined);
   }
 
@@ -225,13 +225,13 @@ class CarriedConnection extends Duplex {
 
 /* The bridge runs inside the sandbox, where no other package of ours can be read: this file imports nothing. */
 
-/** Of one command at once: package managers open some dozens; more is a loop. */
+/** Connections of one command at once: package managers open a few dozen; more is a loop. */
 export const proxyConnectionsMax = 256;
 
-/** Of one frame: a connection with much to say lets the others in between. */
+/** Of one frame: a busy connection lets others in between. */
 export const carriedFrameBytesMax = 32 * 2 ** 10;
 
-/** Bytes of one connection that may be under way: what all of them together may take of memory is some 64 MiB. */
+/** Bytes of one connection in transit: all connections together may take about 64 MiB of memory. */
 export const carriedWindowBytes = 256 * 2 ** 10;
 
 /*
@@ -242,7 +242,7 @@ export const carriedWindowBytes = 256 * 2 ** 10;
 /** Both are in one folder, which is mounted into the sandbox. */
 export const pipeNames = { toProxy: "to-proxy", toBridge: "to-bridge" } as const;
 
-/** Throws where they can't be opened. */
+/** Throws if they can't be opened. */
 export const proxyEnd = (folder: string): Pipes => ({
   read: openReadEnd(join(folder, pipeNames.toProxy)),
   write: openWriteEnd(join(folder, pipeNames.toBridge)),
@@ -256,6 +256,6 @@ export const bridgeEnd = (folder: string): Pipes => ({
 const openReadEnd = (path: string): Socket => new Socket({ fd: openPipe(path), readable: true, writable: false });
 const openWriteEnd = (path: string): Socket => new Socket({ fd: openPipe(path), readable: false, writable: true });
 
-/** For both directions, so that the opening need not wait for the other side. No link is followed. */
+/** Opens for both directions, so that it need not wait for the other side. No link is followed. */
 const openPipe = (path: string): number =>
   openSync(path, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW);

@@ -2,22 +2,22 @@ import type { LookupAddress } from "node:dns";
 import { BlockList, isIP } from "node:net";
 import { parseHost } from "../../permission/rule.ts";
 
-/** What a name leads to, once. The connection is made to these very addresses: the name is not looked up again. */
+/** The addresses of a name, resolved once. The connection uses exactly these: the name is not resolved again. */
 type AddressCheck =
   | { readonly kind: "open"; readonly addresses: readonly LookupAddress[] }
   /** `why`: one line for the model. */
   | { readonly kind: "refused"; readonly why: string };
 
 interface AddressRules {
-  /** Whether an address is on the open net. */
+  /** Whether an address is public. */
   readonly mayConnect: (address: string) => boolean;
-  /** Whether an allow rule names this address itself, or `localhost` by which it is meant. */
+  /** Whether an allow rule names this address itself, or `localhost` for it. */
   readonly isNamed: (host: string) => boolean;
 }
 
 /**
- * Who owns a name decides where it leads. So a name that is open opens no private address: for that a rule names the
- * address. Addresses where clouds hand out keys are opened by nothing. One closed address closes the name.
+ * The owner of a name decides where it leads. So allowing a name does not allow private addresses: a rule has to name
+ * the address. Addresses at which clouds hand out keys are never allowed. One refused address refuses the name.
  */
 export function checkAddresses(
   { host, addresses }: { readonly host: string; readonly addresses: readonly LookupAddress[] },
@@ -27,8 +27,8 @@ export function checkAddresses(
   for (const { address } of addresses) {
     const leads = bareHost(host) === address ? `${host} is` : `${host} leads to ${address}, which is`;
     if (isNeverOpen(address)) return { kind: "refused", why: `${leads} an address that is never opened` };
-    const isMeant = isNamed(toHost(address)) || (isLocalName(host) && isLoopback(address) && isNamed(host));
-    if (!mayConnect(address) && !isMeant)
+    const isAllowedByName = isNamed(toHost(address)) || (isLocalName(host) && isLoopback(address) && isNamed(host));
+    if (!mayConnect(address) && !isAllowedByName)
       return {
         kind: "refused",
         why: `${leads} not on the open net; an allow rule would have to name it: WebFetch(domain:${toHost(address)})`,
@@ -37,7 +37,7 @@ export function checkAddresses(
   return { kind: "open", addresses };
 }
 
-/** By which this machine calls itself (RFC 6761): as private as its address. */
+/** Names of this machine itself (RFC 6761): as private as its address. */
 export const isLocalName = (host: string): boolean => /(?:^|\.)localhost$/.test(host);
 
 /** `[::1]` → `::1`. */
@@ -45,14 +45,14 @@ export const bareHost = (host: string): string => host.replace(/^\[(.*)\]$/, "$1
 
 export const isAddress = (host: string): boolean => isIP(bareHost(host)) !== 0;
 
-/** As it stands in an address of the web, and so in rules. */
+/** As written in URLs, and so in rules. */
 const toHost = (address: string): string =>
   isIP(address) === 6 ? (parseHost(`http://[${address}]`) ?? `[${address}]`) : address;
 
 function isNeverOpen(address: string): boolean {
-  const [bare = ""] = address.split("%");
-  const family = isIP(bare);
-  return family === 0 || neverOpen.check(bare, family === 6 ? "ipv6" : "ipv4");
+  const [withoutZone = ""] = address.split("%");
+  const family = isIP(withoutZone);
+  return family === 0 || neverOpen.check(withoutZone, family === 6 ? "ipv6" : "ipv4");
 }
 
 const isLoopback = (address: string): boolean =>
@@ -62,7 +62,10 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** Link-local ones, groups, "any address", and what clouds answer at with the keys of the machine. */
+/**
+ * Link-local addresses, multicast, "any address", and the metadata services of clouds, which hand out the machine's
+ * keys.
+ */
 const neverOpen = new BlockList();
 neverOpen.addSubnet("0.0.0.0", 8, "ipv4");
 neverOpen.addSubnet("169.254.0.0", 16, "ipv4");

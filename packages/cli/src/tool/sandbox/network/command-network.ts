@@ -16,11 +16,11 @@ export interface SessionNetworkDeps {
   readonly hosts: SessionHosts;
 }
 
-/** How one command gets to the network: by a proxy that is opened when it starts, and closed when it has ended. */
+/** How one command reaches the network: through a proxy that is opened when it starts and closed when it has ended. */
 export interface CommandNetwork {
   /** Must not reject. */
   open(system: Sandbox["system"]): Promise<OpenNetworkOutcome>;
-  /** One line for each host that was refused, for the model. */
+  /** One line for each refused host, for the model. */
   notes(): readonly string[];
 }
 
@@ -30,7 +30,7 @@ type OpenNetworkOutcome =
 
 export function commandNetwork({ net, hosts }: SessionNetworkDeps, command: NetworkCommand): CommandNetwork {
   let proxy: OpenProxy | undefined;
-  const opened = (open: OpenProxy, network: SandboxNetwork): OpenNetworkOutcome => {
+  const toOutcome = (open: OpenProxy, network: SandboxNetwork): OpenNetworkOutcome => {
     proxy = open;
     return { kind: "open", network, close: () => open.close() };
   };
@@ -38,23 +38,26 @@ export function commandNetwork({ net, hosts }: SessionNetworkDeps, command: Netw
     open: async (system) => {
       const deps = { net, hosts: hosts.forCommand(command) };
       if (system === "bubblewrap") {
-        const made = await openOnPipes(deps);
-        if (made.kind === "failed") return made;
-        return opened(made.proxy, { kind: "proxy", way: { kind: "pipes", folder: made.folder } });
+        const outcome = await openOnPipes(deps);
+        if (outcome.kind === "failed") return outcome;
+        return toOutcome(outcome.proxy, { kind: "proxy", way: { kind: "pipes", folder: outcome.folder } });
       }
-      const made = await openOnLoopback(deps);
-      if (made.kind === "failed") return made;
-      return opened(made.proxy, { kind: "proxy", way: { kind: "loopback", port: made.port, url: made.url } });
+      const outcome = await openOnLoopback(deps);
+      if (outcome.kind === "failed") return outcome;
+      return toOutcome(outcome.proxy, {
+        kind: "proxy",
+        way: { kind: "loopback", port: outcome.port, url: outcome.url },
+      });
     },
     notes: () => proxy?.refusals().map(({ host, why }) => `no connection to ${host}: ${why}`) ?? [],
   };
 }
 
-/** A proxy that programs of one command can reach. */
+/** A proxy that the programs of one command can reach. */
 interface OpenProxy {
-  /** What was refused so far, oldest first. */
+  /** Refusals so far, oldest first. */
   refusals(): readonly Refusal[];
-  /** Ends every connection, and takes away what is on disk. Must not reject. */
+  /** Ends every connection and removes its files. Must not reject. */
   close(): Promise<void>;
 }
 
@@ -62,7 +65,7 @@ type OpenProxyOutcome<More> =
   | ({ readonly kind: "open"; readonly proxy: OpenProxy } & More)
   | { readonly kind: "failed"; readonly why: string };
 
-/** For a sandbox with a network of its own: through pipes in a folder that nobody else can enter. */
+/** For a sandbox with its own network: through pipes in a folder that no other user can enter. */
 export async function openOnPipes(deps: ProxyDeps): Promise<OpenProxyOutcome<{ readonly folder: string }>> {
   let folder = "";
   try {
@@ -89,7 +92,7 @@ export async function openOnPipes(deps: ProxyDeps): Promise<OpenProxyOutcome<{ r
 const removeFolder = (folder: string): Promise<void> =>
   rm(folder, { recursive: true, force: true }).catch(() => undefined);
 
-/** For a sandbox that shares this machine's network: on loopback, where every user can connect but knows no token. */
+/** For a sandbox that shares this machine's network: on loopback, where every user can connect but lacks the token. */
 export async function openOnLoopback(
   deps: ProxyDeps,
 ): Promise<OpenProxyOutcome<{ readonly port: number; readonly url: string }>> {
@@ -116,7 +119,7 @@ function proxyFailure(error: unknown): { readonly kind: "failed"; readonly why: 
   return { kind: "failed", why: `the proxy can't be opened: ${error.message}` };
 }
 
-/** Node makes no named pipes. Of the system's own programs: not one that lies in a project. */
+/** Node can't create named pipes. Uses the system's mkfifo, never one from a project. */
 async function makePipes(folder: string): Promise<void> {
   const paths = [pipeNames.toProxy, pipeNames.toBridge].map((name) => join(folder, name));
   const child = spawn("mkfifo", ["-m", "600", ...paths], { env: { PATH: "/usr/bin:/bin" }, stdio: "ignore" });

@@ -17,7 +17,7 @@ export interface ProxyDeps {
 }
 
 interface ProxyOptions {
-  /** That each request has to carry: for a place at which every user of the machine can connect. */
+  /** Required in each request: for an address at which every user of the machine can connect. */
   readonly token?: string;
 }
 
@@ -26,8 +26,8 @@ export interface Refusal extends HostTarget {
 }
 
 /**
- * An HTTP proxy for the programs of one command: CONNECT, and plain requests. What it does not open it answers with 403
- * and a line that says why. It looks into no tunnel.
+ * An HTTP proxy for the programs of one command: CONNECT, and plain requests. A refused request is answered with 403
+ * and a line that says why. It does not look into tunnels.
  */
 export class CommandProxy {
   readonly #deps: ProxyDeps;
@@ -48,7 +48,7 @@ export class CommandProxy {
     this.#server.on("clientError", (_error, socket) => socket.destroy());
   }
 
-  /** Takes a connection of a program, however it came here. One too many is ended. */
+  /** Takes a program's connection, over any transport. Excess connections are ended. */
   accept(connection: Duplex): void {
     if (this.#ended.signal.aborted || this.#connections >= proxyConnectionsMax) {
       connection.destroy();
@@ -61,18 +61,18 @@ export class CommandProxy {
       setTimeout(() => connection.destroy(), proxyHeadersMs),
     );
     connection.once("close", () => {
-      this.#hasAsked(connection);
+      this.#stopTimer(connection);
       this.#connections -= 1;
     });
     this.#server.emit("connection", connection);
   }
 
-  /** What was refused so far, each host and reason once, oldest first; the first of them where there are many. */
+  /** Refusals so far, each host and reason once, oldest first; beyond the limit only the first ones. */
   refusals(): readonly Refusal[] {
     return [...this.#refusals.values()];
   }
 
-  /** Ends every connection, and calls off what is still to be decided. */
+  /** Ends every connection and aborts pending decisions. */
   close(): void {
     this.#ended.abort();
     for (const stream of this.#streams) stream.destroy();
@@ -84,8 +84,8 @@ export class CommandProxy {
     stream.once("close", () => this.#streams.delete(stream));
   }
 
-  /** From now on only the command's own time limit counts: the user may be asked. */
-  #hasAsked(connection: Duplex): void {
+  /** From now on only the command's own time limit applies: the user may be asked. */
+  #stopTimer(connection: Duplex): void {
     clearTimeout(this.#timerByConnection.get(connection));
     this.#timerByConnection.delete(connection);
   }
@@ -99,7 +99,7 @@ export class CommandProxy {
     readonly socket: Duplex;
     readonly head: Buffer;
   }): Promise<void> {
-    this.#hasAsked(socket);
+    this.#stopTimer(socket);
     const route = this.#isUnknown(request) ? needsToken : await this.#route(connectTarget(request.url ?? ""));
     if (socket.destroyed) return;
     if (route.kind === "answer") {
@@ -110,7 +110,7 @@ export class CommandProxy {
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#hasAsked(request.socket);
+    this.#stopTimer(request.socket);
     const url = plainUrl(request.url ?? "");
     const route = this.#isUnknown(request)
       ? needsToken
@@ -123,16 +123,16 @@ export class CommandProxy {
       return;
     }
     const { status, why, headers } = route.kind === "answer" ? route : notPlain;
-    // The rest of the request is not read: the connection can't be used again.
+    // The rest of the request is not read, so the connection can't be reused.
     response.writeHead(status, reasonPhrase(why), { ...textHeaders(why), ...headers, connection: "close" });
     response.end(why);
   }
 
   #isUnknown(request: IncomingMessage): boolean {
     if (this.#token === undefined) return false;
-    const given = Buffer.from(request.headers["proxy-authorization"] ?? "");
-    const wanted = Buffer.from(`Basic ${Buffer.from(`${proxyUser}:${this.#token}`).toString("base64")}`);
-    return given.length !== wanted.length || !timingSafeEqual(given, wanted);
+    const presented = Buffer.from(request.headers["proxy-authorization"] ?? "");
+    const expected = Buffer.from(`Basic ${Buffer.from(`${proxyUser}:${this.#token}`).toString("base64")}`);
+    return presented.length !== expected.length || !timingSafeEqual(presented, expected);
   }
 
   async #route(target: HostTarget | undefined): Promise<Route | Answer> {
@@ -140,28 +140,28 @@ export class CommandProxy {
     const { net, hosts } = this.#deps;
     const { signal } = this.#ended;
     const answer = await hosts.decide(target, signal);
-    if (answer.kind === "refused") return this.#refused(target, answer.why);
+    if (answer.kind === "refused") return this.#refuse(target, answer.why);
     const found = await this.#lookUp(target.host);
     if (found === undefined) return unreachableAnswer(target, "its name can't be looked up");
     const checked = checkAddresses(
       { host: target.host, addresses: found },
       { mayConnect: net.mayConnect, isNamed: (host) => hosts.isNamed(host) },
     );
-    if (checked.kind === "refused") return this.#refused(target, checked.why);
+    if (checked.kind === "refused") return this.#refuse(target, checked.why);
     return { kind: "route", target, addresses: checked.addresses };
   }
 
   /** Undefined: there is no such name, or no answer in time. */
   async #lookUp(host: string): Promise<readonly LookupAddress[] | undefined> {
-    const bare = bareHost(host);
-    if (isAddress(host)) return [{ address: bare, family: bare.includes(":") ? 6 : 4 }];
-    const late = Promise.withResolvers<undefined>();
-    const timer = setTimeout(() => late.resolve(undefined), proxyConnectMs);
-    const found = this.#deps.net.resolve(bare).catch(() => undefined);
-    return Promise.race([found, late.promise]).finally(() => clearTimeout(timer));
+    const hostName = bareHost(host);
+    if (isAddress(host)) return [{ address: hostName, family: hostName.includes(":") ? 6 : 4 }];
+    const timeout = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => timeout.resolve(undefined), proxyConnectMs);
+    const found = this.#deps.net.resolve(hostName).catch(() => undefined);
+    return Promise.race([found, timeout.promise]).finally(() => clearTimeout(timer));
   }
 
-  #refused(target: HostTarget, reason: string): Answer {
+  #refuse(target: HostTarget, reason: string): Answer {
     const why = oneLine(reason);
     const key = `${target.host}:${target.port} ${why}`;
     if (!this.#ended.signal.aborted && this.#refusals.size < refusalsKeptMax)
@@ -170,7 +170,7 @@ export class CommandProxy {
   }
 }
 
-/** Of the account that the token belongs to: programs write both into the proxy's address. */
+/** The user name that goes with the token: programs write both into the proxy's address. */
 export const proxyUser = "palimpsest";
 
 interface Route {
@@ -210,7 +210,7 @@ function plainUrl(written: string): URL | undefined {
   return url?.protocol === "http:" ? url : undefined;
 }
 
-/** Of `host:port`. In the one spelling that rules compare: `2130706433` is 127.0.0.1. */
+/** Parses `host:port`, normalised as rules compare it: `2130706433` is 127.0.0.1. */
 function connectTarget(authority: string): HostTarget | undefined {
   const [, name = "", port = ""] = /^([^@/?#\\\s]+):(\d{1,5})$/.exec(authority) ?? [];
   const host = name === "" ? undefined : parseHost(`http://${name}`);
@@ -221,7 +221,7 @@ function connectTarget(authority: string): HostTarget | undefined {
 
 function urlTarget(url: URL): HostTarget | undefined {
   const host = parseHost(url.href);
-  // A name before an @ is the host to some programs and not to others.
+  // Programs differ on whether a name before an @ is the host.
   if (host === undefined || url.username !== "" || url.password !== "") return undefined;
   return { host, port: url.port === "" ? 80 : Number(url.port) };
 }
@@ -230,7 +230,7 @@ const portMax = 65_535;
 
 const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ").slice(0, refusalCharsMax);
 
-/** What a status line may hold: some programs show nothing else. */
+/** Characters allowed in a status line: some programs show nothing else. */
 const reasonPhrase = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?");
 
 const textHeaders = (text: string): Readonly<Record<string, string>> => ({

@@ -9,19 +9,19 @@ import { proxyConnectMs, proxyIdleMs } from "./limits.ts";
 
 interface CheckedTarget {
   readonly target: HostTarget;
-  /** Those that were judged: nothing else is connected to. */
+  /** The checked addresses: nothing else is connected to. */
   readonly addresses: readonly LookupAddress[];
 }
 
 interface TunnelInput extends CheckedTarget {
-  /** Of the program. */
+  /** The program's connection. */
   readonly socket: Duplex;
-  /** What it has sent behind its request. */
+  /** Bytes that it has sent after its request. */
   readonly head: Buffer;
   readonly watch: (upstream: Socket) => void;
 }
 
-/** Connects the program with the host. From then on bytes pass in both directions and nobody looks at them. */
+/** Connects the program with the host. From then on bytes pass in both directions uninspected. */
 export function openTunnel({ socket, head, target, addresses, watch }: TunnelInput): void {
   const upstream = connect({
     host: bareHost(target.host),
@@ -57,7 +57,7 @@ interface ForwardInput extends CheckedTarget {
   readonly url: URL;
 }
 
-/** The host is the one of the address: what the program says in `Host` is not handed on. */
+/** The host is taken from the address: the program's `Host` header is not forwarded. */
 export function forwardRequest({ request, response, url, target, addresses }: ForwardInput): void {
   const outgoing = requestHttp({
     method: request.method,
@@ -66,7 +66,7 @@ export function forwardRequest({ request, response, url, target, addresses }: Fo
     path: `${url.pathname}${url.search}`,
     headers: [...endToEnd(request.rawHeaders), "host", url.host, "connection", "close"],
     lookup: lookupFrom(addresses),
-    // A connection of its own: one that is kept open may lead to where the name led before.
+    // A new connection: one that is kept open may lead to where the name led before.
     agent: false,
     timeout: proxyIdleMs,
   });
@@ -81,7 +81,7 @@ export function forwardRequest({ request, response, url, target, addresses }: Fo
     if (response.headersSent || response.destroyed) response.destroy();
     else response.writeHead(502, { "content-type": "text/plain" }).end(unreachableText(target, error));
   });
-  // A host that answers with another protocol: nobody asked it to.
+  // The host switches to another protocol, which was not requested.
   outgoing.once("upgrade", (_answer, socket) => socket.destroy());
   response.once("close", () => outgoing.destroy());
   request.pipe(outgoing);
@@ -95,7 +95,7 @@ function lookupFrom(addresses: readonly LookupAddress[]): LookupFunction {
   };
 }
 
-/** Without what belongs to the connection (RFC 9110, 7.6.1) and to the proxy. */
+/** Without headers of the connection (RFC 9110, 7.6.1) and of the proxy. */
 function endToEnd(rawHeaders: readonly string[]): string[] {
   const pairs = rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""] as const] : []));
   const named = pairs.flatMap(([name, value]) =>

@@ -2,9 +2,9 @@ import type { ShellWord } from "../../shell/shell-word.ts";
 import { collectCommands } from "../../shell/collect-commands.ts";
 
 /**
- * Whether a line runs a program that is known to need the network, so that it gets a way to the proxy without asking for
- * one. This opens nothing: each host is decided on its own. A line that says of itself that it needs the network counts
- * whatever it runs. Pure.
+ * Whether a line runs a program that is known to need the network, so that it can reach the proxy without requesting
+ * it. This allows nothing by itself: each host is decided separately. A line that declares that it needs the network
+ * counts whatever it runs. Pure.
  */
 export const needsNetwork = (command: string): boolean => collectCommands(command).commands.some(isNetworkProgram);
 
@@ -26,7 +26,7 @@ const anyUse: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** What a program is told to do first; an empty word: nothing. */
+/** The program's first arguments that need the network; an empty word stands for none. */
 const verbListByProgram: Readonly<Record<string, string>> = {
   bun: "add create i install outdated publish update upgrade x",
   bundle: "add install lock outdated update",

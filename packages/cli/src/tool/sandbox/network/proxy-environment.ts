@@ -1,6 +1,6 @@
 /**
- * How programs are told of a proxy. `url`: of the proxy, with name and password where it wants them. What a command
- * serves to itself on loopback does not go through it.
+ * Variables that tell programs about a proxy. `url`: the proxy's, with name and password if it requires them. Servers
+ * that a command runs for itself on loopback bypass it.
  */
 export function proxyEnvironment(url: string, env: Readonly<Record<string, string>>): Record<string, string> {
   const { hostname, port } = new URL(url);
@@ -22,7 +22,7 @@ export function proxyEnvironment(url: string, env: Readonly<Record<string, strin
     YARN_HTTPS_PROXY: url,
     PIP_PROXY: url,
     CARGO_HTTP_PROXY: url,
-    // Node's own fetch and http take the variables above only then.
+    // Only then do Node's own fetch and http use the variables above.
     NODE_USE_ENV_PROXY: "1",
     JAVA_TOOL_OPTIONS: [env["JAVA_TOOL_OPTIONS"] ?? "", ...java].filter((part) => part !== "").join(" "),
   };
@@ -32,7 +32,10 @@ const direct = "localhost,127.0.0.1,::1";
 
 const asidePrefix = "PALIMPSEST_SET_ASIDE_";
 
-/** Variables by which a command tells its own Node what to load, to print or to write: the bridge's is not meant. */
+/**
+ * Moves aside the variables by which a command tells its own Node what to load, print or write: they must not affect
+ * the bridge.
+ */
 export const setNodeVariablesAside = (env: Readonly<Record<string, string>>): Record<string, string> =>
   renameVariables(env, (name) => (name.startsWith("NODE_") ? `${asidePrefix}${name}` : name));
 

@@ -6,27 +6,27 @@ import { matchesDomain, type Rules } from "../../permission/rule.ts";
 import { isAddress, isLocalName } from "./check-addresses.ts";
 import { askedCommandCharsMax, hostQuestionsMax, hostsDeniedMax } from "./limits.ts";
 
-/** Decides which hosts the programs of one command reach. */
+/** Decides which hosts the programs of one command may reach. */
 export interface HostAccess {
-  /** Asked about each connection, before its name is looked up. Must not reject; an abort refuses. */
+  /** Called for each connection, before its name is resolved. Must not reject; an abort refuses. */
   decide(target: HostTarget, signal: AbortSignal): Promise<HostAnswer>;
-  /** Whether an allow rule names this very host or address. */
+  /** Whether an allow rule names exactly this host or address. */
   isNamed(host: string): boolean;
 }
 
 export interface HostTarget {
-  /** In its one spelling; IPv6 in brackets. */
+  /** Normalised; IPv6 in brackets. */
   readonly host: string;
   readonly port: number;
 }
 
 export type HostAnswer =
   | { readonly kind: "open" }
-  /** `why`: one line, which the program is answered and the model is told. */
+  /** `why`: one line, for the program and the model. */
   | { readonly kind: "refused"; readonly why: string };
 
 interface SessionHostsDeps extends Pick<AllowRuleDep, "allowAlways" | "describeProjectRule">, PermissionDep {
-  /** By the rules in force now: whether an allow rule names this very host. */
+  /** By the current rules: whether an allow rule names exactly this host. */
   readonly isNamed: (host: string) => boolean;
   readonly person: UserPort;
 }
@@ -34,13 +34,13 @@ interface SessionHostsDeps extends Pick<AllowRuleDep, "allowAlways" | "describeP
 export interface NetworkCommand {
   readonly toolUse: ToolUseId;
   readonly command: string;
-  /** What begins the question's sentence; "The command" where it is absent. */
+  /** The beginning of the question's sentence; "The command" if absent. */
   readonly calledAs?: string;
-  /** Of the call, or of the job: who is asked then need not answer any more. */
+  /** Of the call or the job: once aborted, the question needs no answer any more. */
   readonly signal: AbortSignal;
 }
 
-/** What the user said of hosts in one session, beyond rules. Permissions are asked for one after the other. */
+/** The user's answers about hosts in one session, in addition to rules. Questions are asked one after the other. */
 export class SessionHosts {
   readonly #deps: SessionHostsDeps;
   readonly #denied = new Set<string>();
@@ -50,20 +50,20 @@ export class SessionHosts {
     this.#deps = deps;
   }
 
-  /** For a fork, which works alone: what no rule opens is refused. */
+  /** For a fork, which has no user: hosts that no rule allows are refused. */
   withoutUser(): SessionHosts {
     return new SessionHosts({ ...this.#deps, person: noUser });
   }
 
-  /** "Once" is for one command, and so is the number of questions. */
+  /** "Once" applies to one command, and so does the limit of questions. */
   forCommand(command: NetworkCommand): HostAccess {
     const pending = new Map<string, Promise<HostAnswer>>();
     let questions = 0;
     return {
       isNamed: this.#deps.isNamed,
       decide: async (target, signal) => {
-        const ruled = await this.#ruled(target);
-        if (ruled.kind !== "ask") return ruled;
+        const ruleAnswer = await this.#applyRules(target);
+        if (ruleAnswer.kind !== "ask") return ruleAnswer;
         const key = hostKey(target);
         const known = pending.get(key);
         if (known !== undefined) return known;
@@ -78,7 +78,7 @@ export class SessionHosts {
     };
   }
 
-  async #ruled({ host, port }: HostTarget): Promise<HostAnswer | HostQuestion> {
+  async #applyRules({ host, port }: HostTarget): Promise<HostAnswer | HostQuestion> {
     if ((isAddress(host) || isLocalName(host)) && !this.#deps.isNamed(host))
       return refuseHost(`only an allow rule that names it opens it: WebFetch(domain:${host})`);
     const acts = [{ kind: "fetch", url: hostUrl({ host, port }), host }] as const;
@@ -93,16 +93,16 @@ export class SessionHosts {
     }
   }
 
-  /** Ruled once more when it is this question's turn: an answer to another may have settled it. */
+  /** Checks the rules again when it is this question's turn: the answer to another may have settled it. */
   async #ask(
     target: HostTarget,
     { toolUse, command, calledAs = "The command", signal }: NetworkCommand,
   ): Promise<HostAnswer> {
-    const ruled = await this.#ruled(target);
-    if (ruled.kind !== "ask") return ruled;
-    const { acts, suggestedRules } = ruled;
-    const { person, describeProjectRule: projectLeave, allowAlways } = this.#deps;
-    const place = suggestedRules === undefined ? undefined : await projectLeave?.();
+    const ruleAnswer = await this.#applyRules(target);
+    if (ruleAnswer.kind !== "ask") return ruleAnswer;
+    const { acts, suggestedRules } = ruleAnswer;
+    const { person, describeProjectRule, allowAlways } = this.#deps;
+    const ruleNote = suggestedRules === undefined ? undefined : await describeProjectRule?.();
     if (signal.aborted) return refuseHost("the command was interrupted");
     const reason = `${calledAs} wants to connect to ${target.host} at port ${target.port}, and no rule says whether it may.`;
     const answer = await raceAbort(
@@ -114,7 +114,7 @@ export class SessionHosts {
           acts,
           reason,
           ...(suggestedRules === undefined ? {} : { suggestedRules }),
-          ...(place === undefined ? {} : { projectRuleNote: place }),
+          ...(ruleNote === undefined ? {} : { projectRuleNote: ruleNote }),
         },
         signal,
       ),
@@ -150,7 +150,7 @@ export class SessionHosts {
   }
 }
 
-/** Whether an allow rule names this very host: neither a pattern nor a rule for every host does. */
+/** Whether an allow rule names exactly this host: neither a pattern nor a rule for every host does. */
 export const isHostNamed = (rules: Rules, host: string): boolean =>
   rules.allow.some(
     (rule) =>
@@ -171,7 +171,7 @@ const userRefusal = "the user said no";
 const shortenCommand = (command: string): string =>
   command.length > askedCommandCharsMax ? `${command.slice(0, askedCommandCharsMax)}…` : command;
 
-/** What is said of a host is said of its web pages; another port is another service. */
+/** An answer about a host covers its web ports; another port is another service. */
 const hostKey = ({ host, port }: HostTarget): string => (webPorts.has(port) ? host : `${host}:${port}`);
 const webPorts: ReadonlySet<number> = new Set([80, 443]);
 

@@ -4,13 +4,13 @@ import type { ProgramStart } from "palimpsest/internal/ports/sandbox";
 import { setNodeVariablesAside } from "./proxy-environment.ts";
 
 interface BridgeOptions {
-  /** With the pipes to the proxy, as it is seen inside the sandbox. */
+  /** The folder of the pipes to the proxy, as seen inside the sandbox. */
   readonly folder: string;
 }
 
 /**
- * The start of a program behind a bridge: a small program of ours that runs in the same sandbox, listens on loopback,
- * hands every connection to the proxy, tells the program of the proxy by its environment, and ends as it ends.
+ * Starts a program behind a bridge: a small program of ours that runs in the same sandbox, listens on loopback, passes
+ * every connection to the proxy, announces the proxy in the program's environment, and exits like the program.
  */
 export const startBehindBridge = (start: ProgramStart, { folder }: BridgeOptions): ProgramStart => ({
   program: process.execPath,
@@ -19,13 +19,13 @@ export const startBehindBridge = (start: ProgramStart, { folder }: BridgeOptions
   env: setNodeVariablesAside(start.env),
 });
 
-/** It says nothing that its program did not say, and no signal makes a debugger of it. */
+/** The bridge must not print anything itself, and no signal may turn on its debugger. */
 const nodeFlags: readonly string[] = ["--no-warnings", "--disable-sigusr1"];
 
-/** A checkout has the sources, the published package what was built from them. */
+/** A checkout has the sources, the published package the built files. */
 const script = fileURLToPath(
   new URL(`./bridge-script.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
 );
 
-/** What the bridge is made of, wherever that is installed: this Node, and this package. */
+/** The folders that the bridge needs, wherever they are installed: this Node, and this package. */
 export const bridgeFolders: readonly string[] = [dirname(process.execPath), resolve(dirname(script), "../../../..")];

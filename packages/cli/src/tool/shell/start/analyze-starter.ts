@@ -26,37 +26,37 @@ import {
   startsScripts,
 } from "./starter-row.ts";
 
-/** Programs and builtins that start others, by their grammar. Undefined: it is not in the table, and may be one too. */
-export function analyzeStarter(program: string, given: StarterInput): StartedPrograms | undefined {
-  return isInterpreter(program) ? analyzeCode(program, given) : rowByProgram.get(program)?.(given.args);
+/** What programs and builtins start, by their grammar. Undefined: not in the table, so it may start programs too. */
+export function analyzeStarter(program: string, input: StarterInput): StartedPrograms | undefined {
+  return isInterpreter(program) ? analyzeCode(program, input) : rowByProgram.get(program)?.(input.args);
 }
 
-/** They start a program with words that they read. */
+/** They start a program with words from their input. */
 export const feeders: ReadonlySet<string> = new Set(["parallel", "xargs"]);
 
 interface PrefixGrammar extends OptionGrammar {
-  /** `NAME=value` may stand before the program. */
+  /** `NAME=value` may precede the program. */
   readonly assigns?: "before";
-  /** What the words behind its options are: a command, or a line of shell language. */
+  /** What the words after its options are: a command, or a shell script. */
   readonly rest?: "command" | "script";
-  /** Without a program it starts a shell, which reads the input. */
+  /** Without a program it starts a shell that reads the input. */
   readonly alone?: "shell";
 }
 
 /** `nice -n 5 make`: options, then a program and its arguments. */
 const prefixRow =
-  ({ assigns, rest: form = "command", alone, ...grammar }: PrefixGrammar): StarterRow =>
+  ({ assigns, rest: restKind = "command", alone, ...grammar }: PrefixGrammar): StarterRow =>
   (args) => {
     const { operands, scripts, rest, sight } = parseOptions(args, grammar);
     const from = assigns === undefined ? 0 : rest.findIndex(({ value }) => !/^\w+=/.test(value));
     const words = from === -1 ? [] : rest.slice(from);
     const isShell = alone === "shell" && words.length === 0 && scripts.length === 0;
-    // A word of which only the shell knows what it becomes may be one more option.
+    // A word whose expansion is unknown may be another option.
     const isOpen = operands.some(({ kind }) => kind !== "plain");
     return {
-      // A line of several words is one more command to some programs.
+      // Some programs run a line of several words as a command.
       commands: words.length === 0 ? [] : [words],
-      scripts: form === "script" && words.length > 0 ? [...scripts, joinToLine(words)] : scripts,
+      scripts: restKind === "script" && words.length > 0 ? [...scripts, joinToLine(words)] : scripts,
       sight: sight === "unclear" || isShell || isOpen ? "unclear" : "clear",
     };
   };
@@ -69,15 +69,15 @@ const architectureGrammar: OptionGrammar = {
     "whole-seconds sticky-timeouts 3gb 4gb uname-2.6",
 };
 
-/** The name of an architecture may stand before its options. */
+/** The name of an architecture may precede its options. */
 const setarch: StarterRow = (args) => {
   const { rest, sight } = parseOptions(args, architectureGrammar);
-  const behind = parseOptions(rest.slice(1), architectureGrammar);
-  const isOpen = rest[0]?.kind !== "plain" || sight === "unclear" || behind.rest.length === 0;
-  return { ...startsNothing, commands: [rest, behind.rest], sight: isOpen ? "unclear" : "clear" };
+  const afterName = parseOptions(rest.slice(1), architectureGrammar);
+  const isOpen = rest[0]?.kind !== "plain" || sight === "unclear" || afterName.rest.length === 0;
+  return { ...startsNothing, commands: [rest, afterName.rest], sight: isOpen ? "unclear" : "clear" };
 };
 
-/** `env -S` takes a line apart in a way of its own. */
+/** `env -S` splits a line by its own rules. */
 const env: StarterRow = (args) => {
   const started = prefixRow({
     flags: "i0v",
@@ -89,13 +89,13 @@ const env: StarterRow = (args) => {
     assigns: "before",
   })(args.map((arg) => (arg.value === "-" ? { ...arg, value: "-i" } : arg)));
   if (started.scripts.length === 0) return started;
-  const isOwnWay = started.scripts.some(({ value }) => /[\\$#]/.test(value));
-  // Words behind it are arguments of the line's program.
+  const hasOwnSyntax = started.scripts.some(({ value }) => /[\\$#]/.test(value));
+  // Further words are arguments of the line's program.
   const line = joinToLine([...started.scripts, ...started.commands.flat()]);
-  return { ...started, scripts: [...started.scripts, line], sight: isOwnWay ? "unclear" : started.sight };
+  return { ...started, scripts: [...started.scripts, line], sight: hasOwnSyntax ? "unclear" : started.sight };
 };
 
-/** What it reads comes behind the command's words, or in the place of a sign in them. */
+/** The input is appended to the command's words, or replaces a placeholder in them. */
 const xargs: StarterRow = (args) => {
   const { rest, sight } = parseOptions(args, {
     flags: "0oprtxeil",
@@ -103,27 +103,27 @@ const xargs: StarterRow = (args) => {
     longFlags: "null open-tty interactive no-run-if-empty verbose exit show-limits eof replace max-lines",
     longValues: "arg-file delimiter max-args max-chars max-procs process-slot-var",
   });
-  const sign = findReplaceSign(args);
-  const words = rest.map((word) => (word.value.includes(sign) ? { ...unseenWord, value: word.value } : word));
+  const placeholder = findPlaceholder(args);
+  const words = rest.map((word) => (word.value.includes(placeholder) ? { ...unseenWord, value: word.value } : word));
   return { ...startsNothing, commands: words.length === 0 ? [] : [[...words, unseenWord]], sight };
 };
 
 const unseenWord: ShellWord = { kind: "dynamic", value: "" };
 
-function findReplaceSign(args: readonly ShellWord[]): string {
+function findPlaceholder(args: readonly ShellWord[]): string {
   const at = args.findIndex(({ value }) => value.startsWith("-I"));
   const joined = args[at]?.value.slice(2) ?? "";
   return (at === -1 ? "" : joined || (args[at + 1]?.value ?? "")) || "{}";
 }
 
-/** Words behind `:::` are put into the line, or are lines themselves. */
+/** Words after `:::` are inserted into the line, or are lines themselves. */
 const parallel: StarterRow = (args) => {
   const at = args.findIndex(({ value }) => value.startsWith(":::"));
   const [before, values] = at === -1 ? [args, []] : [args.slice(0, at), args.slice(at + 1)];
   return { commands: before.map((_, index) => before.slice(index)), scripts: values, sight: "unclear" };
 };
 
-/** The first word is a line, unless only signals are named. */
+/** The first word is a script, unless only signals are named. */
 const trap: StarterRow = (args) =>
   startsScripts(args.filter(({ value }) => !/^-|^\d+$|^[A-Z][A-Z\d]*$/.test(value)).slice(0, 1));
 
@@ -135,7 +135,7 @@ const alias: StarterRow = (args) =>
     }),
   );
 
-/** Builtins with an option whose value is a line that is run later. */
+/** Builtins with an option whose value is a script that runs later. */
 const lineOption =
   (form: RegExp): StarterRow =>
   (args) => {
@@ -146,7 +146,7 @@ const lineOption =
 const rows = (programs: string, row: StarterRow): readonly (readonly [string, StarterRow])[] =>
   programs.split(" ").map((program) => [program, row] as const);
 
-/** Words behind the user are arguments of a shell or, with `-u`, a program. */
+/** Words after the user are arguments of a shell or, with `-u`, a program. */
 const su: StarterRow = (args) => {
   const { operands, scripts, rest, given, sight } = parseOptions(
     args.filter(({ value }) => value !== "-"),

@@ -8,20 +8,20 @@ import {
   startsScripts,
 } from "./starter-row.ts";
 
-/** Programs that git is given: by settings, by options, and as arguments of some of its commands. */
+/** The programs that git gets: by settings, by options, and as arguments of some commands. */
 export const gitStarter: StarterRow = (args) => {
   const { rest, settings } = splitGitArgs(args);
   const [subcommand, ...words] = rest;
-  const set = settings.map((setting) => aliasScript(sliceWord(setting, setting.value.indexOf("=") + 1)));
+  const settingScripts = settings.map((setting) => aliasScript(sliceWord(setting, setting.value.indexOf("=") + 1)));
   const inner = subcommand === undefined ? startsNothing : analyzeSubcommand(subcommand, words);
-  const isOwnCommand =
+  const isForeignCommand =
     subcommand?.kind === "plain" && !subcommand.value.startsWith("-") && !knownCommands.has(subcommand.value);
-  // An alias may be any command, and so may a command that git does not have itself.
+  // An alias may be any command, and so may a command that is not git's own.
   const isUnclear =
     inner.sight === "unclear" ||
-    isOwnCommand ||
+    isForeignCommand ||
     settings.some(({ kind, value }) => kind !== "plain" || /^alias\./i.test(value));
-  return { ...inner, scripts: [...inner.scripts, ...set], sight: isUnclear ? "unclear" : "clear" };
+  return { ...inner, scripts: [...inner.scripts, ...settingScripts], sight: isUnclear ? "unclear" : "clear" };
 };
 
 function analyzeSubcommand(subcommand: ShellWord, words: readonly ShellWord[]): StartedPrograms {
@@ -58,13 +58,13 @@ function analyzeSubcommand(subcommand: ShellWord, words: readonly ShellWord[]): 
 
 const git: ShellWord = { kind: "plain", value: "git" };
 
-/** `!line`, as an alias has it. */
+/** `!line`: an alias for a shell script. */
 const aliasScript = (word: ShellWord): ShellWord => (word.value.startsWith("!") ? sliceWord(word, 1) : word);
 
 const starterOptions =
   /^(?:-x|-O|-u|--(?:exec|ext|open-f|upload-p|receive-p|tool|gpg-s|pager|editor|trailer)[\w-]*)(?<joined>=?.*)$/s;
 
-/** Of options whose value is a program. Of others that look like them, a text that is none. */
+/** Values of options that name a program. Options that only look similar yield a harmless text. */
 function optionValues(words: readonly ShellWord[]): readonly ShellWord[] {
   return words.flatMap((word, index): readonly ShellWord[] => {
     const joined = starterOptions.exec(word.value)?.groups?.["joined"];
@@ -74,7 +74,7 @@ function optionValues(words: readonly ShellWord[]): readonly ShellWord[] {
   });
 }
 
-/** `ext::sh -c …` is a program that stands for another machine. */
+/** `ext::sh -c …` runs a program in place of a remote machine. */
 const transports = (words: readonly ShellWord[]): readonly ShellWord[] =>
   words.flatMap((word) =>
     word.value.startsWith("ext::") ? [{ kind: word.kind, value: word.value.slice(5).replaceAll("% ", " ") }] : [],

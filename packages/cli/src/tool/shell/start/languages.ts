@@ -10,7 +10,10 @@ import {
   type StartedPrograms,
 } from "./starter-row.ts";
 
-/** `sh -c "line" name words`: the words may become a command by `$0` and `$@`. Without a line or a file it reads the input. */
+/**
+ * `sh -c "line" name words`: the words may become a command through `$0` and `$@`. Without a line or a file it reads
+ * the input.
+ */
 export const shellStarter: StarterRow = (args) => {
   const { rest, given, sight } = parseOptions(args, {
     flags: "abefhiklmnprtuvxBCDEHPTsc",
@@ -29,7 +32,7 @@ export const shellStarter: StarterRow = (args) => {
   return line === undefined ? startsAnything : { commands, scripts: [line], sight };
 };
 
-/** A file of the project is what it is; what comes from elsewhere nobody has seen. */
+/** A file of the project is trusted; other input is unknown. */
 export const sourceStarter: StarterRow = ([file]) =>
   file?.kind === "plain" && !isInput(file.value) ? startsNothing : startsAnything;
 
@@ -58,7 +61,7 @@ export const awkStarter: StarterRow = (args) =>
     ? startsAnything
     : startsNothing;
 
-/** Its `e` runs a line, which may come from what it reads. */
+/** Its `e` runs a line, which may come from its input. */
 export const sedStarter: StarterRow = (args) => {
   const { scripts, rest, given, sight } = parseOptions(args, {
     flags: "nErsuzi",
@@ -70,16 +73,16 @@ export const sedStarter: StarterRow = (args) => {
     longScripts: "expression",
   });
   if (given.has("sandbox")) return startsNothing;
-  const hasOwn = given.has("e") || given.has("f") || [...given].some((name) => /^(?:ex|fi)/.test(name));
-  // With `-i` the rest of the letters is a suffix.
-  const isOdd = sight === "unclear" && !given.has("i");
-  const texts = [...scripts, ...(hasOwn ? [] : rest.slice(0, 1))];
-  return isOdd || texts.some(({ kind, value }) => kind !== "plain" || maySedExecute(value))
+  const hasScriptOption = given.has("e") || given.has("f") || [...given].some((name) => /^(?:ex|fi)/.test(name));
+  // After `-i` the remaining letters are a suffix.
+  const hasUnknownOption = sight === "unclear" && !given.has("i");
+  const texts = [...scripts, ...(hasScriptOption ? [] : rest.slice(0, 1))];
+  return hasUnknownOption || texts.some(({ kind, value }) => kind !== "plain" || maySedExecute(value))
     ? startsAnything
     : startsNothing;
 };
 
-/** Commands of an editor run programs, whether they stand in a word or in the input: nobody types here. */
+/** Editor commands run programs, whether they come from a word or from the input: no user is typing. */
 export const editorStarter: StarterRow = (args) =>
   args.length > 0 && args.every(({ value }) => /^--(?:version|help)$/.test(value)) ? startsNothing : startsAnything;
 
@@ -95,7 +98,7 @@ export const makeStarter: StarterRow = (args) => {
   return { ...startsScripts(settings.filter(({ value }) => value !== "")), sight: isInline ? "unclear" : "clear" };
 };
 
-/** Behind the host stands a line for it; some options name programs of this machine. */
+/** The words after the host are a line for it; some options name programs of this machine. */
 export const sshStarter: StarterRow = (args) => {
   const { rest, scripts, sight } = parseOptions(args, {
     flags: "46AaCfGgKkMNnqsTtVvXxYy",
@@ -107,7 +110,7 @@ export const sshStarter: StarterRow = (args) => {
   return { ...startsScripts([...options, ...(rest.length === 0 ? [] : [joinToLine(rest)])]), sight };
 };
 
-/** Options that name a program, for each file or at a checkpoint. */
+/** Options that name a program, to run for each file or at a checkpoint. */
 export const tarStarter: StarterRow = (args) => {
   const values = args.flatMap((arg, index): readonly ShellWord[] => {
     if (/^--(?:checkpoint-a|to-c|use-c|rsh-c|info-s|new-v|rmt-c)/.test(arg.value)) {
@@ -126,7 +129,7 @@ export const tarStarter: StarterRow = (args) => {
 /** Programs that run a language of their own: a file of the project, or code in a word or in the input. */
 export const isInterpreter = (program: string): boolean => findLanguage(program) !== undefined;
 
-/** A file is the project's own, as what `make` runs. Code that stands in the line is looked into as far as it can be. */
+/** A file is the project's own, like the recipes of `make`. Code in the line is checked as far as possible. */
 export function analyzeCode(program: string, { args, texts }: StarterInput): StartedPrograms {
   const language = findLanguage(program);
   if (language === undefined) return startsNothing;
@@ -142,9 +145,9 @@ export function analyzeCode(program: string, { args, texts }: StarterInput): Sta
 
 interface Language {
   readonly programs: RegExp;
-  /** Behind which code stands. */
+  /** Options that take code. */
   readonly options: RegExp;
-  /** Names by which programs are started, or by which such a name can be put together. */
+  /** Names that start programs, or that can be used to construct such names. */
   readonly harmful: RegExp;
 }
 
@@ -164,7 +167,7 @@ const languages: readonly Language[] = [
   {
     programs: /^perl[\d.]*$/,
     options: /^-(?!-)[a-zA-Z\d]*?[eE]/,
-    // Only substitutions; in a pattern or behind a sign of an expression there may be code.
+    // Allows only substitutions; a pattern or an expression sign may hold code.
     harmful:
       /^(?!\s*(?:s(?<d>[/|#,])(?:(?!\k<d>)[^\\`@]|\\.)*\k<d>(?:(?!\k<d>)[^\\`@]|\\.)*\k<d>[gimsx]*\s*;?\s*)+$)|\(\?+\{|\$\{/s,
   },
@@ -181,7 +184,7 @@ const findLanguage = (program: string): Language | undefined =>
 
 function inlineCode(args: readonly ShellWord[], { options }: Language): readonly ShellWord[] {
   return args.flatMap((arg, index): readonly ShellWord[] => {
-    // A script's own arguments are none of the language's.
+    // Arguments of a script are not the interpreter's.
     if (arg.kind !== "plain" || args.slice(0, index).some(({ value }) => /^[^-]/.test(value) && !options.test(value)))
       return [];
     const option = options.exec(arg.value)?.[0];
@@ -191,13 +194,13 @@ function inlineCode(args: readonly ShellWord[], { options }: Language): readonly
   });
 }
 
-/** Code that a variable of the shell is put into is not seen. */
+/** Code with an expanded variable is unknown. */
 const isHarmlessCode = ({ kind, value }: ShellWord, { harmful }: Language): boolean =>
   kind === "plain" && !harmful.test(value);
 
 /**
- * Whether a script of sed may run a program, by the command `e` or a substitution with that flag. What is not understood
- * may. Commands: addresses, then a letter, then what belongs to it. Pure.
+ * Whether a sed script may run a program, by the command `e` or a substitution with that flag. Errs on the side of yes.
+ * Commands: addresses, then a letter, then its arguments. Pure.
  */
 export function maySedExecute(script: string): boolean {
   let at = 0;
@@ -241,7 +244,7 @@ function endOfCommand(script: string, start: number): number | undefined {
     case ":":
       return at + (/^.[^\n;}]*/.exec(script.slice(at))?.[0].length ?? 1);
     default: {
-      // A number may stand behind `q` and `l`.
+      // A number may follow `q` and `l`.
       const simple = /^[pdDPnNgGhHxqQ=lFzL]\s*\d*/.exec(script.slice(at))?.[0];
       return simple === undefined ? undefined : at + simple.length;
     }
@@ -254,16 +257,16 @@ function endOfAddresses(script: string, start: number): number | undefined {
     const simple = /^(?:\d+(?:~\d+)?|\$|[+~]\d+|[,!\s])/.exec(script.slice(at))?.[0];
     if (simple !== undefined) at += simple.length;
     else if (script.charAt(at) === "/" || script.charAt(at) === "\\") {
-      const isOwn = script.charAt(at) === "\\";
-      const delimiter = isOwn ? script.charAt(at + 1) : "/";
-      const end = endOfPart(script, { at: at + (isOwn ? 2 : 1), delimiter });
+      const hasCustomDelimiter = script.charAt(at) === "\\";
+      const delimiter = hasCustomDelimiter ? script.charAt(at + 1) : "/";
+      const end = endOfPart(script, { at: at + (hasCustomDelimiter ? 2 : 1), delimiter });
       if (end === undefined) return undefined;
       at = end + (/^[IM]*/.exec(script.slice(end))?.[0].length ?? 0);
     } else return at;
   }
 }
 
-/** Whether a delimiter in brackets is one differs between systems, so there it is not understood. */
+/** Systems differ on whether a delimiter in brackets counts, so that is not understood. */
 function endOfPart(
   script: string,
   { at, delimiter }: { readonly at: number; readonly delimiter: string },
@@ -271,11 +274,11 @@ function endOfPart(
   if (delimiter === "" || delimiter === "\n" || delimiter === "\\") return undefined;
   let open = false;
   for (let index = at; index < script.length; index += 1) {
-    const sign = script.charAt(index);
-    if (sign === "\\") index += 1;
-    else if (sign === delimiter) return open ? undefined : index + 1;
-    else if (sign === "[") open = true;
-    else if (sign === "]") open = false;
+    const character = script.charAt(index);
+    if (character === "\\") index += 1;
+    else if (character === delimiter) return open ? undefined : index + 1;
+    else if (character === "[") open = true;
+    else if (character === "]") open = false;
   }
   return undefined;
 }
@@ -287,6 +290,6 @@ function endOfFlags(script: string, at: number): number | undefined {
   return end === script.length || /[\s;}#]/.test(script.charAt(end)) ? end : undefined;
 }
 
-/** To the end of the line, and on where that is escaped. */
+/** Up to the end of the line, or further if that is escaped. */
 const endOfText = (script: string, at: number): number =>
   at + (/^(?:\\[^]|[^\\\n])*/.exec(script.slice(at))?.[0].length ?? 0);

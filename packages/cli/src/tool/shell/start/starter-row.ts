@@ -1,27 +1,27 @@
 import { type ShellWord, sliceWord } from "../shell-word.ts";
 
-/** Options of a program, letters and names separated by spaces. Names may be shortened, as GNU programs take them. */
+/** Options of a program: letters, and names separated by spaces. Names may be abbreviated, as in GNU programs. */
 export interface OptionGrammar {
   /** Letters without a value; `#` for a number. */
   readonly flags?: string;
   readonly values?: string;
-  /** Letters whose value a shell reads. */
+  /** Letters whose value is a shell script. */
   readonly scripts?: string;
   readonly longFlags?: string;
   readonly longValues?: string;
   readonly longScripts?: string;
-  /** Words that stand before the program, such as a time. */
+  /** The number of words that precede the program, such as a time. */
   readonly operands?: number;
 }
 
 interface ParsedOptions {
   readonly operands: readonly ShellWord[];
   readonly scripts: readonly ShellWord[];
-  /** From the first word behind options and operands. */
+  /** From the first word after options and operands. */
   readonly rest: readonly ShellWord[];
-  /** Letters and names that were given. */
+  /** The letters and names that were given. */
   readonly given: ReadonlySet<string>;
-  /** `unclear`: an option that is not in the grammar, so that what follows may be its value. */
+  /** `unclear`: an option that is not in the grammar, so the next word may be its value. */
   readonly sight: "clear" | "unclear";
 }
 
@@ -96,10 +96,10 @@ function longKind(name: string, { longFlags = "", longValues = "", longScripts =
   return exact?.[0] ?? (first === undefined || others.length > 0 ? "unknown" : first[0]);
 }
 
-/** What a program starts that is given a program or a text of one. */
+/** What a program starts when it is given a program or a script. */
 export interface StartedPrograms {
   readonly commands: readonly (readonly ShellWord[])[];
-  /** Texts that a shell reads. */
+  /** Texts that a shell runs. */
   readonly scripts: readonly ShellWord[];
   /** `unclear`: it may start other programs too. */
   readonly sight: "clear" | "unclear";
@@ -113,7 +113,7 @@ export const startsCommand = (words: readonly ShellWord[]): StartedPrograms => (
 });
 export const startsScripts = (scripts: readonly ShellWord[]): StartedPrograms => ({ ...startsNothing, scripts });
 
-/** As a shell gets them that is given several words for one line. */
+/** What a shell gets if it is given several words for one line. */
 export const joinToLine = (words: readonly ShellWord[]): ShellWord => ({
   kind: words.every(({ kind }) => kind === "plain") ? "plain" : "dynamic",
   value: words.map(({ value }) => value).join(" "),
@@ -123,6 +123,6 @@ export type StarterRow = (args: readonly ShellWord[]) => StartedPrograms;
 
 export interface StarterInput {
   readonly args: readonly ShellWord[];
-  /** What is written out for its input, and values that are set for it. */
+  /** Its literal input, and values that are set for it. */
   readonly texts: readonly ShellWord[];
 }
