@@ -38,7 +38,10 @@ export interface AgentCompactionSetup extends CompactionSetup {
   readonly notes: SessionNotes | undefined;
 }
 
-/** By what an agent's conversation is compacted: its forks, the state of its tools, what people ask of summaries. */
+/**
+ * Sets up compaction for an agent's conversation: its forks, the state of its tools, and the user's instructions for
+ * summaries.
+ */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
   const { deps, session, engine, options } = parts;
   const { box, prefix, baseline, files, asks } = input;
@@ -53,7 +56,7 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     facts: new SessionFactBook(deps, session),
     fork,
     notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: engine.home, turns: options.turns ?? "many" }),
-    // Nobody waits between the turns of one who has only one; what begins at its end would only be stopped.
+    // A session of one turn has no pause in which to prepare; what starts at its end would only be stopped.
     preparation:
       options.turns === "one"
         ? undefined
@@ -75,12 +78,12 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
   };
 }
 
-/** A file of this name in the home folder takes the place of our prompt. */
+/** A file of this name in the home folder replaces our prompt. */
 const promptFile = join("prompts", "compact.md");
 
 type RenderPrefix = () => ReturnType<typeof renderPrefix>;
 
-/** Must not reject: what can't be read is told, and the summary comes without it. */
+/** Must not reject: a file that can't be read yields a warning, and the summary is made without it. */
 export async function readSummaryOptions(home: string, now: RenderPrefix): Promise<SummaryOptions> {
   const [prompt, section] = await Promise.all([
     readUserText(join(home, promptFile), "prompt for summaries"),
@@ -104,7 +107,10 @@ async function readProjectInstructions(now: RenderPrefix): Promise<UserText> {
   }
 }
 
-/** Hooks are told which instructions count behind the boundary. Must not reject: they are told nothing of what can't be read. */
+/**
+ * Tells hooks which instructions count behind the boundary. Must not reject: hooks hear nothing about files that can't
+ * be read.
+ */
 export async function announceReloadedInstructions(deps: HookDeps, now: RenderPrefix): Promise<void> {
   const prefix = await now().catch(() => undefined);
   for (const file of prefix?.instructions.files ?? [])
@@ -115,17 +121,18 @@ export async function announceReloadedInstructions(deps: HookDeps, now: RenderPr
 }
 
 interface HeaderDeps {
-  /** What requests carry besides messages from the boundary on. */
+  /** What requests carry besides messages, from the boundary on. */
   readonly sent: () => FrozenParts;
-  /** What they would carry if it were rendered now: instruction files are read anew. */
+  /** What they would carry if it were rendered now: instruction files are read again. */
   readonly now: () => Promise<FrozenParts>;
-  /** What the view says of it before the boundary. */
+  /** What the view before the boundary says about it. */
   readonly tellings: () => readonly ShownAnnouncement[];
 }
 
 /**
- * Instructions and tools that differ from what requests carry. The messages that told the difference are covered, so it is
- * told again, in today's words, unless a message that is kept tells it; where the boundary brings a fixed part that was rendered anew, there is nothing to tell.
+ * Instructions and tools that differ from what requests carry. The messages that announced the difference are covered,
+ * so it is announced again, in today's words, unless a kept message announces it. If the boundary brings a freshly
+ * rendered fixed part, there is nothing to announce.
  */
 export const headerParts = (deps: HeaderDeps): readonly WorkingStatePart[] => [
   headerPart(deps, { name: "instructions", kinds: ["system-added", "system-changed", "system-removed"] }),
@@ -143,7 +150,7 @@ const headerPart = (
     const kept = tellings().filter(({ entry }) => isKept(entry));
     const changes = changesToAnnounce({ sent: sent(), told: parts, now: parts, tellings: kept });
     const pieces = changes.filter(({ kind }) => kinds.includes(kind)).flatMap(piecesToRestore);
-    // What people demand of the agent is cut only where nothing else would help.
+    // The user's instructions are cut only if nothing else helps.
     const budget = { pieceTokensMax: tokensMax, tokensMax };
     return pieces.length === 0 ? undefined : { kind: "state", pieces, budget };
   },

@@ -12,7 +12,7 @@ import type { Conversation } from "palimpsest/internal/context/conversation";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { todoTools } from "./session/read-todos-from-log.ts";
 
-/** Where reminders learn what happened beside the conversation. */
+/** Where reminders learn what happened outside the conversation. */
 interface ReminderSources {
   /** The day that the system prompt names. */
   readonly startedOn: string;
@@ -22,8 +22,8 @@ interface ReminderSources {
 }
 
 /**
- * What to append before the next request so that the model knows what changed beside the conversation. Each is told when it
- * is news, by what the view shows: after a resume nothing is told twice, and what a boundary covers is told again behind it.
+ * What to append before the next request so that the model knows what changed outside the conversation. The view
+ * decides what is news: after a resume nothing is repeated, and what a boundary covers is said again behind it.
  */
 export async function collectReminders(
   { startedOn, mayRead, watch, todos, now }: ReminderSources & ClockDep,
@@ -39,7 +39,7 @@ export async function collectReminders(
   ].filter((draft) => draft !== undefined);
 }
 
-/** Of the view, oldest first: what an undo or a boundary took out of it is known to nobody. */
+/** Reminders in the view, oldest first. The model no longer knows those that an undo or a boundary removed from it. */
 function remindersInView({ path, projection }: Pick<Fold, "path" | "projection">): readonly JsonObject[] {
   return projection.items.flatMap(({ entry: id, attachment }) => {
     const entry = attachment === reminderAttachmentType ? path.find(id)?.entry : undefined;
@@ -103,7 +103,7 @@ function filesInReminders(reminder: JsonObject): readonly ReminderFile[] {
 
 const reminderFileShape = z.object({ path: z.string(), hash: z.string(), seenHash: z.string() });
 
-/** A list that is done, or that the model has looked at lately, is not worth a reminder. */
+/** No reminder is due if all tasks are done or the model has looked at the list lately. */
 function todosReminder({
   todos,
   fold,
@@ -119,7 +119,10 @@ function todosReminder({
   return reminderDraft({ about: "todos", content: escapeReminderTag(content.join("\n")) });
 }
 
-/** Replies since the list was last called, told behind a boundary or reminded of; no more are counted than matter. */
+/**
+ * Replies since the list was last called, restored behind a boundary or mentioned in a reminder. Counting stops at the
+ * limit.
+ */
 function roundsWithoutTodos({ path }: Pick<Fold, "path">): number {
   const replies = new Set<string>();
   path.findLastIndex(({ entry }) => {

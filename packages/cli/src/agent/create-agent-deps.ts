@@ -20,11 +20,14 @@ export interface AgentDepsInput {
   readonly settings: FollowedSettings;
   readonly port: AgentDeps["model"];
   readonly shell: string;
-  /** A hook is a program that also answers for the person: one that is written while the session runs waits for the next. */
+  /**
+   * Fixed when the session opens, since a hook is a program that may answer for the user: one that is written while the
+   * session runs counts for the next.
+   */
   readonly hooks: readonly HookSetting[];
-  /** The limits that errors of the model have named before. */
+  /** The limits that the model's errors have named before. */
   readonly learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
-  /** What the server says of the model's sizes, as far as it has. */
+  /** The model's sizes, as far as the server has declared them. */
   readonly declared: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
   readonly news: AgentDeps["news"];
   /** The day that the system prompt names. */

@@ -52,12 +52,12 @@ import {
 } from "./agent-compaction-setup.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 
-/** A whole agent with everything picked: store, settings, model, tools, hooks, instructions. */
+/** Opens an agent with its store, settings, model, tools, hooks and instructions. */
 export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome> {
   const engine = openWorkspace(options);
   const project = await engine.project();
   if (project.kind === "failed") return project;
-  // Without a key nothing will come of it: then no session is made either.
+  // An agent without a key is of no use: then no session is created either.
   const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverChoice(options.model) });
   const unread = unreadableDenyRules(reading);
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
@@ -80,7 +80,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { flags } = options;
   const news = createSettingsNewsQueue((await engine.settings({ flags })).reading);
   const settings = await followSettings(engine, { session, flags, onNews: news.put });
-  // They may have become unreadable since they were looked at.
+  // They may have become unreadable since the first check.
   const unread = unreadableDenyRules(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
   const { first, model, picked } = await pickSessionModel(parts);
@@ -140,7 +140,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   };
 }
 
-/** What an earlier run that was killed left undone. */
+/** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {
   const put = await restoreMissingState(deps, session);
   return put.kind === "failed" ? put : await endOrphanedCommands(deps, { session, jobs });
@@ -151,7 +151,7 @@ const limitsLearned = ({ window, inputTokensMax }: ResolvedSettings): AgentDepsI
   learnedInputTokens: inputTokensMax?.source === "learned" ? inputTokensMax.tokens : undefined,
 });
 
-/** What could not be read is not in the view: an answer may miss it. */
+/** What could not be read is not in the view: an answer may lack it. */
 const damageWarnings = ({ id, damagedRanges: count }: Session): { readonly warnings: readonly string[] } => {
   const ranges = `${formatCount(count)} damaged ${plural(count, "range")}`;
   return { warnings: count === 0 ? [] : [`the log has ${ranges}: see \`palimpsest sessions fsck ${id}\``] };
@@ -175,7 +175,7 @@ interface AgentContext {
   readonly compaction: ManualCompaction;
 }
 
-/** A session as its agent talks in it, looks at it and compacts it. */
+/** The conversation of a session, its view and its compaction. */
 function openAgentContext(parts: AgentParts, { box, prefix, asks, deps, ...input }: AgentContextInput): AgentContext {
   const { session } = parts;
   const { baseline } = input;
@@ -204,7 +204,7 @@ interface BackgroundNewsInput {
   readonly beside: JobsAndServers;
 }
 
-/** What came up beside the turns, for the user. */
+/** News of background work, for the user. */
 const backgroundNews = ({
   settings,
   allowRules: leaves,
@@ -216,7 +216,7 @@ const backgroundNews = ({
   { code: "mcp-server", take: beside.takeWarnings },
 ];
 
-/** What runs beside the turns, for showing it and for ending it. */
+/** Shows and ends background work. */
 type BackgroundControls = Pick<
   Agent,
   "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside"

@@ -7,17 +7,17 @@ import type { ModelPort } from "palimpsest/internal/ports/model-port";
 import { type ServerChoice, serverName, serverUrl, usesOpenaiApi } from "../../settings/project-settings.ts";
 import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
 
-/** Who answers: a provider, a simulator in this process, or nobody. */
+/** What answers: a provider, a simulator in this process, or nothing. */
 export type ModelChoice =
   | Extract<ServerChoice, { kind: "provider" }>
   | { readonly kind: "simulator"; readonly actor: Responder; readonly seed: number }
   /**
-   * Nobody: every request fails with this message. For what goes without a model too. `baseUrl`: of the server that is
-   * asked otherwise, whose sizes of the model count.
+   * No model: every request fails with this message. For operations that also work without one. `baseUrl`: the server
+   * that would be asked otherwise; the model sizes that it declared count.
    */
   | { readonly kind: "none"; readonly message: string; readonly baseUrl?: string | undefined };
 
-/** Whose words of a model's sizes count. */
+/** The server whose declared model sizes count. */
 export const serverChoice = (choice: ModelChoice): ServerChoice =>
   choice.kind === "simulator" ? { kind: "in-process" } : { kind: "provider", baseUrl: choice.baseUrl };
 
@@ -25,7 +25,7 @@ export type PickModelOutcome =
   | {
       readonly kind: "model";
       readonly model: ModelPort;
-      /** Its address, by which is remembered what it says of its models; undefined: it says nothing that lasts. */
+      /** The address under which answers about its models are remembered. Undefined: its answers are not remembered. */
       readonly server?: string;
     }
   /** `message`: what is missing, and what to do about it. */
@@ -33,7 +33,7 @@ export type PickModelOutcome =
 
 interface PickModelInput extends ClockDep {
   readonly choice: ModelChoice;
-  /** Its id. */
+  /** The model's id. */
   readonly name: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -11,7 +11,7 @@ interface SessionModel {
   readonly picked: PickModelOutcome;
 }
 
-/** The model that a session goes on with, and the settings as they count for it. */
+/** The model that a session continues with, and the settings resolved for it. */
 export async function pickSessionModel({ engine, options, deps, session }: AgentParts): Promise<SessionModel> {
   const { flags, env, model: choice } = options;
   const settingsFor = (name: string | undefined): Promise<ProjectSettings> =>
@@ -24,13 +24,13 @@ export async function pickSessionModel({ engine, options, deps, session }: Agent
   return { first, model, picked: { ...picked, model: describeOnce(picked.model, session) } };
 }
 
-/** The simulator plays models of its own API: another provider's session goes on with the default one. */
+/** The simulator only serves models of its own API: a session of another provider continues with the default model. */
 const modelToAnswer = (choice: ModelChoice, named: string): string =>
   choice.kind === "simulator" && !/^claude/i.test(named) ? modelDefault : named;
 
 /**
- * A model whose server is asked once what it says of a model, whoever wants to know it: several may wait for the same
- * answer, so only the end of the session aborts it. An answer that did not come is asked for again.
+ * Wraps a model so that its server describes each model once. Several callers may wait for the same answer, so only the
+ * end of the session aborts it. A missing answer is asked for again.
  */
 export function describeOnce(model: ModelPort, session: Pick<Session, "onClose">): ModelPort {
   const closing = new AbortController();

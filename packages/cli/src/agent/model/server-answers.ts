@@ -9,14 +9,14 @@ import { asTokens } from "palimpsest/internal/schema/brand";
 import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
 import type { Session } from "palimpsest/internal/session/session";
 
-/** What the model's server says besides replies. */
+/** What the model's server answers besides replies. */
 interface ServerAnswers {
   readonly declaredSizes: ServerSizes["current"];
   readonly countedFixed: FixedPartCount["current"];
   readonly askBeside: AskDuringTurn;
 }
 
-/** As far as it is remembered; the rest is asked for beside the first turn. Must not reject. */
+/** Starts with the remembered answers; the rest is asked for during the first turn. Must not reject. */
 export async function openServerAnswers(parts: AgentParts, input: FixedPartCountInput): Promise<ServerAnswers> {
   const sizes = await openServerSizes(parts, { model: input.baseline.model, picked: input.picked });
   const fixed = await openFixedPartCount(parts, input);
@@ -36,15 +36,15 @@ interface FixedPartCount {
   /** What the server counted; undefined as long as it has counted nothing. */
   readonly current: () => FixedFigure | undefined;
   /**
-   * Asks the server where it has not counted this part lately. Its count is used from the next request on, and
-   * remembered; one that can't be right is passed over.
+   * Asks the server if it has not counted this part lately. Its count is remembered and used from the next request on;
+   * an implausible count is dropped.
    */
   readonly askBeside: AskDuringTurn;
 }
 
 type FixedPartCountDeps = Pick<AgentParts, "engine" | "session" | "options">;
 
-/** What the session's requests carry besides messages, as the server itself counts it. Must not reject. */
+/** What the session's requests carry besides messages, as counted by the server. Must not reject. */
 async function openFixedPartCount(
   { engine, session, options }: FixedPartCountDeps,
   { baseline, picked: { model, server } }: FixedPartCountInput,
@@ -78,13 +78,13 @@ async function openFixedPartCount(
 
 interface ServerSizes {
   readonly current: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
-  /** Asks the server where it has said nothing lately. What it says counts from then on, and is remembered. */
+  /** Asks the server if it has said nothing lately. Its answer is remembered and counts at once. */
   readonly askBeside: AskDuringTurn;
 }
 
 type ServerSizesDeps = Pick<AgentParts, "engine" | "session" | "options">;
 
-/** The sizes that a server declares of a model. Must not reject. */
+/** The model's sizes as declared by a server. Must not reject. */
 async function openServerSizes(
   parts: ServerSizesDeps,
   {
@@ -121,20 +121,20 @@ interface Sizes {
 }
 
 interface ServerQuestion<Answer> {
-  /** `known`: nobody is asked. */
+  /** `known`: the server is not asked. */
   readonly state: "due" | "known";
-  /** Undefined if the server has no answer. `signal`: the session is being closed. */
+  /** Undefined if the server has no answer. `signal` aborts when the session is closed. */
   readonly ask: (signal: AbortSignal) => Promise<Answer | undefined>;
-  /** Takes the answer into use and remembers it. */
+  /** Puts the answer to use and remembers it. */
   readonly take: (answer: Answer) => Promise<void>;
 }
 
-/** Hands a turn on as it is; the first one makes the question be asked. */
+/** Returns the turn unchanged; the first call makes the question be asked. */
 type AskDuringTurn = <Turn>(turn: Turn) => Turn;
 
 /**
- * Asks the server while the first turn runs, once. Nobody waits for the answer, and a server that does not answer is
- * nobody's trouble. Closing stops the question, but not the writing of an answer, which takes no time.
+ * Asks the server once, while the first turn runs. The turn does not wait for the answer, and a missing answer is no
+ * error. Closing the session aborts the question, but waits until an answer is written, which takes no time.
  */
 function askDuringFirstTurn<Answer>(
   session: Pick<Session, "onClose">,

@@ -11,7 +11,7 @@ import { workingStateAttachmentType } from "palimpsest/internal/schema/restored-
 import { readSkillCall, skillToolName, type InvokedSkill } from "../../tool/skill/skill-tool.ts";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 
-/** What the model was told of skills: kept as a setting, so that it goes through boundaries with the others. */
+/** The skills that the model was told of. Kept as a setting, so that it survives boundaries with the others. */
 const announcedName = announcementSetting("skills");
 
 type AnnouncedSkills = Readonly<Record<string, string>>;
@@ -21,8 +21,8 @@ const announcedShape = z.record(z.string(), z.string());
 type Announceable = Pick<Skill, "name" | "description">;
 
 /**
- * Tells the model which skills there are, behind the conversation: the first time all, later what is otherwise now. A
- * boundary does not make it tell them again: a call for a name that is not known is answered with those that are.
+ * Tells the model behind the conversation which skills there are: all the first time, later only the changes. They are
+ * not announced again after a boundary: a call with an unknown name is answered with the known ones.
  */
 export async function announceSkills(session: Session, skills: readonly Announceable[]): Promise<AppendEntriesOutcome> {
   const drafts = skillDrafts(readAnnouncedSkills(session), skills);
@@ -33,7 +33,7 @@ function readAnnouncedSkills({ fold }: Pick<Session, "fold">): AnnouncedSkills {
   return announcedShape.safeParse(fold.projection.settings.get(announcedName)).data ?? {};
 }
 
-/** None where nothing has changed. Skills are given by name, so the text is the same whatever order a disk has. */
+/** Empty if nothing has changed. Skills come sorted by name, so the text does not depend on the order of the disk. */
 export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceable[]): readonly Draft[] {
   const known = new Map(Object.entries(before));
   const names = new Set(skills.map(({ name }) => name));
@@ -50,7 +50,7 @@ export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceab
     ...(gone.length === 0 ? [] : [`These skills are no longer there: ${gone.join(", ")}.`]),
   ];
   const value = Object.fromEntries(skills.map(({ name, description }) => [name, description]));
-  // The news first: told twice after a crash is better than never.
+  // The announcement comes first: after a crash, twice is better than never.
   return [
     {
       type: "attachment",
@@ -76,8 +76,8 @@ function skillListText(skills: readonly Announceable[]): string {
 }
 
 /**
- * The skills that were called, by what the path says: calls that were answered without an error, and what was put back
- * behind a boundary. Nothing is held in memory, so a resume, an undo and another branch need no care of their own.
+ * The skills that were called, according to the path: calls that were answered without an error, and skills that were
+ * restored behind a boundary. Nothing is kept in memory, so a resume, an undo and another branch need no special care.
  */
 export function findInvokedSkills({ path }: Pick<Fold, "path">): readonly InvokedSkill[] {
   const done = findAnsweredCalls(path.entries);

@@ -19,8 +19,8 @@ type CopySessionOutcome =
   | WriteFailure;
 
 /**
- * Byte for byte: what was frozen stays frozen, the requests go on with the same bytes, and places that the log names
- * are where they were. Whole or not at all.
+ * Copies byte for byte: what was frozen stays frozen, requests continue with the same bytes, and offsets in the log
+ * stay valid. Copies the whole log or nothing.
  */
 export async function copySession(
   { transcripts }: TranscriptsDep,
@@ -30,7 +30,7 @@ export async function copySession(
   if (source === undefined) return { kind: "missing", id: from };
   try {
     const first = await readOriginLine(source);
-    // A log that has not begun has no first line either.
+    // An empty log has no first line.
     const made: OpenForWritingOutcome =
       first === undefined
         ? await transcripts.create(to)
@@ -44,7 +44,7 @@ export async function copySession(
   }
 }
 
-/** Without its line break; `end` is behind it. */
+/** The first line without its line break; `end` is the offset behind the break. */
 async function readOriginLine(
   source: ByteSource,
 ): Promise<{ readonly text: string; readonly end: number } | undefined> {
@@ -72,9 +72,9 @@ function sourceFrom(
 }
 
 /**
- * The sessions that this one was forked from, newest first. A fork notes whom it was copied from, and a copied entry
- * names the session that wrote it, but so may any line of a log from elsewhere: only a transcript that begins as ours
- * does is believed to be one that ours was copied from.
+ * The sessions that this one was forked from, newest first. A fork notes its source, and a copied entry names the
+ * session that wrote it, but a log from elsewhere may claim the same: a session is only believed to be an ancestor if
+ * its transcript begins with the same line as ours.
  */
 export async function findAncestors({ transcripts }: TranscriptsDep, session: Session): Promise<readonly SessionId[]> {
   const named = candidateAncestors(session);
@@ -87,8 +87,8 @@ export async function findAncestors({ transcripts }: TranscriptsDep, session: Se
 }
 
 /**
- * Notes in a fresh copy which session it was made from: behind a boundary, no entry of the view tells. No store removes a
- * session: where the note fails, the copy stays, and a person is told which it is.
+ * Notes in a fresh copy which session it was made from, since behind a boundary no entry of the view says so. No store
+ * removes a session: if the note fails, the copy stays, and the error names it.
  */
 export async function rememberOrigin(session: Session, from: SessionId): Promise<WriteFailure | undefined> {
   const value = [...new Set([from, ...candidateAncestors(session)])].slice(0, ancestorsMax);
@@ -97,7 +97,7 @@ export async function rememberOrigin(session: Session, from: SessionId): Promise
   return { ...appended, message: `${appended.message} (session ${session.id}, the copy of ${from}, stays behind)` };
 }
 
-/** Kept as a setting of the session: it goes through boundaries with the others. */
+/** Kept as a setting of the session, so that it survives boundaries with the others. */
 const ancestorsName = "session.ancestors";
 
 const ancestorsShape = z.array(z.string());
@@ -112,7 +112,7 @@ function candidateAncestors({ id, fold }: Session): readonly SessionId[] {
     .slice(0, ancestorsMax);
 }
 
-/** Of a very long one its start. Undefined where there is none. */
+/** At most the beginning of a very long line. Undefined if there is none. */
 async function readFirstLine(transcripts: Transcripts, id: SessionId): Promise<string | undefined> {
   try {
     const source = await transcripts.openForReading(id);

@@ -7,7 +7,7 @@ import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { HookPayload } from "palimpsest/internal/ports/hooks";
 import type { AgentOptions } from "../agent-options.ts";
 
-/** What hooks are told of the session as a whole. */
+/** What hooks are told about the session as a whole. */
 export const sessionHooks = (deps: HookDeps, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
   notify: (notice) => notifyHooks(deps, notice),
   close: (why = "other") => endSession(deps, { session, why, log: "close" }),
@@ -33,7 +33,7 @@ async function notifyHooks({ hooks, place }: HookDeps, notice: UserNotice): Prom
 
 type SessionStartOutcome = { readonly kind: "greeted"; readonly warnings: readonly string[] } | WriteFailure;
 
-/** Hooks are told that the session begins or goes on, and which instructions count; what they add is said to the model. */
+/** Tells hooks that the session starts or resumes and which instructions count; what they add goes to the model. */
 export async function announceSessionStart(
   deps: HookDeps,
   {
@@ -65,7 +65,7 @@ export async function announceSessionStart(
   return { kind: "greeted", warnings };
 }
 
-/** The event of one file; an imported one says so, whatever the files were loaded for. */
+/** The event for one file. An imported file is reported as an import, whatever the files were loaded for. */
 export const instructionsLoadedEvent = (
   { path, scope, importedBy }: Pick<Instruction, "path" | "scope" | "importedBy">,
   cause: "session_start" | "compact",

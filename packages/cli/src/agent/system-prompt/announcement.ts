@@ -10,16 +10,16 @@ import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { renderChange } from "./render-change.ts";
 
-/** A text in the view that may tell of a part of the header. */
+/** A text in the view that may announce a part of the header. */
 export interface ShownAnnouncement {
   readonly entry: EntryId;
   /** As the view shows it. */
   readonly text: string;
-  /** Of which part; absent where the entry was not read, or bears no mark. */
+  /** The part that it announces; absent if the entry was not read or has no mark. */
   readonly part?: string;
 }
 
-/** What changed since the prefix was frozen, told behind the conversation. */
+/** Announcements of what changed since the prefix was frozen, placed behind the conversation. */
 export const changeDrafts = (changes: readonly PrefixChange[]): readonly Draft[] =>
   changes.flatMap((change) => {
     const telling = announceChange(change);
@@ -28,7 +28,7 @@ export const changeDrafts = (changes: readonly PrefixChange[]): readonly Draft[]
       : [{ type: "attachment", attachment: { type: hookContextAttachmentType, ...telling } }];
   });
 
-/** A change as it is told behind the conversation. Undefined where there is nothing that the model need know. */
+/** The announcement of a change. Undefined if the model need not know of it. */
 export function announceChange(change: PrefixChange): Announcement | undefined {
   const told = renderChange(change);
   if (told === undefined) return undefined;
@@ -38,11 +38,11 @@ export function announceChange(change: PrefixChange): Announcement | undefined {
 
 interface Announcement {
   readonly content: string;
-  /** By which it is known again as the telling of its part. */
+  /** The mark by which the announcement is recognised as being about its part. */
   readonly data?: JsonObject;
 }
 
-/** What the view says of the header, oldest first. What an undo or a boundary took out of it tells nobody anything. */
+/** What the view says about the header, oldest first, without what an undo or a boundary removed from it. */
 export function announcementsInView({ path, projection }: Fold): readonly ShownAnnouncement[] {
   const partByEntry = new Map<EntryId, string>();
   for (const entry of path.entries) {
@@ -62,15 +62,15 @@ export function announcementsInView({ path, projection }: Fold): readonly ShownA
 interface ChangesToAnnounceInput {
   /** What requests carry. */
   readonly sent: FrozenParts;
-  /** What was told last, by what is written down; it may have left the view since. */
+  /** What was announced last, according to the log; it may have left the view since. */
   readonly told: FrozenParts;
   readonly now: FrozenParts;
   readonly tellings: readonly ShownAnnouncement[];
 }
 
 /**
- * What has to be told so that header and view together say what is so now, and say it once. The newest telling of a part
- * counts; where none is marked, a change since `told`, or one whose words the view does not show, is told.
+ * The changes to announce so that header and view together state the current parts once. The newest announcement of a
+ * part counts; if none is marked, a change since `told`, or one whose words the view does not show, is announced.
  */
 export function changesToAnnounce({ sent, told, now, tellings }: ChangesToAnnounceInput): readonly PrefixChange[] {
   const since = diffFrozenParts(told, now);
@@ -106,7 +106,7 @@ const byPart = (changes: readonly PrefixChange[]): ReadonlyMap<string, PrefixCha
 
 const reminderText = (change: PrefixChange): string => wrapReminder(announceChange(change)?.content ?? "");
 
-/** Each way to say how a part is now; the first says it whatever was said before. */
+/** Each way to state how a part is now; the first holds whatever was said before. */
 function currentStatements(part: string, { tools, system }: FrozenParts): readonly PrefixChange[] {
   const tool = tools.find(({ name }) => toolPart(name) === part);
   if (tool !== undefined)

@@ -18,22 +18,22 @@ type FreezeOutcome =
   | {
       readonly kind: "frozen";
       readonly baseline: Baseline;
-      /** Why no request so far has this prefix; undefined where there was none, or the last one had it. */
+      /** Why no request so far has this prefix; undefined if there was no request, or if the last one had it. */
       readonly moved: BreakCause | undefined;
     }
   | WriteFailure;
 
 interface FreezeInput {
   readonly session: Session;
-  /** As it would be rendered at this moment. */
+  /** The parts as they would be rendered now. */
   readonly now: FrozenParts;
 }
 
 /**
- * The prefix of a session's requests to one model. The first time it is written down, as a blob that an entry names;
- * whoever opens the session later sends the same bytes, also after other models had their turns: thinking may be bound to
- * them. What is otherwise now is told behind the conversation, each change once; again where an edit, an undo or a kill
- * took what told it out of the view.
+ * The prefix of a session's requests to one model. The first time it is stored, as a blob that an entry names; later
+ * openings of the session send the same bytes, also after turns of other models, because thinking may be bound to them.
+ * What has changed since is announced behind the conversation, each change once, and again if an edit, an undo or a
+ * kill removed the announcement from the view.
  */
 export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInput): Promise<FreezeOutcome> {
   const state = readFrozenState(session.fold);
@@ -49,15 +49,15 @@ export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInp
   if (put.kind === "failed") return put;
   const blobs = { sent: sent === undefined || own === undefined ? put.id : own.sent, told: put.id };
   const next = { last: now.model, byModel: { ...state?.byModel, [now.model]: blobs } };
-  // The news first: told twice after a crash is better than never.
+  // The announcement comes first: after a crash, twice is better than never.
   const appended = await session.append(...changeDrafts(news), frozenStateDraft(next));
   return appended.kind === "failed" ? appended : frozen;
 }
 
-/** The model that was asked last, under the name by which it was asked: servers call themselves otherwise. */
+/** The model of the last request, under the name used in the request: servers report other names. */
 export const lastRequestedModel = (session: Session): string | undefined => readFrozenState(session.fold)?.last;
 
-/** Names of the tools that the model takes for its own: those that were sent to it, and what it was told of them since. */
+/** Names of the tools that the model believes to have: those that were sent to it, with the announced changes since. */
 export async function toolsKnownToModel(
   deps: BlobsDep,
   { session, model }: { readonly session: Session; readonly model: string },
@@ -67,7 +67,7 @@ export async function toolsKnownToModel(
   return new Set(parts?.tools.map(({ name }) => name));
 }
 
-/** A blob that is gone can't be sent again: then the prefix is made anew, and that is told too. */
+/** A missing blob can't be sent again: then the prefix is rendered anew, and that counts as a change too. */
 function prefixChange(
   state: FrozenState | undefined,
   { sent, now }: { readonly sent: FrozenParts | undefined; readonly now: FrozenParts },
@@ -78,8 +78,8 @@ function prefixChange(
 }
 
 /**
- * An edit since the newest reply, as `palimpsest undo` makes it: what that reply's request left in the cache does not fit.
- * It stands behind the reply and counts, or stood before it and has changed sides by an undo.
+ * An edit since the newest reply, such as `palimpsest undo` makes: the cache entry of that reply's request no longer
+ * fits. The edit either stands behind the reply and counts, or stood before it and was toggled by an undo.
  */
 function findEditSinceReply({ fold }: Session): BreakCause | undefined {
   const { entries } = fold.path;
@@ -97,9 +97,9 @@ function findEditSinceReply({ fold }: Session): BreakCause | undefined {
   return added === undefined ? undefined : { kind: "edit", edit: added.edit.type, repliedAt: millis(repliedAt) };
 }
 
-/** An offload rewrites nothing when it is made, since it stands before the first request that shows it; its undo does. */
+/** An offload rewrites nothing when it is made, since it precedes the first request that shows it; its undo does. */
 const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || isRewriting({ edit });
 
-/** What an undo changes, the edit says that it takes back. */
+/** What an undo changes is described by the edit that it takes back. */
 const isRewriting = ({ edit }: Pick<EditEntry, "edit">): boolean =>
   edit.type === "branch" || (edit.type !== "undo" && changesView(edit));

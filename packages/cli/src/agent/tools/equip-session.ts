@@ -34,7 +34,7 @@ interface EquipInput {
   readonly toolsHad: ReadonlySet<string>;
 }
 
-/** The session's tools, and where its agent asks for compaction. */
+/** Creates the session's tools and the place where its agent asks for compaction. */
 export async function equipSession(parts: AgentParts, input: EquipInput): Promise<SessionEquipment> {
   const { engine, options, deps, root, session } = parts;
   const { settings, model, cwd, shell, groups } = input;
@@ -76,7 +76,7 @@ interface SessionEquipment {
   readonly box: Toolbox;
   readonly asks: CompactionRequests | undefined;
   readonly skillsAndPlan: SkillsAndPlan;
-  /** A turn, and before it what the model does not know yet. */
+  /** Precedes a turn with what the model does not know yet. */
   readonly announceFirst: (turn: AsyncIterable<LoopEvent>) => AsyncGenerator<LoopEvent>;
   readonly allowRules: SessionAllowRules;
 }
@@ -88,7 +88,7 @@ function followToolChoice({ tools, carriedMode }: AgentOptions, settings: Follow
   return memoizeByInput(current, (now) => narrowed(resolveToolChoice(wishes, now)));
 }
 
-/** What tools are made of that are not there everywhere: each is absent where an agent has no such tool. */
+/** What optional tools are built on: each is absent if the agent has no such tool. */
 interface OptionalToolDeps {
   readonly person: UserPort | undefined;
   readonly planning: PlanMode | undefined;
@@ -96,9 +96,9 @@ interface OptionalToolDeps {
 }
 
 /**
- * A session that has had a tool keeps it, also where it is gone on with alone or only compacted: what takes its place there
- * refuses. To say that tools are gone, and that they are back with their definitions, would cost more each time than a
- * call that is refused.
+ * A session keeps every tool that it has had, also when it runs without a user or is only compacted; a stand-in then
+ * refuses the calls. Announcing that tools are gone, and that they are back with their definitions, would cost more
+ * each time than a refused call.
  */
 const keepKnownTools = ({ person, planning, jobs }: OptionalToolDeps, had: ReadonlySet<string>): OptionalToolDeps => ({
   person: person ?? (had.has("ask_user") ? noUser : undefined),
@@ -108,15 +108,15 @@ const keepKnownTools = ({ person, planning, jobs }: OptionalToolDeps, had: Reado
 
 interface CompactionRequestsInput {
   readonly session: Session;
-  /** Under the name by which it is asked. */
+  /** The name used in requests. */
   readonly model: string;
-  /** Whether the switch is on at this moment. */
+  /** Whether the switch is on now. */
   readonly isOn: () => boolean;
 }
 
 /**
- * Where a session's agent can ask for compaction; undefined where it can't. The tool is one more definition in front of
- * everything, so a session whose requests to the model were sent without it goes on without it.
+ * How a session's agent asks for compaction; undefined if it can't. The tool is one more definition in front of
+ * everything, so a session whose requests to the model were sent without it continues without it.
  */
 export async function openCompactionRequests(
   deps: BlobsDep,
@@ -128,7 +128,7 @@ export async function openCompactionRequests(
   return isDefined ? createCompactionRequests(isOn) : undefined;
 }
 
-/** A switch that is turned off while a session runs leaves the tool defined, so that no byte changes, and refusing. */
+/** If the switch is turned off while a session runs, the tool stays defined, so that no byte changes, and refuses. */
 export function createCompactionRequests(isOn: () => boolean): CompactionRequests {
   let wish: AgentCompactionRequest | undefined;
   return {

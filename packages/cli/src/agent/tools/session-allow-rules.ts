@@ -7,13 +7,13 @@ import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
 interface SessionAllowRulesInput {
   readonly engine: Pick<Workspace, "addAllowRules" | "allowRulePlace" | "settings">;
   readonly flags: readonly FlagInput[];
-  /** Without what a person allows while the session is open; the same object while nothing has changed. */
+  /** Without what the user allows while the session is open; the same object while nothing has changed. */
   readonly choice: () => ToolChoice;
-  /** What the settings allow at this moment. */
+  /** What the settings allow now. */
   readonly inSettings: () => readonly string[];
 }
 
-/** What a person allows for good while the session is open. Rules in `deny` and `ask` still count before it. */
+/** What the user allows for good while the session is open. Rules in `deny` and `ask` still come first. */
 export interface SessionAllowRules extends AllowRuleDep {
   readonly choice: () => ToolChoice;
   /** What was allowed so far, oldest first. */
@@ -21,8 +21,8 @@ export interface SessionAllowRules extends AllowRuleDep {
 }
 
 /**
- * Where a rule that counts stands. `here`: nowhere but in this session. `written`: in a settings file, of which those who
- * follow the settings have not heard yet. `seen`: they have; taken out there, it counts no more.
+ * Where a rule that counts is stored. `here`: only in this session. `written`: in a settings file, but the watch has
+ * not reported it yet. `seen`: the watch has reported it; if it is removed there, it no longer counts.
  */
 type AllowRuleState = "here" | "written" | "seen";
 
@@ -72,7 +72,7 @@ function syncWithSettings(held: Map<string, AllowRuleState>, now: ReadonlySet<st
 
 const placeText = ({ path, root }: AllowRulePlace): string => `kept in ${path} for ${root}`;
 
-/** For this session the rules count in any case. */
+/** The rules count for this session even if they can't be written. */
 async function writeAllowRules(
   { engine, flags }: Pick<SessionAllowRulesInput, "engine" | "flags">,
   rules: readonly string[],

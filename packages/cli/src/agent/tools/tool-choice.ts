@@ -10,7 +10,7 @@ export interface ToolChoice {
   readonly deny: readonly string[];
 }
 
-/** What the caller asks for on top of the settings; without a mode theirs counts. */
+/** What the caller asks for on top of the settings; without a mode, theirs counts. */
 export interface ToolOptions extends Omit<ToolChoice, "mode" | "ask"> {
   readonly mode?: PermissionMode | undefined;
 }
@@ -23,9 +23,9 @@ export const resolveToolChoice = (asked: ToolOptions, settings: Settings): ToolC
 });
 
 /**
- * The choice while a session is open, from what it was when it opened and what the settings say now. Whoever can change
- * a file that counts must not gain by it, and that may be the agent itself: what narrows counts at once and stays, what
- * widens counts when the session is opened again.
+ * The choice while a session is open, from the choice when it opened and the current settings. Changing a settings file
+ * must give no advantage, since the agent itself may do it: what narrows counts at once and stays, what widens counts
+ * when the session is opened again.
  */
 export function narrowOnly(opening: ToolChoice): (now: ToolChoice) => ToolChoice {
   const asking = new Set(opening.ask);
@@ -43,7 +43,7 @@ export function narrowOnly(opening: ToolChoice): (now: ToolChoice) => ToolChoice
   };
 }
 
-/** Undefined: there is no such mode. */
+/** Undefined if there is no such mode. */
 export const parsePermissionMode = (name: string): PermissionMode | undefined => {
   const known = permissionModeNames.find((one) => one === name);
   return known && modeByName[known];
@@ -56,7 +56,7 @@ const modeByName: { readonly [Name in (typeof permissionModeNames)[number]]: Per
   bypassPermissions: "bypass",
 };
 
-/** Made anew only when what it is made from is another. */
+/** Rebuilt only when the input is another object. */
 export function memoizeByInput<From, Made>(from: () => From, make: (from: From) => Made): () => Made {
   let last: { readonly from: From; readonly made: Made } | undefined;
   return () => {

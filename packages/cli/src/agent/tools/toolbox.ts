@@ -38,7 +38,10 @@ import { recallById } from "./recall-by-id.ts";
 import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
 
 interface ToolboxInput {
-  /** Asked for at each call, so that a rule counts from when it is written; the same object while nothing has changed. */
+  /**
+   * Called at each tool call, so that a rule counts as soon as it is written; the same object while nothing has
+   * changed.
+   */
   readonly choice: () => ToolChoice;
   readonly deps: ProjectStore;
   readonly session: Session;
@@ -48,24 +51,24 @@ interface ToolboxInput {
   readonly shell: Shell;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
-  /** Holds the commands. Absent: they run as this process does. */
+  /** Confines the commands. Absent: they run as this process does. */
   readonly sandbox?: SandboxInput | undefined;
-  /** Files and folders that hold settings, as they are named: no rule is a leave to change them. */
+  /** Files and folders that hold settings, by their given names: no rule allows changing them. */
   readonly guarded?: readonly string[];
-  /** Absent where the agent can't ask for compaction. */
+  /** Absent if the agent can't ask for compaction. */
   readonly compactionAsks?: CompactionRequests | undefined;
-  /** None, or absent: the agent has no tool for skills. */
+  /** Empty or absent: the agent has no tool for skills. */
   readonly skillPlaces?: readonly SkillLocation[];
-  /** Absent where nobody can look at a plan. */
+  /** Absent if the user can't review plans. */
   readonly planning?: PlanMode | undefined;
   readonly planState?: () => PlanState;
-  /** Absent where nothing may run in the background. */
+  /** Absent if nothing may run in the background. */
   readonly jobs?: Jobs | undefined;
-  /** Absent where none may be started. */
+  /** Absent if none may be started. */
   readonly servers?: ToolServers | undefined;
-  /** Absent where the net is not to be reached. */
+  /** Absent if the network must not be reached. */
   readonly web?: Web | undefined;
-  /** Absent where there is nobody to ask. */
+  /** Absent if there is no user to ask. */
   readonly person?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly leaves?: AllowRuleDep | undefined;
@@ -73,7 +76,7 @@ interface ToolboxInput {
 
 interface SandboxInput {
   readonly use: () => SandboxUse;
-  /** Of this engine. */
+  /** The home folder of this engine. */
   readonly ownHome: string;
   readonly temporary: TemporaryFolder;
 }
@@ -81,32 +84,34 @@ interface SandboxInput {
 /** Tools with the state that their calls change. */
 interface Toolset {
   readonly tools: readonly Tool[];
-  /** Where the shell stands, if it went elsewhere. */
+  /** The shell's directory, if it has changed. */
   readonly cwd: () => string | undefined;
-  /** A fork's own: the same definitions, and a copy of the state. */
+  /** For a fork: the same definitions and a copy of the state. */
   readonly forked: () => Toolset;
 }
 
 export interface Toolbox extends PermissionDep, Toolset {
-  /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
+  /**
+   * What the tools know and a summary would not: files, task list, place. Read when a part is asked for, not before.
+   */
   readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
   readonly todos: () => readonly Todo[];
   /** How programs in the sandbox reach hosts. Absent: they reach none. */
   readonly network: SessionNetworkDeps | undefined;
-  /** By the rules in force now. */
+  /** By the current rules. */
   readonly mayRead: (path: string) => boolean;
-  /** Absent where there is no tool for them. */
+  /** Absent if there is no tool for them. */
   readonly skills: Skills | undefined;
-  /** What the tools keep is as the session has it now: another branch, or an edit taken back, may tell it otherwise. */
+  /** Reloads the tools' state from the session, after a change of branch or an undo. */
   readonly readAgain: () => Promise<void>;
 }
 
 interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
-  /** Where the agent stands as long as its shell went nowhere else. */
+  /** The agent's directory until its shell changes it. */
   readonly cwd: string;
 }
 
-/** The built-in tools of one session, with what they may do. */
+/** The built-in tools of one session, with their permissions. */
 export async function createToolbox({
   choice,
   deps,
@@ -192,7 +197,7 @@ interface NetworkPolicy extends PermissionDep {
   readonly rules: Rules;
 }
 
-/** Hosts are decided by the rules in force when a command connects. */
+/** Hosts are decided by the rules that count when a command connects. */
 function createNetwork(
   { web, person = noUser, leaves = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "leaves">,
   policy: () => NetworkPolicy,
@@ -204,11 +209,11 @@ function createNetwork(
 
 const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
 
-/** A person's own skills lie outside of the project, and name files beside them. */
+/** The user's own skills are outside of the project, and name files next to them. */
 const userSkillFolders = (places: readonly SkillLocation[]): readonly string[] =>
   places.flatMap(({ folder, within }) => (within === undefined ? [folder] : []));
 
-/** Both where a path leads and where it stands: a link may be replaced as well as followed. */
+/** Both the target of a path and the path itself: a link may be replaced as well as followed. */
 async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     paths.map(async (path) => {
@@ -223,15 +228,15 @@ async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
 }
 
 /**
- * Previews and notes that were cut name files here for the model to read: the session's own, and those it was forked
- * from. The first of them makes the folder. Nowhere in a store without files.
+ * Previews and shortened notes name files in these folders for the model to read: the session's own and those of its
+ * ancestors. The folder is created by its first file. Empty in a store without files.
  */
 async function readablePlaces(deps: ProjectStore, session: Session): Promise<readonly string[]> {
   const ids = [session.id, ...(await findAncestors(deps, session))];
   return (await Promise.all(ids.map((id) => readablePlacesOfSession(deps, id)))).flat();
 }
 
-/** None where a link leads from it to somewhere else. */
+/** Empty if a link in it leads somewhere else. */
 async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: SessionId): Promise<readonly string[]> {
   if (readablePlacesFor === undefined) return [];
   const { folder, paths } = readablePlacesFor(id);
@@ -270,7 +275,7 @@ const createToolset = (
     }),
 });
 
-/** As it was given: not offloaded, cleared or covered by a boundary. */
+/** Whether it is shown as it was: not offloaded, cleared or covered by a boundary. */
 const isShownWhole = ({ fold: { messages, projection } }: Session, shownBy: ReadFile["shownBy"]): boolean =>
   projection.items.some(({ entry }) => entry === shownBy) ||
   messages.some(({ content }) =>
