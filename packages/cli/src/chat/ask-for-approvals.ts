@@ -4,21 +4,21 @@ import type { ServerDecision } from "../tui/dialog/trust-dialog.ts";
 import type { TerminalUi } from "./terminal-ui.ts";
 import type { TrustRequest } from "../agent/pending-trust.ts";
 
-/** Servers that a project defines run programs on this machine: a person approves of each definition, once. */
+/** Servers that a project defines run programs on this machine: the user approves each definition, once. */
 export interface Approvals {
   readonly pending: () => Promise<readonly PendingApproval[]>;
-  /** As `pending` gives them. */
+  /** Takes the approvals that `pending` returned. */
   readonly approve: (approvals: readonly string[]) => Promise<SettingsAddOutcome>;
-  /** For good: they are not asked about again. */
+  /** For good: the user is not asked about them again. */
   readonly refuse: (approvals: readonly string[]) => Promise<SettingsAddOutcome>;
 }
 
-/** What was kept of the answers. */
+/** What was stored of the answers. */
 interface ApprovalOutcome {
-  /** By name. */
+  /** Names of the approved servers. */
   readonly servers: readonly string[];
   readonly refused: readonly PendingApproval[];
-  /** What could not be kept, and why. */
+  /** What could not be stored, and why. */
   readonly failures: readonly string[];
 }
 
@@ -40,11 +40,11 @@ export async function askForApprovals(
   };
 }
 
-/** A server may be wanted later: where its refusal stands is told with it. */
+/** The server may be wanted later, so the text says where its refusal is stored. */
 export const serverRefusalText = ({ name, approval }: PendingApproval): string =>
   `${name}: refused, and not asked about again while its definition stays as it is. To be asked again, take ${approval.slice(0, approvalCharsShown)}… out of refusedMcpServers in your settings.json.`;
 
-/** Of a hash: enough to find it in a list. */
+/** Characters of a hash: enough to find it in a list. */
 const approvalCharsShown = 8;
 
 interface KeptDecisions {
@@ -66,15 +66,15 @@ async function keepDecisions(keep: Approvals["approve"], decided: readonly Pendi
   }
 }
 
-/** The settings of a project may have come with a clone: the user says once whether they count. */
+/** The settings of a project may have come with a clone: the user decides once whether they count. */
 export interface TrustQuestions {
   /** Undefined if there is nothing to ask. */
   readonly pending: () => Promise<TrustRequest | undefined>;
-  /** Kept in the user's own settings. */
+  /** Stores the decision in the user's own settings. */
   readonly decide: (as: "trusted" | "refused") => Promise<SettingsAddOutcome>;
 }
 
-/** Before a session is opened. What the user should know of it, one line each. */
+/** Asks before a session is opened. Returns messages for the user, one line each. */
 export async function askTrust(
   { pending, decide }: TrustQuestions,
   { front, signal }: { readonly front: Pick<TerminalUi, "trust">; readonly signal: AbortSignal },
@@ -95,6 +95,6 @@ export async function askTrust(
   }
 }
 
-/** It may be wanted later: where the answer stands is said with it. */
+/** Trust may be wanted later, so the text says where the answer is stored. */
 const notTrustedText = ({ root }: TrustRequest): string =>
   `${root}: not trusted, and not asked about again. To be asked again, take it out of refusedProjects in your settings.json.`;

@@ -29,12 +29,15 @@ export interface ChatDeps
   ) => Promise<OpenAgentOutcome>;
   readonly runSlash: (command: Command, context: ChatCommandContext) => Promise<ChatCommandOutcome>;
   readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;
-  /** Told behind everything that happens. */
+  /** Called after every event. */
   readonly changed?: (agent: Agent, event: LoopEvent | undefined) => void;
 }
 
 export type ChatOutcome =
-  /** The agent is closed; what it knows can still be asked. `lastTurn`: how the last one ended; undefined without any. */
+  /**
+   * The agent is closed, but its state can still be read. `lastTurn`: how the last turn ended; undefined if there was
+   * none.
+   */
   | { readonly kind: "left"; readonly agent: Agent; readonly lastTurn: TurnEndEvent | undefined }
   /** Before there was an agent. */
   | { readonly kind: "left-early" }
@@ -98,7 +101,7 @@ export class Chat implements TerminalUiHandlers {
     });
   }
 
-  /** Until the person leaves. `message`: what it begins with. */
+  /** Runs until the user leaves. `message`: sent first. */
   async run(opening: FirstSessionRequest, message?: string): Promise<ChatOutcome> {
     this.#view.change((state) => state);
     this.#front.start();
@@ -136,7 +139,7 @@ export class Chat implements TerminalUiHandlers {
   }
 
   nextMode(): void {
-    // One behind the other: each goes on from what the one before has set.
+    // One after the other: each continues from the mode that the one before has set.
     this.#modes = this.#modes.then(() => this.#changeMode()).catch((error: unknown) => this.#left.reject(error));
   }
 
@@ -177,7 +180,7 @@ export class Chat implements TerminalUiHandlers {
     }
   }
 
-  /** By Esc. Where a person leaves, it stays kept instead. */
+  /** After Esc. If the user leaves, the input stays stored instead. */
   #giveBackWhere({ aborted }: AbortSignal): void {
     if (aborted && !this.#isLeaving) this.#waiting.giveBack();
   }
@@ -193,7 +196,7 @@ export class Chat implements TerminalUiHandlers {
 
   #tellWrong(text: string, message: string): void {
     this.#view.act({ kind: "tell", tone: "warning", text: message });
-    // Where there is an editor: mostly it is a slip of a letter.
+    // With an editor, the text goes back to it: mostly it is a typo.
     if (this.#front.typed !== undefined) this.#front.refill(text);
   }
 
@@ -225,7 +228,7 @@ export class Chat implements TerminalUiHandlers {
     this.#waiting.send(text);
     let end = brokenTurn;
     for await (const event of agent.turn(text, signal)) {
-      // From here on it is in the log, and so is what was queued when it is told.
+      // From here on the log holds it, and so it does with queued messages once the model is told.
       if (event.kind === "request-start") this.#waiting.said();
       if (event.kind === "turn-end") end = event;
       this.#view.event(agent, event);
@@ -234,7 +237,7 @@ export class Chat implements TerminalUiHandlers {
     }
     this.#lastTurn = end;
     if (isInLog(agent, { text, from })) this.#waiting.said();
-    // Where a person leaves, it stays kept instead.
+    // If the user leaves, the input stays stored instead.
     if (end.reason !== "answered" && !this.#isLeaving) this.#waiting.giveBack();
     this.#waiting.keep();
     this.#watches.jobs();
@@ -257,7 +260,7 @@ export class Chat implements TerminalUiHandlers {
     }
   }
 
-  /** What the machine refuses is told, and the chat goes on; a bug ends it. */
+  /** An error of the machine is shown, and the chat continues; a bug ends it. */
   async #outcomeOf(command: Command, signal: AbortSignal): Promise<ChatCommandOutcome> {
     const { context, answerer, runSlash } = this.#deps;
     const { agent } = this.#current;
@@ -275,7 +278,7 @@ export class Chat implements TerminalUiHandlers {
   #opened(): void {
     this.#view.refresh(this.#current.agent);
     this.#changed();
-    // Those of the same session run on when it is opened again.
+    // Jobs of the same session go on when it is opened again.
     this.#watches.jobs();
   }
 
@@ -288,7 +291,7 @@ export class Chat implements TerminalUiHandlers {
     for (const text of told) this.#view.act({ kind: "tell", tone: "plain", text });
   }
 
-  /** They end without an event. */
+  /** Jobs end without an event. */
   #jobsSeen(): "some-run" | "none" {
     this.#view.refresh(this.#current.agent);
     return this.#view.state.status.background.jobs > 0 ? "some-run" : "none";
@@ -310,7 +313,7 @@ export class Chat implements TerminalUiHandlers {
 const isInLog = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
   session.fold.path.loggedFrom(from).some(({ entry }) => userTypedText(entry) === text.trim());
 
-/** Of a turn that was left before its end. */
+/** Stands for a turn that was left before its end. */
 const brokenTurn: TurnEndEvent = {
   kind: "turn-end",
   reason: "failed",
@@ -320,7 +323,10 @@ const brokenTurn: TurnEndEvent = {
 
 const modeCycle: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
 
-/** By a key, round and round. What asks nobody is reached only where the chat was opened so: a slip must not lead there. */
+/**
+ * A key cycles through the modes. A mode that never asks is reached only if the chat was opened in it: a slip must not
+ * lead there.
+ */
 function nextPermissionMode(now: PermissionMode, opened: PermissionMode): PermissionMode {
   const reached = opened === "bypass" ? [...modeCycle, opened] : modeCycle;
   return reached[(reached.indexOf(now) + 1) % reached.length] ?? "default";

@@ -9,11 +9,11 @@ import { closeMillisMax } from "./limits.ts";
 import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** What an agent of a chat is opened with; everything else of it stays the same. */
+/** What changes from one agent of a chat to the next; everything else stays the same. */
 export interface OpenAgentRequest extends Pick<AgentOptions, "startedBy" | "carriedMode" | "signal"> {
   readonly session: SessionChoice;
   readonly flags: readonly FlagInput[];
-  /** Of the same session, which was open before. */
+  /** From the previous agent of the same session. */
   readonly jobs?: Jobs;
 }
 
@@ -28,9 +28,9 @@ type ReopenOutcome =
   | { readonly kind: "same" }
   /** `jobsEnded`: how many ran in the session that was left. */
   | { readonly kind: "other"; readonly jobsEnded: number }
-  /** As it was before. */
+  /** The previous session, unchanged. */
   | { readonly kind: "kept"; readonly instead: AgentNotOpened }
-  /** The one before could not be opened again either. */
+  /** The previous session could not be opened again either. */
   | { readonly kind: "lost"; readonly instead: AgentNotOpened };
 
 export interface ReopenRequest {
@@ -41,7 +41,7 @@ export interface ReopenRequest {
 interface CurrentAgentState {
   readonly agent: Agent;
   readonly flags: readonly FlagInput[];
-  /** The widest permission mode that keys reach: as the first one was opened. */
+  /** The widest permission mode that keys reach: that of the first agent. */
   readonly widest: PermissionMode;
 }
 
@@ -54,19 +54,19 @@ export class CurrentAgent {
   readonly #deps: CurrentAgentDeps;
   #open: CurrentAgentState | undefined;
   #state: "open" | "changing" = "changing";
-  /** Sessions whose close was late: until it is over, they have their lock. */
+  /** Sessions that did not close in time: they hold their lock until they do. */
   readonly #closing = new Map<SessionId, Promise<void>>();
 
   constructor({ open }: CurrentAgentDeps) {
     this.#deps = { open };
   }
 
-  /** Whether there is one, or was: until the first is opened nobody is talked to. */
+  /** Whether there is or was an agent. Before the first one there is nothing to talk to. */
   get isThere(): boolean {
     return this.#open !== undefined;
   }
 
-  /** Whether something may be written into its session. */
+  /** Whether its session may be written to. */
   get isOpen(): boolean {
     return this.#state === "open";
   }
@@ -75,7 +75,7 @@ export class CurrentAgent {
     return this.#now.agent;
   }
 
-  /** For messages that reach the turn that runs. */
+  /** Messages for the running turn. */
   get queue(): string[] | undefined {
     return this.#open?.agent.queue;
   }
@@ -94,7 +94,10 @@ export class CurrentAgent {
     return opened;
   }
 
-  /** The other one takes the place of this one; where it can't, this one is opened again. The mode in force goes along. */
+  /**
+   * Replaces the agent; if the new one can't be opened, the previous one is opened again. The current mode is carried
+   * over.
+   */
   async reopen({ asked: { session, flags: changed = [] }, signal }: ReopenRequest): Promise<ReopenOutcome> {
     const { agent, flags } = this.#now;
     const isSame = session.kind === "resume" && session.id === agent.session.id;
@@ -115,7 +118,7 @@ export class CurrentAgent {
     return { kind: "lost", instead: again };
   }
 
-  /** Within a few seconds: what does not end by then ends with the process. */
+  /** Waits a few seconds: what does not end by then ends with the process. */
   async close(closing: CloseRequest): Promise<void> {
     if (!this.isOpen) return;
     this.#state = "changing";
@@ -136,7 +139,9 @@ export class CurrentAgent {
 
 interface CloseRequest {
   readonly why: SessionEndReason;
-  /** `input`: what was typed lies beside the log and is found by it, so the log stays even where nothing was said. */
+  /**
+   * `input`: typed input is stored next to the log and found through it, so the log stays even if it has no message.
+   */
   readonly leaves: "input" | "nothing";
 }
 
@@ -162,11 +167,14 @@ async function endJobs(jobs: Jobs | undefined): Promise<number> {
   return running.length;
 }
 
-/** Nothing was ever said in it: a new one is the same, and knows of no header that was never sent. */
+/** Nothing was ever said in it: a new session is equivalent, and holds no header that was never sent. */
 const isEmpty = ({ session }: Agent): boolean =>
   !session.fold.path.everyBranch.some(({ kind }) => kind === "user" || kind === "assistant");
 
-/** What the machine refused, in words for a person; undefined for a bug. Node's own `ERR_…` speak of the program, not of the machine. */
+/**
+ * The message of a system error, for the user; undefined for a bug. Node's own `ERR_…` codes are about the program, not
+ * the machine.
+ */
 export function machineRefusal(error: unknown): string | undefined {
   const code = errorCode(error);
   if (!(error instanceof Error) || code === undefined || code.startsWith("ERR_")) return undefined;
@@ -174,7 +182,7 @@ export function machineRefusal(error: unknown): string | undefined {
   return advice === undefined ? error.message : `${error.message} (${advice})`;
 }
 
-/** Waits for it, but not for ever: what is late goes on by itself, and its failure is nobody's. */
+/** Waits, but not for ever: a late promise goes on by itself, and its failure is ignored. */
 export async function waitWithTimeout(act: Promise<void>, ms: Millis): Promise<"done" | "late"> {
   const over = new AbortController();
   const late = wait(ms, "late" as const, { signal: over.signal }).catch(() => "late" as const);

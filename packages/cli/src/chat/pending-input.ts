@@ -13,15 +13,16 @@ interface PendingInputDeps {
 }
 
 /**
- * What a person has sent and no log holds yet: messages for the turn that runs, in its queue; anything else behind it. None
- * of it is lost: until the log holds it, it is kept in a file, and where it will not be said it goes back where they type.
+ * What the user has sent and no log holds yet: messages for the running turn, in its queue, and everything else after
+ * it. Nothing is lost: it is stored in a file until the log holds it, and if it will not be sent it goes back to the
+ * editor.
  */
 export class PendingInput {
   readonly #deps: PendingInputDeps;
   readonly #kept = new UnsentInputStore();
   readonly #behind: string[] = [];
   #sending: string | undefined;
-  /** Given back, where the front can't say what became of it. */
+  /** Text given back to a UI that can't report its editor. */
   #givenBack = "";
 
   constructor(deps: PendingInputDeps) {
@@ -32,7 +33,7 @@ export class PendingInput {
     return this.#kept.isEmpty;
   }
 
-  /** Messages reach the turn that runs, unless something waits that is to come before them. */
+  /** Messages reach the running turn, unless something that comes before them is waiting. */
   add(text: string, forWhom: "turn" | "later"): void {
     const queue = forWhom === "turn" && this.#behind.length === 0 ? this.#deps.current.queue : undefined;
     (queue ?? this.#behind).push(text);
@@ -40,7 +41,7 @@ export class PendingInput {
     this.keep();
   }
 
-  /** The oldest, to be run now. */
+  /** The oldest one, to be run now. */
   next(): string | undefined {
     const text = this.#deps.current.queue?.shift() ?? this.#behind.shift();
     if (text !== undefined) this.#deps.view.act({ kind: "take-first" });
@@ -55,28 +56,28 @@ export class PendingInput {
     return text;
   }
 
-  /** A turn begins with it. */
+  /** A turn begins with this text. */
   send(text: string): void {
     this.#sending = text;
     this.#deps.view.act({ kind: "say", text });
     this.keep();
   }
 
-  /** The log holds it. */
+  /** The log holds the text. */
   said(): void {
     this.#sending = undefined;
   }
 
-  /** The turn is over, and the log may not hold what it began with. */
+  /** What the log may lack after the turn: the text that it began with. */
   get unsaid(): readonly string[] {
     return this.#sending === undefined ? [] : [this.#sending];
   }
 
-  /** Into the editor: what was not said, and what waited behind it. */
+  /** Returns to the editor what was not sent and what waited behind it. */
   giveBack(): void {
     const { view, current } = this.#deps;
     const { unsaid } = this;
-    // What a turn has taken and could not write is in none of the queues any more, but it is still shown.
+    // A message that a turn has taken and could not write is in no queue any more, but it is still shown.
     const waited = view.state.queue;
     current.queue?.splice(0);
     this.#behind.length = 0;
@@ -89,7 +90,7 @@ export class PendingInput {
     this.#tellNotRun(notRun);
   }
 
-  /** What an earlier process left. `words`: where it is from. */
+  /** Restores the input of an earlier process. `words`: where it is from. */
   restore({ messages, draft }: UnsentInput, words: string): void {
     const { text, notRun } = returnInput(
       messages.map((one) => one.text),
@@ -103,7 +104,9 @@ export class PendingInput {
     this.#tellNotRun(notRun);
   }
 
-  /** Something was sent: what was given back to a front without an editor is in it, or not wanted. */
+  /**
+   * Something was sent: it contains the text that was given back to a UI without an editor, or that text is not wanted.
+   */
   forgetGivenBack(): void {
     this.#givenBack = "";
   }
@@ -114,13 +117,13 @@ export class PendingInput {
     this.#kept.put({ texts, draft: front.typed ?? this.#givenBack, at: now() });
   }
 
-  /** Where it is kept from now on. */
+  /** Sets where the input is stored from now on. */
   async keepAt(path: string | undefined): Promise<void> {
     this.keep();
     await this.#kept.moveTo(path);
   }
 
-  /** When all of it is on disk. */
+  /** Resolves when all of it is on disk. */
   async settled(): Promise<void> {
     this.keep();
     await this.#kept.settled();
@@ -132,13 +135,13 @@ export class PendingInput {
   }
 }
 
-/** What goes back where the person types, and what can't go there: a command among messages would be sent as their text. */
+/** What goes back to the editor, and what can't: a command among messages would be sent as text. */
 interface ReturnedInput {
   readonly text: string;
   readonly notRun: readonly string[];
 }
 
-/** `draft`: what was typed and never sent stays what it is. */
+/** `draft`: text that was typed and never sent; it stays a draft. */
 export function returnInput(sent: readonly string[], draft = ""): ReturnedInput {
   const texts = [...sent.filter((text) => !isCommand(text)), draft].filter((text) => text !== "");
   return { text: texts.join("\n\n"), notRun: sent.filter(isCommand).map((text) => text.trim()) };

@@ -16,13 +16,13 @@ import { canAskUser } from "../compact/ask-to-commit.ts";
 export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly session: SessionChoice | { readonly kind: "choose" };
   readonly message: string | undefined;
-  /** Whether what was typed in no session that can be gone on with is given back in this one. */
+  /** Whether typed input without a session that can be resumed is given back in this one. */
   readonly leftInput: "taken-up" | "left-alone";
-  /** `any`: what the terminal can. */
+  /** `any`: whatever the terminal supports. */
   readonly ui: "plain" | "any";
 }
 
-/** A chat from its first line to its last. The prompt is there first; the agent is loaded behind it. */
+/** A chat from its first line to its last. The prompt comes first; the agent is loaded after it. */
 export async function runChat(context: CommandContext, asked: ChatRequest): Promise<Outcome> {
   const { session, flags, message, model } = asked;
   const person = isTerminal(context) ? "there" : "pipe";
@@ -50,7 +50,7 @@ export async function runChat(context: CommandContext, asked: ChatRequest): Prom
 
 type LoadHost = () => Promise<ChatHost | WriteFailure>;
 
-/** Loaded once, by whoever asks first. */
+/** Loads on the first call. */
 function loadHostOnce(load: LoadHost): LoadHost {
   let loading: ReturnType<LoadHost> | undefined;
   return () => (loading ??= load());
@@ -106,7 +106,7 @@ function chatDeps({ context, asked, back, statusline, front }: ChatParts): ChatD
 
 const isFailed = (loaded: ChatHost | WriteFailure): loaded is WriteFailure => "kind" in loaded;
 
-/** For whoever comes behind an agent that was opened by it. */
+/** For callers that run after an agent was opened with it. */
 async function requireHost(back: LoadHost): Promise<ChatHost> {
   const loaded = await back();
   if (isFailed(loaded)) throw new Error(loaded.message);
@@ -136,11 +136,11 @@ async function loadUi({ context, asked, back, person }: UiInput): Promise<ChatPa
 
 const now = (): Millis => millis(Date.now());
 
-/** Scripts that speak through a pipe learn from it whether they were answered. */
+/** Tells scripts that use a pipe whether they were answered. */
 const chatExitCode = ({ lastTurn }: Extract<ChatOutcome, { kind: "left" }>): Outcome =>
   lastTurn === undefined || lastTurn.reason === "aborted" ? exitCode.fine : turnExitCode(lastTurn);
 
-/** How to come back, and what it has cost. Nothing where nothing was said. */
+/** Says how to come back, and what the session has cost. Nothing if there was no message. */
 async function sayFarewell(
   { out }: CommandContext,
   { end, answerer }: { readonly end: Extract<ChatOutcome, { kind: "left" }>; readonly answerer: Answerer },
@@ -154,7 +154,7 @@ async function sayFarewell(
   await out.write(`Go on with it: ${out.style("bold", `palimpsest --resume ${session.id}`)}\n`);
 }
 
-/** Whoever starts without a key sees what it is about all the same, if they want to. */
+/** A user who starts without a key can still see what it is about. */
 async function offerDemo(context: CommandContext, told: Failure): Promise<Outcome> {
   if (!canAskUser(context))
     return { ...told, hint: `${told.hint ?? ""} \`palimpsest demo\` needs no key.`.trimStart() };

@@ -12,11 +12,11 @@ import { unsentInputBytesMax } from "./limits.ts";
 import type { SessionListDep } from "palimpsest/internal/ports/store";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
 
-/** What a person typed and the log does not hold yet. */
+/** What the user typed and the log does not hold yet. */
 export interface UnsentInput {
   /** Sent and queued, oldest first. */
   readonly messages: readonly UnsentMessage[];
-  /** In the editor. */
+  /** The text in the editor. */
   readonly draft: string;
 }
 
@@ -35,24 +35,24 @@ export interface UnsentInputNow {
 const unsentFileShape = z.object({
   messages: z.array(z.object({ text: z.string(), at: z.number() })),
   draft: z.string(),
-  /** Of the process that keeps it: as long as it runs, nobody else takes it up. */
+  /** The process that stores it: as long as it runs, no other process takes the input. */
   pid: z.int().optional(),
 });
 
-/** As it stands on disk. */
+/** As it is stored on disk. */
 export type UnsentInputFile = z.infer<typeof unsentFileShape>;
 
 const noInput: UnsentInput = { messages: [], draft: "" };
 
 const unsentFileName = "input.json";
 
-/** Beside the session's notes. `folder`: the project's. */
+/** Next to the session's notes. `folder`: the project's. */
 export const unsentInputPath = (folder: string, session: SessionId): string => join(folder, session, unsentFileName);
 
 /**
- * Keeps what would be lost if the process were killed now, in one place at a time: before a session is open and between two
- * of them in one of its own, then beside the session's log. Writes are one after the other, the newest state last; what was
- * put meanwhile is written once. Never fails a chat: where the disk refuses, the log will say so as well.
+ * Stores what would be lost if the process were killed now, in one place at a time: in a file of its own before a
+ * session is open and between two sessions, else next to the session's log. Writes follow each other, the newest state
+ * last; states in between are skipped. Never fails a chat: if the disk refuses, the log will report it as well.
  */
 export class UnsentInputStore {
   #path: string | undefined;
@@ -61,7 +61,7 @@ export class UnsentInputStore {
   #writing: Promise<void> | undefined;
 
   put({ texts, draft, at }: UnsentInputNow): void {
-    // Said twice, it is as old as the first time: what counts is that the log has nothing of it from before.
+    // A message sent twice keeps its first time: what matters is that the log holds nothing of it from before.
     const known = this.#wanted.messages;
     if (
       draft === this.#wanted.draft &&
@@ -75,7 +75,10 @@ export class UnsentInputStore {
     this.#writing ??= this.#write();
   }
 
-  /** From now on there, in place of what another process may have left; then the place before is emptied. Undefined: nowhere. */
+  /**
+   * Stores there from now on, replacing what another process may have left; then the previous place is emptied.
+   * Undefined: nowhere.
+   */
   async moveTo(path: string | undefined): Promise<void> {
     await this.settled();
     const before = this.#path;
@@ -91,7 +94,7 @@ export class UnsentInputStore {
     return isEmptyInput(this.#wanted);
   }
 
-  /** When everything that was put is on disk. */
+  /** Resolves when everything is on disk. */
   async settled(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
   }
@@ -126,7 +129,7 @@ export async function readUnsentInput(path: string): Promise<UnsentInputFile> {
     if ((await stat(path)).size > unsentInputBytesMax) return nothing;
     return unsentFileShape.safeParse(tryParseJson(await readFile(path, "utf8"))).data ?? nothing;
   } catch {
-    // Mostly it is not there; what can't be read can't be given back either.
+    // Usually there is no file; one that can't be read can't be given back either.
     return nothing;
   }
 }
@@ -147,26 +150,26 @@ export function dropLogged(kept: UnsentInput, entries: readonly Entry[]): Unsent
   return { ...kept, messages: left };
 }
 
-/** What was typed and belongs to no session that anybody would go on with. */
+/** Typed input that belongs to no session worth resuming. */
 export interface AbandonedInput extends UnsentInput {
-  /** Once it is somewhere else. Must not reject. */
+  /** Call it once the input is stored elsewhere. Must not reject. */
   readonly forget: () => Promise<void>;
 }
 
 export interface AbandonedInputDeps extends SessionListDep {
-  /** The project's. */
+  /** The project's folder. */
   readonly folder: string;
-  /** That is open now: what lies beside it is its own. */
+  /** The open session: the input next to it is its own. */
   readonly current?: SessionId;
 }
 
-/** Where input is kept that no session has yet. */
+/** The folder for input that has no session yet. */
 const sessionlessFolder = "typed";
 
 export const sessionlessPath = (folder: string, name: string): string =>
   join(folder, sessionlessFolder, `${name}.json`);
 
-/** The newest: of a chat that was left before its session was open, or in which nothing was said. */
+/** The newest: from a chat that was left before its session was open, or in which nothing was said. */
 export async function findAbandonedInput({
   folder,
   sessions,
@@ -190,7 +193,7 @@ interface SilentSessionsInput extends SessionListDep {
   readonly names: readonly string[];
 }
 
-/** Of sessions in which nothing was said. The others give it back when they are gone on with. */
+/** Input of sessions without a message. The others give it back when they are resumed. */
 async function inputOfSilentSessions({ folder, sessions, names }: SilentSessionsInput): Promise<readonly string[]> {
   const kept = await Promise.all(
     names.map(async (name) => ((await namesIn(join(folder, name))).includes(unsentFileName) ? [name] : [])),
@@ -211,6 +214,6 @@ async function newestFirst(paths: readonly string[]): Promise<readonly string[]>
   return dated.toSorted((one, other) => other.at - one.at).map(({ path }) => path);
 }
 
-/** A chat in another window may still have it. */
+/** A chat in another window may still own it. */
 const isHeldByOther = async (pid: number | undefined): Promise<boolean> =>
   pid !== undefined && pid !== process.pid && (await lookAtProcess(pid)).kind === "alive";

@@ -4,12 +4,12 @@ export interface Step {
 }
 
 interface WorkQueueDeps {
-  /** Behind each step, until there is none. */
+  /** Called after each step, until it returns none. */
   readonly next: () => Step | undefined;
   readonly begins: () => void;
   /** Nothing runs any more. */
   readonly rests: () => void;
-  /** A bug: what is behind it is not begun. */
+  /** A bug: the steps behind it are not started. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -17,7 +17,7 @@ interface RunningStep extends Pick<Step, "kind"> {
   readonly abort: AbortController;
 }
 
-/** One thing at a time, and the next behind it. */
+/** Runs one step at a time. */
 export class WorkQueue {
   readonly #deps: WorkQueueDeps;
   #now: RunningStep | undefined;
@@ -32,12 +32,12 @@ export class WorkQueue {
     return this.#now?.kind;
   }
 
-  /** At rest only. */
+  /** Only at rest. */
   start(first: Step): void {
     this.#over = this.#run(first);
   }
 
-  /** Ends what runs; what is behind it comes next. */
+  /** Ends what runs; the next step follows. */
   abort(): void {
     this.#now?.abort.abort();
   }

@@ -7,11 +7,11 @@ import type { Failure } from "../../program/failure.ts";
 
 interface ChatLines {
   readonly style: Style;
-  /** Whatever the text quotes, only what `style` made of it is more than characters. What is too long goes on below. */
+  /** Only what `style` added has a meaning to the terminal, whatever the text quotes. Long lines are wrapped. */
   readonly toLines: (text: string) => readonly string[];
 }
 
-/** What a command lays out, as lines for the chat. */
+/** Turns the text of a command into lines for the chat. */
 export function chatLines({ context: { out, env }, ui }: Pick<ChatCommandContext, "context" | "ui">): ChatLines {
   const marked = createMarkedStyle(randomUUID());
   const { columns } = ui;
@@ -33,7 +33,7 @@ export function print(chat: Pick<ChatCommandContext, "context" | "ui" | "act">, 
   chat.act({ kind: "print", lines: of(text(style)) });
 }
 
-/** Behind its own indentation, or below what its label stands before. */
+/** Continuation lines are indented like the line, or like the text behind its label. */
 function wrapLine(line: string, columns: number): readonly string[] {
   if (visibleWidth(line) <= columns) return [line];
   const [head = ""] = /^ *(?:[a-z]+ {2,})?/.exec(line) ?? [];
@@ -52,11 +52,11 @@ export const warn = ({ act }: NoticeTarget, text: string): void => act({ kind: "
 export const refuse = (telling: NoticeTarget, { message, hint }: Pick<Failure, "message" | "hint">): void =>
   warn(telling, `${asSentence(message)}${hint === undefined ? "" : ` ${hint}`}`);
 
-/** The machine refused to write: what was said before stays. */
+/** The log could not be written: what was said before stays. */
 export const tellWriteFailure = ({ act }: NoticeTarget, { message }: { readonly message: string }): void =>
   act({ kind: "tell", tone: "error", text: `It could not be written: ${message}` });
 
-/** Begins with a capital, unless it begins with a name: that of a file or an entry has its own letters. */
+/** Capitalises the first letter, unless the message begins with a name: names of files and entries keep their case. */
 const asSentence = (message: string): string => {
   const text = message.trim();
   const first = /^[a-z]+[\s,:]/.test(text) ? text.slice(0, 1).toUpperCase() : text.slice(0, 1);

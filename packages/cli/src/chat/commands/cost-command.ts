@@ -21,7 +21,7 @@ export const costCommand: ChatCommand = async (_slashed, chat) => {
   return stay;
 };
 
-/** Undefined where the log can't be read. */
+/** Undefined if the log can't be read. */
 async function readReductions({ context, agent: { session } }: ChatCommandContext): Promise<Reductions | undefined> {
   const log = await openNamedLog(context, session.id);
   if (log.kind === "failure") return undefined;
@@ -37,7 +37,7 @@ export interface CostTextInput extends Pick<ChatCommandContext, "answerer"> {
   /** What was paid before the session was forked or copied from another. */
   readonly inherited: CostSummary;
   readonly reductions: Reductions | undefined;
-  /** Of one token of uncached input; undefined of a model without a known price. */
+  /** The price of one token of uncached input; undefined for a model without a known price. */
   readonly inputNanos: number | undefined;
 }
 
@@ -88,7 +88,7 @@ function costTable(title: string, rows: readonly CostRow[], style: Style): strin
 const countPromptTokens = ({ tokensByKind: { input, cacheWrite5m, cacheWrite1h, cacheRead } }: CostSummary): number =>
   input + cacheWrite5m + cacheWrite1h + cacheRead;
 
-/** False: no request has a known price, so $0 would be no figure at all. */
+/** False: no request has a known price, so $0 would be wrong. */
 const isPriced = ({ requests, unpriced }: CostSummary): boolean => requests === 0 || unpriced < requests;
 const costOrUnknown = (of: CostSummary): string => (isPriced(of) ? formatNanos(of.totalNanos) : "price not known");
 
@@ -103,8 +103,8 @@ function cacheText(of: CostSummary): string {
 }
 
 /**
- * Edits make later requests cheaper, and are paid for by what they have written to the cache again, which their receipts
- * know, and by the calls for summaries and notes. What is left of it is what they have saved, or cost.
+ * Edits make later requests cheaper. Their price is what they have written to the cache again (their receipts know it)
+ * and the calls for summaries and notes. The difference is what they have saved, or cost.
  */
 function reductionsText(
   { edits, tokens, savedInputTokens }: Reductions,
@@ -133,16 +133,19 @@ const formatNanos = (nanos: number): string => formatUsd(nanos / 1e9);
 /** What edits of the view have saved so far. */
 export interface Reductions {
   readonly edits: number;
-  /** Taken out of the view, by estimate. */
+  /** Removed from the view, by estimate. */
   readonly tokens: number;
-  /** In tokens of uncached input, at the prices of a warm cache, before what summaries cost; below 0 where less was saved than written again. */
+  /**
+   * In tokens of uncached input, at the prices of a warm cache, before the cost of summaries; below 0 if less was saved
+   * than written again.
+   */
   readonly savedInputTokens: number;
 }
 
 /**
- * By the receipts of the edits in force that show less than before. The request behind an edit pays for what it moved,
- * each later one saves: `-now`, then `perRound` for every round more. An edit that nothing was asked behind has saved
- * nothing yet.
+ * Computed from the receipts of the edits that count and show less than before. The request after an edit pays for what
+ * it moved, each later one saves: `-now`, then `perRound` for every further round. An edit without a request after it
+ * has saved nothing yet.
  */
 export function computeReductions(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
   const roundsBehind = roundsSinceEdit(path);
@@ -150,7 +153,7 @@ export function computeReductions(path: readonly Entry[], edits: readonly Record
   for (const { id, kind, state, receipt } of edits) {
     if (state === "undone" || receipt === undefined) continue;
     const { now, perRound, readRate } = receipt.price;
-    // What the provider withholds stays in the messages: only its price says that it is gone.
+    // What the provider withholds stays in the messages: only the price shows that it is gone.
     const isPricedOnly = isWithholdingKind(kind) && perRound > 0 && readRate > 0;
     const tokens = isPricedOnly ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
     if (tokens <= 0) continue;
@@ -164,7 +167,7 @@ export function computeReductions(path: readonly Entry[], edits: readonly Record
   return sum;
 }
 
-/** By edit: replies of the model that stand behind it. A reply may be several entries. */
+/** Replies of the model after each edit. A reply may be several entries. */
 function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
   const behind = new Map<string, number>();
   const replies = new Set<string>();
@@ -175,7 +178,7 @@ function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
   return behind;
 }
 
-/** What fills the window now, as the next request will have it. */
+/** What fills the window in the next request. */
 export const contextCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, ui } = chat;
   const { window } = agent.numbers();

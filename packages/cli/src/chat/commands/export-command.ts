@@ -22,7 +22,7 @@ const aboutByFormat: Readonly<Record<ExportFormat, string>> = {
 export const formatChoices = (): readonly Choice[] =>
   exportFormats.map((format) => ({ value: format, label: format, description: aboutByFormat[format] }));
 
-/** Writes the session to a file in the chat's folder, or to the one that is named. */
+/** Writes the session to a file in the chat's folder, or to the named one. */
 export const exportCommand: ChatCommand = async ({ rest }, chat) => {
   const named = rest === "" ? await pickFormat(chat) : rest;
   if (named === undefined) return stay;

@@ -5,7 +5,7 @@ import type { Style } from "../../text/style.ts";
 import { print, tell } from "./chat-lines.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 
-/** Those in force, with the file that each stands in. */
+/** The current hooks, with the file of each. */
 export const hooksCommand: ChatCommand = async (_slashed, chat) => {
   const { hooks } = chat.agent;
   if (hooks.length === 0)

@@ -9,7 +9,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { modelChoices } from "./message-choices.ts";
 import { refuse, tell } from "./chat-lines.ts";
 
-/** The same session goes on with another model. Any name is taken: a provider may know more models than we do. */
+/** The session continues with another model. Any name is accepted: a provider may know more models than we do. */
 export const modelCommand: ChatCommand = async ({ rest }, chat) => {
   const { agent } = chat;
   const name = rest === "" ? await pickModelName(chat) : rest;

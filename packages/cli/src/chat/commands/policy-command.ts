@@ -4,11 +4,11 @@ import type { Choice } from "../../tui/chat-ui.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 import { refuse, tell } from "./chat-lines.ts";
 
-/** Presets by which a context can be managed, with what each does. */
+/** The presets, with what each does. */
 export const policyChoices = (): readonly Choice[] =>
   presetNames.map((name) => ({ value: name, label: name, description: getPreset(name).about }));
 
-/** The same session goes on under another policy. */
+/** The session continues under another policy. */
 export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   const { agent, ui, signal } = chat;
   const current = agent.numbers().policy.name;

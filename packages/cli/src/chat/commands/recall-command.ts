@@ -29,7 +29,7 @@ export const recallCommand: ChatCommand = async ({ rest }, chat) => {
   return stay;
 };
 
-/** `--page 2 words`, as on the command line; anything else is what is looked for. */
+/** `--page 2 words`, as on the command line; anything else is the query. */
 function parseRecallRequest(rest: string): RecallRequest {
   const [, page, query] = /^--page\s+(\d{1,6})\s+(.+)$/s.exec(rest.trim()) ?? [];
   return query === undefined ? { query: rest } : { query, page: Math.max(1, Number(page)) };

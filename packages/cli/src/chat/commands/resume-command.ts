@@ -4,7 +4,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { refuse, tell } from "./chat-lines.ts";
 import { sessionChoices } from "./message-choices.ts";
 
-/** Goes on with another session of the project; this one stays. */
+/** Continues with another session of the project; this one stays. */
 export const resumeCommand: ChatCommand = async ({ rest }, chat) => {
   const id = rest === "" ? await pickSession(chat) : await findSession(chat, rest);
   return id === undefined ? stay : { kind: "open", session: { kind: "resume", id: sessionId(id) } };

@@ -4,7 +4,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
 import { print, tell } from "./chat-lines.ts";
 
-/** What runs beside the conversation. A job can be looked at, and ended; what a person sees of it the agent still gets. */
+/** Shows background work. A job can be looked at and ended; the agent still gets the output that the user has seen. */
 export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
   const jobs = agent.jobs();

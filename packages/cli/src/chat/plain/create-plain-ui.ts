@@ -12,7 +12,7 @@ import {
   questionText,
 } from "./questions.ts";
 
-/** A chat line by line: no part of the screen is ever drawn again. */
+/** A chat that writes line by line: it never redraws. */
 export function createPlainUi(input: PlainUiInput): TerminalUi {
   const lines = new PlainLines(input);
   const typed = async <Answer>(ask: TypedQuestion<Answer>, signal: AbortSignal): Promise<Answer> => {
@@ -71,6 +71,6 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
 interface TypedQuestion<Answer> {
   readonly text: string;
   readonly read: (line: string) => Answer;
-  /** Where nobody is there, or the question is taken away. */
+  /** The answer if there is no user, or if the question is withdrawn. */
   readonly otherwise: Answer;
 }

@@ -15,7 +15,7 @@ export interface PlainUiInput {
   readonly context: Pick<CommandContext, "stdin" | "out">;
   readonly handlers: TerminalUiHandlers;
   readonly now: () => Millis;
-  /** `pipe`: nobody is there to be asked, and a line is read when the one before is dealt with. */
+  /** `pipe`: there is no user to ask, and a line is read once the one before it is done. */
   readonly person: "there" | "pipe";
 }
 
@@ -24,7 +24,7 @@ interface OpenQuestion {
   readonly answer: (line: string | undefined) => void;
 }
 
-/** Lines that come in and go out, in their order: what is typed is an answer where something is asked, and else sent. */
+/** Lines in and out, in order: a typed line answers the open question, or else is sent. */
 export class PlainLines {
   readonly #input: PlainUiInput;
   readonly #turnstile = new Turnstile();
@@ -50,7 +50,7 @@ export class PlainLines {
       lines.on("line", (line) => this.#take(line));
       lines.once("close", () => this.#input.handlers.quit());
     }
-    // What the chat begins with is sent in this same moment.
+    // The chat's first message is sent in this same moment.
     queueMicrotask(() => void this.#promptAtRest());
   }
 
@@ -81,7 +81,7 @@ export class PlainLines {
     this.#written = this.#written.then(() => out.write(`${text}\n`));
   }
 
-  /** Undefined where the question was taken away. */
+  /** Undefined if the question was withdrawn. */
   async ask(text: string, signal: AbortSignal): Promise<string | undefined> {
     const leave = await this.#turnstile.enter();
     try {
@@ -98,7 +98,7 @@ export class PlainLines {
     }
   }
 
-  /** Of a terminal, which would break words. */
+  /** The terminal's width: the terminal itself would break within words. */
   get #columns(): number | undefined {
     const { isTerminal, columns } = this.#input.context.out;
     return isTerminal ? columns : undefined;
@@ -112,7 +112,7 @@ export class PlainLines {
 
   #submit(line: string): void {
     const { handlers, person } = this.#input;
-    // A terminal shows what is typed by itself.
+    // A terminal echoes what is typed.
     if (person === "there") this.#typed.push(line);
     handlers.submit(line);
     void this.#promptAtRest();
@@ -128,7 +128,7 @@ export class PlainLines {
     handlers.quit();
   }
 
-  /** Once, however many lines were typed until then. */
+  /** Prompts once, however many lines were typed until then. */
   async #promptAtRest(): Promise<void> {
     if (this.#isPromptDue) return;
     this.#isPromptDue = true;
@@ -143,7 +143,7 @@ export class PlainLines {
     this.#written = this.#written.then(() => context.out.write("> "));
   }
 
-  /** Lines that a command has laid out are printable already, but for their colours. */
+  /** Lines of a command are printable already, except for their colours. */
   #bytes(text: string): void {
     const { out } = this.#input.context;
     this.#written = this.#written.then(() => out.bytes(Buffer.from(text)));
@@ -161,7 +161,7 @@ export class PlainLines {
   };
 }
 
-/** Of the person: a message, or a command as a chat repeats it above its answer. */
+/** The user's text: a message, or a command that the chat repeats above its answer. */
 function userTextIn(item: ChatItem): string | undefined {
   if (item.kind === "person") return item.text.trim();
   if (item.kind !== "output" || item.lines[0]?.startsWith("> ") !== true) return undefined;
@@ -171,11 +171,11 @@ function userTextIn(item: ChatItem): string | undefined {
 interface PlainLook {
   readonly style: Style;
   readonly now: Millis;
-  /** Of the terminal; undefined where the lines go to a file or a program. */
+  /** The terminal's width; undefined if the lines go to a file or a program. */
   readonly columns: number | undefined;
 }
 
-/** An item line by line, without its line end; undefined for what a plain chat does not show. */
+/** An item line by line, without the final line end; undefined for items that a plain chat does not show. */
 function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | undefined {
   const wrapped = (text: string): string => wrapLines(text, columns);
   switch (item.kind) {
@@ -199,7 +199,7 @@ function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | 
   }
 }
 
-/** Wrapped as one, then painted part by part: wrapping moves nothing. */
+/** Wrapped as a whole, then coloured in parts: colours must not change the wrapping. */
 function callText({ tool, title, state, summary }: CallItem, { style, columns }: PlainLook): string {
   const head = `[${oneLine(tool)}]`;
   const called = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
