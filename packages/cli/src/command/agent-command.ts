@@ -88,7 +88,7 @@ interface AgentRequest {
   readonly tools: ToolOptions;
 }
 
-/** What the line asks for, or what is wrong with it: then nothing is opened. */
+/** The parsed request, or what is wrong with it: then nothing is opened. */
 async function parseRequest(
   context: CommandContext,
   given: AgentArguments["options"],
@@ -111,7 +111,7 @@ async function parseRequest(
   return wrong ?? { format, flags, tools: { mode, allow: given.allow, deny: given.deny } };
 }
 
-/** Reading rules takes the parser of command lines, which nobody else needs yet. */
+/** Loaded on demand: checking rules needs the parser of shell commands, which nothing else needs yet. */
 async function wrongRules(
   given: Pick<AgentArguments["options"], "allow" | "deny">,
 ): Promise<readonly { readonly what: string }[]> {
@@ -158,7 +158,7 @@ async function runInChat(context: CommandContext, { given, asked }: RunInput): P
 
 const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
-/** What was said, and what came through a pipe behind it. */
+/** The given text, followed by what was piped in. */
 async function readPrompt({ stdin }: CommandContext, said = ""): Promise<string | undefined> {
   const piped = await readPipe(stdin, said === "" ? "required" : "optional");
   const parts = [said, piped].map((part) => part.trim()).filter((part) => part !== "");

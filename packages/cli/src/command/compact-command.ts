@@ -105,7 +105,7 @@ const usage = (message: string, hint: string): Failure => failure({ code: exitCo
 
 export type UserSummary = { readonly kind: "given"; readonly text: string } | Failure;
 
-/** A summary that a person has written: the content of a file, or what comes through the pipe for `-`. */
+/** A summary written by the user: the content of a file, or stdin for `-`. */
 export async function readUserSummary(context: CommandContext, name: string): Promise<UserSummary> {
   const read =
     name === "-" ? userSummary(await readPipe(context.stdin, "required")) : await readSummaryFile(context, name);

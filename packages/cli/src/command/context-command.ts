@@ -91,7 +91,7 @@ async function chooseCounter(asked: string | undefined): Promise<CounterChoice |
   return failure({ code: exitCode.notFound, message: "the local tokenizer is not installed", hint: outcome.message });
 }
 
-/** Counts the messages, and tells the ledger what the fixed part is by the same counter. */
+/** Counts the messages, and has the ledger count the fixed part with the same counter. */
 async function exactCount({
   engine,
   counted,

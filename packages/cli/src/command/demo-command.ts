@@ -49,10 +49,10 @@ export const demoCommand = command({
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== "";
 
-/** At reading speed only where somebody reads. */
+/** At reading speed only if the output is a terminal. */
 const speedFor = ({ out, env }: CommandContext): "reading" | "fast" =>
   out.isTerminal && env["TERM"] !== "dumb" && !isSet(env["CI"]) && !isSet(env["NO_COLOR"]) ? "reading" : "fast";
 
 const pause = (time: number, signal: AbortSignal): Promise<void> =>
-  // Whoever hurries or stops ends the pause; that is no failure.
+  // Hurrying or stopping ends the pause; that is no failure.
   sleep(time, undefined, { signal }).catch(() => undefined);

@@ -46,7 +46,7 @@ export const explainCommand = command({
 
 const columnsDefault = 80;
 
-/** Of what people have written in place of our prompts and template, used by this run or not. */
+/** Problems of the user's replacements for our prompts and template, whether this run uses them or not. */
 async function ownTextProblems(context: CommandContext): Promise<readonly string[]> {
   const [summaries, notes] = await Promise.all([
     readUserPrompt(context),
@@ -87,7 +87,7 @@ function asJson({ reading, numbers, servers }: ExplainInput, problems: readonly 
   };
 }
 
-/** What is only planned is on for nobody. */
+/** A planned feature is off for everyone. */
 function switchJson({ switches, policy }: ResolvedSettings, name: SwitchName): object {
   const { value, source, from } = switches[name];
   const { state } = settingTable[`flags.${name}`];

@@ -102,5 +102,5 @@ export const fidelityCommand = command({
   },
 });
 
-/** With the extension that this file has: the sources run as they are, the published package as JavaScript. */
+/** With this file's own extension: the sources run as they are, the published package as JavaScript. */
 const workerModule = new URL(`../fidelity/worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);

@@ -100,7 +100,7 @@ interface PrintInput extends RecallInput {
   readonly expanded: ExpandOutcome;
 }
 
-/** At a terminal without what would drive it; elsewhere byte for byte. */
+/** Control characters are made printable at a terminal; elsewhere the output is byte for byte. */
 async function print({ out }: CommandContext, { log, query, page, expanded, format }: PrintInput): Promise<Outcome> {
   const original = originalOrFailure({ id: query, path: log.path, expanded });
   if (original.kind === "failure") return original;
@@ -120,7 +120,7 @@ async function print({ out }: CommandContext, { log, query, page, expanded, form
   return exitCode.fine;
 }
 
-/** Pages joined are the whole. */
+/** The pages joined are the whole text. */
 const pageText = (text: string, page: number): string =>
   text.slice(safeCutIndex(text, (page - 1) * recallCharsDefault), safeCutIndex(text, page * recallCharsDefault));
 

@@ -71,7 +71,7 @@ const wholeReadBytesMax = 256 * 2 ** 20;
 
 const columnsDefault = 80;
 
-/** What was booked then counts; prices of today only where nothing was. */
+/** The booked cost counts; today's prices are used only if nothing was booked. */
 function withCost(facts: BoundaryFacts | undefined, priceOf: CallsPricer): ListedBoundary | undefined {
   if (facts === undefined) return undefined;
   const { calls, bookedNanos } = facts;

@@ -149,7 +149,7 @@ function notLaunched(
   return failure({ code: exitCode.machine, message, hint: "Choose another address, port or file." });
 }
 
-/** On stderr: stdout holds the URL alone, for scripts. */
+/** On stderr: stdout holds only the URL, for scripts. */
 async function announceResponder(
   context: CommandContext,
   { actor, trace }: { actor: Responder; trace: string | undefined },

@@ -20,7 +20,7 @@ export const traceOperand = {
   summary: "a file that the simulator traced to",
 } as const satisfies Operand;
 
-/** Reads the trace that a person named, and notes on stderr that its end is missing. */
+/** Reads the trace that the user named, and notes on stderr if its end is missing. */
 export async function openNamedTrace(
   { cwd, err }: Pick<CommandContext, "cwd" | "err">,
   name: string,
@@ -143,7 +143,7 @@ export const listCommand = command({
   },
 });
 
-/** As the client was told; where the server compacted, what was billed, since totals leave compactions out. */
+/** As reported to the client. If the server compacted, what was billed, since the totals leave compactions out. */
 function replyTokens(reply: ReplyLine | undefined): ListedTokens | null {
   if (reply?.iterations !== undefined) return sumIterations(reply.iterations);
   if (reply?.usage === undefined) return null;

@@ -51,7 +51,7 @@ export const undoCommand = command({
   },
 });
 
-/** Of the model that the session talks to. */
+/** Settings resolved for the model of the session. */
 async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
   const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
   const { numbers } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens });
@@ -79,7 +79,7 @@ async function runUndo(
   try {
     const outcome = await view.undo(asked);
     if (outcome.kind === "undone" || outcome.kind === "branched") {
-      // Nobody is told of an undo that a power cut could still take away.
+      // An undo is reported only once a power cut can no longer undo it.
       const ended = await session.endTurn();
       if (ended.kind === "failed") return sessionFailure(ended, session.id);
     }
@@ -134,14 +134,14 @@ async function reportOutcome(
   }
 }
 
-/** As every other command counts it: read anew, with what the provider counted and what requests carry besides messages. */
+/** As every other command counts it: read anew, with the provider's counts and what requests carry besides messages. */
 async function contextTokens(session: Session): Promise<Tokens> {
   const now = await session.readUndone(new Set());
   if (now === undefined) throw new Error(`the session ${session.id} that was just written can't be read`);
   return now.ledger.size.tokens;
 }
 
-/** How to bring back what was undone, in the order in which it has to be done. */
+/** How to redo what was undone, in the order in which it has to be done. */
 function backText(session: string, undos: readonly string[]): string {
   const lines = undos.map((id) => `palimpsest undo ${session} ${id}\n`);
   if (lines.length === 1) return `to go back: ${lines.join("")}`;

@@ -10,13 +10,13 @@ export interface CompactionReporterInput {
   readonly answerer: Answerer;
   /** How many messages are pinned now. */
   readonly pins: () => number;
-  /** Told of when a model is about to be asked with it. */
+  /** Mentioned when a model is about to be asked with it. */
   readonly ownPrompt: () => Promise<UserPrompt | undefined>;
 }
 
 /**
- * Tells a person on stderr of the compactions that happen in a stream of events; hears every one of them. A summary that
- * is on the way shows at a terminal as a line in place, elsewhere as a line a phase.
+ * Reports on stderr the compactions in a stream of events; it must be given every event. A summary in progress shows as
+ * an updating line at a terminal, elsewhere as a line per phase.
  */
 export function compactionReporter(
   { err }: Pick<CommandContext, "err">,

@@ -9,17 +9,17 @@ import type { CommandContext } from "../program/command.ts";
 
 export type ProposalRequest = Parameters<Agent["compaction"]["propose"]>[0];
 
-/** How a person is asked about a proposal. None of these may reject. */
+/** How the user is asked about a proposal. None of these may reject. */
 interface ConsiderDeps {
   readonly propose: (ask: ProposalRequest) => Promise<ProposeOutcome>;
-  /** Shows it, where that is not what they see already, and asks. `stopped`: they are gone. */
+  /** Shows it, unless it is on the screen already, and asks. `stopped`: the user has left. */
   readonly decide: (shown: Proposal) => Promise<"commit" | "edit" | "cancel" | "stopped">;
   readonly edit: (text: string) => Promise<EditTextOutcome>;
-  /** One line: why nothing came of an edit. */
+  /** One line: why an edit had no effect. */
   readonly tell: (message: string) => Promise<void>;
 }
 
-/** `edited`: a summary that the person has written over the proposal's. */
+/** `edited`: a summary by which the user has replaced the proposal's. */
 export type ConsiderOutcome =
   | { readonly kind: "commit"; readonly proposal: Proposal; readonly edited?: string }
   | { readonly kind: "cancel" | "stopped"; readonly proposal: Proposal };
@@ -33,7 +33,7 @@ export type ConsiderOutcome =
  */
 export async function considerProposal(first: Proposal, by: ConsiderDeps): Promise<ConsiderOutcome> {
   let edited: string | undefined;
-  // What was refused is not lost: the next edit goes on from it.
+  // A refused text is not lost: the next edit continues from it.
   let written = first.summary;
   let shown = first;
   for (;;) {
@@ -61,7 +61,7 @@ const requestAgain = ({ ask: { part, instructions } }: Proposal): ProposalReques
   ...(instructions === undefined ? {} : { instructions }),
 });
 
-/** An edited summary asked no model; what the one under it cost is paid all the same, and has to be saved too. */
+/** An edited summary asked no model; but the summary before it was paid for, and has to pay off too. */
 function withEarlierCalls({ calls, preview }: Proposal, edited: Proposal): Proposal {
   const money = edited.preview.money;
   if (money === undefined || preview.money === undefined) return { ...edited, calls };
@@ -78,10 +78,10 @@ function withEarlierCalls({ calls, preview }: Proposal, edited: Proposal): Propo
 
 export type EditTextOutcome =
   | { readonly kind: "edited"; readonly text: string }
-  /** `message`: why there is nothing to go on with, one line. */
+  /** `message`: why there is nothing to continue with, one line. */
   | { readonly kind: "unchanged"; readonly message: string };
 
-/** Lets the person change a text in an editor of their own, in a file that nobody else may read and that is gone afterwards. */
+/** Opens a text in the user's editor, in a file that no other user may read and that is removed afterwards. */
 export async function editText(
   { env, cwd }: Pick<CommandContext, "env" | "cwd">,
   text: string,
@@ -109,7 +109,7 @@ interface EditorRun extends Pick<CommandContext, "env" | "cwd"> {
   readonly file: string;
 }
 
-/** By a shell, since the variable may hold arguments too: `code --wait`. Undefined where all is well. */
+/** Run by a shell, since the variable may hold arguments too: `code --wait`. Undefined if it succeeded. */
 const runEditor = ({ editor, file, env, cwd }: EditorRun): Promise<string | undefined> =>
   new Promise((resolve) => {
     const child = spawn("/bin/sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit", env, cwd });

@@ -19,7 +19,7 @@ import { openForWriting } from "../session/open-for-writing.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 
 interface OpenToCompactInput {
-  /** As the person named it. */
+  /** As the user named it. */
   readonly session: string;
   readonly from: string | undefined;
   readonly upTo: string | undefined;
@@ -31,18 +31,18 @@ type OpenToCompactOutcome =
   | ({ readonly kind: "open"; readonly part: CompactionRange; readonly isCopy: boolean } & OpenedAgent)
   | Failure;
 
-/** The agent, and who it asks: nobody where there is no key. */
+/** The agent, and what answers it: no model if there is no key. */
 interface OpenedAgent {
   readonly agent: Agent;
   readonly answerer: Answerer;
 }
 
-/** The session as an agent, in the project it belongs to; another tool's log as the copy that is made of it. */
+/** Opens the session as an agent in the project it belongs to; for another tool's log, the copy made of it. */
 export async function openToCompact(context: CommandContext, asked: OpenToCompactInput): Promise<OpenToCompactOutcome> {
   const log = await openNamedLog(context, asked.session);
   if (log.kind === "failure") return log;
   try {
-    // Before another tool's log is copied: where the part is not there, no copy is made.
+    // Checked before another tool's log is copied: if the part does not exist, no copy is made.
     const counted = await openCounted(log, log);
     const wrong = wrongFileFailure(log, counted);
     if (wrong !== undefined) return wrong;
@@ -93,7 +93,7 @@ const copyHint =
 interface OpenInProjectInput {
   readonly asked: OpenToCompactInput;
   readonly id: SessionId;
-  /** Where the session was at home, by its newest entry. */
+  /** The session's folder, according to its newest entry. */
   readonly recorded: () => Promise<string | undefined>;
 }
 
@@ -102,7 +102,7 @@ interface OpenAttempt {
   readonly answerer: Answerer;
 }
 
-/** A session of another project has its settings and its files there; without a key a summary goes without a model. */
+/** A session of another project has its settings and files there. Without a key, a summary is made without a model. */
 async function openInProject(
   { env, cwd }: CommandContext,
   { asked, id, recorded }: OpenInProjectInput,
@@ -116,7 +116,7 @@ async function openInProject(
       session: { kind: "resume", id },
       model,
       tools: { allow: [], deny: [] },
-      // No tool is used here; one that a session has had stays its own, so that nobody is told of a change.
+      // No tool is used here; but a tool that the session has had stays, so that no change is announced.
       net: openNet,
     });
     return { agent, answerer: model.kind };

@@ -25,11 +25,11 @@ export interface PreviewLook {
   readonly session: string;
   readonly answerer: Answerer;
   readonly ownPrompt: UserPrompt | undefined;
-  /** Files below it are named as one would type them there. */
+  /** Files below it are named relative to it. */
   readonly cwd: string;
-  /** How much of the summary itself. */
+  /** How much of the summary itself is shown. */
   readonly summary: "whole" | "beginning" | "none";
-  /** What was changed, carried forward and restored: counted, or one by one. */
+  /** Whether changed, carried forward and restored items are counted or listed one by one. */
   readonly details: "counted" | "listed";
   /** How the user gets them listed: `s lists them`. */
   readonly listedBy: string;
@@ -46,8 +46,8 @@ export const previewText = (proposal: Proposal, look: PreviewLook): string =>
   ].join("\n");
 
 /**
- * What has to be known to decide, on one screen whatever the session was: what comes in any number is counted. If the
- * details are listed behind it, what they list is left out here.
+ * What is needed to decide, on one screen whatever the session was: items that may be many are counted. If the details
+ * are listed below, what they list is left out here.
  */
 export function previewFigures(
   proposal: Proposal,
@@ -99,7 +99,7 @@ export function previewDetails(
   );
 }
 
-/** None where the figures have listed them already. */
+/** Empty if the figures have listed them already. */
 const rowsIfMany = (label: string, all: readonly string[]): readonly Row[] =>
   all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
 
@@ -120,7 +120,7 @@ function rowText(label: string, { text, columns }: { readonly text: string; read
   return `  ${label.padEnd(labelColumns - 2)}${indented}`;
 }
 
-/** Which part of what was said, in words. */
+/** Which part of the conversation, in words. */
 export function partText(part: CompactionRange): string {
   switch (part.kind) {
     case "all":
@@ -137,7 +137,7 @@ function writerText({ path, calls, instead }: Proposal): string {
   return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
 }
 
-/** Sizes as they were of what leaves the view, as they will be of what stands in it. */
+/** The size before for what leaves the view, the size after for what stands in it. */
 const sizeByClass: Readonly<Record<ReceiptClass, "tokensBefore" | "tokensAfter">> = {
   kept: "tokensAfter",
   summarised: "tokensBefore",
@@ -187,7 +187,7 @@ export function auditText({ score, parts }: Audit): string {
   return [formatPercent(score), ...found].join(", ");
 }
 
-/** What the summary lacked, and is told behind it. */
+/** What the summary lacked and gets carried forward. */
 const missingFactTexts = ({ missing }: Audit): readonly string[] =>
   missing.map((fact) => clip(missingText(fact), carriedCharsMax));
 

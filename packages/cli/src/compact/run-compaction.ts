@@ -19,21 +19,23 @@ export interface CompactionRun {
   readonly agent: Agent;
   readonly part: CompactionRange;
   readonly instructions: string | undefined;
-  /** In place of a model's. */
+  /** Replaces a model's. */
   readonly summary: string | undefined;
   readonly answerer: Answerer;
-  /** That the model is asked with. */
+  /** The prompt that the model is asked with. */
   readonly ownPrompt: UserPrompt | undefined;
-  /** The session is a copy of another tool's transcript, made or gone on with for this. */
+  /** The session is a copy of another tool's transcript, made or reused for this. */
   readonly isCopy: boolean;
-  /** `ask`: a person looks at it and decides. `look`: nobody is there to decide, and none was taken in advance. */
+  /**
+   * `ask`: the user looks at it and decides. `look`: there is no user to decide, and no decision was given in advance.
+   */
   readonly decision: "preview" | "look" | "commit" | "ask";
   readonly details: PreviewLook["details"];
   readonly format: "text" | "json";
   readonly signal: AbortSignal;
 }
 
-/** A proposal, perhaps with a summary that the person has written over it. */
+/** A proposal, perhaps with a summary by which the user has replaced its own. */
 type ToCommit = Omit<Extract<ConsiderOutcome, { kind: "commit" }>, "kind">;
 
 /**
@@ -72,7 +74,7 @@ export async function runCompaction(input: CompactionRun): Promise<Outcome> {
   }
 }
 
-/** The summary in an ask is a person's, and no prompt has part in it. */
+/** A summary in the request is the user's, and involves no prompt. */
 const propose = (input: CompactionRun, ask: ProposalRequest): Promise<ProposeOutcome> =>
   runWithReport(
     ask.summary === undefined ? input : { ...input, ownPrompt: undefined },
@@ -88,7 +90,7 @@ const circumstances = ({ agent, ownPrompt, part, summary }: CompactionRun): Requ
 
 const countPins = ({ session }: Agent): number => session.fold.projection.pins.size;
 
-/** What it comes to, while a person is told of what happens. */
+/** The result, with the events reported to the user meanwhile. */
 async function runWithReport<Result>(
   { context, agent, answerer, ownPrompt }: CompactionRun,
   events: AsyncGenerator<LoopEvent, Result>,
@@ -105,7 +107,7 @@ async function runWithReport<Result>(
       return next.value;
     }
     const event = next.value;
-    // How it ended is told in more words.
+    // The outcome is reported in more detail.
     if (event.kind !== "compacted" && event.kind !== "compaction-failed") await tell(event);
     if (event.kind === "warning") await context.err.write(warningLine(event));
   }
@@ -125,7 +127,7 @@ async function show(input: CompactionRun, { proposal, ...much }: ShownProposal):
   await context.out.write(previewText(proposal, look));
 }
 
-/** Nothing but what the calls cost is booked. */
+/** Only the cost of the calls is booked. */
 async function cancelProposal(input: CompactionRun, proposal: Proposal): Promise<Outcome> {
   const { agent, context, format, decision, answerer, isCopy } = input;
   await agent.compaction.cancel(proposal);
@@ -142,7 +144,7 @@ async function cancelProposal(input: CompactionRun, proposal: Proposal): Promise
   return exitCode.fine;
 }
 
-/** What is shown already is not shown again behind an edit that came to nothing. */
+/** A preview that is on the screen is not shown again after an edit without effect. */
 async function askAndDecide(input: CompactionRun, first: Proposal): Promise<Outcome> {
   const { context, signal } = input;
   let seen: Proposal | undefined;
@@ -183,7 +185,7 @@ async function commitProposal(input: CompactionRun, { proposal, edited }: ToComm
     await agent.compaction.cancel(proposal);
     return compactionFailure(done, circumstances(input));
   }
-  // Nobody is told of a compaction that a power cut could still take away.
+  // A compaction is reported only once a power cut can no longer undo it.
   const ended = await agent.session.endTurn();
   if (ended.kind === "failed") return sessionFailure(ended, session);
   if (format === "json") {
@@ -191,7 +193,7 @@ async function commitProposal(input: CompactionRun, { proposal, edited }: ToComm
     return exitCode.fine;
   }
   const [boundary] = done.entries;
-  // Who was asked has seen the rest of it a moment ago.
+  // A user who was asked has seen the rest a moment ago.
   if (decision === "ask")
     await out.write(`${receiptText(done.receipt, out.style)}  audit     ${auditText(done.audit)}\n`);
   else

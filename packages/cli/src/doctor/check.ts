@@ -1,6 +1,6 @@
 import type { Style } from "../text/style.ts";
 
-/** One thing that was looked at. `warning`: it works, but not as it should. `failed`: something will not work. */
+/** The result of one check. `warning`: it works, but not as it should. `failed`: something will not work. */
 export interface Check {
   readonly name: string;
   readonly state: "fine" | "warning" | "failed";

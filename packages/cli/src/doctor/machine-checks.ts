@@ -96,7 +96,7 @@ export function freeCheck(free: number): Check {
   return (free < diskBytesMin ? failingCheck : warningCheck)("disk", { says, todo });
 }
 
-/** Of the nearest folder above that is there. */
+/** Of the nearest existing folder above. */
 async function freeBytes(path: string): Promise<number | undefined> {
   for (let folder = path; ; folder = dirname(folder)) {
     const found = await statfs(folder).catch(() => undefined);
@@ -118,7 +118,7 @@ function terminalCheck({ out, env, stdin }: CommandContext): Check {
   return okCheck("terminal", says);
 }
 
-/** It is tried out, with a folder that is gone afterwards: a look changes nothing. */
+/** Tries the sandbox out, with a folder that is removed afterwards: a check changes nothing. */
 export async function withSandbox<Done>(
   { env }: CommandContext,
   use: (found: SandboxSearchOutcome) => Promise<Done>,
@@ -131,7 +131,7 @@ export async function withSandbox<Done>(
   }
 }
 
-/** Which sandbox commands run in, or why in none and what to do about it. */
+/** Which sandbox commands run in, or why there is none and what to do about it. */
 export function sandboxCheck(mode: SandboxMode, found: SandboxSearchOutcome): Check {
   const use = chooseSandboxUse(mode, found);
   switch (use.kind) {

@@ -32,7 +32,7 @@ interface ServerChecksInput {
   readonly engine: Workspace;
   readonly here: ProjectSettings;
   readonly sandbox: SandboxSearchOutcome;
-  /** `asked`: those that may are started, and ended again. */
+  /** `asked`: the approved ones are started, and ended again. */
   readonly start: "asked" | "not-asked";
 }
 
@@ -55,7 +55,10 @@ export async function serverChecks(input: ServerChecksInput): Promise<readonly C
   }
 }
 
-/** As in a session in which nobody is there to be asked: a project's server runs in the sandbox, and reaches what rules open. */
+/**
+ * As in a session without a user to ask: a project's server runs in the sandbox, and reaches only hosts that rules
+ * allow.
+ */
 function sandboxInput({ context, engine, here, sandbox }: ServerChecksInput, root: string) {
   const { settings, files } = here.reading;
   const { mode, ...written } = resolveToolChoice({ allow: [], deny: [] }, settings);

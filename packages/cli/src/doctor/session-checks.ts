@@ -63,14 +63,14 @@ function leasesCheck(held: LeaseStates): Check {
   const count = (state: "held" | "left"): number => [...held.values()].filter((one) => one === state).length;
   const left = count("left");
   const says = `${quantity(count("held"), "session")} open`;
-  // The next who opens the session takes it over.
+  // The next process that opens the session takes it over.
   return okCheck(
     "locks",
     left === 0 ? says : `${says}; ${quantity(left, "lock")} of processes that are gone, taken over when needed`,
   );
 }
 
-/** Only of sessions that nobody holds: others' commands may well run. */
+/** Only of sessions that no process holds: commands of the others may well run. */
 async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
   const found = await Promise.all(
     sessions.map(async ({ sessionId, store }) => {

@@ -12,7 +12,7 @@ import {
 
 interface FidelityOptions extends Pick<ReplayOptions, "kind" | "policies" | "windowTokens" | "jobs"> {
   readonly summariser: SummariserName;
-  /** Rising, each once. */
+  /** Ascending, without duplicates. */
   readonly compactions: readonly number[];
 }
 

@@ -17,7 +17,7 @@ import { quantity, wrapText, formatNumber } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
 
 interface ShowMeasuredInput {
-  /** In the order in which outcomes are told. */
+  /** In the order of the report. */
   readonly jobs: readonly FidelityJob[];
   readonly done: RunJobsOutcome<FidelityJob>;
   readonly under: FidelityConditions;
@@ -25,7 +25,7 @@ interface ShowMeasuredInput {
   readonly svg: string | undefined;
 }
 
-/** Reads the outcomes back one file at a time: memory holds the figures of all and no more. */
+/** Reads the outcomes back one file at a time: memory only holds the figures of all. */
 export async function showMeasured(context: CommandContext, showing: ShowMeasuredInput): Promise<FileCounts> {
   const { jobs, done, under, format, svg } = showing;
   const tally = new FidelityTally();
@@ -56,13 +56,13 @@ export async function showMeasured(context: CommandContext, showing: ShowMeasure
 interface FidelityConditions {
   readonly window: number | "none";
   readonly summariser: SummariserName;
-  /** Which were asked for. */
+  /** Those that were asked for. */
   readonly compactions: readonly number[];
 }
 
 const width = 80;
 
-/** What each policy shows, recovers and loses after each compaction, and a bar of it. */
+/** What each policy shows, recovers and loses after each compaction, with a bar. */
 export function fidelityText({ compactions, runs }: FidelityFigures, under: FidelityConditions): string {
   const sessions = Math.max(0, ...runs.map((run) => run.sessions));
   const window = under.window === "none" ? "no window" : `a window of ${formatNumber(under.window)} tokens`;
@@ -132,7 +132,7 @@ const restCells = (one: FidelitySummary): readonly string[] => [
   formatNumber(one.tokensAfter),
 ];
 
-/** Rounded down: what is not whole must not look so. */
+/** Rounded down: 99.9% must not look like all. */
 const percent = (share: number | undefined): string => (share === undefined ? "-" : String(Math.floor(share * 100)));
 
 const nameWidth = (policies: readonly FidelitySummary[]): number =>
@@ -143,7 +143,7 @@ const barWidth = 50;
 function factsBar({ all: { shown, recoverable, lost } }: FidelitySummary): string {
   const sum = Math.max(1, shown + recoverable + lost);
   const full = Math.floor((shown / sum) * barWidth);
-  // A single fact that is lost can be seen.
+  // Rounded up, so that a single lost fact is visible.
   const gone = Math.ceil((lost / sum) * barWidth);
   return `${"█".repeat(full)}${"▒".repeat(Math.max(0, barWidth - full - gone))}${"·".repeat(gone)}`;
 }

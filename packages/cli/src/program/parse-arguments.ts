@@ -14,7 +14,7 @@ export interface Operand {
   /** As help shows it, without brackets: `session|file`. */
   readonly shown: string;
   readonly summary: string;
-  /** All but `one` come last; of `some` there is one at least. */
+  /** All but `one` come last; `some` needs at least one. */
   readonly takes?: "one" | "optional" | "many" | "some";
 }
 
@@ -31,7 +31,7 @@ interface ValueOption {
   readonly summary: string;
   /** As help shows it, without brackets: `entry`. */
   readonly shown: string;
-  /** `maybe`: it may stand alone, and is empty then. */
+  /** `maybe`: the value may be missing, and is empty then. */
   readonly takes?: "one" | "many" | "maybe";
 }
 
@@ -103,7 +103,7 @@ export function parseArguments<Of extends Operands, Op extends Options>(input: {
   return { kind: "parsed", args: given as Arguments<Of, Op> };
 }
 
-/** An option that stands alone although it may have a value gets an empty one: the parser would take the next word for it. */
+/** An option whose optional value is missing gets an empty one: the parser would take the next word for it. */
 function fillLoneOptions(argv: readonly string[], options: Options): string[] {
   const longByWord = new Map<string, string>();
   for (const [name, option] of Object.entries(options)) {
@@ -192,7 +192,7 @@ const optionValues = (options: Options, values: ReadonlyMap<string, string[]>): 
     }),
   );
 
-/** How every command that reads a log takes its name. */
+/** The operand by which every command that reads a log takes its name. */
 export const sessionOperand = {
   shown: "session|file",
   summary: "a session's id, the beginning of one, or a transcript's path",

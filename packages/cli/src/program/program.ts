@@ -1,6 +1,6 @@
 import { deferCommand, group } from "./command.ts";
 
-/** The command table, in the order in which help lists it. A new command is a file in command/ and a line here. */
+/** The command table, in the order of the help. A new command is a file in command/ and a line here. */
 export const program = group({
   name: "palimpsest",
   summary: "a context and memory engine for LLM agents",

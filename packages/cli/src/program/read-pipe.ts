@@ -1,14 +1,14 @@
 import type { Readable } from "node:stream";
 
-/** A pipe from which nothing came for so long belongs to somebody else: a shell script, a scheduler. */
+/** A pipe that is silent for so long belongs to another program: a shell script, a scheduler. */
 const pipeSilenceMs = 1_000;
 
 /** More than any model takes. */
 const pipedBytesMax = 32 * 2 ** 20;
 
 /**
- * What was piped in, or nothing at a terminal. `optional`: there is something to do without it, so a pipe that says
- * nothing and does not end either is left alone after a moment.
+ * What was piped in; empty at a terminal. `optional`: the command can do without it, so a pipe that neither sends
+ * anything nor ends is ignored after a moment.
  */
 export async function readPipe(stdin: Readable, need: "optional" | "required"): Promise<string> {
   if ("isTTY" in stdin && stdin.isTTY === true) return "";
@@ -38,7 +38,7 @@ export async function readPipe(stdin: Readable, need: "optional" | "required"): 
 /** A pipe from which nothing came for so long belongs to somebody else: a shell script, a scheduler. */
 const silenceMs = 1_000;
 
-/** Whether a person is at the other end, or something has come from there. What has come is still there to be read. */
+/** Whether stdin is a terminal or has sent something. The input can still be read afterwards. */
 export async function hasInput(stdin: Readable): Promise<boolean> {
   if ("isTTY" in stdin && stdin.isTTY === true) return true;
   return new Promise((resolve) => {

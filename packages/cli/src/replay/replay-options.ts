@@ -48,11 +48,11 @@ export interface KnownPolicies {
   readonly all: readonly string[];
   /** Those that settings can name. */
   readonly presets: readonly string[];
-  /** The default, and the default with one part taken away each; no part of `all`. */
+  /** The default, and the default without one part each; not included in `all`. */
   readonly ablation: readonly string[];
 }
 
-/** What clears nothing and compacts when it must: the natural yardstick. */
+/** It clears nothing and compacts when it must: the natural baseline. */
 const baselineName = "never";
 
 export function parseReplayOptions(given: ReplayArguments, known: KnownPolicies): ReplayOptions | Failure {
@@ -165,7 +165,7 @@ function parseWholeNumber({
   return { kind: "number", value };
 }
 
-/** `200k` and `1M` as they are meant; anything else as it stands. */
+/** Expands `200k` and `1M`; anything else is unchanged. */
 const expandSuffix = (given: string | undefined): string | undefined =>
   given?.replace(/^(?<count>\d+)k$/i, "$<count>000").replace(/^(?<count>\d+)M$/i, "$<count>000000");
 

@@ -10,13 +10,16 @@ import { errorCode, refusalText } from "palimpsest/internal/store/files/write-fa
 
 interface SessionFiles {
   readonly kind: "files";
-  /** Each once, in the order of their paths. */
+  /** Each once, sorted by path. */
   readonly files: readonly SessionFile[];
-  /** `in folders`: one at least of those that were named is a folder. */
+  /** `in folders`: at least one of the named paths is a folder. */
   readonly named: "one by one" | "in folders";
 }
 
-/** Whether a file holds a session shows when it is read. A name that leads nowhere fails at once: a long run should not end with a typing error. */
+/**
+ * Whether a file holds a session shows when it is read. A path that does not exist fails at once: a long run should not
+ * end with a typing error.
+ */
 export async function findSessionFiles(
   context: Pick<CommandContext, "env" | "cwd">,
   names: readonly string[],
@@ -39,7 +42,7 @@ export async function findSessionFiles(
   }
   const files: SessionFile[] = [];
   for (const path of [...paths].toSorted()) {
-    // Gone since: then it is no file of this run.
+    // Removed meanwhile: then it is no file of this run.
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined) files.push({ path, sizeBytes: found.size, modifiedMillis: found.mtimeMs });
   }
@@ -69,13 +72,16 @@ async function findSessionPath(
 }
 
 interface OutputPaths {
-  /** Called what it is to whoever is told that there is no place for it. */
+  /** `what`: the name of the file in the error message. */
   readonly file: { readonly path: string; readonly what: "report" | "drawing" } | undefined;
-  /** Is made. */
+  /** Created if missing. */
   readonly traceFolder: string | undefined;
 }
 
-/** Asked before the work, so that hours of it do not end with a place that can't be written. What the machine forbids is thrown. */
+/**
+ * Checked before the work, so that hours of it do not end with a path that can't be written. Errors of the machine are
+ * thrown.
+ */
 export async function checkOutputPaths({ file, traceFolder }: OutputPaths): Promise<Failure | undefined> {
   const nowhere = file === undefined ? undefined : await checkOutputFile(file);
   if (nowhere !== undefined || traceFolder === undefined) return nowhere;
@@ -100,7 +106,7 @@ async function checkTraceFolder(path: string): Promise<Failure | undefined> {
   return undefined;
 }
 
-/** A part of the way is a file, or leads where nothing can be made. A refusal of the machine stays one. */
+/** A part of the path is a file, or leads where nothing can be created. Other errors are thrown. */
 function unlessRefused(error: unknown): "no way" {
   const code = errorCode(error);
   if (code === undefined || refusalText(code) !== undefined) throw error;

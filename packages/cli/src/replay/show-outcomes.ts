@@ -22,7 +22,7 @@ import {
 import { type Column, table } from "../text/table.ts";
 
 interface ShowOutcomesInput {
-  /** In the order in which outcomes are told. */
+  /** In the order of the report. */
   readonly jobs: readonly FileJob[];
   readonly done: RunJobsOutcome<FileJob>;
   readonly counting: TallyOptions;
@@ -30,7 +30,7 @@ interface ShowOutcomesInput {
   readonly html: string | undefined;
 }
 
-/** Reads the outcomes back one file at a time: however many there are, memory holds the figures of each and no more. */
+/** Reads the outcomes back one file at a time: however many there are, memory only holds the figures of each. */
 export async function showOutcomes(context: CommandContext, showing: ShowOutcomesInput): Promise<FileCounts> {
   const { jobs, done, counting, format, html } = showing;
   const tally = createTally(counting);
@@ -56,7 +56,7 @@ export async function showOutcomes(context: CommandContext, showing: ShowOutcome
     }
   }
   if (format === "json") await array.end();
-  // Not where nobody reads them: the intervals of thousands of sessions take seconds.
+  // Computed only if shown: the intervals of thousands of sessions take seconds.
   const summaries = format === "text" || html !== undefined ? tally.summaries() : [];
   if (format === "text") {
     const look = { columns: context.out.columns, roundsMin: counting.roundsMin, longestRounds };
@@ -130,7 +130,7 @@ export async function reportRest(
   if (failed.length > filesShownMax) await err.write(`  … and ${formatNumber(failed.length - filesShownMax)} more\n`);
 }
 
-/** What a policy's row says, by the heading of the column. */
+/** The cells of a policy's row, by column heading. */
 interface ReplaySection {
   readonly heading: string;
   readonly columns: readonly string[];
@@ -140,15 +140,15 @@ interface ReplaySection {
 }
 
 const width = 80;
-/** Some terminals say that they have no columns at all. */
+/** Some terminals report no columns at all. */
 const widthMin = 40;
 
 interface ReplayLook {
-  /** Of the terminal: where tables do not fit each policy has lines of its own. */
+  /** The terminal's width: if the tables do not fit, each policy has lines of its own. */
   readonly columns: number | undefined;
   /** Sessions with fewer are not in the figures. */
   readonly roundsMin: number;
-  /** Of all sessions, those that are not in the figures included. */
+  /** Of all sessions, including those that are not in the figures. */
   readonly longestRounds: number;
 }
 
@@ -171,7 +171,7 @@ export function replayText(summary: PriceSummary, { columns: asked = width, ...l
   return [first, ...sections, usageInLogText(summary, columns)].filter((text) => text !== "").join("\n");
 }
 
-/** Whoever sees no figure wants to know what would show some. */
+/** If there are no figures, says what would show some. */
 function allShortText(sessions: number, { roundsMin, longestRounds }: Omit<ReplayLook, "columns">): string {
   const most = `${sessions === 1 ? "" : "at most "}${quantity(longestRounds, "round")}`;
   return `${most} of at least ${formatNumber(roundsMin)}: --rounds-min 1 shows ${sessions === 1 ? "it" : "them"}`;

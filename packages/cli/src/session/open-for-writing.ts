@@ -14,7 +14,7 @@ type OpenForWritingOutcome =
   | { readonly kind: "session"; readonly session: Session; readonly deps: ProjectStore }
   | Failure;
 
-/** The session that a log is, or for another tool's log a session of our own that holds a copy of it. */
+/** The session of a log, or for another tool's log a session of our own that holds a copy of it. */
 export async function openForWriting(context: CommandContext, log: NamedLog): Promise<OpenForWritingOutcome> {
   const circumstances = { cwd: context.cwd, version: readOwnVersion() };
   if (log.session !== undefined) {
@@ -28,7 +28,7 @@ export async function openForWriting(context: CommandContext, log: NamedLog): Pr
   return openAdoptedCopy(context, log, { ...project, circumstances });
 }
 
-/** A copy of the very same file that was made before is gone on with: a second undo takes back one more edit. */
+/** An earlier copy of the very same file is used again: a second undo takes back one more edit. */
 async function openAdoptedCopy(
   context: CommandContext,
   log: NamedLog,

@@ -28,7 +28,7 @@ export interface PrintTurnInput extends Pick<AgentOptions, "session" | "model" |
   readonly format: OutputFormat;
 }
 
-/** One turn, and what it says on stdout. Nobody is there to be asked. */
+/** Runs one turn and prints it on stdout. There is no user to ask. */
 export async function printTurn(context: CommandContext, asked: PrintTurnInput): Promise<Outcome> {
   const { env, cwd } = context;
   const { prompt, format, ...choices } = asked;
@@ -63,14 +63,14 @@ async function runPrintedTurn(
 }
 
 export interface AgentOutput {
-  /** What a person should know before the turn: on stderr, and as a line where every event is one. */
+  /** Shows problems and warnings before the turn: on stderr, and as lines if every event is one. */
   before(told: { readonly problems: readonly Problem[]; readonly warnings: readonly string[] }): Promise<void>;
   event(event: LoopEvent): Promise<void>;
   /** 0: the turn was answered. */
   end(): Promise<ExitCode>;
 }
 
-/** What a turn prints: its last words, one object about it, or every event as a line. */
+/** What a turn prints: its last reply, one object about it, or every event as a line. */
 function agentOutput(
   context: CommandContext,
   { agent, answerer, format }: { agent: Agent; answerer: Answerer; format: OutputFormat },
@@ -157,7 +157,7 @@ interface TurnFigures {
   readonly end: TurnEndEvent | undefined;
 }
 
-/** `type` and `session_id` are what scripts for other agents look for; the loop's own words for the same are left out. */
+/** Scripts for other agents look for `type` and `session_id`; the loop's own names for the same are left out. */
 function eventJson(event: LoopEvent, session: string): object {
   if (event.kind === "turn-start") return { type: event.kind, session_id: session, model: event.model };
   const { kind, ...fields } = event;

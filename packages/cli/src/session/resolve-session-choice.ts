@@ -6,17 +6,17 @@ import { quoteForShell } from "../text/format.ts";
 
 interface SessionFlags {
   readonly continue: boolean;
-  /** Empty: which one is to be chosen. */
+  /** Empty: the user chooses one. */
   readonly resume: string | undefined;
   readonly fork: boolean;
-  /** `counts`: where nothing was said in any session but something was typed, a new one begins with that. */
+  /** `counts`: if no session has a message but there is unsent input, a new session begins with it. */
   readonly leftInput?: "counts";
 }
 
-/** `choose`: by the person, from a list. */
+/** `choose`: the user picks one from a list. */
 type SessionChoiceOutcome = SessionChoice | { readonly kind: "choose" } | Failure;
 
-/** The session that a line names. */
+/** The session that a command line names. */
 export async function resolveSessionChoice(
   context: CommandContext,
   asked: SessionFlags,
@@ -56,7 +56,7 @@ async function findNamedSession(
   });
 }
 
-/** It is opened where its files are: here its paths would mean others. */
+/** It must be opened where its files are: here its paths would mean other files. */
 const otherProjectFailure = (id: string, root: string | undefined): Failure =>
   failure({
     code: exitCode.notFound,
@@ -83,7 +83,7 @@ async function findNewestSession(
   { kind, leftInput }: NewestSession,
 ): Promise<SessionChoice | Failure> {
   const { openWorkspace } = await import("../host/workspace.ts");
-  // A session in which nothing was said, because a hook stopped it, is nothing to go on with.
+  // A session without a message, because a hook stopped it, is not worth resuming.
   const found = (await openWorkspace(context).list("project")).find(({ messageCount }) => messageCount !== 0);
   if (found !== undefined) return { kind, id: sessionId(found.sessionId) };
   if (leftInput === "counts" && (await hasLeftInput(context))) return { kind: "new" };

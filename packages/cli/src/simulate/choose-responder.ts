@@ -7,7 +7,7 @@ import { exitCode, failure, type Failure } from "../program/failure.ts";
 
 export const responderNames = ["echo", "extract", "adversary"] as const;
 
-/** Who answers: a scenario, a recorded session, or one of the actors that need nothing. */
+/** What answers: a scenario, a recorded session, or one of the built-in responders. */
 export async function chooseResponder(
   context: CommandContext,
   asked: {

@@ -9,7 +9,7 @@ import { collectReplies, replayResponder } from "@palimpsest/simulator/internal/
 import { openNamedLog } from "../session/named-log.ts";
 import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
 
-/** One that follows a scenario. */
+/** A responder that follows a scenario. */
 export async function loadScriptedResponder({ err }: CommandContext, file: string): Promise<ChosenResponder | Failure> {
   const read = await readScenario(file);
   if (read.kind === "scenario") {
@@ -26,10 +26,10 @@ export async function loadScriptedResponder({ err }: CommandContext, file: strin
   return failure({ code: exitCode.usage, message: `${file} has ${formatNumber(read.problems.length)} problems`, hint });
 }
 
-/** More than anybody mends before the next try. */
+/** More than anyone fixes before the next try. */
 const problemsShownMax = 100;
 
-/** One that says what was said in a recorded session. */
+/** A responder that repeats the replies of a recorded session. */
 export async function loadReplayResponder(context: CommandContext, name: string): Promise<ChosenResponder | Failure> {
   const log = await openNamedLog(context, name);
   if (log.kind === "failure") return log;
@@ -49,10 +49,10 @@ export async function loadReplayResponder(context: CommandContext, name: string)
   }
 }
 
-/** Who answers in the simulator. */
+/** What answers in the simulator. */
 export interface ChosenResponder {
   readonly kind: "actor";
   readonly actor: Responder;
-  /** The scenario's, where it names one. */
+  /** The scenario's, if it names one. */
   readonly seed?: number;
 }

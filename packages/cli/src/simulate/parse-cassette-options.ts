@@ -15,7 +15,10 @@ interface CassetteFlags {
 
 type Value = string | boolean | readonly string[] | undefined;
 
-/** Undefined where nobody asks for cassettes. `ofSimulator`: options that mean nothing where the simulator itself says nothing. */
+/**
+ * Undefined if cassettes are not asked for. `ofSimulator`: options that mean nothing if the simulator itself does not
+ * answer.
+ */
 export function parseCassetteOptions(
   asked: CassetteFlags,
   ofSimulator: Readonly<Record<string, Value>>,

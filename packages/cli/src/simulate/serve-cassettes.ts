@@ -79,7 +79,7 @@ async function beginPlaying(
   return { kind: "begun", serving, told: `${formatNumber(player.cassetteCount)} cassettes of ${folder} answer` };
 }
 
-/** On stderr: stdout holds the URL alone, for scripts. */
+/** On stderr: stdout holds only the URL, for scripts. */
 async function tell({ err }: CommandContext, message: string): Promise<void> {
   await err.write(`${oneLine(message)}\n`);
 }

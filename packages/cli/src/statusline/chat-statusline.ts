@@ -18,10 +18,10 @@ export interface ChatStatusline {
   readonly close: () => void;
 }
 
-/** A person's own command, run again when something of the chat has changed. One that fails says so in its place. */
+/** Runs the user's command again when something in the chat has changed. A failing command shows its error instead. */
 export function createChatStatusline({ command, show, ...input }: ChatStatuslineInput): ChatStatusline {
   let facts: { readonly session: SessionId; readonly gathered: AgentFactsCollector } | undefined;
-  /** Another session begins with nothing of the one before. */
+  /** Another session starts from zero. */
   const factsOf = ({ session: { id: session } }: Agent): AgentFactsCollector => {
     if (facts?.session !== session) facts = { session, gathered: new AgentFactsCollector(input) };
     return facts.gathered;
@@ -49,7 +49,7 @@ interface LinesChanged {
   readonly removed: number;
 }
 
-/** What people's scripts want to know of an agent and only its events tell: gathered as they come. */
+/** Collects what statusline scripts want to know of an agent and only its events tell. */
 class AgentFactsCollector {
   readonly #input: AgentFactsInput;
   readonly #begun: Millis;
@@ -120,7 +120,7 @@ class AgentFactsCollector {
   }
 }
 
-/** Of a session that is gone on with: its log tells it until there is a reply. */
+/** For a resumed session: the log's usage counts until there is a reply. */
 const lastLoggedUsage = ({ session }: Agent): Usage | undefined => {
   const last = session.fold.path.entries.findLast((entry) => entry.kind === "assistant" && entry.usage !== undefined);
   return last?.kind === "assistant" ? last.usage : undefined;

@@ -2,7 +2,7 @@ import type { ChatStatusline } from "./chat-statusline.ts";
 import type { TerminalUi } from "../chat/terminal-ui.ts";
 
 export interface OnDemandStatusline extends ChatStatusline {
-  /** Whose lines it writes. */
+  /** Attaches the UI that shows its lines. */
   readonly behind: (front: TerminalUi) => TerminalUi;
 }
 
@@ -11,12 +11,12 @@ type StatuslineChange = Parameters<ChatStatusline["changed"]>;
 
 type StatuslineState =
   | { readonly kind: "unknown" }
-  /** `meanwhile`: what has happened since, and is told to it once it is found. */
+  /** `meanwhile`: the changes since; they are passed on once it is found. */
   | { readonly kind: "sought"; readonly meanwhile: StatuslineChange[] }
   | { readonly kind: "found"; readonly line: ChatStatusline }
   | { readonly kind: "none" };
 
-/** Nothing of it is looked for until there is an agent to tell of. */
+/** Finds the command only when there is an agent to report on. */
 export function statuslineOnDemand(find: FindStatusline): OnDemandStatusline {
   let front: TerminalUi | undefined;
   let now: StatuslineState = { kind: "unknown" };

@@ -7,9 +7,9 @@ import { statuslineLinesMax } from "../tui/limits.ts";
 import { setTimeout as wait } from "node:timers/promises";
 
 export interface StatuslineDeps {
-  /** Runs the person's command with this text as its input. Must not reject. */
+  /** Runs the user's command with this text as its input. Must not reject. */
   readonly run: (input: string, signal: AbortSignal) => Promise<HookProcessEnd>;
-  /** Ends early where the signal is aborted. Must not reject. */
+  /** Resolves early if the signal aborts. Must not reject. */
   readonly wait: (ms: Millis, signal: AbortSignal) => Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export class Statusline {
     this.#onLine = onLine;
   }
 
-  /** Something has changed; `status` is asked for when it is quiet. */
+  /** Something has changed; `status` is called once events have paused. */
   update(status: () => JsonObject): void {
     if (this.#closed.signal.aborted) return;
     if (this.#run === "running") {
@@ -74,7 +74,7 @@ export type StatuslineOutcome =
   | { readonly kind: "lines"; readonly lines: readonly string[] }
   | { readonly kind: "failed"; readonly why: string };
 
-/** What a statusline command's end says; undefined where a newer run has taken its place. */
+/** The outcome of a run of the command; undefined if a newer run has replaced it. */
 export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefined {
   switch (end.kind) {
     case "exited":
@@ -92,7 +92,7 @@ export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefin
   }
 }
 
-/** Of what it complained about, the first line. */
+/** The first line of the error message. */
 function firstComplaint(complaint: string): string {
   const [first] = styleLines(complaint.replaceAll(stylePattern, ""));
   return first === undefined ? "" : `: ${first.trim().replace(/\.$/, "")}`;
@@ -100,7 +100,7 @@ function firstComplaint(complaint: string): string {
 
 const statuslineFailure = (why: string): StatuslineOutcome => ({ kind: "failed", why });
 
-/** The first lines that say something. Colours and weights are their own; whatever else would drive the terminal is shown instead. */
+/** The first lines with content. Their colours and weights are kept; other control characters are made printable. */
 export const styleLines = (output: string): readonly string[] =>
   output
     .split(/\r?\n/)
@@ -129,9 +129,9 @@ export interface StatuslineCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** As hooks run: a process group of its own, ended as a whole. */
+/** As hooks run: in a process group of its own, ended as a whole. */
 export const createStatuslineDeps = (command: StatuslineCommand): StatuslineDeps => ({
   run: (input, signal) => runHookProcess({ ...command, input, timeoutMs: statuslineTimeoutMs, signal }),
-  // An abort is how it is told that it is not needed any more.
+  // An abort only means that the pause is no longer needed.
   wait: (ms, signal) => wait(ms, undefined, { signal }).catch(() => {}),
 });

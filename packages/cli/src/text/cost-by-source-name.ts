@@ -12,7 +12,7 @@ import type { PaidCall } from "palimpsest/internal/schema/edit";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 
-/** What was paid for, as people and scripts are told it. */
+/** What was paid for, in the words for users and scripts. */
 const nameBySource: Readonly<Record<CostSource, string>> = {
   main: "conversation",
   notes: "notes",
@@ -25,7 +25,7 @@ const nameBySource: Readonly<Record<CostSource, string>> = {
 
 type Sources = CostReport["bySource"];
 
-/** By name, those that were asked for. */
+/** By name, only those with requests. */
 export const costBySourceName = (bySource: Sources): readonly (readonly [name: string, of: CostSummary])[] =>
   presentSources(bySource).map(([source, of]) => [nameBySource[source], of] as const);
 
@@ -38,7 +38,7 @@ interface SourceMoney {
   readonly output_usd: number;
 }
 
-/** Dollars by what they were paid for; their `cost_usd` adds up to what the session has cost. */
+/** Dollars by what they were paid for; their `cost_usd` adds up to the cost of the session. */
 export function moneyBySource(bySource: Sources): Readonly<Record<string, SourceMoney>> {
   return Object.fromEntries(costBySourceName(bySource).map(([name, of]) => [name, sourceMoney(of)]));
 }
@@ -62,10 +62,10 @@ function presentSources(bySource: Sources): readonly (readonly [CostSource, Cost
   });
 }
 
-/** Undefined where there is no call, or a model has no known price. */
+/** Undefined if there is no call, or a model has no known price. */
 export type CallsPricer = (calls: readonly PaidCall[]) => NanoUsd | undefined;
 
-/** `models`: what the person's own settings say of them. */
+/** `models`: the user's own settings of models. */
 export function createCallsPricer(models: readonly ModelOverride[]): CallsPricer {
   const costs = new CostLedger(models);
   return (calls) => {

@@ -17,11 +17,11 @@ interface ExplainLook {
   readonly columns: number;
 }
 
-/** One line of a section: cells, and last where it comes from, which goes on a line of its own where there is no room. */
+/** One line of a section: cells, and last its source, which goes on a line of its own if there is no room. */
 interface Row {
   readonly cells: readonly string[];
   readonly last: string;
-  /** Not as it is by default: what a person looks for. */
+  /** Differs from the default: what the user looks for. */
   readonly changed?: boolean;
 }
 
@@ -96,7 +96,7 @@ function thresholdSection(numbers: ResolvedSettings): Section {
   };
 }
 
-/** What the policy says; where a switch has the last word, that too. */
+/** What the policy says, and the switch that overrides it, if there is one. */
 function policySection({ policy, switches }: ResolvedSettings): Section {
   const byPolicy = switchesByPolicy(policy);
   return {
@@ -130,7 +130,7 @@ const settingsSection = ({ reading }: ProjectSettings): Section => ({
   }),
 });
 
-/** In place of a value that nothing reads. */
+/** Shown instead of a value that nothing reads. */
 const notThereYet = "not there yet";
 
 const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
@@ -153,7 +153,7 @@ const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
   }),
 });
 
-/** A switch that nobody set and that is not as by default is as the policy has it: that is said. */
+/** A switch that nobody set and that differs from the default comes from the policy: the text says so. */
 function switchSource(
   { source, from, value }: Sourced<boolean>,
   { master, standard }: { readonly master: string | undefined; readonly standard: boolean },
@@ -223,10 +223,10 @@ function sectionText({ title, heads, rows }: Section, { style, columns }: Explai
   return `${style("bold", title)}\n${head}\n${lines.join("\n")}\n`;
 }
 
-/** Less of a value tells nothing. */
+/** Fewer characters of a value say nothing. */
 const cellCharsMin = 8;
 
-/** The widest columns give what a narrow screen lacks: values, mostly a model's name. What a row is called stays whole. */
+/** On a narrow screen the widest columns shrink: values, mostly a model's name. A row's name stays whole. */
 function shrinkWidths(widths: readonly number[], columns: number): readonly number[] {
   const [name = 0, ...others] = widths;
   let over = widths.reduce((sum, width) => sum + width + 2, 0) - columns;

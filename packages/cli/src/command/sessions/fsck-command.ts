@@ -74,7 +74,7 @@ async function checkOrRepair(
   }
 }
 
-/** From this size on a check takes long enough to want a sign of life. */
+/** From this size on, a check takes long enough to show progress. */
 const progressBytesMin = 64 * 1024 * 1024;
 
 function progressOn(err: Output, size: number): OnProgress {

@@ -49,7 +49,7 @@ interface ImportedFile {
   readonly session: SessionId;
   readonly sizeBytes: number;
   readonly notes: readonly ImportNote[];
-  /** The session that was made of the same file when it was shorter. */
+  /** The session that was made from the same file when it was shorter. */
   readonly goesOnFrom?: SessionId;
 }
 
@@ -110,7 +110,7 @@ async function importAll(context: CommandContext, { engine, deps, paths }: Impor
 }
 
 interface ImportFileInput extends Omit<ImportInput, "paths"> {
-  /** Grows as files are imported: the same content twice in one run is one session. */
+  /** Grows as files are imported: the same content twice in one run becomes one session. */
   readonly known: Map<BlobId, SessionId>;
   readonly adopted: readonly AdoptedSession[];
 }
@@ -141,7 +141,7 @@ async function importFile(importing: ImportFileInput, path: string): Promise<Imp
     if (before !== undefined) return skipImported(path, before);
     const from = translated === undefined ? {} : { translatedFrom: translated.from };
     const opened = await adoptOnce(deps, { path: log.path, format, source, ...from });
-    // By another process, since this one looked.
+    // Adopted by another process since the first check.
     if (opened.kind === "adopted") return skipImported(path, opened.id);
     if (opened.kind !== "open")
       return { path, why: "failed", detail: sessionFailure(opened, deps.sessionOf(hash)).message };
@@ -155,7 +155,7 @@ async function importFile(importing: ImportFileInput, path: string): Promise<Imp
   }
 }
 
-/** The session that was made of the most of the file that was there before. */
+/** The session made from the longest earlier state of the file. */
 async function grownFrom({ engine, deps, adopted }: ImportFileInput, path: string): Promise<SessionId | undefined> {
   const ofPath = adopted
     .filter(({ origin }) => origin.edit.path === path)
@@ -201,7 +201,7 @@ async function show({ out, err }: CommandContext, { imported, skipped }: Report)
   }
 }
 
-/** What translating did not carry, over all files: each kind once. */
+/** What the translations could not carry over, for all files together: each kind once. */
 function notesText(imported: readonly ImportedFile[]): string {
   const byKind = Map.groupBy(
     imported.flatMap(({ notes }) => notes),

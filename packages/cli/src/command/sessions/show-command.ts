@@ -61,12 +61,12 @@ interface SessionDescription {
   readonly damagedRanges: number;
 }
 
-/** The other tool's file that a session was made from, and what has become of it. */
+/** The other tool's file that a session was made from, and its state now. */
 interface SessionSource {
   readonly path: string;
   readonly state: "same" | "grown" | "changed" | "gone";
   readonly grownBytes?: number;
-  /** The session that was made of the file as it is now. */
+  /** The session that was made from the file as it is now. */
   readonly goesOnIn?: SessionId;
 }
 
@@ -100,11 +100,11 @@ interface DescribedEdit {
   readonly kind: string;
   readonly at: string;
   readonly state: "in force" | "undone";
-  /** Of a setting: which. */
+  /** The setting's name, if the edit is a setting. */
   readonly name?: string;
-  /** Calls that it books, which show in no other line. */
+  /** Calls that it books, which no other line shows. */
   readonly calls?: number;
-  /** Of these calls; null where a model has no known price. */
+  /** The cost of these calls; null if a model has no known price. */
   readonly costUsd?: number | null;
 }
 
@@ -168,7 +168,7 @@ const labelColumns = 10;
 const underLabel = (text: string, columns: number): string =>
   wrapText(text, columns - labelColumns).replaceAll(/^/gm, " ".repeat(labelColumns));
 
-/** Ids are there to be copied, so they are never cut: where a row has no room for its id, it stands below. */
+/** Ids are there to be copied, so they are never cut: an id without room in its row stands below it. */
 function editTable(edits: readonly DescribedEdit[], columns: number): string {
   const rows = edits.map(({ kind, at, state, name, costUsd }) => [
     `${kind}${name === undefined ? "" : ` ${oneLine(name)}`}${costText(costUsd)}`,
