@@ -45,7 +45,7 @@ export interface AgentCompactionSetup extends CompactionSetup {
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
   const { deps, session, engine, options } = parts;
   const { box, prefix, baseline, files, asks } = input;
-  const now = () => renderPrefix(parts, prefix);
+  const renderNow = () => renderPrefix(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
   const fork: Fork = {
     model: baseline.model,
@@ -64,17 +64,17 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     asks,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
-    summaryOptions: () => readSummaryOptions(engine.home, now),
+    summaryOptions: () => readSummaryOptions(engine.home, renderNow),
     mode: options.turns === "one" ? "autonomous" : "attended",
     workingState: createWorkingState([
       ...headerParts({
         sent: () => baseline,
-        now: async () => (await now()).parts,
-        tellings: () => announcementsInView(session.fold),
+        now: async () => (await renderNow()).parts,
+        announcements: () => announcementsInView(session.fold),
       }),
       ...box.workingState({ files, cwd: prefix.cwd, isShownElsewhere: (path) => instructionPaths.has(path) }),
     ]),
-    onCompacted: () => announceReloadedInstructions(input.deps, now),
+    onCompacted: () => announceReloadedInstructions(input.deps, renderNow),
   };
 }
 
@@ -84,10 +84,10 @@ const promptFile = join("prompts", "compact.md");
 type RenderPrefix = () => ReturnType<typeof renderPrefix>;
 
 /** Must not reject: a file that can't be read yields a warning, and the summary is made without it. */
-export async function readSummaryOptions(home: string, now: RenderPrefix): Promise<SummaryOptions> {
+export async function readSummaryOptions(home: string, render: RenderPrefix): Promise<SummaryOptions> {
   const [prompt, section] = await Promise.all([
     readUserText(join(home, promptFile), "prompt for summaries"),
-    readProjectInstructions(now),
+    readProjectInstructions(render),
   ]);
   const warnings = [prompt.warning, section.warning].filter((warning) => warning !== undefined);
   return {
@@ -97,11 +97,11 @@ export async function readSummaryOptions(home: string, now: RenderPrefix): Promi
   };
 }
 
-async function readProjectInstructions(now: RenderPrefix): Promise<UserText> {
+async function readProjectInstructions(render: RenderPrefix): Promise<UserText> {
   try {
-    const { instructions } = await now();
-    const asked = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");
-    return { text: asked.join("\n\n") };
+    const { instructions } = await render();
+    const sections = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");
+    return { text: sections.join("\n\n") };
   } catch (error) {
     return { text: "", warning: `Instructions for summaries could not be read: ${String(error)}` };
   }
@@ -111,8 +111,8 @@ async function readProjectInstructions(now: RenderPrefix): Promise<UserText> {
  * Tells hooks which instructions count behind the boundary. Must not reject: hooks hear nothing about files that can't
  * be read.
  */
-export async function announceReloadedInstructions(deps: HookDeps, now: RenderPrefix): Promise<void> {
-  const prefix = await now().catch(() => undefined);
+export async function announceReloadedInstructions(deps: HookDeps, render: RenderPrefix): Promise<void> {
+  const prefix = await render().catch(() => undefined);
   for (const file of prefix?.instructions.files ?? [])
     await deps.hooks.fire(
       { ...deps.place(), ...instructionsLoadedEvent(file, "compact") },
@@ -126,7 +126,7 @@ interface HeaderDeps {
   /** What they would carry if it were rendered now: instruction files are read again. */
   readonly now: () => Promise<FrozenParts>;
   /** What the view before the boundary says about it. */
-  readonly tellings: () => readonly ShownAnnouncement[];
+  readonly announcements: () => readonly ShownAnnouncement[];
 }
 
 /**
@@ -140,15 +140,15 @@ export const headerParts = (deps: HeaderDeps): readonly WorkingStatePart[] => [
 ];
 
 const headerPart = (
-  { sent, now, tellings }: HeaderDeps,
+  { sent, now, announcements }: HeaderDeps,
   { name, kinds }: { readonly name: "instructions" | "tools"; readonly kinds: readonly PrefixChange["kind"][] },
 ): WorkingStatePart => ({
   name,
   stability: usualStability[name],
   snapshot: async ({ budgets: { tokensMax }, isKept }) => {
     const parts = await now();
-    const kept = tellings().filter(({ entry }) => isKept(entry));
-    const changes = changesToAnnounce({ sent: sent(), told: parts, now: parts, tellings: kept });
+    const kept = announcements().filter(({ entry }) => isKept(entry));
+    const changes = changesToAnnounce({ sent: sent(), announced: parts, now: parts, announcements: kept });
     const pieces = changes.filter(({ kind }) => kinds.includes(kind)).flatMap(piecesToRestore);
     // The user's instructions are cut only if nothing else helps.
     const budget = { pieceTokensMax: tokensMax, tokensMax };
@@ -157,9 +157,9 @@ const headerPart = (
 });
 
 function piecesToRestore(change: PrefixChange): readonly RestoredPiece[] {
-  const telling = announceChange(change);
-  if (telling === undefined) return [];
-  const { content, ...data } = telling;
+  const announcement = announceChange(change);
+  if (announcement === undefined) return [];
+  const { content, ...data } = announcement;
   return [{ title: changeTitle(change), text: content, ...data }];
 }
 

@@ -54,7 +54,7 @@ export interface AgentOptions {
   /** `one`: the agent is closed after its first turn, so it starts no background work at its end. Absent: many. */
   readonly turns?: "one" | "many";
   /** What hooks are told instead of how the session was chosen: the user left another session for this one. */
-  readonly startedBy?: "clear";
+  readonly startedBy?: "clear" | undefined;
   /**
    * The mode of the session that the user came from; it replaces the mode in `tools`. The session gets no wider than
    * this by itself, and it is not a request by the user to widen it.

@@ -8,7 +8,7 @@ import { findRuleProblems } from "../tool/permission/create-permit.ts";
  * a warning.
  */
 export function allSettingsProblems({ problems, rulesByFile }: LoadedSettings): readonly Problem[] {
-  const aboutRules = [...rulesByFile].flatMap(([where, rules]) =>
+  const ruleProblems = [...rulesByFile].flatMap(([where, rules]) =>
     findRuleProblems(rules).map(({ use, what }): Problem => ({
       severity: use === "allow" ? "warning" : "error",
       where,
@@ -16,7 +16,7 @@ export function allSettingsProblems({ problems, rulesByFile }: LoadedSettings): 
       what,
     })),
   );
-  return [...problems, ...aboutRules].toSorted((one, other) => one.severity.localeCompare(other.severity));
+  return [...problems, ...ruleProblems].toSorted((one, other) => one.severity.localeCompare(other.severity));
 }
 
 /**
@@ -39,7 +39,7 @@ const sandboxVariables: ReadonlySet<string> = new Set(
 /** An unknown name among the permissions may have been meant to forbid something. */
 function mayHoldDenyRule(key: string): boolean {
   const inProject = /^projects\./i.test(key) ? key.toLowerCase().lastIndexOf(".permissions") : -1;
-  const own = inProject === -1 ? key : key.slice(inProject + 1);
-  if (own === "" || /^sandbox$/i.test(own) || /^projects(\.|$)/i.test(own)) return true;
-  return /^permissions(\.|$)/i.test(own) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(own);
+  const setting = inProject === -1 ? key : key.slice(inProject + 1);
+  if (setting === "" || /^sandbox$/i.test(setting) || /^projects(\.|$)/i.test(setting)) return true;
+  return /^permissions(\.|$)/i.test(setting) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(setting);
 }

@@ -41,7 +41,7 @@ export function createAgentDeps(
   const { model, cwd, box, settings } = input;
   const recorded = findLargestCount(session.fold);
   const known = recorded?.model === model ? recorded : undefined;
-  const running = createRuntimeDeps({
+  const runtimeDeps = createRuntimeDeps({
     settings: () => settings.current().settings,
     knowledge: () => {
       const declared = input.declared();
@@ -53,16 +53,20 @@ export function createAgentDeps(
       await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
     },
   });
-  const { startedOn } = input;
-  const sources = { startedOn, todos: box.todos, mayRead: box.mayRead, watch: new FileWatch() };
+  const reminderSources = {
+    startedOn: input.startedOn,
+    todos: box.todos,
+    mayRead: box.mayRead,
+    watch: new FileWatch(),
+  };
   return {
     ...deps,
-    ...running,
+    ...runtimeDeps,
     model: input.port,
     tools: box.tools,
     permit: box.permit,
     news: input.news,
-    reminders: (conversation) => collectReminders({ ...deps, ...sources }, conversation),
+    reminders: (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation),
     asking: options.person && { ...input.allowRules, person: options.person },
     hooks: createHooks({
       settings: () => input.hooks,

@@ -56,9 +56,9 @@ export async function followSettings(
     watch.close();
     return last;
   };
-  const takeBack = session.onClose(end);
+  const unregister = session.onClose(end);
   const close = (): Promise<void> => {
-    takeBack();
+    unregister();
     return end();
   };
   return { current: () => watch.current(), close };
@@ -87,33 +87,33 @@ export interface NewsSource {
 export interface SettingsNewsQueue {
   readonly put: (news: FollowedNews) => void;
   /**
-   * `given`: rules that the user granted in this session. Writing them to the settings is no news, since they count
+   * `granted`: rules that the user granted in this session. Writing them to the settings is no news, since they count
    * already.
    */
-  readonly take: (given: readonly string[]) => readonly string[];
+  readonly take: (granted: readonly string[]) => readonly string[];
 }
 
 /** `opening`: the settings as the session opened; their problems were shown then and are no news. */
 export function createSettingsNewsQueue(opening: LoadedSettings): SettingsNewsQueue {
   let known = problemTexts(allSettingsProblems(opening));
-  let untold: PendingNews[] = [];
+  let pending: PendingNews[] = [];
   return {
     put: ({ changes, reading, written }) => {
       const now = problemTexts(allSettingsProblems(reading));
-      untold.push(...[...now].filter((text) => !known.has(text)).map((text) => ({ text })));
+      pending.push(...[...now].filter((text) => !known.has(text)).map((text) => ({ text })));
       known = now;
       for (const change of changes) {
         const { name, from } = change;
         if (!fixedAtOpening.has(name) || isStrongerSandbox(change)) continue;
         const text = `${from}: ${name}: ${effectText(name)}`;
-        untold.push(name === "permissions.allow" ? { text, added: findAddedRules(change) } : { text });
+        pending.push(name === "permissions.allow" ? { text, added: findAddedRules(change) } : { text });
       }
-      if (written.kind === "failed") untold.push({ text: written.message });
+      if (written.kind === "failed") pending.push({ text: written.message });
     },
-    take: (given) => {
-      const told = untold.filter(({ added }) => added === undefined || !isGrantedHere(added, given));
-      untold = [];
-      return told.map(({ text }) => text);
+    take: (granted) => {
+      const news = pending.filter(({ added }) => added === undefined || !isGrantedHere(added, granted));
+      pending = [];
+      return news.map(({ text }) => text);
     },
   };
 }
@@ -128,8 +128,8 @@ const findAddedRules = ({ before, after }: SettingChange): readonly unknown[] =>
   Array.isArray(after) ? after.filter((rule) => !Array.isArray(before) || !before.includes(rule)) : [];
 
 /** A change that only removes rules is news. */
-const isGrantedHere = (added: readonly unknown[], given: readonly unknown[]): boolean =>
-  added.length > 0 && added.every((rule) => given.includes(rule));
+const isGrantedHere = (added: readonly unknown[], granted: readonly unknown[]): boolean =>
+  added.length > 0 && added.every((rule) => granted.includes(rule));
 
 /** A turn's events with the background news between them. */
 export async function* withNews(
@@ -156,7 +156,7 @@ const fixedAtOpening: ReadonlySet<SettingName> = new Set([
 /** A stronger sandbox counts at once. */
 const isStrongerSandbox = ({ name, before, after }: SettingChange): boolean =>
   name === "sandbox" &&
-  sandboxModeNames.findIndex((one) => one === after) > sandboxModeNames.findIndex((one) => one === before);
+  sandboxModeNames.findIndex((mode) => mode === after) > sandboxModeNames.findIndex((mode) => mode === before);
 
 const effectText = (name: SettingName): string =>
   name === "permissions.allow"

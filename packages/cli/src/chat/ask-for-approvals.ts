@@ -24,19 +24,19 @@ interface ApprovalOutcome {
 
 export async function askForApprovals(
   { pending, approve, refuse }: Approvals,
-  { front, signal }: { readonly front: TerminalUi; readonly signal: AbortSignal },
+  { ui, signal }: { readonly ui: TerminalUi; readonly signal: AbortSignal },
 ): Promise<ApprovalOutcome> {
-  const servers = front.approve === undefined ? [] : await pending();
-  if (front.approve === undefined || servers.length === 0) return { servers: [], refused: [], failures: [] };
-  const decisions = await front.approve({ servers, refusals: "kept" }, signal);
-  const decided = (as: ServerDecision): readonly PendingApproval[] =>
-    servers.filter((_, at) => !signal.aborted && decisions[at] === as);
-  const refused = await keepDecisions(refuse, decided("never"));
-  const allowed = await keepDecisions(approve, decided("allow"));
+  const servers = ui.approve === undefined ? [] : await pending();
+  if (ui.approve === undefined || servers.length === 0) return { servers: [], refused: [], failures: [] };
+  const decisions = await ui.approve({ servers, refusals: "kept" }, signal);
+  const decidedAs = (decision: ServerDecision): readonly PendingApproval[] =>
+    servers.filter((_, at) => !signal.aborted && decisions[at] === decision);
+  const refused = await storeDecisions(refuse, decidedAs("never"));
+  const approved = await storeDecisions(approve, decidedAs("allow"));
   return {
-    servers: allowed.kept.map(({ name }) => name),
-    refused: refused.kept,
-    failures: [...refused.failures, ...allowed.failures],
+    servers: approved.stored.map(({ name }) => name),
+    refused: refused.stored,
+    failures: [...refused.failures, ...approved.failures],
   };
 }
 
@@ -47,22 +47,25 @@ export const serverRefusalText = ({ name, approval }: PendingApproval): string =
 /** Characters of a hash: enough to find it in a list. */
 const approvalCharsShown = 8;
 
-interface KeptDecisions {
-  readonly kept: readonly PendingApproval[];
+interface StoredDecisions {
+  readonly stored: readonly PendingApproval[];
   readonly failures: readonly string[];
 }
 
-async function keepDecisions(keep: Approvals["approve"], decided: readonly PendingApproval[]): Promise<KeptDecisions> {
-  if (decided.length === 0) return { kept: [], failures: [] };
-  const added = await keep(decided.map(({ approval }) => approval));
+async function storeDecisions(
+  store: Approvals["approve"],
+  decided: readonly PendingApproval[],
+): Promise<StoredDecisions> {
+  if (decided.length === 0) return { stored: [], failures: [] };
+  const added = await store(decided.map(({ approval }) => approval));
   switch (added.kind) {
     case "added":
     case "known":
-      return { kept: decided, failures: [] };
+      return { stored: decided, failures: [] };
     case "refused":
-      return { kept: [], failures: [added.why] };
+      return { stored: [], failures: [added.why] };
     case "failed":
-      return { kept: [], failures: [added.message] };
+      return { stored: [], failures: [added.message] };
   }
 }
 
@@ -77,21 +80,21 @@ export interface TrustQuestions {
 /** Asks before a session is opened. Returns messages for the user, one line each. */
 export async function askTrust(
   { pending, decide }: TrustQuestions,
-  { front, signal }: { readonly front: Pick<TerminalUi, "trust">; readonly signal: AbortSignal },
+  { ui, signal }: { readonly ui: Pick<TerminalUi, "trust">; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
-  const ask = front.trust === undefined ? undefined : await pending();
-  if (front.trust === undefined || ask === undefined) return [];
-  const decision = await front.trust(ask, signal);
+  const request = ui.trust === undefined ? undefined : await pending();
+  if (ui.trust === undefined || request === undefined) return [];
+  const decision = await ui.trust(request, signal);
   if (signal.aborted || decision === "later") return [];
-  const kept = await decide(decision === "allow" ? "trusted" : "refused");
-  switch (kept.kind) {
+  const stored = await decide(decision === "allow" ? "trusted" : "refused");
+  switch (stored.kind) {
     case "added":
     case "known":
-      return decision === "allow" ? [] : [notTrustedText(ask)];
+      return decision === "allow" ? [] : [notTrustedText(request)];
     case "refused":
-      return [kept.why];
+      return [stored.why];
     case "failed":
-      return [kept.message];
+      return [stored.message];
   }
 }
 

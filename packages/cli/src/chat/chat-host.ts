@@ -79,7 +79,7 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
   // Awaited only when an agent is opened: the check takes as long as starting a program.
   const sandbox = findMachineSandbox(context);
   return {
-    open: async (opening, asked) =>
+    open: async (opening, questions) =>
       openAgent({
         ...opening,
         env,
@@ -87,7 +87,8 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         version,
         model,
         tools,
-        ...(person === "there" ? { person: asked, planReview: asked } : {}),
+        person: person === "there" ? questions : undefined,
+        planReview: person === "there" ? questions : undefined,
         net: openNet,
         sandbox: await sandbox,
         jobs: opening.jobs ?? "on",
@@ -174,7 +175,7 @@ export async function readPastEntries({ transcripts }: TranscriptsDep, { session
   if (source === undefined) return known;
   try {
     const path = new Path();
-    for await (const { logged } of scanForward(source)) for (const one of logged) path.append(one);
+    for await (const { logged } of scanForward(source)) for (const entry of logged) path.append(entry);
     return path.entries;
   } finally {
     await source.close();
@@ -188,11 +189,11 @@ export async function readPastEntries({ transcripts }: TranscriptsDep, { session
 export async function sandboxNotice(use: SandboxUse, home: string): Promise<string | undefined> {
   if (use.kind !== "unheld" || use.because !== "absent") return undefined;
   const path = join(home, "notices.json");
-  const given = givenShape.safeParse(tryParseJson(await readFile(path, "utf8").catch(() => ""))).data ?? {};
-  if (given.noSandbox === use.why) return undefined;
-  const data = Buffer.from(`${JSON.stringify({ ...given, noSandbox: use.why }, undefined, 2)}\n`);
+  const noticesShown = noticesShape.safeParse(tryParseJson(await readFile(path, "utf8").catch(() => ""))).data ?? {};
+  if (noticesShown.noSandbox === use.why) return undefined;
+  const data = Buffer.from(`${JSON.stringify({ ...noticesShown, noSandbox: use.why }, undefined, 2)}\n`);
   await replaceFile({ path, data, sync: "unsynced" }).catch(() => undefined);
   return `There is no sandbox on this machine (${use.why}): what you allow runs with all your rights, and more is asked about.\nTo have one, ${use.remedy}. \`palimpsest doctor\` says this again.`;
 }
 
-const givenShape = z.looseObject({ noSandbox: z.string().optional() });
+const noticesShape = z.looseObject({ noSandbox: z.string().optional() });

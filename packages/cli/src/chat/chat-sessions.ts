@@ -70,7 +70,7 @@ export class ChatSessions {
   async begin({ session, flags }: FirstSessionRequest, signal: AbortSignal): Promise<BeginOutcome> {
     const { waiting, current, keptPath, isLeaving } = this.#parts;
     await waiting.keepAt(await keptPath("passing"));
-    const choice = session.kind === "choose" ? await this.#chosen(signal) : session;
+    const choice = session.kind === "choose" ? await this.#chooseSession(signal) : session;
     if (isLeaving()) return { kind: "left" };
     const notices = await this.#askTrust(signal);
     if (isLeaving()) return { kind: "left" };
@@ -80,7 +80,7 @@ export class ChatSessions {
     await this.#welcome();
     for (const text of notices) this.#parts.view.act({ kind: "tell", tone: "warning", text });
     await this.#giveNotice();
-    await this.#takeUpLeft();
+    await this.#restoreAbandoned();
     return (await this.#approve(signal)) === "lost" ? { kind: "lost" } : { kind: "begun" };
   }
 
@@ -95,20 +95,20 @@ export class ChatSessions {
     if (reopened.kind === "other") {
       if (reopened.jobsEnded > 0) this.#tellJobsEnded(reopened.jobsEnded);
       await this.#welcome();
-    } else await this.#goOn();
+    } else await this.#finishOpening();
     return "open";
   }
 
   /** If the user chooses none, the sent messages go back to the editor: they were meant for one of the sessions. */
-  async #chosen(signal: AbortSignal): Promise<SessionChoice> {
-    const { sessions, ui: front, view, waiting, isLeaving } = this.#parts;
+  async #chooseSession(signal: AbortSignal): Promise<SessionChoice> {
+    const { sessions, ui, view, waiting, isLeaving } = this.#parts;
     const choices = await sessions();
     if (choices.length === 0) {
       view.act({ kind: "tell", tone: "plain", text: "This project has no session yet: a new one begins." });
       return { kind: "new" };
     }
-    const ask = { title: "Which session?", choices, search: "typed", verb: "go on with it" } as const;
-    const chosen = await front.choose(ask, signal);
+    const prompt = { title: "Which session?", choices, search: "typed", verb: "go on with it" } as const;
+    const chosen = await ui.choose(prompt, signal);
     if (chosen !== undefined && !signal.aborted) return { kind: "resume", id: sessionId(chosen) };
     if (!isLeaving()) waiting.giveBack();
     return { kind: "new" };
@@ -116,17 +116,17 @@ export class ChatSessions {
 
   /** Asked first: the project's settings decide what is opened. */
   async #askTrust(signal: AbortSignal): Promise<readonly string[]> {
-    const { trust, ui: front } = this.#parts;
-    return trust === undefined ? [] : await askTrust(trust, { front, signal });
+    const { trust, ui } = this.#parts;
+    return trust === undefined ? [] : await askTrust(trust, { ui, signal });
   }
 
   /** The session is opened again with the approved servers. */
   async #approve(signal: AbortSignal): Promise<"open" | "lost"> {
-    const { approvals, ui: front, view, current } = this.#parts;
+    const { approvals, ui, view, current } = this.#parts;
     if (approvals === undefined) return "open";
-    const approved = await askForApprovals(approvals, { front, signal });
+    const approved = await askForApprovals(approvals, { ui, signal });
     for (const text of approved.failures) view.act({ kind: "tell", tone: "error", text });
-    for (const one of approved.refused) view.act({ kind: "tell", tone: "plain", text: serverRefusalText(one) });
+    for (const server of approved.refused) view.act({ kind: "tell", tone: "plain", text: serverRefusalText(server) });
     const { id } = current.agent.session;
     if (approved.servers.length === 0) return "open";
     const reopened = await this.reopen({ asked: { kind: "open", session: { kind: "resume", id } }, signal });
@@ -162,7 +162,7 @@ export class ChatSessions {
     const path = await keptPath(agent.session.id);
     // Read before anything is stored there: until then, new messages are stored elsewhere.
     if (path !== undefined) waiting.restore(dropLogged(await readUnsentInput(path), entries), returnedHereText);
-    await this.#goOn();
+    await this.#finishOpening();
   }
 
   async #giveNotice(): Promise<void> {
@@ -171,19 +171,19 @@ export class ChatSessions {
     if (text !== undefined) view.act({ kind: "tell", tone: "warning", text });
   }
 
-  async #goOn(): Promise<void> {
+  async #finishOpening(): Promise<void> {
     const { current, keptPath, waiting, opened } = this.#parts;
     await waiting.keepAt(await keptPath(current.agent.session.id));
     opened();
   }
 
-  async #takeUpLeft(): Promise<void> {
+  async #restoreAbandoned(): Promise<void> {
     const { leftInput, current, waiting } = this.#parts;
-    const left = await leftInput?.(current.agent.session.id);
-    if (left === undefined) return;
-    waiting.restore(left, returnedElsewhereText);
+    const abandoned = await leftInput?.(current.agent.session.id);
+    if (abandoned === undefined) return;
+    waiting.restore(abandoned, returnedElsewhereText);
     await waiting.settled();
-    await left.forget();
+    await abandoned.forget();
   }
 
   #tellJobsEnded(count: number): void {

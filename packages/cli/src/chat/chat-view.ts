@@ -30,8 +30,8 @@ export class ChatView {
     this.change((state) => updateChat(state, act));
   }
 
-  change(to: (state: ChatState) => ChatState): void {
-    this.#state = to(this.#state);
+  change(update: (state: ChatState) => ChatState): void {
+    this.#state = update(this.#state);
     this.#deps.show(this.#state);
   }
 
@@ -67,8 +67,8 @@ export function agentFigures({ model, numbers, session, conversation, mode, sand
   const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
   const costs = { hitRate, costNanos, unpricedRequests };
-  const held = sandbox().kind === "held" ? "held" : "none";
-  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: held };
+  const sandboxState = sandbox().kind === "held" ? "held" : "none";
+  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: sandboxState };
 }
 
 const agentBackground = ({ jobs, aside }: Agent): Omit<BackgroundWork, "agents"> => ({

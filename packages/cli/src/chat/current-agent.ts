@@ -14,7 +14,7 @@ export interface OpenAgentRequest extends Pick<AgentOptions, "startedBy" | "carr
   readonly session: SessionChoice;
   readonly flags: readonly FlagInput[];
   /** From the previous agent of the same session. */
-  readonly jobs?: Jobs;
+  readonly jobs?: Jobs | undefined;
 }
 
 interface CurrentAgentDeps {
@@ -46,13 +46,13 @@ interface CurrentAgentState {
 }
 
 /**
- * The agent that a chat talks to: one at a time, and another after it.
+ * The agent that a chat talks to, one at a time.
  *
- *   none ──open──▶ open ──reopen──▶ changing ──▶ open: another, or the one before again      open ──close──▶ changing
+ *   none ──open──▶ open ──reopen──▶ changing ──▶ open: another, or the previous one again      open ──close──▶ changing
  */
 export class CurrentAgent {
   readonly #deps: CurrentAgentDeps;
-  #open: CurrentAgentState | undefined;
+  #current: CurrentAgentState | undefined;
   #state: "open" | "changing" = "changing";
   /** Sessions that did not close in time: they hold their lock until they do. */
   readonly #closing = new Map<SessionId, Promise<void>>();
@@ -63,7 +63,7 @@ export class CurrentAgent {
 
   /** Whether there is or was an agent. Before the first one there is nothing to talk to. */
   get isThere(): boolean {
-    return this.#open !== undefined;
+    return this.#current !== undefined;
   }
 
   /** Whether its session may be written to. */
@@ -72,24 +72,24 @@ export class CurrentAgent {
   }
 
   get agent(): Agent {
-    return this.#now.agent;
+    return this.#requireCurrent.agent;
   }
 
   /** Messages for the running turn. */
   get queue(): string[] | undefined {
-    return this.#open?.agent.queue;
+    return this.#current?.agent.queue;
   }
 
   get widest(): PermissionMode {
-    return this.#now.widest;
+    return this.#requireCurrent.widest;
   }
 
   async open(opening: OpenAgentRequest): Promise<OpenAgentOutcome> {
     if (opening.session.kind !== "new") await this.#closing.get(opening.session.id);
     const opened = await openOrRefuse(() => this.#deps.open(opening));
     if (opened.kind !== "agent") return opened;
-    const widest = this.#open?.widest ?? opened.mode.current();
-    this.#open = { agent: opened, flags: opening.flags, widest };
+    const widest = this.#current?.widest ?? opened.mode.current();
+    this.#current = { agent: opened, flags: opening.flags, widest };
     this.#state = "open";
     return opened;
   }
@@ -99,41 +99,41 @@ export class CurrentAgent {
    * over.
    */
   async reopen({ asked: { session, flags: changed = [] }, signal }: ReopenRequest): Promise<ReopenOutcome> {
-    const { agent, flags } = this.#now;
+    const { agent, flags } = this.#requireCurrent;
     const isSame = session.kind === "resume" && session.id === agent.session.id;
-    const same: SessionChoice = isEmpty(agent) ? { kind: "new" } : { kind: "resume", id: agent.session.id };
+    const sameSession: SessionChoice = isEmpty(agent) ? { kind: "new" } : { kind: "resume", id: agent.session.id };
     const carried = { carriedMode: agent.mode.current(), signal };
     const jobs = agent.handOverJobs();
-    const own = { ...carried, ...(jobs === undefined ? {} : { jobs }), session: same };
+    const sameRequest = { ...carried, jobs, session: sameSession };
     await this.close({ why: session.kind === "new" ? "clear" : isSame ? "other" : "resume", leaves: "nothing" });
     const opened = await this.open({
-      ...(isSame ? own : { ...carried, session }),
-      flags: [...flags.filter(({ flag }) => !changed.some((one) => one.flag === flag)), ...changed],
-      ...(session.kind === "new" ? { startedBy: "clear" } : {}),
+      ...(isSame ? sameRequest : { ...carried, session }),
+      flags: [...flags.filter(({ flag }) => !changed.some((change) => change.flag === flag)), ...changed],
+      startedBy: session.kind === "new" ? "clear" : undefined,
     });
     if (opened.kind === "agent") return isSame ? { kind: "same" } : { kind: "other", jobsEnded: await endJobs(jobs) };
-    const again = await this.open({ ...own, flags });
-    if (again.kind === "agent") return { kind: "kept", instead: opened };
+    const restored = await this.open({ ...sameRequest, flags });
+    if (restored.kind === "agent") return { kind: "kept", instead: opened };
     await endJobs(jobs);
-    return { kind: "lost", instead: again };
+    return { kind: "lost", instead: restored };
   }
 
   /** Waits a few seconds: what does not end by then ends with the process. */
   async close(closing: CloseRequest): Promise<void> {
     if (!this.isOpen) return;
     this.#state = "changing";
-    const { agent } = this.#now;
-    const over = closeAgent(agent, closing).finally(() => this.#closing.delete(agent.session.id));
+    const { agent } = this.#requireCurrent;
+    const closed = closeAgent(agent, closing).finally(() => this.#closing.delete(agent.session.id));
     this.#closing.set(
       agent.session.id,
-      over.catch(() => undefined),
+      closed.catch(() => undefined),
     );
-    await waitWithTimeout(over, closeMillisMax);
+    await waitWithTimeout(closed, closeMillisMax);
   }
 
-  get #now(): CurrentAgentState {
-    if (this.#open === undefined) throw new Error("no agent was opened yet");
-    return this.#open;
+  get #requireCurrent(): CurrentAgentState {
+    if (this.#current === undefined) throw new Error("no agent was opened yet");
+    return this.#current;
   }
 }
 
@@ -183,10 +183,10 @@ export function machineRefusal(error: unknown): string | undefined {
 }
 
 /** Waits, but not for ever: a late promise goes on by itself, and its failure is ignored. */
-export async function waitWithTimeout(act: Promise<void>, ms: Millis): Promise<"done" | "late"> {
-  const over = new AbortController();
-  const late = wait(ms, "late" as const, { signal: over.signal }).catch(() => "late" as const);
-  const done = act.then(() => "done" as const);
+export async function waitWithTimeout(work: Promise<void>, ms: Millis): Promise<"done" | "late"> {
+  const raced = new AbortController();
+  const late = wait(ms, "late" as const, { signal: raced.signal }).catch(() => "late" as const);
+  const done = work.then(() => "done" as const);
   done.catch(() => undefined);
-  return await Promise.race([done, late]).finally(() => over.abort());
+  return await Promise.race([done, late]).finally(() => raced.abort());
 }

@@ -19,8 +19,8 @@ interface PendingInputDeps {
  */
 export class PendingInput {
   readonly #deps: PendingInputDeps;
-  readonly #kept = new UnsentInputStore();
-  readonly #behind: string[] = [];
+  readonly #store = new UnsentInputStore();
+  readonly #later: string[] = [];
   #sending: string | undefined;
   /** Text given back to a UI that can't report its editor. */
   #givenBack = "";
@@ -30,26 +30,26 @@ export class PendingInput {
   }
 
   get isEmpty(): boolean {
-    return this.#kept.isEmpty;
+    return this.#store.isEmpty;
   }
 
   /** Messages reach the running turn, unless something that comes before them is waiting. */
-  add(text: string, forWhom: "turn" | "later"): void {
-    const queue = forWhom === "turn" && this.#behind.length === 0 ? this.#deps.current.queue : undefined;
-    (queue ?? this.#behind).push(text);
+  add(text: string, target: "turn" | "later"): void {
+    const queue = target === "turn" && this.#later.length === 0 ? this.#deps.current.queue : undefined;
+    (queue ?? this.#later).push(text);
     this.#deps.view.act({ kind: "queue", text });
     this.keep();
   }
 
   /** The oldest one, to be run now. */
   next(): string | undefined {
-    const text = this.#deps.current.queue?.shift() ?? this.#behind.shift();
+    const text = this.#deps.current.queue?.shift() ?? this.#later.shift();
     if (text !== undefined) this.#deps.view.act({ kind: "take-first" });
     return text;
   }
 
   takeBack(): string | undefined {
-    const text = this.#behind.pop() ?? this.#deps.current.queue?.pop();
+    const text = this.#later.pop() ?? this.#deps.current.queue?.pop();
     if (text === undefined) return undefined;
     this.#deps.view.act({ kind: "take-back" });
     this.keep();
@@ -78,28 +78,28 @@ export class PendingInput {
     const { view, current } = this.#deps;
     const { unsaid } = this;
     // A message that a turn has taken and could not write is in no queue any more, but it is still shown.
-    const waited = view.state.queue;
+    const queued = view.state.queue;
     current.queue?.splice(0);
-    this.#behind.length = 0;
+    this.#later.length = 0;
     this.#sending = undefined;
-    for (const _ of waited) view.act({ kind: "take-back" });
+    for (const _ of queued) view.act({ kind: "take-back" });
     if (unsaid.length > 0)
       view.act({ kind: "tell", tone: "plain", text: "Your message was not sent. It is back where you type." });
-    const { text, notRun } = returnInput([...unsaid, ...waited]);
+    const { text, notRun } = returnInput([...unsaid, ...queued]);
     if (text !== "") this.#deps.ui.refill(text);
     this.#tellNotRun(notRun);
   }
 
-  /** Restores the input of an earlier process. `words`: where it is from. */
-  restore({ messages, draft }: UnsentInput, words: string): void {
+  /** Restores the input of an earlier process. `notice`: tells the user where it is from. */
+  restore({ messages, draft }: UnsentInput, notice: string): void {
     const { text, notRun } = returnInput(
-      messages.map((one) => one.text),
+      messages.map((message) => message.text),
       draft,
     );
     if (text !== "") {
       this.#deps.ui.refill(text);
       this.#givenBack = [this.#givenBack, text].filter((one) => one !== "").join("\n\n");
-      this.#deps.view.act({ kind: "tell", tone: "plain", text: words });
+      this.#deps.view.act({ kind: "tell", tone: "plain", text: notice });
     }
     this.#tellNotRun(notRun);
   }
@@ -112,21 +112,21 @@ export class PendingInput {
   }
 
   keep(): void {
-    const { view, ui: front, now } = this.#deps;
+    const { view, ui, now } = this.#deps;
     const texts = [...this.unsaid, ...view.state.queue];
-    this.#kept.put({ texts, draft: front.typed ?? this.#givenBack, at: now() });
+    this.#store.put({ texts, draft: ui.typed ?? this.#givenBack, at: now() });
   }
 
   /** Sets where the input is stored from now on. */
   async keepAt(path: string | undefined): Promise<void> {
     this.keep();
-    await this.#kept.moveTo(path);
+    await this.#store.moveTo(path);
   }
 
   /** Resolves when all of it is on disk. */
   async settled(): Promise<void> {
     this.keep();
-    await this.#kept.settled();
+    await this.#store.settled();
   }
 
   #tellNotRun(commands: readonly string[]): void {

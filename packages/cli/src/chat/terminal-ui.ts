@@ -41,7 +41,7 @@ interface PromptObservers {
 
 /** Wraps the user's prompts so that each is reported. */
 export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: PromptObservers): UserPrompts {
-  const shownAsAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
+  const reportAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
     act({ kind: "asks", tool });
     try {
       return await answer();
@@ -58,16 +58,16 @@ export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: Prom
     },
     question: (ask, signal) => {
       notify({ type: "question", message: "palimpsest has a question for you" });
-      return shownAsAsking("ask_user", () => ui.question(ask, signal));
+      return reportAsking("ask_user", () => ui.question(ask, signal));
     },
     review: (ask, signal) => {
       notify({ type: "plan_review", message: "palimpsest has a plan for you to look at" });
-      return shownAsAsking("plan", () => ui.review(ask, signal));
+      return reportAsking("plan", () => ui.review(ask, signal));
     },
   };
 }
 
-/** Names a server's tool together with the calling tool, whose name alone says nothing. */
+/** Names a server's tool with its server: the name of the tool that calls it says nothing. */
 function toolLabel({ tool, acts }: PermissionPrompt): string {
   const act = acts.find(({ kind }) => kind === "mcp");
   return act?.kind === "mcp" ? `${act.tool} of the MCP server ${act.server}` : tool;

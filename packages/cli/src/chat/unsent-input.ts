@@ -56,22 +56,25 @@ export const unsentInputPath = (folder: string, session: SessionId): string => j
  */
 export class UnsentInputStore {
   #path: string | undefined;
-  #wanted: UnsentInput = noInput;
+  #latest: UnsentInput = noInput;
   #written: UnsentInput | undefined = noInput;
   #writing: Promise<void> | undefined;
 
   put({ texts, draft, at }: UnsentInputNow): void {
     // A message sent twice keeps its first time: what matters is that the log holds nothing of it from before.
-    const known = this.#wanted.messages;
+    const known = this.#latest.messages;
     if (
-      draft === this.#wanted.draft &&
+      draft === this.#latest.draft &&
       isDeepStrictEqual(
         texts,
         known.map(({ text }) => text),
       )
     )
       return;
-    this.#wanted = { messages: texts.map((text) => known.find((one) => one.text === text) ?? { text, at }), draft };
+    this.#latest = {
+      messages: texts.map((text) => known.find((message) => message.text === text) ?? { text, at }),
+      draft,
+    };
     this.#writing ??= this.#write();
   }
 
@@ -91,7 +94,7 @@ export class UnsentInputStore {
   }
 
   get isEmpty(): boolean {
-    return isEmptyInput(this.#wanted);
+    return isEmptyInput(this.#latest);
   }
 
   /** Resolves when everything is on disk. */
@@ -100,8 +103,8 @@ export class UnsentInputStore {
   }
 
   async #write(): Promise<void> {
-    while (this.#wanted !== this.#written) {
-      const next = this.#wanted;
+    while (this.#latest !== this.#written) {
+      const next = this.#latest;
       await writeUnsent(this.#path, next).catch(() => undefined);
       this.#written = next;
     }
@@ -109,11 +112,11 @@ export class UnsentInputStore {
   }
 }
 
-async function writeUnsent(path: string | undefined, kept: UnsentInput): Promise<void> {
+async function writeUnsent(path: string | undefined, input: UnsentInput): Promise<void> {
   if (path === undefined) return;
-  if (isEmptyInput(kept)) return await removeUnsentFile(path);
+  if (isEmptyInput(input)) return await removeUnsentFile(path);
   await makeFolder(dirname(path));
-  const content: UnsentInputFile = { messages: [...kept.messages], draft: kept.draft, pid: process.pid };
+  const content: UnsentInputFile = { messages: [...input.messages], draft: input.draft, pid: process.pid };
   await replaceFile({ path, data: Buffer.from(JSON.stringify(content)), sync: "unsynced" });
 }
 
@@ -135,19 +138,19 @@ export async function readUnsentInput(path: string): Promise<UnsentInputFile> {
 }
 
 /** Without what has reached the log after all: the process may have been killed between the two writes. */
-export function dropLogged(kept: UnsentInput, entries: readonly Entry[]): UnsentInput {
-  const { messages } = kept;
+export function dropLogged(input: UnsentInput, entries: readonly Entry[]): UnsentInput {
+  const { messages } = input;
   const [first] = messages;
-  if (first === undefined) return kept;
-  const left = [...messages];
+  if (first === undefined) return input;
+  const remaining = [...messages];
   for (const entry of entries) {
-    const said = userText(entry);
+    const text = userText(entry);
     const at = millis(Date.parse(entry.timestamp ?? ""));
-    if (said === undefined || !(at >= first.at)) continue;
-    const place = left.findIndex((one) => one.text.trim() === said && at >= one.at);
-    if (place !== -1) left.splice(place, 1);
+    if (text === undefined || !(at >= first.at)) continue;
+    const index = remaining.findIndex((message) => message.text.trim() === text && at >= message.at);
+    if (index !== -1) remaining.splice(index, 1);
   }
-  return { ...kept, messages: left };
+  return { ...input, messages: remaining };
 }
 
 /** Typed input that belongs to no session worth resuming. */
@@ -175,15 +178,18 @@ export async function findAbandonedInput({
   sessions,
   current,
 }: AbandonedInputDeps): Promise<AbandonedInput | undefined> {
-  const passing = (await namesIn(join(folder, sessionlessFolder)))
+  const sessionless = (await namesIn(join(folder, sessionlessFolder)))
     .filter((name) => name.endsWith(".json"))
     .map((name) => join(folder, sessionlessFolder, name));
-  const beside = (await namesIn(folder)).filter((name) => name !== current);
-  const found = await newestFirst([...passing, ...(await inputOfSilentSessions({ folder, sessions, names: beside }))]);
-  for (const path of found) {
-    const kept = await readUnsentInput(path);
-    if (!isEmptyInput(kept) && !(await isHeldByOther(kept.pid)))
-      return { ...kept, forget: () => removeUnsentFile(path) };
+  const otherSessions = (await namesIn(folder)).filter((name) => name !== current);
+  const paths = await newestFirst([
+    ...sessionless,
+    ...(await inputOfSilentSessions({ folder, sessions, names: otherSessions })),
+  ]);
+  for (const path of paths) {
+    const input = await readUnsentInput(path);
+    if (!isEmptyInput(input) && !(await isHeldByOther(input.pid)))
+      return { ...input, forget: () => removeUnsentFile(path) };
   }
   return undefined;
 }
@@ -195,14 +201,14 @@ interface SilentSessionsInput extends SessionListDep {
 
 /** Input of sessions without a message. The others give it back when they are resumed. */
 async function inputOfSilentSessions({ folder, sessions, names }: SilentSessionsInput): Promise<readonly string[]> {
-  const kept = await Promise.all(
+  const withInput = await Promise.all(
     names.map(async (name) => ((await namesIn(join(folder, name))).includes(unsentFileName) ? [name] : [])),
   );
-  const candidates = kept.flat();
+  const candidates = withInput.flat();
   if (candidates.length === 0) return [];
   const listed = await sessions.list();
-  const spoken = new Set<string>(listed.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
-  return candidates.filter((name) => !spoken.has(name)).map((name) => join(folder, name, unsentFileName));
+  const withMessages = new Set<string>(listed.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
+  return candidates.filter((name) => !withMessages.has(name)).map((name) => join(folder, name, unsentFileName));
 }
 
 const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);

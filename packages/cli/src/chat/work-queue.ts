@@ -20,8 +20,8 @@ interface RunningStep extends Pick<Step, "kind"> {
 /** Runs one step at a time. */
 export class WorkQueue {
   readonly #deps: WorkQueueDeps;
-  #now: RunningStep | undefined;
-  #over: Promise<void> = Promise.resolve();
+  #running: RunningStep | undefined;
+  #done: Promise<void> = Promise.resolve();
 
   constructor(deps: WorkQueueDeps) {
     this.#deps = deps;
@@ -29,21 +29,21 @@ export class WorkQueue {
 
   /** What runs; undefined at rest. */
   get kind(): Step["kind"] | undefined {
-    return this.#now?.kind;
+    return this.#running?.kind;
   }
 
   /** Only at rest. */
   start(first: Step): void {
-    this.#over = this.#run(first);
+    this.#done = this.#run(first);
   }
 
   /** Ends what runs; the next step follows. */
   abort(): void {
-    this.#now?.abort.abort();
+    this.#running?.abort.abort();
   }
 
   async rest(): Promise<void> {
-    while (this.#now !== undefined) await this.#over;
+    while (this.#running !== undefined) await this.#done;
   }
 
   async #run(first: Step): Promise<void> {
@@ -51,13 +51,13 @@ export class WorkQueue {
     try {
       for (let step: Step | undefined = first; step !== undefined; step = this.#deps.next()) {
         const abort = new AbortController();
-        this.#now = { kind: step.kind, abort };
+        this.#running = { kind: step.kind, abort };
         await step.run(abort.signal);
       }
     } catch (error) {
       this.#deps.failed(error);
     }
-    this.#now = undefined;
+    this.#running = undefined;
     this.#deps.rests();
   }
 }

@@ -13,7 +13,7 @@ import type { Session } from "palimpsest/internal/session/session";
 interface ServerAnswers {
   readonly declaredSizes: ServerSizes["current"];
   readonly countedFixed: FixedPartCount["current"];
-  readonly askBeside: AskDuringTurn;
+  readonly askDuring: AskDuringTurn;
 }
 
 /** Starts with the remembered answers; the rest is asked for during the first turn. Must not reject. */
@@ -23,7 +23,7 @@ export async function openServerAnswers(parts: AgentParts, input: FixedPartCount
   return {
     declaredSizes: sizes.current,
     countedFixed: fixed.current,
-    askBeside: (turn) => fixed.askBeside(sizes.askBeside(turn)),
+    askDuring: (turn) => fixed.askDuring(sizes.askDuring(turn)),
   };
 }
 
@@ -39,24 +39,22 @@ interface FixedPartCount {
    * Asks the server if it has not counted this part lately. Its count is remembered and used from the next request on;
    * an implausible count is dropped.
    */
-  readonly askBeside: AskDuringTurn;
+  readonly askDuring: AskDuringTurn;
 }
-
-type FixedPartCountDeps = Pick<AgentParts, "engine" | "session" | "options">;
 
 /** What the session's requests carry besides messages, as counted by the server. Must not reject. */
 async function openFixedPartCount(
-  { engine, session, options }: FixedPartCountDeps,
+  { engine, session, options }: AgentParts,
   { baseline, picked: { model, server } }: FixedPartCountInput,
 ): Promise<FixedPartCount> {
   const count = model.count?.bind(model);
-  if (server === undefined || count === undefined) return { current: () => undefined, askBeside: (turn) => turn };
+  if (server === undefined || count === undefined) return { current: () => undefined, askDuring: (turn) => turn };
   const part = baselineFixedPart(baseline);
   const name = providerCounterName({ server, model: baseline.model });
   let counted = await engine.recallCountedPart(part, name);
   return {
     current: () => counted,
-    askBeside: askDuringFirstTurn(session, {
+    askDuring: askDuringFirstTurn(session, {
       state: options.countFixedPart === "on" && counted === undefined ? "due" : "known",
       ask: async (signal) => {
         const figure = await engine.countFixedPart(
@@ -79,14 +77,12 @@ async function openFixedPartCount(
 interface ServerSizes {
   readonly current: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
   /** Asks the server if it has said nothing lately. Its answer is remembered and counts at once. */
-  readonly askBeside: AskDuringTurn;
+  readonly askDuring: AskDuringTurn;
 }
-
-type ServerSizesDeps = Pick<AgentParts, "engine" | "session" | "options">;
 
 /** The model's sizes as declared by a server. Must not reject. */
 async function openServerSizes(
-  parts: ServerSizesDeps,
+  { engine, session, options }: AgentParts,
   {
     model,
     picked,
@@ -95,20 +91,19 @@ async function openServerSizes(
     readonly picked: Pick<Extract<PickModelOutcome, { kind: "model" }>, "model" | "server">;
   },
 ): Promise<ServerSizes> {
-  const { engine, session, options } = parts;
   const { server } = picked;
-  if (server === undefined) return { current: () => ({}), askBeside: (turn) => turn };
-  let said: Sizes | undefined = await engine.recallDeclaredModel({ server, model });
+  if (server === undefined) return { current: () => ({}), askDuring: (turn) => turn };
+  let declared: Sizes | undefined = await engine.recallDeclaredModel({ server, model });
   return {
     current: () => ({
-      serverTokens: asTokens(said?.windowTokens),
-      serverInputTokens: asTokens(said?.inputTokensMax),
+      serverTokens: asTokens(declared?.windowTokens),
+      serverInputTokens: asTokens(declared?.inputTokensMax),
     }),
-    askBeside: askDuringFirstTurn(session, {
-      state: options.askSizes === "on" && said === undefined ? "due" : "known",
+    askDuring: askDuringFirstTurn(session, {
+      state: options.askSizes === "on" && declared === undefined ? "due" : "known",
       ask: () => picked.model.describe(model),
       take: (described) => {
-        said = described;
+        declared = described;
         return engine.rememberDeclaredModel({ server, model }, described);
       },
     }),

@@ -37,12 +37,12 @@ function readAnnouncedSkills({ fold }: Pick<Session, "fold">): AnnouncedSkills {
 export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceable[]): readonly Draft[] {
   const known = new Map(Object.entries(before));
   const names = new Set(skills.map(({ name }) => name));
-  const news = skills.filter(({ name, description }) => known.get(name) !== description);
+  const changed = skills.filter(({ name, description }) => known.get(name) !== description);
   const gone = [...known.keys()].filter((name) => !names.has(name));
-  if (news.length + gone.length === 0) return [];
-  const list = skillListText(news);
+  if (changed.length + gone.length === 0) return [];
+  const list = skillListText(changed);
   const texts = [
-    ...(news.length === 0
+    ...(changed.length === 0
       ? []
       : [
           `${known.size === 0 ? "These skills are there" : "These skills are new or have changed"}. Where a task fits what one is for, call the tool skill with its name first.\n${list}`,
@@ -61,18 +61,19 @@ export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceab
 }
 
 function skillListText(skills: readonly Announceable[]): string {
-  let left = skillListCharsMax;
+  let charsLeft = skillListCharsMax;
   const lines: string[] = [];
-  const bare: string[] = [];
+  const withoutText: string[] = [];
   for (const { name, description } of skills) {
     const line = `- ${name}: ${description}`;
-    left -= line.length;
-    if (left >= 0) lines.push(line);
-    else bare.push(name);
+    charsLeft -= line.length;
+    if (charsLeft >= 0) lines.push(line);
+    else withoutText.push(name);
   }
-  return [...lines, ...(bare.length === 0 ? [] : [`- without room for what they are for: ${bare.join(", ")}`])].join(
-    "\n",
-  );
+  return [
+    ...lines,
+    ...(withoutText.length === 0 ? [] : [`- without room for what they are for: ${withoutText.join(", ")}`]),
+  ].join("\n");
 }
 
 /**
@@ -80,7 +81,7 @@ function skillListText(skills: readonly Announceable[]): string {
  * restored behind a boundary. Nothing is kept in memory, so a resume, an undo and another branch need no special care.
  */
 export function findInvokedSkills({ path }: Pick<Fold, "path">): readonly InvokedSkill[] {
-  const done = findAnsweredCalls(path.entries);
+  const answered = findAnsweredCalls(path.entries);
   const byName = new Map<string, InvokedSkill>();
   let newest = 0;
   const put = (skill: InvokedSkill): void => {
@@ -89,19 +90,19 @@ export function findInvokedSkills({ path }: Pick<Fold, "path">): readonly Invoke
   };
   for (const entry of path.entries) {
     for (const skill of skillsRestatedIn(entry)) put(skill);
-    for (const { id, ...called } of skillCallsIn(entry))
-      if (done.has(id)) put({ ...called, nth: newest + 1, shownBy: id });
+    for (const { id, ...call } of skillCallsIn(entry))
+      if (answered.has(id)) put({ ...call, nth: newest + 1, shownBy: id });
   }
   return [...byName.values()];
 }
 
 function findAnsweredCalls(entries: readonly Entry[]): ReadonlySet<ToolUseId> {
-  const done = new Set<ToolUseId>();
+  const answered = new Set<ToolUseId>();
   for (const entry of entries)
     if (entry.kind === "user")
       for (const block of entry.blocks)
-        if (block.type === "tool_result" && block.is_error !== true) done.add(block.tool_use_id);
-  return done;
+        if (block.type === "tool_result" && block.is_error !== true) answered.add(block.tool_use_id);
+  return answered;
 }
 
 interface SkillCall extends Pick<InvokedSkill, "name" | "args"> {
@@ -113,8 +114,8 @@ const skillCallsIn = (entry: Entry): readonly SkillCall[] =>
     ? []
     : entry.blocks.flatMap((block) => {
         if (block.type !== "tool_use" || block.name.toLowerCase() !== skillToolName) return [];
-        const called = readSkillCall(block.input);
-        return called === undefined ? [] : [{ ...called, id: block.id }];
+        const call = readSkillCall(block.input);
+        return call === undefined ? [] : [{ ...call, id: block.id }];
       });
 
 const restatedShape = z.object({ name: z.string(), nth: z.number(), args: z.string().optional() });
@@ -129,6 +130,6 @@ function skillsRestatedIn(entry: Entry): readonly InvokedSkill[] {
 }
 
 function skillIn(data: Json | undefined, shownBy: EntryId | undefined): readonly InvokedSkill[] {
-  const read = restatedShape.safeParse(isObject(data) ? field(data, "skill") : undefined);
-  return read.success ? [{ ...read.data, shownBy }] : [];
+  const parsed = restatedShape.safeParse(isObject(data) ? field(data, "skill") : undefined);
+  return parsed.success ? [{ ...parsed.data, shownBy }] : [];
 }

@@ -29,15 +29,15 @@ export async function copySession(
   const source = await transcripts.openForReading(from);
   if (source === undefined) return { kind: "missing", id: from };
   try {
-    const first = await readOriginLine(source);
+    const firstLine = await readOriginLine(source);
     // An empty log has no first line.
-    const made: OpenForWritingOutcome =
-      first === undefined
+    const opened: OpenForWritingOutcome =
+      firstLine === undefined
         ? await transcripts.create(to)
-        : await transcripts.adopt({ id: to, originLine: first.text, ...sourceFrom(source, first.end) });
-    if (made.kind === "exists" || made.kind === "missing") return { kind: "missing", id: to };
-    if (made.kind !== "open") return made;
-    await made.writer.close();
+        : await transcripts.adopt({ id: to, originLine: firstLine.text, ...sourceFrom(source, firstLine.end) });
+    if (opened.kind === "exists" || opened.kind === "missing") return { kind: "missing", id: to };
+    if (opened.kind !== "open") return opened;
+    await opened.writer.close();
     return { kind: "copied" };
   } finally {
     await source.close();
@@ -77,13 +77,15 @@ function sourceFrom(
  * its transcript begins with the same line as ours.
  */
 export async function findAncestors({ transcripts }: TranscriptsDep, session: Session): Promise<readonly SessionId[]> {
-  const named = candidateAncestors(session);
-  if (named.length === 0) return [];
-  const own = await readFirstLine(transcripts, session.id);
-  const found = await Promise.all(
-    named.map(async (id) => (own !== undefined && (await readFirstLine(transcripts, id)) === own ? [id] : [])),
+  const candidates = candidateAncestors(session);
+  if (candidates.length === 0) return [];
+  const firstLine = await readFirstLine(transcripts, session.id);
+  const confirmed = await Promise.all(
+    candidates.map(async (id) =>
+      firstLine !== undefined && (await readFirstLine(transcripts, id)) === firstLine ? [id] : [],
+    ),
   );
-  return found.flat();
+  return confirmed.flat();
 }
 
 /**
@@ -119,7 +121,7 @@ async function readFirstLine(transcripts: Transcripts, id: SessionId): Promise<s
     if (source === undefined) return undefined;
     try {
       const head = await source.read({ start: 0, end: Math.min(originLineBytesMax, source.size) });
-      const end = head.indexOf(0x0a);
+      const end = head.indexOf(newline);
       return head.length === 0 ? undefined : new TextDecoder().decode(end === -1 ? head : head.subarray(0, end));
     } finally {
       await source.close();

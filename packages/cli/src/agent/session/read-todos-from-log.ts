@@ -34,10 +34,10 @@ export async function readTodosFromLog(deps: BlobsDep, { path }: Pick<Fold, "pat
 const factsShape = checkpointShape.pick({ facts: true });
 
 function newestTodoList(path: readonly Entry[]): readonly Todo[] | undefined {
-  const done = new Set<ToolUseId>();
+  const answered = new Set<ToolUseId>();
   for (const entry of path.toReversed()) {
-    if (entry.kind === "user") for (const id of successfulCalls(entry.blocks)) done.add(id);
-    const list = entry.kind === "assistant" ? todosInCalls(entry.blocks, done) : todosInAttachment(entry);
+    if (entry.kind === "user") for (const id of successfulCalls(entry.blocks)) answered.add(id);
+    const list = entry.kind === "assistant" ? todosInCalls(entry.blocks, answered) : todosInAttachment(entry);
     if (list !== undefined) return list;
   }
   return undefined;
@@ -46,9 +46,9 @@ function newestTodoList(path: readonly Entry[]): readonly Todo[] | undefined {
 const successfulCalls = (blocks: readonly Block[]): readonly ToolUseId[] =>
   blocks.flatMap((block) => (block.type === "tool_result" && block.is_error !== true ? [block.tool_use_id] : []));
 
-function todosInCalls(blocks: readonly Block[], done: ReadonlySet<ToolUseId>): readonly Todo[] | undefined {
+function todosInCalls(blocks: readonly Block[], answered: ReadonlySet<ToolUseId>): readonly Todo[] | undefined {
   for (const block of blocks.toReversed()) {
-    if (block.type !== "tool_use" || !todoTools.has(block.name.toLowerCase()) || !done.has(block.id)) continue;
+    if (block.type !== "tool_use" || !todoTools.has(block.name.toLowerCase()) || !answered.has(block.id)) continue;
     const list = readTodos(block.input);
     if (list !== undefined) return list;
   }

@@ -49,17 +49,17 @@ export async function announceSessionStart(
   },
 ): Promise<SessionStartOutcome> {
   const source = { new: "startup", resume: "resume", fork: "fork" } as const;
-  const moments: readonly HookPayload[] = [
+  const events: readonly HookPayload[] = [
     { name: "SessionStart", source: options.startedBy ?? source[options.session.kind], model },
     ...instructions.files.map((file) => instructionsLoadedEvent(file, "session_start")),
   ];
   const warnings: string[] = [];
   const { signal = new AbortController().signal } = options;
-  for (const moment of moments) {
-    const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, signal);
+  for (const event of events) {
+    const outcome = await deps.hooks.fire({ ...deps.place(), ...event }, signal);
     warnings.push(...outcome.messages, ...outcome.warnings);
     if (outcome.context.length === 0) continue;
-    const appended = await session.append(...outcome.context.map((one) => contextDraft(one)));
+    const appended = await session.append(...outcome.context.map((text) => contextDraft(text)));
     if (appended.kind === "failed") return appended;
   }
   return { kind: "greeted", warnings };

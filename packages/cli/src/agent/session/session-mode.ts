@@ -22,12 +22,12 @@ interface SessionModeInput {
 }
 
 /**
- * The permission mode of one session. What was changed since it was opened stands in the log, as settings, so a resume, a
- * fork and another branch find it there. What a log says can narrow; it widens only as far as a person widened it in this
+ * The permission mode of one session. Changes since it was opened are in the log, as settings, so a resume, a fork and
+ * another branch find them there. A log can narrow the mode, but widens it only as far as the user widened it in this
  * process, because any log may have come from elsewhere.
  *
- *   opening ──enter──▶ plan ──a person accepts──▶ default, acceptEdits ──enter──▶ plan …
- *   any ──a person changes it──▶ any
+ *   opening ──enter──▶ plan ──the user accepts──▶ default, acceptEdits ──enter──▶ plan …
+ *   any ──the user changes it──▶ any
  */
 export class SessionMode {
   readonly #session: SessionModeInput["session"];
@@ -41,7 +41,7 @@ export class SessionMode {
 
   /** Read from the log at each call. */
   current(): PermissionMode {
-    const logged = this.#logged();
+    const logged = this.#loggedMode();
     const opening = this.#opening();
     return logged === undefined ? opening : narrower(logged, wider(opening, this.#granted));
   }
@@ -54,7 +54,7 @@ export class SessionMode {
 
   /** The caller tells the model. */
   async enter(): Promise<AppendEntriesOutcome> {
-    if (this.#logged() === "plan" && this.#told() === "plan") return nothingAppended;
+    if (this.#loggedMode() === "plan" && this.#announcedMode() === "plan") return nothingAppended;
     return await this.#session.append(...modeDrafts("plan"));
   }
 
@@ -84,22 +84,22 @@ export class SessionMode {
    * announced only if it is plan mode.
    */
   async tell(): Promise<AppendEntriesOutcome> {
-    const [known, now] = [this.#told(), this.current()];
+    const [known, now] = [this.#announcedMode(), this.current()];
     if (known === now || (known === undefined && now !== "plan")) return nothingAppended;
     return await this.#session.append(...announceModeDrafts(known ?? "default", now));
   }
 
-  #logged(): PermissionMode | undefined {
-    return this.#named(modeName);
+  #loggedMode(): PermissionMode | undefined {
+    return this.#readMode(modeName);
   }
 
-  #told(): PermissionMode | undefined {
-    return this.#named(announcedModeName);
+  #announcedMode(): PermissionMode | undefined {
+    return this.#readMode(announcedModeName);
   }
 
-  #named(setting: string): PermissionMode | undefined {
-    const named = modeShape.safeParse(this.#session.fold.projection.settings.get(setting)).data;
-    return named === undefined ? undefined : modeBySettingName[named];
+  #readMode(setting: string): PermissionMode | undefined {
+    const name = modeShape.safeParse(this.#session.fold.projection.settings.get(setting)).data;
+    return name === undefined ? undefined : modeBySettingName[name];
   }
 }
 
@@ -126,8 +126,8 @@ const planDraft = ({ text, state }: KeptPlan): Draft => ({ type: "setting", name
 /** The announcement comes first: after a crash, twice is better than never. */
 function announceModeDrafts(before: PermissionMode, now: PermissionMode): readonly Draft[] {
   const content = renderChange({ kind: "mode", before: nameByMode[before], now: nameByMode[now] });
-  const telling: Draft = { type: "attachment", attachment: { type: hookContextAttachmentType, content } };
-  return [...(content === undefined ? [] : [telling]), ...modeDrafts(now)];
+  const announcement: Draft = { type: "attachment", attachment: { type: hookContextAttachmentType, content } };
+  return [...(content === undefined ? [] : [announcement]), ...modeDrafts(now)];
 }
 
 const nameByMode: { readonly [Mode in PermissionMode]: NamedMode } = {
@@ -175,8 +175,8 @@ async function proposePlan(
   if (entered.kind === "failed") return planningFailure(entered.message);
   const written = await file.write(plan);
   if (written.kind === "failed") return planningFailure(written.message);
-  const kept = await mode.keepPlan({ text: plan, state: "proposed" });
-  if (kept.kind === "failed") return planningFailure(kept.message);
+  const stored = await mode.keepPlan({ text: plan, state: "proposed" });
+  if (stored.kind === "failed") return planningFailure(stored.message);
   const answer: PlanAnswer = await person.review({ plan, path: file.path }, signal);
   if (signal.aborted) return { kind: "refused" };
   switch (answer.kind) {

@@ -32,9 +32,9 @@ export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolCho
   const mode = new SessionMode({ session, opening: () => choice().mode });
   const warnings = problems.map((problem) => `Skills: ${problem}`);
   // A caller who resumes a session may name a mode for it, once; a copy is never wider than its source.
-  const isNamed = options.session.kind === "resume" && options.carriedMode === undefined;
-  const named = isNamed ? options.tools.mode : undefined;
-  const changed = named === undefined || named === mode.current() ? undefined : await mode.change(named);
+  const mayNameMode = options.session.kind === "resume" && options.carriedMode === undefined;
+  const requested = mayNameMode ? options.tools.mode : undefined;
+  const changed = requested === undefined || requested === mode.current() ? undefined : await mode.change(requested);
   if (changed?.kind === "failed") warnings.push(`The permission mode stays ${mode.current()}: ${changed.message}`);
   return {
     mode,
@@ -47,11 +47,11 @@ export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolCho
 
 /** The user's own come first: skills from a clone replace none of them. */
 async function findSkillPlaces({ engine, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
-  const theirs = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
+  const claudeFolder = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
   const within = await realpath(root);
   return [
     { folder: join(engine.home, "skills") },
-    { folder: join(theirs, "skills") },
+    { folder: join(claudeFolder, "skills") },
     { folder: join(root, ".palimpsest", "skills"), within },
     { folder: join(root, ".claude", "skills"), within },
   ];
@@ -65,12 +65,12 @@ function openPlanning({ deps, options, session }: AgentParts, mode: SessionMode)
 
 /** Returns the same object while neither has changed: rules are parsed again for each new object. */
 function withMode(choice: () => ToolChoice, mode: Pick<SessionMode, "current">): () => ToolChoice {
-  let last: { readonly from: ToolChoice; readonly made: ToolChoice } | undefined;
+  let last: { readonly from: ToolChoice; readonly choice: ToolChoice } | undefined;
   return () => {
     const [from, now] = [choice(), mode.current()];
-    if (last === undefined || last.from !== from || last.made.mode !== now)
-      last = { from, made: { ...from, mode: now } };
-    return last.made;
+    if (last === undefined || last.from !== from || last.choice.mode !== now)
+      last = { from, choice: { ...from, mode: now } };
+    return last.choice;
   };
 }
 

@@ -22,18 +22,18 @@ export interface ShownAnnouncement {
 /** Announcements of what changed since the prefix was frozen, placed behind the conversation. */
 export const changeDrafts = (changes: readonly PrefixChange[]): readonly Draft[] =>
   changes.flatMap((change) => {
-    const telling = announceChange(change);
-    return telling === undefined
+    const announcement = announceChange(change);
+    return announcement === undefined
       ? []
-      : [{ type: "attachment", attachment: { type: hookContextAttachmentType, ...telling } }];
+      : [{ type: "attachment", attachment: { type: hookContextAttachmentType, ...announcement } }];
   });
 
 /** The announcement of a change. Undefined if the model need not know of it. */
 export function announceChange(change: PrefixChange): Announcement | undefined {
-  const told = renderChange(change);
-  if (told === undefined) return undefined;
-  const of = headerPartName(change);
-  return { content: escapeReminderTag(told), ...(of === undefined ? {} : { data: { tells: of } }) };
+  const text = renderChange(change);
+  if (text === undefined) return undefined;
+  const part = headerPartName(change);
+  return { content: escapeReminderTag(text), ...(part === undefined ? {} : { data: { tells: part } }) };
 }
 
 interface Announcement {
@@ -48,14 +48,14 @@ export function announcementsInView({ path, projection }: Fold): readonly ShownA
   for (const entry of path.entries) {
     if (entry.kind !== "attachment" || entry.id === undefined) continue;
     const data = field(entry.attachment, "data");
-    const of = isObject(data) ? textField(data, "tells") : undefined;
-    if (of !== undefined) partByEntry.set(entry.id, of);
+    const part = isObject(data) ? textField(data, "tells") : undefined;
+    if (part !== undefined) partByEntry.set(entry.id, part);
   }
   return projection.items.flatMap(({ entry, attachment, blocks }) => {
     const [block] = blocks;
     if (attachment === undefined || block?.type !== "text") return [];
-    const of = partByEntry.get(entry);
-    return [{ entry, text: block.text, ...(of === undefined ? {} : { part: of }) }];
+    const part = partByEntry.get(entry);
+    return [{ entry, text: block.text, ...(part === undefined ? {} : { part }) }];
   });
 }
 
@@ -63,33 +63,38 @@ interface ChangesToAnnounceInput {
   /** What requests carry. */
   readonly sent: FrozenParts;
   /** What was announced last, according to the log; it may have left the view since. */
-  readonly told: FrozenParts;
+  readonly announced: FrozenParts;
   readonly now: FrozenParts;
-  readonly tellings: readonly ShownAnnouncement[];
+  readonly announcements: readonly ShownAnnouncement[];
 }
 
 /**
  * The changes to announce so that header and view together state the current parts once. The newest announcement of a
- * part counts; if none is marked, a change since `told`, or one whose words the view does not show, is announced.
+ * part counts; if none is marked, a change since `announced`, or one whose words the view does not show, is announced.
  */
-export function changesToAnnounce({ sent, told, now, tellings }: ChangesToAnnounceInput): readonly PrefixChange[] {
-  const since = diffFrozenParts(told, now);
+export function changesToAnnounce({
+  sent,
+  announced,
+  now,
+  announcements,
+}: ChangesToAnnounceInput): readonly PrefixChange[] {
+  const since = diffFrozenParts(announced, now);
   const sinceByPart = byPart(since);
   const differsByPart = byPart(diffFrozenParts(sent, now));
   const newestByPart = new Map(
-    tellings.flatMap(({ part: of, text: shown }) => (of === undefined ? [] : [[of, shown] as const])),
+    announcements.flatMap(({ part, text }) => (part === undefined ? [] : [[part, text] as const])),
   );
-  const shown = new Set(tellings.map((telling) => telling.text));
+  const shown = new Set(announcements.map(({ text }) => text));
   const parts = new Set([...sinceByPart.keys(), ...differsByPart.keys(), ...newestByPart.keys()]);
   const changes = [...parts].flatMap((part) => {
-    const truths = currentStatements(part, now);
-    const trueWords = truths.map((change) => reminderText(change));
+    const statements = currentStatements(part, now);
+    const texts = statements.map((change) => reminderText(change));
     const newest = newestByPart.get(part);
-    const isTold =
+    const isAnnounced =
       newest === undefined
-        ? !sinceByPart.has(part) && (!differsByPart.has(part) || trueWords.some((words) => shown.has(words)))
-        : trueWords.includes(newest);
-    return isTold ? [] : [sinceByPart.get(part) ?? differsByPart.get(part) ?? truths[0]];
+        ? !sinceByPart.has(part) && (!differsByPart.has(part) || texts.some((text) => shown.has(text)))
+        : texts.includes(newest);
+    return isAnnounced ? [] : [sinceByPart.get(part) ?? differsByPart.get(part) ?? statements[0]];
   });
   return [
     ...since.filter((change) => headerPartName(change) === undefined),

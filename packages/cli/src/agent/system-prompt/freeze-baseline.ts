@@ -37,17 +37,22 @@ interface FreezeInput {
  */
 export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInput): Promise<FreezeOutcome> {
   const state = readFrozenState(session.fold);
-  const own = state?.byModel[now.model];
-  const sent = await readFrozenParts(deps, own?.sent);
-  const told = sent === undefined ? now : ((await readFrozenParts(deps, own?.told)) ?? sent);
+  const stored = state?.byModel[now.model];
+  const sent = await readFrozenParts(deps, stored?.sent);
+  const announced = sent === undefined ? now : ((await readFrozenParts(deps, stored?.told)) ?? sent);
   const moved = prefixChange(state, { sent, now }) ?? (state === undefined ? undefined : findEditSinceReply(session));
-  const changes = changesToAnnounce({ sent: sent ?? now, told, now, tellings: announcementsInView(session.fold) });
+  const changes = changesToAnnounce({
+    sent: sent ?? now,
+    announced,
+    now,
+    announcements: announcementsInView(session.fold),
+  });
   const news = [...(moved?.kind === "model" ? [moved] : []), ...changes];
   const frozen = { kind: "frozen", baseline: makeBaseline(sent ?? now), moved } as const;
   if (sent !== undefined && news.length === 0) return frozen;
   const put = await deps.blobs.put(new TextEncoder().encode(JSON.stringify(now)));
   if (put.kind === "failed") return put;
-  const blobs = { sent: sent === undefined || own === undefined ? put.id : own.sent, told: put.id };
+  const blobs = { sent: sent === undefined || stored === undefined ? put.id : stored.sent, told: put.id };
   const next = { last: now.model, byModel: { ...state?.byModel, [now.model]: blobs } };
   // The announcement comes first: after a crash, twice is better than never.
   const appended = await session.append(...changeDrafts(news), frozenStateDraft(next));
@@ -62,8 +67,8 @@ export async function toolsKnownToModel(
   deps: BlobsDep,
   { session, model }: { readonly session: Session; readonly model: string },
 ): Promise<ReadonlySet<string>> {
-  const own = readFrozenState(session.fold)?.byModel[model];
-  const parts = (await readFrozenParts(deps, own?.told)) ?? (await readFrozenParts(deps, own?.sent));
+  const stored = readFrozenState(session.fold)?.byModel[model];
+  const parts = (await readFrozenParts(deps, stored?.told)) ?? (await readFrozenParts(deps, stored?.sent));
   return new Set(parts?.tools.map(({ name }) => name));
 }
 
@@ -86,14 +91,16 @@ function findEditSinceReply({ fold }: Session): BreakCause | undefined {
   const newest = entries.findLastIndex((entry) => entry.kind === "assistant" && !entry.synthetic);
   const repliedAt = Date.parse(entries[newest]?.timestamp ?? "");
   if (Number.isNaN(repliedAt)) return undefined;
-  const [then, now] = [findUndoneEdits(entries.slice(0, newest + 1)), findUndoneEdits(entries)];
-  const switched = entries
+  const [undoneThen, undoneNow] = [findUndoneEdits(entries.slice(0, newest + 1)), findUndoneEdits(entries)];
+  const isToggled = entries
     .slice(0, newest)
-    .some((entry) => entry.kind === "edit" && isUndoable(entry) && then.has(entry.id) !== now.has(entry.id));
-  if (switched) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
+    .some(
+      (entry) => entry.kind === "edit" && isUndoable(entry) && undoneThen.has(entry.id) !== undoneNow.has(entry.id),
+    );
+  if (isToggled) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
   const added = entries
     .slice(newest)
-    .find((entry): entry is EditEntry => entry.kind === "edit" && isRewriting(entry) && !now.has(entry.id));
+    .find((entry): entry is EditEntry => entry.kind === "edit" && isRewriting(entry) && !undoneNow.has(entry.id));
   return added === undefined ? undefined : { kind: "edit", edit: added.edit.type, repliedAt: millis(repliedAt) };
 }
 

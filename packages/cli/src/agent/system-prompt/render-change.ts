@@ -47,8 +47,8 @@ function pieceLabel(piece: string): string {
 
 function modeText({ before, now }: ModeChange): string | undefined {
   if (before === now) return undefined;
-  const left = before === "plan" ? "Plan mode is over: files may be changed and commands run again.\n" : "";
-  return left + textByMode[now];
+  const planEnd = before === "plan" ? "Plan mode is over: files may be changed and commands run again.\n" : "";
+  return planEnd + textByMode[now];
 }
 
 const textByMode: { readonly [Mode in PermissionMode]: string } = {

@@ -49,7 +49,9 @@ export const renderSystemPrompt = ({
 }: SystemPromptInput): readonly SystemPiece[] => [
   { name: promptPiece, text: choosePrompt(environment.model, choices) },
   { name: environmentPiece, text: environmentText(environment) },
-  ...instructions.filter(({ text }) => text !== "").map((one) => ({ name: one.path, text: instructionText(one) })),
+  ...instructions
+    .filter(({ text }) => text !== "")
+    .map((instruction) => ({ name: instruction.path, text: instructionText(instruction) })),
 ];
 
 export const promptPiece = "prompt";
@@ -87,7 +89,7 @@ export function choosePrompt(model: string, choices: readonly PromptChoice[]): s
   return systemPrompt(chosen?.family ?? longestFor(model, families)?.family ?? "other");
 }
 
-function longestFor<Of extends { readonly id: string }>(model: string, rows: readonly Of[]): Of | undefined {
+function longestFor<Row extends { readonly id: string }>(model: string, rows: readonly Row[]): Row | undefined {
   const names = [model, model.replace(gatewayPrefix, "")].map((name) => name.toLowerCase());
   return rows
     .filter(({ id }) => names.some((name) => name.startsWith(id.toLowerCase())))

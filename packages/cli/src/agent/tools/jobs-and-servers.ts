@@ -61,33 +61,33 @@ interface JobsAndServersInput {
   /** A real path. */
   readonly cwd: string;
   /** The tools that the model believes to have. */
-  readonly toolsHad: ReadonlySet<string>;
+  readonly toolsKnown: ReadonlySet<string>;
 }
 
 export async function startJobsAndServers(
   parts: AgentParts,
-  { settings, shell, groups, cwd, toolsHad }: JobsAndServersInput,
+  { settings, shell, groups, cwd, toolsKnown }: JobsAndServersInput,
 ): Promise<JobsAndServers> {
   const { engine, options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
-  const forJobs = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
-  const jobs = openJobs(options.jobs, () => new ShellJobs(forJobs));
-  let ending = jobs;
+  const jobsDeps = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
+  const jobs = openJobs(options.jobs, () => new ShellJobs(jobsDeps));
+  let jobsToClose = jobs;
   // Read once: what is written while the session runs counts for the next, as with hooks.
   const defined = await readServers(settings.current(), { root, hash });
   const definitions = defined.servers.flatMap(({ leave, definition }) => (leave === "given" ? [definition] : []));
   const { connectServer: connect, env } = options;
   // If no server can be reached, a session that has had them keeps the tools for them, without any server to call.
-  const started = connect === undefined ? [] : definitions;
+  const definitionsToStart = connect === undefined ? [] : definitions;
   const sandbox = followSandboxSetting(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(resolveToolChoice(options.tools, settings.current().settings)).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
   const guarded = pathsToGuard(engine.home, settings.current().files);
-  const held = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
-  const enterFor = await sandboxServers({ ...held, network: network.promise });
-  const isKept = connect === undefined && toolsHad.has(useToolName);
+  const sandboxInput = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
+  const enterFor = await sandboxServers({ ...sandboxInput, network: network.promise });
+  const keepsTools = connect === undefined && toolsKnown.has(useToolName);
   const servers =
-    started.length === 0 && !isKept
+    definitionsToStart.length === 0 && !keepsTools
       ? undefined
       : new ToolServers(
           {
@@ -98,12 +98,12 @@ export async function startJobsAndServers(
             hash,
             wait: pauseUnref,
           },
-          { definitions: started, shownAnnouncement: () => findShownAnnouncement(session.fold) },
+          { definitions: definitionsToStart, shownAnnouncement: () => findShownAnnouncement(session.fold) },
         );
   // Registered early: also if the agent can't be opened, nothing outlives the session.
   session.onClose(async () => {
     network.resolve(undefined);
-    await Promise.all([ending?.close(), servers?.close()]);
+    await Promise.all([jobsToClose?.close(), servers?.close()]);
     if (jobs === undefined) await temporary.remove();
   });
   return {
@@ -112,7 +112,7 @@ export async function startJobsAndServers(
     reachThrough: network.resolve,
     temporary,
     handOver: () => {
-      ending = undefined;
+      jobsToClose = undefined;
       return jobs;
     },
     servers,
@@ -133,9 +133,9 @@ export async function startJobsAndServers(
   };
 }
 
-function openJobs(asked: AgentOptions["jobs"], made: () => Jobs): Jobs | undefined {
-  if (typeof asked === "object") return asked;
-  return asked === "on" ? made() : undefined;
+function openJobs(option: AgentOptions["jobs"], create: () => Jobs): Jobs | undefined {
+  if (typeof option === "object") return option;
+  return option === "on" ? create() : undefined;
 }
 
 const connectUnavailable = { kind: "failed", why: "servers are not reached here" } as const;
@@ -184,11 +184,11 @@ export async function endOrphanedCommands(
   const groups = deps.runningGroupsFor?.(session.id);
   // Jobs that were handed over go on and stay on record; their previous agent has settled what was left before.
   if (typeof jobs === "object") return { kind: "settled", groups, warnings: [] };
-  const left = (await groups?.left()) ?? [];
-  const warnings = left.flatMap(({ state, leader }) =>
+  const leftover = (await groups?.left()) ?? [];
+  const warnings = leftover.flatMap(({ state, leader }) =>
     state === "leaderless" ? [`A command of the last run may still be running (group ${leader}).`] : [],
   );
-  const ended = await endOrphanGroups(left);
+  const ended = await endOrphanGroups(leftover);
   // MCP servers that were left running belong to no call, and are started anew.
   const calls = ended.flatMap(({ toolUse }) => toolUse ?? []);
   if (calls.length === 0) return { kind: "settled", groups, warnings };
@@ -201,14 +201,14 @@ export async function endOrphanedCommands(
   };
 }
 
-async function endOrphanGroups(left: readonly LeftoverGroup[]): Promise<readonly LeftoverGroup[]> {
+async function endOrphanGroups(leftover: readonly LeftoverGroup[]): Promise<readonly LeftoverGroup[]> {
   await Promise.all(
-    left.map(async ({ leader, state, forget }) => {
+    leftover.map(async ({ leader, state, forget }) => {
       if (state === "ours") await endGroup(leader);
       if (state !== "leaderless") await forget();
     }),
   );
-  return left.filter(({ state }) => state === "ours");
+  return leftover.filter(({ state }) => state === "ours");
 }
 
 /**

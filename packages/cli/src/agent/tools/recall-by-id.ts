@@ -94,7 +94,7 @@ interface MediaMarks {
 }
 
 function markMedia(value: Json, marking: MediaMarks): Json {
-  if (isArray(value)) return value.map((one) => markMedia(one, marking));
+  if (isArray(value)) return value.map((item) => markMedia(item, marking));
   if (!isObject(value)) return value;
   if (isMedium(value)) {
     marking.blocks.push(value);
@@ -168,7 +168,7 @@ function entriesWithoutMedia(path: readonly Entry[]): ReadonlySet<string> {
   return new Set(
     path.flatMap((entry) =>
       entry.kind === "edit" && entry.edit.type === "leave-out" && entry.edit.part === "media" && !undone.has(entry.id)
-        ? entry.edit.entries.map((left) => left.entry)
+        ? entry.edit.entries.map(({ entry: id }) => id)
         : [],
     ),
   );

@@ -45,21 +45,21 @@ export async function sandboxServers({
   network,
   ...places
 }: SandboxedServersInput): Promise<(launch: ServerLaunch) => ServerStart["enter"]> {
-  const held = sessionSandbox({
+  const confinement = sessionSandbox({
     use: sandbox,
     roots: await realRoots([root, cwd]),
     home: homedir(),
     readRoots: [],
     ...places,
   });
-  const ofUser = new Set(
+  const userServers = new Set(
     defined.servers.flatMap(({ scope, definition }) => (scope === "user" ? [definition.name] : [])),
   );
   return ({ definition: { name } }) =>
-    ofUser.has(name)
+    userServers.has(name)
       ? undefined
       : async (start) =>
-          held.enter(start, { acts: [], network: serverNetwork({ name, start, session: await network }) });
+          confinement.enter(start, { acts: [], network: serverNetwork({ name, start, session: await network }) });
 }
 
 /** Each host is decided by rule or by asking, as for a command. */

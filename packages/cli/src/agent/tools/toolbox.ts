@@ -71,7 +71,7 @@ interface ToolboxInput {
   /** Absent if there is no user to ask. */
   readonly person?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
-  readonly leaves?: AllowRuleDep | undefined;
+  readonly allowRules?: AllowRuleDep | undefined;
 }
 
 interface SandboxInput {
@@ -129,7 +129,7 @@ export async function createToolbox({
   const guardedNow = () => realPaths(input.guarded ?? []);
   const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
   const policy = memoizeByInput(choice, (now) => createPolicy(now, { ...places, guardedNow, sandboxNow }));
-  const searching = new SessionSearch(deps, session.id);
+  const sessionSearch = new SessionSearch(deps, session.id);
   const fixed: StatelessDeps = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
@@ -142,7 +142,7 @@ export async function createToolbox({
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
     expand: (id) => recallById({ deps, session, id }),
-    search: (options) => searching.search(options),
+    search: (options) => sessionSearch.search(options),
     web: input.web,
     servers: input.servers,
   };
@@ -181,10 +181,10 @@ export async function createToolbox({
 
 /** What the rules and the mode of a choice say. */
 function createPolicy(
-  { mode, ...written }: ToolChoice,
+  { mode, ...ruleTexts }: ToolChoice,
   places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules">,
 ) {
-  const { rules } = parseRules(written);
+  const { rules } = parseRules(ruleTexts);
   return {
     rules,
     mayRead: createMayRead({ rules, ...places }),
@@ -199,12 +199,12 @@ interface NetworkPolicy extends PermissionDep {
 
 /** Hosts are decided by the rules that count when a command connects. */
 function createNetwork(
-  { web, person = noUser, leaves = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "leaves">,
+  { web, person = noUser, allowRules = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "allowRules">,
   policy: () => NetworkPolicy,
 ): SessionNetworkDeps | undefined {
   const permit: PermissionDep["permit"] = (request) => policy().permit(request);
   const isNamed = (host: string): boolean => isHostNamed(policy().rules, host);
-  return web && { net: web.net, hosts: new SessionHosts({ ...leaves, permit, isNamed, person }) };
+  return web && { net: web.net, hosts: new SessionHosts({ ...allowRules, permit, isNamed, person }) };
 }
 
 const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
@@ -215,16 +215,16 @@ const userSkillFolders = (places: readonly SkillLocation[]): readonly string[] =
 
 /** Both the target of a path and the path itself: a link may be replaced as well as followed. */
 async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(
+  const resolved = await Promise.all(
     paths.map(async (path) => {
-      const [itself, folder] = [await resolveRealPath(path, "/"), await resolveRealPath(dirname(path), "/")];
+      const [target, folder] = [await resolveRealPath(path, "/"), await resolveRealPath(dirname(path), "/")];
       return [
-        ...(itself.kind === "real" ? [itself.path] : []),
+        ...(target.kind === "real" ? [target.path] : []),
         ...(folder.kind === "real" ? [join(folder.path, basename(path))] : []),
       ];
     }),
   );
-  return [...new Set(found.flat())];
+  return [...new Set(resolved.flat())];
 }
 
 /**
@@ -259,13 +259,13 @@ type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState: standing, todos, compactionAsks, planning, person, jobs, network }: ToolState,
+  { shellState, todos, compactionAsks, planning, person, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState: standing, todos, compactionAsks, planning, person, jobs, network }),
-  cwd: () => standing.cwd,
+  tools: builtinTools({ ...fixed, shellState, todos, compactionAsks, planning, person, jobs, network }),
+  cwd: () => shellState.cwd,
   forked: () =>
     createToolset(fixed, {
-      shellState: { ...standing },
+      shellState: { ...shellState },
       todos: { ...todos },
       compactionAsks: compactionAsks && refusedCompactionRequests,
       planning: planning && forkPlanMode,

@@ -18,9 +18,9 @@ export function chatLines({ context: { out, env }, ui }: Pick<ChatCommandContext
   return {
     style: wantsColour({ isTTY: out.isTerminal }, env) ? marked.style : plain,
     toLines: (text) => {
-      const shown = toPrintable(text.replace(/\n$/, "").replaceAll("\t", "  "));
+      const printable = toPrintable(text.replace(/\n$/, "").replaceAll("\t", "  "));
       return marked
-        .sequences(shown)
+        .sequences(printable)
         .split("\n")
         .flatMap((line) => wrapLine(line, columns));
     },
@@ -29,8 +29,8 @@ export function chatLines({ context: { out, env }, ui }: Pick<ChatCommandContext
 
 /** Lays a text out and shows it. */
 export function print(chat: Pick<ChatCommandContext, "context" | "ui" | "act">, text: (style: Style) => string): void {
-  const { style, toLines: of } = chatLines(chat);
-  chat.act({ kind: "print", lines: of(text(style)) });
+  const { style, toLines } = chatLines(chat);
+  chat.act({ kind: "print", lines: toLines(text(style)) });
 }
 
 /** Continuation lines are indented like the line, or like the text behind its label. */
@@ -39,7 +39,7 @@ function wrapLine(line: string, columns: number): readonly string[] {
   const [head = ""] = /^ *(?:[a-z]+ {2,})?/.exec(line) ?? [];
   const indent = head.length > columns / 2 ? 0 : head.length;
   const [first = "", ...others] = wrapTextWithAnsi(line.slice(indent), columns - indent);
-  return [`${line.slice(0, indent)}${first}`, ...others.map((one) => `${" ".repeat(indent)}${one}`)];
+  return [`${line.slice(0, indent)}${first}`, ...others.map((rest) => `${" ".repeat(indent)}${rest}`)];
 }
 
 type NoticeTarget = Pick<ChatCommandContext, "act">;
@@ -49,8 +49,8 @@ export const tell = ({ act }: NoticeTarget, text: string): void => act({ kind: "
 export const warn = ({ act }: NoticeTarget, text: string): void => act({ kind: "tell", tone: "warning", text });
 
 /** What went wrong, and in a second sentence what to do about it here. */
-export const refuse = (telling: NoticeTarget, { message, hint }: Pick<Failure, "message" | "hint">): void =>
-  warn(telling, `${asSentence(message)}${hint === undefined ? "" : ` ${hint}`}`);
+export const refuse = (target: NoticeTarget, { message, hint }: Pick<Failure, "message" | "hint">): void =>
+  warn(target, `${asSentence(message)}${hint === undefined ? "" : ` ${hint}`}`);
 
 /** The log could not be written: what was said before stays. */
 export const tellWriteFailure = ({ act }: NoticeTarget, { message }: { readonly message: string }): void =>

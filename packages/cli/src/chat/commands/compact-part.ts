@@ -34,10 +34,13 @@ export interface CompactPartOptions {
  * Proposes, shows, and commits or cancels. If the signal aborts at any time before the commit, the view stays as it
  * was.
  */
-export async function compactPart(chat: ChatCommandContext, wish: CompactPartOptions): Promise<void> {
-  const { part, instructions, decision } = wish;
-  const ask: ProposalRequest = { part, ...(instructions === undefined ? {} : { instructions }) };
-  const proposed = await runEvents(chat, { events: chat.agent.compaction.propose(ask, chat.signal), tells: isAny });
+export async function compactPart(chat: ChatCommandContext, options: CompactPartOptions): Promise<void> {
+  const { part, instructions, decision } = options;
+  const request: ProposalRequest = { part, ...(instructions === undefined ? {} : { instructions }) };
+  const proposed = await runEvents(chat, {
+    events: chat.agent.compaction.propose(request, chat.signal),
+    isShown: isAny,
+  });
   if (proposed.kind === "failed") return tellHint(chat, { proposed, part });
   const { proposal } = proposed;
   const decided: ConsiderOutcome =
@@ -67,7 +70,7 @@ function askByDialogs(chat: ChatCommandContext): Parameters<typeof considerPropo
   const { ui, act, agent, signal } = chat;
   return {
     // The outcome of an edit is shown in other words.
-    propose: (ask) => runEvents(chat, { events: agent.compaction.propose(ask, signal), tells: isNotFailure }),
+    propose: (request) => runEvents(chat, { events: agent.compaction.propose(request, signal), isShown: isNotFailure }),
     decide: async (shown) => {
       act({ kind: "preview" });
       // The summary is paid for, whatever happens to it.
@@ -118,29 +121,29 @@ async function commitProposal(
 ): Promise<void> {
   const { agent } = chat;
   const events = agent.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
-  const done = await runEvents(chat, { events, tells: isAny });
-  if (done.kind === "failed") {
+  const committed = await runEvents(chat, { events, isShown: isAny });
+  if (committed.kind === "failed") {
     await agent.compaction.cancel(proposal);
-    return tellHint(chat, { proposed: done, part: proposal.ask.part });
+    return tellHint(chat, { proposed: committed, part: proposal.ask.part });
   }
   // A compaction is reported only once a power cut can no longer undo it.
   const ended = await agent.session.endTurn();
   if (ended.kind === "failed") tellWriteFailure(chat, ended);
-  else tell(chat, `Audit ${auditText(done.audit)}. /undo brings back what was summarised.`);
+  else tell(chat, `Audit ${auditText(committed.audit)}. /undo brings back what was summarised.`);
 }
 
 interface EventRun<Result> {
   readonly events: AsyncGenerator<LoopEvent, Result>;
   /** Filters the events that the chat shows. */
-  readonly tells: (event: LoopEvent) => boolean;
+  readonly isShown: (event: LoopEvent) => boolean;
 }
 
 const isAny = (): boolean => true;
 const isNotFailure = ({ kind }: LoopEvent): boolean => kind !== "compaction-failed";
 
-const runEvents = <Result>({ act }: ChatCommandContext, { events, tells }: EventRun<Result>): Promise<Result> =>
+const runEvents = <Result>({ act }: ChatCommandContext, { events, isShown }: EventRun<Result>): Promise<Result> =>
   drainEvents(events, (event) => {
-    if (tells(event)) act({ kind: "event", event, at: nowMillis() });
+    if (isShown(event)) act({ kind: "event", event, at: nowMillis() });
   });
 
 const nowMillis = () => millis(Date.now());

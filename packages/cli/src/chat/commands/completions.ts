@@ -51,9 +51,9 @@ async function candidates(
 
 /** The user's messages come first: they are what the user remembers. */
 function messageCandidates({ session }: Agent): readonly Choice[] {
-  const said = messageChoices(session);
-  const known = new Set(said.map(({ value }) => value));
-  return [...said, ...pinChoices(session).filter(({ value }) => !known.has(value))];
+  const messages = messageChoices(session);
+  const known = new Set(messages.map(({ value }) => value));
+  return [...messages, ...pinChoices(session).filter(({ value }) => !known.has(value))];
 }
 
 /** Matches the id or the label; keeps the order as long as nothing is typed. */

@@ -16,8 +16,8 @@ export const costCommand: ChatCommand = async (_slashed, chat) => {
   const report = agent.conversation.costs.toJSON();
   const reductions = await readReductions(chat);
   const inputNanos = agent.conversation.known === undefined ? undefined : agent.conversation.known.prices.input * 1000;
-  const shown = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
-  print(chat, (style) => costText(shown, style));
+  const input = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
+  print(chat, (style) => costText(input, style));
   return stay;
 };
 
@@ -46,9 +46,9 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
   if (session.requests === 0 && inherited.requests === 0) return "Nothing was asked of a model yet.\n";
   const simulated = answerer === "simulator" ? ": simulated, nothing was paid" : "";
   const unpriced = isPriced(session) && session.unpriced > 0;
-  const without = unpriced ? `, without ${quantity(session.unpriced, "request")} of no known price` : "";
+  const exceptText = unpriced ? `, without ${quantity(session.unpriced, "request")} of no known price` : "";
   const lines = [
-    `${style("bold", costOrUnknown(session))} for ${quantity(session.requests, "request")}${without}${simulated}`,
+    `${style("bold", costOrUnknown(session))} for ${quantity(session.requests, "request")}${exceptText}${simulated}`,
     "",
     costTable("by model", Object.entries(byModel), style),
     costTable("by purpose", costBySourceName(bySource), style),
@@ -71,16 +71,16 @@ const costColumns: readonly Column[] = [
   { title: "cost", align: "right" },
 ];
 
-type CostRow = readonly [name: string, of: CostSummary];
+type CostRow = readonly [name: string, costs: CostSummary];
 
 function costTable(title: string, rows: readonly CostRow[], style: Style): string {
-  const cells = rows.map(([name, of]) => [
+  const cells = rows.map(([name, costs]) => [
     name,
-    formatNumber(of.requests),
-    formatNumber(countPromptTokens(of)),
-    formatPercent(of.hitRate),
-    formatNumber(of.tokensByKind.output),
-    isPriced(of) ? formatNanos(of.totalNanos) : "not known",
+    formatNumber(costs.requests),
+    formatNumber(countPromptTokens(costs)),
+    formatPercent(costs.hitRate),
+    formatNumber(costs.tokensByKind.output),
+    isPriced(costs) ? formatNanos(costs.totalNanos) : "not known",
   ]);
   return `${style("bold", title)}\n${table([{ title: "" }, ...costColumns], cells)}`;
 }
@@ -90,16 +90,17 @@ const countPromptTokens = ({ tokensByKind: { input, cacheWrite5m, cacheWrite1h, 
 
 /** False: no request has a known price, so $0 would be wrong. */
 const isPriced = ({ requests, unpriced }: CostSummary): boolean => requests === 0 || unpriced < requests;
-const costOrUnknown = (of: CostSummary): string => (isPriced(of) ? formatNanos(of.totalNanos) : "price not known");
+const costOrUnknown = (costs: CostSummary): string =>
+  isPriced(costs) ? formatNanos(costs.totalNanos) : "price not known";
 
-function cacheText(of: CostSummary): string {
-  const { hitRate, savedNanos } = of;
+function cacheText(costs: CostSummary): string {
+  const { hitRate, savedNanos } = costs;
   const effect =
     savedNanos < 0
       ? `cost ${formatNanos(Math.abs(savedNanos))} more than sending all of it uncached`
       : `saved ${formatNanos(savedNanos)}`;
   const read = `cache     ${formatPercent(hitRate)} of all prompt tokens were read from it.`;
-  return isPriced(of) ? `${read} That ${effect}.` : read;
+  return isPriced(costs) ? `${read} That ${effect}.` : read;
 }
 
 /**
@@ -115,17 +116,18 @@ function reductionsText(
     { name: "notes", nanos: bySource.notes?.totalNanos ?? 0 },
   ].filter(({ nanos }) => nanos > 0);
   const upkeepNanos = upkeep.reduce((sum, { nanos }) => sum + nanos, 0);
-  const paid =
+  const paidText =
     upkeep.length === 0 ? "" : `${formatNanos(upkeepNanos)} for ${upkeep.map(({ name }) => name).join(" and ")}`;
-  if (edits === 0) return `Nothing was taken out of the view yet${paid === "" ? "" : `, and ${paid} was paid`}.`;
-  const taken = `${quantity(edits, "edit")} took about ${formatNumber(tokens)} tokens out of the view.`;
-  if (inputNanos === undefined) return taken;
+  if (edits === 0)
+    return `Nothing was taken out of the view yet${paidText === "" ? "" : `, and ${paidText} was paid`}.`;
+  const removedText = `${quantity(edits, "edit")} took about ${formatNumber(tokens)} tokens out of the view.`;
+  if (inputNanos === undefined) return removedText;
   const netNanos = savedInputTokens * inputNanos - upkeepNanos;
   const effect =
     netNanos < 0
       ? `cost about ${formatNanos(-netNanos)} more than doing nothing`
       : `saved about ${formatNanos(netNanos)}`;
-  return `${taken} ${paid === "" ? "That has" : `With ${paid}, that has`} ${effect} so far.`;
+  return `${removedText} ${paidText === "" ? "That has" : `With ${paidText}, that has`} ${effect} so far.`;
 }
 
 const formatNanos = (nanos: number): string => formatUsd(nanos / 1e9);
@@ -148,7 +150,7 @@ export interface Reductions {
  * has saved nothing yet.
  */
 export function computeReductions(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
-  const roundsBehind = roundsSinceEdit(path);
+  const roundsByEdit = roundsSinceEdit(path);
   let sum: Reductions = { edits: 0, tokens: 0, savedInputTokens: 0 };
   for (const { id, kind, state, receipt } of edits) {
     if (state === "undone" || receipt === undefined) continue;
@@ -157,7 +159,7 @@ export function computeReductions(path: readonly Entry[], edits: readonly Record
     const isPricedOnly = isWithholdingKind(kind) && perRound > 0 && readRate > 0;
     const tokens = isPricedOnly ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
     if (tokens <= 0) continue;
-    const rounds = roundsBehind.get(id) ?? 0;
+    const rounds = roundsByEdit.get(id) ?? 0;
     sum = {
       edits: sum.edits + 1,
       tokens: sum.tokens + tokens,
@@ -169,13 +171,13 @@ export function computeReductions(path: readonly Entry[], edits: readonly Record
 
 /** Replies of the model after each edit. A reply may be several entries. */
 function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
-  const behind = new Map<string, number>();
+  const roundsByEdit = new Map<string, number>();
   const replies = new Set<string>();
   for (const entry of path.toReversed()) {
     if (entry.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
-    if (entry.kind === "edit") behind.set(entry.id, replies.size);
+    if (entry.kind === "edit") roundsByEdit.set(entry.id, replies.size);
   }
-  return behind;
+  return roundsByEdit;
 }
 
 /** What fills the window in the next request. */

@@ -42,7 +42,7 @@ export const helpKeys: readonly HelpRow[] = [
 function overviewText(look: HelpLook): string {
   const commands = slashCommands
     .filter(({ state }) => state === "here")
-    .map((one): HelpRow => [slashUsage(one), one.summary]);
+    .map((command): HelpRow => [slashUsage(command), command.summary]);
   const { style } = look;
   return [
     style("bold", "commands"),
@@ -58,7 +58,7 @@ function rowsText(rows: readonly HelpRow[], { columns }: HelpLook): string {
   const width = Math.max(...rows.map(([typed]) => typed.length)) + 2;
   const room = columns - width - 2;
   const lines = rows.map(([typed, about]) =>
-    room >= besideColumnsMin
+    room >= aboutColumnsMin
       ? `  ${typed.padEnd(width)}${indent(wrapText(about, room), width + 2)}`
       : `  ${typed}\n    ${indent(wrapText(about, columns - 4), 4)}`,
   );
@@ -68,7 +68,7 @@ function rowsText(rows: readonly HelpRow[], { columns }: HelpLook): string {
 const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`);
 
 /** A narrower column would hold single words. */
-const besideColumnsMin = 24;
+const aboutColumnsMin = 24;
 
 function commandText(command: SlashCommand, { style, columns }: HelpLook): string {
   const { summary, aliases, state } = command;

@@ -20,8 +20,8 @@ const messagePrefixCharsMin = 4;
 export function findMessage(messages: readonly RewindPoint[], named: string): RewindPoint | undefined {
   const exact = messages.find(({ id }) => id === named);
   if (exact !== undefined || named.length < messagePrefixCharsMin) return exact;
-  const begun = messages.filter(({ id }) => id.startsWith(named));
-  return begun.length === 1 ? begun[0] : undefined;
+  const matches = messages.filter(({ id }) => id.startsWith(named));
+  return matches.length === 1 ? matches[0] : undefined;
 }
 
 /** The user's messages, newest first. */
@@ -42,10 +42,10 @@ export function pinChoices({ fold: { projection } }: Session): readonly Choice[]
 }
 
 function itemLabel({ role, blocks }: Item): string | undefined {
-  const said = blocks.flatMap((block) => blockText(block) ?? []).join(" ");
-  if (said === "") return undefined;
+  const text = blocks.flatMap((block) => blockText(block) ?? []).join(" ");
+  if (text === "") return undefined;
   const who = blocks.some(({ type }) => type === "tool_result") ? "result" : role === "user" ? "you" : "agent";
-  return `${who}: ${clip(said, messageCharsMax)}`;
+  return `${who}: ${clip(text, messageCharsMax)}`;
 }
 
 function blockText(block: Block): string | undefined {

@@ -18,7 +18,7 @@ export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   const title = `Which policy? ${current} is in force`;
   const name = rest === "" ? await ui.choose({ title, choices, search: "typed", at: current }, signal) : rest;
   if (name === undefined || signal.aborted) return stay;
-  if (!presetNames.some((one) => one === name)) {
+  if (!presetNames.some((preset) => preset === name)) {
     const near = nearestName(name, presetNames);
     const hint = near === undefined ? `There are ${presetNames.join(", ")}.` : `Did you mean ${near}?`;
     refuse(chat, { message: `no policy is called ${name}`, hint });

@@ -31,7 +31,7 @@ export class PlainLines {
   readonly #typed: string[] = [];
   #lines: Interface | undefined;
   #printed = 0;
-  #asked: OpenQuestion | undefined;
+  #question: OpenQuestion | undefined;
   #isRunning = false;
   #isPromptDue = false;
   #interruptedAt: number = -Infinity;
@@ -45,7 +45,7 @@ export class PlainLines {
     process.on("SIGINT", this.#interrupt);
     const lines = createInterface({ input: this.#input.context.stdin, terminal: false });
     this.#lines = lines;
-    if (this.#input.person === "pipe") void this.#oneByOne(lines);
+    if (this.#input.person === "pipe") void this.#readPipe(lines);
     else {
       lines.on("line", (line) => this.#take(line));
       lines.once("close", () => this.#input.handlers.quit());
@@ -64,12 +64,12 @@ export class PlainLines {
   show(state: ChatState): void {
     const { out } = this.#input.context;
     for (const item of state.done.from(this.#printed)) {
-      const said = userTextIn(item);
-      const at = said === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === said);
+      const userText = userTextIn(item);
+      const at = userText === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === userText);
       if (at !== -1) this.#typed.splice(at, 1);
       const text =
         at === -1 ? itemText(item, { style: out.style, now: this.#input.now(), columns: this.#columns }) : undefined;
-      if (text !== undefined && item.kind === "output") this.#bytes(`${text}\n`);
+      if (text !== undefined && item.kind === "output") this.#writeDrawn(`${text}\n`);
       else if (text !== undefined) this.tell(text);
     }
     this.#printed = state.done.length;
@@ -89,11 +89,11 @@ export class PlainLines {
       const { out } = this.#input.context;
       this.#written = this.#written.then(() => out.write(wrapLines(text, this.#columns)));
       return await new Promise<string | undefined>((resolve) => {
-        this.#asked = { since: this.#input.now(), answer: resolve };
+        this.#question = { since: this.#input.now(), answer: resolve };
         signal.addEventListener("abort", () => resolve(undefined), { once: true });
       });
     } finally {
-      this.#asked = undefined;
+      this.#question = undefined;
       leave();
     }
   }
@@ -105,8 +105,8 @@ export class PlainLines {
   }
 
   #take(line: string): void {
-    const asked = this.#asked;
-    if (asked !== undefined && this.#input.now() - asked.since >= answerGuardMillis) asked.answer(line);
+    const question = this.#question;
+    if (question !== undefined && this.#input.now() - question.since >= answerGuardMillis) question.answer(line);
     else this.#submit(line);
   }
 
@@ -118,7 +118,7 @@ export class PlainLines {
     void this.#promptAtRest();
   }
 
-  async #oneByOne(lines: Interface): Promise<void> {
+  async #readPipe(lines: Interface): Promise<void> {
     const { handlers } = this.#input;
     for await (const line of lines) {
       this.#submit(line);
@@ -144,7 +144,7 @@ export class PlainLines {
   }
 
   /** Lines of a command are printable already, except for their colours. */
-  #bytes(text: string): void {
+  #writeDrawn(text: string): void {
     const { out } = this.#input.context;
     this.#written = this.#written.then(() => out.bytes(Buffer.from(text)));
   }
@@ -177,23 +177,23 @@ interface PlainLook {
 
 /** An item line by line, without the final line end; undefined for items that a plain chat does not show. */
 function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | undefined {
-  const wrapped = (text: string): string => wrapLines(text, columns);
+  const wrap = (text: string): string => wrapLines(text, columns);
   switch (item.kind) {
     case "person":
-      return style("cyan", wrapped(`> ${item.text.replaceAll("\n", "\n  ")}`));
+      return style("cyan", wrap(`> ${item.text.replaceAll("\n", "\n  ")}`));
     case "text":
-      return wrapped(item.state === "cut" ? `${item.text} …` : item.text);
+      return wrap(item.state === "cut" ? `${item.text} …` : item.text);
     case "thinking":
       return undefined;
     case "call":
       return callText(item, { style, now, columns });
     case "edit":
     case "compacted":
-      return style("dim", wrapped(item.line));
+      return style("dim", wrap(item.line));
     case "retry":
-      return style("dim", wrapped(retryText(item, now)));
+      return style("dim", wrap(retryText(item, now)));
     case "notice":
-      return item.tone === "plain" ? wrapped(item.text) : style(colourByTone[item.tone], wrapped(item.text));
+      return item.tone === "plain" ? wrap(item.text) : style(colourByTone[item.tone], wrap(item.text));
     case "output":
       return item.lines.join("\n");
   }
@@ -202,10 +202,10 @@ function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | 
 /** Wrapped as a whole, then coloured in parts: colours must not change the wrapping. */
 function callText({ tool, title, state, summary }: CallItem, { style, columns }: PlainLook): string {
   const head = `[${oneLine(tool)}]`;
-  const called = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
-  const whole = wrapLines(summary === "" ? called : `${called}: ${oneLine(summary)}`, columns);
-  const result = whole.slice(called.length);
-  return `${style("yellow", whole.slice(0, head.length))}${whole.slice(head.length, called.length)}${result === "" ? "" : style("dim", result)}`;
+  const heading = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
+  const whole = wrapLines(summary === "" ? heading : `${heading}: ${oneLine(summary)}`, columns);
+  const result = whole.slice(heading.length);
+  return `${style("yellow", whole.slice(0, head.length))}${whole.slice(head.length, heading.length)}${result === "" ? "" : style("dim", result)}`;
 }
 
 const colourByTone: Readonly<Record<Exclude<Tone, "plain">, Format>> = { warning: "yellow", error: "red" };

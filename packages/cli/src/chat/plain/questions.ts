@@ -49,10 +49,10 @@ function callInputText(tool: string, input: JsonObject): readonly string[] {
 
 /** The sandbox of a command, or if there is to be none, the model's reason. */
 function sandboxText(act: ToolAction): readonly string[] {
-  const held = act.kind === "shell" ? describeSandbox(act) : "";
-  if (act.kind !== "shell" || held === "") return [];
+  const sandbox = act.kind === "shell" ? describeSandbox(act) : "";
+  if (act.kind !== "shell" || sandbox === "") return [];
   const reason = act.outsideReason === undefined ? [] : [`  the agent's reason: ${oneLine(act.outsideReason)}`];
-  return [`  ${held}`, ...reason];
+  return [`  ${sandbox}`, ...reason];
 }
 
 function actText(act: ToolAction): string {
@@ -74,11 +74,11 @@ function actText(act: ToolAction): string {
 
 /** Only a plain yes allows anything. */
 export function permissionAnswer(line: string, { suggestedRules }: PermissionPrompt): PermissionAnswer {
-  const said = line.trim();
-  const word = said.toLowerCase();
+  const answer = line.trim();
+  const word = answer.toLowerCase();
   if (word === "y" || word === "yes") return { kind: "once" };
   if (word === "a" && suggestedRules !== undefined) return { kind: "always", rules: suggestedRules, scope: "session" };
-  return word === "" || word === "n" || word === "no" ? { kind: "denied" } : { kind: "denied", words: said };
+  return word === "" || word === "n" || word === "no" ? { kind: "denied" } : { kind: "denied", words: answer };
 }
 
 export function questionText({ question, options, choose }: Question): string {
@@ -88,10 +88,10 @@ export function questionText({ question, options, choose }: Question): string {
 
 /** Numbers select options; anything else is the user's own answer. */
 export function questionAnswer(line: string, { options, choose }: Question): readonly string[] {
-  const said = line.trim();
-  const parts = choose === "many" ? said.split(",").map((part) => part.trim()) : [said];
+  const answer = line.trim();
+  const parts = choose === "many" ? answer.split(",").map((part) => part.trim()) : [answer];
   const chosen = parts.map((part) => (/^\d+$/.test(part) ? options[Number(part) - 1]?.label : undefined));
-  return chosen.every((label) => label !== undefined) ? chosen : [said];
+  return chosen.every((label) => label !== undefined) ? chosen : [answer];
 }
 
 /** The letters of the plan dialog; a plain terminal has no editor for the plan. */
@@ -99,8 +99,8 @@ export const planText = (plan: string): string =>
   `${plan}\n\nis this the plan? y: yes, ask before each edit, a: yes, edits without asking, n: keep planning; any other words are told to the model, and it plans on: `;
 
 export function planAnswer(line: string): PlanAnswer {
-  const said = line.trim();
-  switch (said.toLowerCase()) {
+  const answer = line.trim();
+  switch (answer.toLowerCase()) {
     case "y":
     case "yes":
       return { kind: "accepted", mode: "default" };
@@ -111,7 +111,7 @@ export function planAnswer(line: string): PlanAnswer {
     case "no":
       return { kind: "refused" };
     default:
-      return { kind: "refused", words: said };
+      return { kind: "refused", words: answer };
   }
 }
 
@@ -122,9 +122,9 @@ export function choiceText(title: string, choices: readonly Choice[]): string {
 }
 
 export function choiceAnswer(line: string, choices: readonly Choice[]): string | undefined {
-  const said = line.trim();
-  const numbered = /^\d+$/.test(said) ? choices[Number(said) - 1] : undefined;
-  return (choices.find(({ value, label }) => value === said || label === said) ?? numbered)?.value;
+  const answer = line.trim();
+  const numbered = /^\d+$/.test(answer) ? choices[Number(answer) - 1] : undefined;
+  return (choices.find(({ value, label }) => value === answer || label === answer) ?? numbered)?.value;
 }
 
 export function previewAnswer(line: string): PreviewAnswer {
