@@ -103,20 +103,11 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { countedFixed } = answers;
   applyFixedPart(session, { baseline, countedFixed });
   const hooks = settings.current().settings.hooks.value;
-  const agentDeps = createAgentDeps(parts, {
-    model,
-    cwd,
-    box,
-    allowRules,
-    settings,
-    port: picked.model,
-    shell: shell.path,
-    hooks,
-    learned: limitsLearned(opening.numbers),
-    declared: answers.declaredSizes,
-    news: background.news,
-    startedOn: prefix.startedOn,
-  });
+  const learned = limitsLearned(opening.numbers);
+  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
+  const { startedOn } = prefix;
+  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, news: background.news, startedOn };
+  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput });
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
   const context = openAgentContext(parts, {

@@ -45,15 +45,15 @@ export const receiptsCommand = command({
         await context.out.json({
           path: log.path,
           edits: listed.map((edit) => asJson(edit, session)),
-          spent: spent.map((one) => spendingJson(one)),
-          notes: notes.map((one) => extractionJson(one, priceOf)),
+          spent: spent.map((cost) => spendingJson(cost)),
+          notes: notes.map((extraction) => extractionJson(extraction, priceOf)),
         });
         return exitCode.fine;
       }
       const { style, columns = columnsDefault } = context.out;
       const textById = new Map([
         ...listed.map((edit) => [edit.id, editReceiptText(edit, { style, columns, session })] as const),
-        ...spent.map((one) => [one.id, spendingText(one, style)] as const),
+        ...spent.map((cost) => [cost.id, spendingText(cost, style)] as const),
       ]);
       const texts = opened.fold.path.entries.flatMap(({ id }) => (id === undefined ? [] : (textById.get(id) ?? [])));
       await context.out.write(texts.length === 0 ? "No edits.\n" : texts.join(""));

@@ -130,7 +130,10 @@ export const listCommand = command({
       costUsd: request.reply?.costUsd ?? null,
       countedTokens: request.reply?.inputTokens ?? null,
       error: request.reply?.error ?? null,
-      iterations: (request.reply?.iterations ?? []).map((one) => ({ type: one.type, ...sumIterations([one]) })),
+      iterations: (request.reply?.iterations ?? []).map((iteration) => ({
+        type: iteration.type,
+        ...sumIterations([iteration]),
+      })),
       appliedEdits: request.reply?.appliedEdits ?? [],
       ...extension.trace.listed(request.reply),
       comparedWith: before?.n ?? null,
@@ -157,8 +160,8 @@ function replyTokens(reply: ReplyLine | undefined): ListedTokens | null {
 }
 
 function sumIterations(iterations: NonNullable<ReplyLine["iterations"]>): ListedTokens {
-  const sum = (count: (one: (typeof iterations)[number]) => number): number =>
-    iterations.reduce((total, one) => total + count(one), 0);
+  const sum = (count: (iteration: (typeof iterations)[number]) => number): number =>
+    iterations.reduce((total, iteration) => total + count(iteration), 0);
   return {
     read: sum(({ split }) => split.cacheReadTokens),
     written: sum(({ split }) => split.cacheWrite5mTokens + split.cacheWrite1hTokens),

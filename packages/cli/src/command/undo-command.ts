@@ -36,15 +36,17 @@ export const undoCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     const numbers = await settingsForSession(context, log);
-    const asked: UndoOptions = {
+    const undoOptions: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
       blockingTokens: numbers.thresholds.blocking,
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
-      const refusal = log.session === undefined ? await undoRefusal(log, log, asked) : undefined;
-      return refusal === undefined ? await runUndo(context, { log, asked, numbers, format }) : undoFailure(refusal);
+      const refusal = log.session === undefined ? await undoRefusal(log, log, undoOptions) : undefined;
+      return refusal === undefined
+        ? await runUndo(context, { log, undoOptions, numbers, format })
+        : undoFailure(refusal);
     } finally {
       await log.source.close();
     }
@@ -62,12 +64,12 @@ async function runUndo(
   context: CommandContext,
   {
     log,
-    asked,
+    undoOptions,
     numbers,
     format,
   }: {
     readonly log: NamedLog;
-    readonly asked: UndoOptions;
+    readonly undoOptions: UndoOptions;
     readonly numbers: ResolvedSettings;
     readonly format: "text" | "json";
   },
@@ -75,9 +77,9 @@ async function runUndo(
   const opened = await openForWriting(context, log);
   if (opened.kind === "failure") return opened;
   const { session, deps } = opened;
-  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => asked.thinking });
+  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => undoOptions.thinking });
   try {
-    const outcome = await view.undo(asked);
+    const outcome = await view.undo(undoOptions);
     if (outcome.kind === "undone" || outcome.kind === "branched") {
       // An undo is reported only once a power cut can no longer undo it.
       const ended = await session.endTurn();

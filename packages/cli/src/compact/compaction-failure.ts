@@ -28,17 +28,17 @@ export interface RequestedCompaction extends HintContext {
   readonly writer: "person" | "model";
 }
 
-export function compactionFailure({ reason, message }: CompactionProblem, asked: RequestedCompaction): Failure {
+export function compactionFailure({ reason, message }: CompactionProblem, request: RequestedCompaction): Failure {
   const code = codeByReason[reason];
-  const { part } = asked;
+  const { part } = request;
   if (reason === "nothing_to_compact" && part.kind === "up_to")
     return failure({
       code,
       message: `not compacted: nothing that was said stands before ${oneLine(part.entry)}`,
       hint: "Name a later message, or leave out --up-to to summarise everything.",
     });
-  const isOwn = reason === "no_summary" && asked.writer === "person";
-  const hint = isOwn ? ownSummaryHint(message) : hintForRequested(reason, asked);
+  const isUserSummary = reason === "no_summary" && request.writer === "person";
+  const hint = isUserSummary ? userSummaryHint(message) : hintForRequested(reason, request);
   return failure({ code, message: `not compacted: ${withoutStop(message)}`, hint });
 }
 
@@ -85,11 +85,11 @@ function hintForRequested(reason: CompactionFailure, { ownPrompt, pins }: HintCo
 export function hintForAutomatic(reason: CompactionFailure, { ownPrompt, pins }: HintContext): string {
   switch (reason) {
     case "no_summary":
-      return ownPrompt === undefined ? triedLater : `${promptHint(ownPrompt)} ${triedLater}`;
+      return ownPrompt === undefined ? triedAgainHint : `${promptHint(ownPrompt)} ${triedAgainHint}`;
     case "api_error":
     case "timed_out":
     case "prompt_too_long":
-      return triedLater;
+      return triedAgainHint;
     case "still_over":
       return `\`palimpsest context\` names what is largest; ${pins === 0 ? "" : "unpin some of it, or "}use a model with a larger window.`;
     case "nothing_to_compact":
@@ -103,7 +103,7 @@ export function hintForAutomatic(reason: CompactionFailure, { ownPrompt, pins }:
   }
 }
 
-const triedLater = "It is tried again later; `palimpsest compact` does it by hand.";
+const triedAgainHint = "It is tried again later; `palimpsest compact` does it by hand.";
 
 type CommonReason =
   | "nothing_to_compact"
@@ -133,7 +133,7 @@ function commonHint(reason: CommonReason): string {
 }
 
 /** For a summary that the user wrote. */
-function ownSummaryHint(message: string): string {
+function userSummaryHint(message: string): string {
   if (message !== formatSummaryFault("too-long")) return "Change what --summary names, or leave it out to ask a model.";
   const share = formatPercent(summaryBudgetTimesMax * summaryWindowShareMax);
   const most = formatNumber(summaryBudgetTimesMax * summaryTokensMax);

@@ -25,34 +25,34 @@ export type ConsiderOutcome =
   | { readonly kind: "cancel" | "stopped"; readonly proposal: Proposal };
 
 /**
- * What becomes of a proposal that a person looks at:
+ * What happens to a proposal that the user looks at:
  *
  *   shown ──commit──▶ commit       shown ──cancel──▶ cancel       shown ──stopped──▶ stopped
  *   shown ──edit──▶ edited ──proposed again with that text──▶ shown
- *                   edited ──unchanged, or refused: told──▶ shown as it was
+ *                   edited ──unchanged or refused, with a message──▶ shown as it was
  */
-export async function considerProposal(first: Proposal, by: ConsiderDeps): Promise<ConsiderOutcome> {
+export async function considerProposal(first: Proposal, deps: ConsiderDeps): Promise<ConsiderOutcome> {
   let edited: string | undefined;
   // A refused text is not lost: the next edit continues from it.
   let written = first.summary;
   let shown = first;
   for (;;) {
-    const answer = await by.decide(shown);
+    const answer = await deps.decide(shown);
     if (answer === "commit") return { kind: "commit", proposal: first, ...(edited === undefined ? {} : { edited }) };
     if (answer !== "edit") return { kind: answer, proposal: first };
-    const change = await by.edit(written);
+    const change = await deps.edit(written);
     if (change.kind === "unchanged") {
-      await by.tell(change.message);
+      await deps.tell(change.message);
       continue;
     }
     written = change.text;
-    const again = await by.propose({ ...requestAgain(first), summary: written, over: ownText(first) });
-    if (again.kind === "failed") {
-      await by.tell(`this summary can't be used: ${oneLine(again.message)}`);
+    const proposed = await deps.propose({ ...requestAgain(first), summary: written, over: ownText(first) });
+    if (proposed.kind === "failed") {
+      await deps.tell(`this summary can't be used: ${oneLine(proposed.message)}`);
       continue;
     }
     edited = written;
-    shown = withEarlierCalls(first, again.proposal);
+    shown = withEarlierCalls(first, proposed.proposal);
   }
 }
 
@@ -67,13 +67,13 @@ function withEarlierCalls({ calls, preview }: Proposal, edited: Proposal): Propo
   if (money === undefined || preview.money === undefined) return { ...edited, calls };
   const { callsNanos } = preview.money;
   const { roundBeforeNanos, roundAfterNanos, breakEvenRounds } = money;
-  const later = callsNanos / (roundBeforeNanos - roundAfterNanos);
-  const whole = {
+  const extraRounds = callsNanos / (roundBeforeNanos - roundAfterNanos);
+  const total = {
     ...money,
     callsNanos,
-    ...(breakEvenRounds === undefined ? {} : { breakEvenRounds: Math.ceil(breakEvenRounds + later) }),
+    ...(breakEvenRounds === undefined ? {} : { breakEvenRounds: Math.ceil(breakEvenRounds + extraRounds) }),
   };
-  return { ...edited, calls, preview: { ...edited.preview, money: whole } };
+  return { ...edited, calls, preview: { ...edited.preview, money: total } };
 }
 
 export type EditTextOutcome =
@@ -86,7 +86,7 @@ export async function editText(
   { env, cwd }: Pick<CommandContext, "env" | "cwd">,
   text: string,
 ): Promise<EditTextOutcome> {
-  const editor = [env["VISUAL"], env["EDITOR"]].find((one) => one !== undefined && one !== "");
+  const editor = [env["VISUAL"], env["EDITOR"]].find((command) => command !== undefined && command !== "");
   if (editor === undefined) return { kind: "unchanged", message: "set VISUAL or EDITOR to the editor that you want" };
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-"));
   try {

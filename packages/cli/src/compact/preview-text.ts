@@ -55,7 +55,10 @@ export function previewFigures(
 ): readonly string[] {
   const { preview, changes } = proposal;
   const { answerer, ownPrompt, cwd } = look;
-  const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] => {
+  const listOrCount = (
+    all: readonly string[],
+    [noun, about]: readonly [noun: string, about: string],
+  ): readonly string[] => {
     if (all.length <= listedUnaskedMax) return all;
     return look.details === "listed" ? [] : [`${quantity(all.length, noun)} ${about}; ${look.listedBy}`];
   };
@@ -67,17 +70,20 @@ export function previewFigures(
       ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
         ? []
         : [["prompt", promptHint(ownPrompt)] as const]),
-      ...folded(changeTexts(changes), ["remark", "on what was changed or left out"]).map((text): Row => [
+      ...listOrCount(changeTexts(changes), ["remark", "on what was changed or left out"]).map((text): Row => [
         "changed",
         text,
       ]),
       ["entries", classesText(preview.receipt)],
       ["audit", auditText(preview.audit)],
-      ...folded(missingFactTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map(
+      ...listOrCount(missingFactTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map(
         (text): Row => ["carried", text],
       ),
       ...rowIfAny("you said", userMessagesText(preview.userMessages)),
-      ...rowIfAny("restored", folded(pieceTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", ")),
+      ...rowIfAny(
+        "restored",
+        listOrCount(pieceTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", "),
+      ),
       ...rowIfAny("pins", oneLine(preview.pinsWarning ?? "")),
     ],
     look.columns,
@@ -133,8 +139,8 @@ export function partText(part: CompactionRange): string {
 }
 
 function writerText({ path, calls, instead }: Proposal): string {
-  const asked = calls.length === 0 ? "" : `, ${quantity(calls.length, "call")} answered`;
-  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
+  const callsText = calls.length === 0 ? "" : `, ${quantity(calls.length, "call")} answered`;
+  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${callsText}`;
 }
 
 /** The size before for what leaves the view, the size after for what stands in it. */
@@ -151,10 +157,10 @@ const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"
 
 function classesText({ lines }: Receipt): string {
   const parts = classes.flatMap((name) => {
-    const some = lines.filter((line) => line.class === name);
-    if (some.length === 0) return [];
-    const tokens = some.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
-    return [`${formatNumber(some.length)} ${name} (${formatNumber(tokens)} tokens)`];
+    const matching = lines.filter((line) => line.class === name);
+    if (matching.length === 0) return [];
+    const tokens = matching.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
+    return [`${formatNumber(matching.length)} ${name} (${formatNumber(tokens)} tokens)`];
   });
   return parts.join(", ");
 }
@@ -182,8 +188,8 @@ const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[]
 ];
 
 export function auditText({ score, parts }: Audit): string {
-  const asked = auditTitles.filter(([part]) => parts[part].wanted > 0);
-  const found = asked.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
+  const audited = auditTitles.filter(([part]) => parts[part].wanted > 0);
+  const found = audited.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
   return [formatPercent(score), ...found].join(", ");
 }
 
@@ -234,11 +240,11 @@ export const wholeText = (proposal: Proposal, look: Pick<PreviewLook, "style" | 
 
 function summaryLines(
   summary: string,
-  { style, summary: much }: Pick<PreviewLook, "style" | "summary">,
+  { style, summary: amount }: Pick<PreviewLook, "style" | "summary">,
 ): readonly string[] {
-  if (much === "none") return [];
+  if (amount === "none") return [];
   const lines = summary.trimEnd().split("\n");
-  const shown = much === "whole" ? lines : lines.slice(0, summaryLinesMax);
+  const shown = amount === "whole" ? lines : lines.slice(0, summaryLinesMax);
   const rest = lines.length - shown.length;
   const more = rest === 0 ? [] : [style("dim", `… ${quantity(rest, "more line")}; s shows all of it`)];
   return [style("bold", "summary"), ...shown, ...more, ""];

@@ -48,19 +48,19 @@ type ToCommit = Omit<Extract<ConsiderOutcome, { kind: "commit" }>, "kind">;
  */
 export async function runCompaction(input: CompactionRun): Promise<Outcome> {
   const { decision, part, instructions, summary } = input;
-  const given = {
+  const request = {
     part,
     ...(instructions === undefined ? {} : { instructions }),
     ...(summary === undefined ? {} : { summary }),
   };
-  const proposed = await propose(input, given);
+  const proposed = await propose(input, request);
   if (proposed.kind === "failed") {
     const { costNanos = 0 } = proposed;
     if (costNanos > 0)
       await input.context.err.write(
         `${formatCost(input.answerer, costNanos)} was paid for a summary that is not used.\n`,
       );
-    return compactionFailure(proposed, circumstances(input));
+    return compactionFailure(proposed, hintContext(input));
   }
   const { proposal } = proposed;
   switch (decision) {
@@ -75,13 +75,13 @@ export async function runCompaction(input: CompactionRun): Promise<Outcome> {
 }
 
 /** A summary in the request is the user's, and involves no prompt. */
-const propose = (input: CompactionRun, ask: ProposalRequest): Promise<ProposeOutcome> =>
+const propose = (input: CompactionRun, request: ProposalRequest): Promise<ProposeOutcome> =>
   runWithReport(
-    ask.summary === undefined ? input : { ...input, ownPrompt: undefined },
-    input.agent.compaction.propose(ask, input.signal),
+    request.summary === undefined ? input : { ...input, ownPrompt: undefined },
+    input.agent.compaction.propose(request, input.signal),
   );
 
-const circumstances = ({ agent, ownPrompt, part, summary }: CompactionRun): RequestedCompaction => ({
+const hintContext = ({ agent, ownPrompt, part, summary }: CompactionRun): RequestedCompaction => ({
   pins: countPins(agent),
   ownPrompt,
   part,
@@ -95,7 +95,7 @@ async function runWithReport<Result>(
   { context, agent, answerer, ownPrompt }: CompactionRun,
   events: AsyncGenerator<LoopEvent, Result>,
 ): Promise<Result> {
-  const tell = compactionReporter(context, {
+  const report = compactionReporter(context, {
     answerer,
     pins: () => countPins(agent),
     ownPrompt: async () => ownPrompt,
@@ -108,7 +108,7 @@ async function runWithReport<Result>(
     }
     const event = next.value;
     // The outcome is reported in more detail.
-    if (event.kind !== "compacted" && event.kind !== "compaction-failed") await tell(event);
+    if (event.kind !== "compacted" && event.kind !== "compaction-failed") await report(event);
     if (event.kind === "warning") await context.err.write(warningLine(event));
   }
 }
@@ -119,11 +119,20 @@ interface ShownProposal extends Pick<PreviewLook, "summary" | "details"> {
   readonly proposal: Proposal;
 }
 
-async function show(input: CompactionRun, { proposal, ...much }: ShownProposal): Promise<void> {
+async function show(input: CompactionRun, { proposal, ...amount }: ShownProposal): Promise<void> {
   const { context, agent, answerer, ownPrompt, decision } = input;
   const { style, columns = columnsDefault } = context.out;
   const listedBy = decision === "ask" ? "s lists them" : "--full lists them";
-  const look = { style, columns, session: agent.session.id, answerer, ownPrompt, cwd: context.cwd, listedBy, ...much };
+  const look = {
+    style,
+    columns,
+    session: agent.session.id,
+    answerer,
+    ownPrompt,
+    cwd: context.cwd,
+    listedBy,
+    ...amount,
+  };
   await context.out.write(previewText(proposal, look));
 }
 
@@ -139,20 +148,20 @@ async function cancelProposal(input: CompactionRun, proposal: Proposal): Promise
   const calls = proposal.preview.money?.callsNanos ?? 0;
   const paid = calls === 0 ? "" : `; ${formatCost(answerer, calls)} was paid for the summary`;
   const copy = isCopy ? ` The copy stays: session ${agent.session.id}.` : "";
-  const how = decision === "look" ? " With --yes it is committed at once; at a terminal you are asked." : "";
-  await context.err.write(`not committed: the view is as it was${paid}.${copy}${how}\n`);
+  const advice = decision === "look" ? " With --yes it is committed at once; at a terminal you are asked." : "";
+  await context.err.write(`not committed: the view is as it was${paid}.${copy}${advice}\n`);
   return exitCode.fine;
 }
 
 /** A preview that is on the screen is not shown again after an edit without effect. */
 async function askAndDecide(input: CompactionRun, first: Proposal): Promise<Outcome> {
   const { context, signal } = input;
-  let seen: Proposal | undefined;
+  let lastShown: Proposal | undefined;
   const considered = await considerProposal(first, {
-    propose: (ask) => propose(input, ask),
+    propose: (request) => propose(input, request),
     decide: async (shown) => {
-      if (shown !== seen) await show(input, { proposal: shown, summary: "beginning", details: input.details });
-      seen = shown;
+      if (shown !== lastShown) await show(input, { proposal: shown, summary: "beginning", details: input.details });
+      lastShown = shown;
       for (;;) {
         const answer = await askToCommit(context, signal);
         if (answer !== "show") return answer;
@@ -183,7 +192,7 @@ async function commitProposal(input: CompactionRun, { proposal, edited }: ToComm
   const done = await runWithReport(input, events);
   if (done.kind === "failed") {
     await agent.compaction.cancel(proposal);
-    return compactionFailure(done, circumstances(input));
+    return compactionFailure(done, hintContext(input));
   }
   // A compaction is reported only once a power cut can no longer undo it.
   const ended = await agent.session.endTurn();

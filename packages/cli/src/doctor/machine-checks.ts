@@ -119,10 +119,10 @@ function terminalCheck({ out, env, stdin }: CommandContext): Check {
 }
 
 /** Tries the sandbox out, with a folder that is removed afterwards: a check changes nothing. */
-export async function withSandbox<Done>(
+export async function withSandbox<Result>(
   { env }: CommandContext,
-  use: (found: SandboxSearchOutcome) => Promise<Done>,
-): Promise<Done> {
+  use: (found: SandboxSearchOutcome) => Promise<Result>,
+): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-doctor-"));
   try {
     return await use(await findSandbox({ env, folder }));

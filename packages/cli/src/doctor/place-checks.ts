@@ -57,14 +57,14 @@ async function settingsChecks({ reading }: ProjectSettings): Promise<readonly Ch
     const make = problem.severity === "error" ? failingCheck : warningCheck;
     return make("settings", { says: problemWithHint(problem) });
   });
-  const own = reading.files.find(({ scope, state }) => scope === "user" && state === "read");
-  const found = own && (await stat(own.path).catch(() => undefined));
-  const open =
-    own !== undefined && found !== undefined && (found.mode & openBits) !== 0
-      ? [warningCheck("settings", { says: `others may read ${own.path}`, todo: `chmod 600 ${own.path}` })]
+  const userFile = reading.files.find(({ scope, state }) => scope === "user" && state === "read");
+  const stats = userFile && (await stat(userFile.path).catch(() => undefined));
+  const readableByOthers =
+    userFile !== undefined && stats !== undefined && (stats.mode & openBits) !== 0
+      ? [warningCheck("settings", { says: `others may read ${userFile.path}`, todo: `chmod 600 ${userFile.path}` })]
       : [];
   const read = reading.files.filter(({ state }) => state === "read");
-  const all = [...problems, ...open];
+  const all = [...problems, ...readableByOthers];
   return all.length > 0 ? all : [okCheck("settings", `${quantity(read.length, "file")}, no errors`)];
 }
 

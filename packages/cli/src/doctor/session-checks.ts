@@ -10,12 +10,12 @@ export async function sessionChecks(engine: Workspace): Promise<readonly Check[]
   const sessions = await listAllSessions(engine);
   const [newest] = sessions;
   if (newest === undefined) return [okCheck("sessions", "none yet")];
-  const looked = sessions.slice(0, sessionsLookedAtMax);
-  const held = await readLeases(looked);
+  const recent = sessions.slice(0, sessionsLookedAtMax);
+  const leases = await readLeases(recent);
   return [
     await transcriptCheck(newest, sessions.length),
-    leasesCheck(held),
-    await groupsCheck(looked.filter(({ sessionId }) => held.get(sessionId) !== "held")),
+    leasesCheck(leases),
+    await groupsCheck(recent.filter(({ sessionId }) => leases.get(sessionId) !== "held")),
   ];
 }
 
@@ -59,8 +59,8 @@ async function readLeases(sessions: readonly StoredSession[]): Promise<LeaseStat
   return new Map(found.flat());
 }
 
-function leasesCheck(held: LeaseStates): Check {
-  const count = (state: "held" | "left"): number => [...held.values()].filter((one) => one === state).length;
+function leasesCheck(leases: LeaseStates): Check {
+  const count = (state: "held" | "left"): number => [...leases.values()].filter((lease) => lease === state).length;
   const left = count("left");
   const says = `${quantity(count("held"), "session")} open`;
   // The next process that opens the session takes it over.
@@ -78,13 +78,13 @@ async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
       return groups.filter(({ state }) => state !== "gone").map(({ leader }) => ({ leader, sessionId }));
     }),
   );
-  const left = found.flat();
-  const [first] = left;
-  if (first === undefined) return okCheck("processes", "none was left running");
-  const leaders = left.map(({ leader }) => leader).join(", ");
-  const says = `${quantity(left.length, "process group")} left running by agents that were killed (${leaders})`;
+  const leftover = found.flat();
+  const [first] = leftover;
+  if (first === undefined) return okCheck("processes", "none was leftover running");
+  const leaders = leftover.map(({ leader }) => leader).join(", ");
+  const says = `${quantity(leftover.length, "process group")} leftover running by agents that were killed (${leaders})`;
   return warningCheck("processes", {
     says,
-    todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session left.`,
+    todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session leftover.`,
   });
 }

@@ -21,8 +21,8 @@ export type FidelityJobOptions = Omit<FidelityRequest, "path"> & Pick<JobOptions
 export function createFidelityJob(file: SessionFile, options: FidelityJobOptions): FidelityJob {
   const { policies, windowTokens, summariser, compactions, version, rules } = options;
   const { path, sizeBytes, modifiedMillis } = file;
-  const computed = [policies, windowTokens ?? null, summariser, compactions, version, rules];
-  const key = hashJson(["fidelity", path, sizeBytes, modifiedMillis, ...computed]);
+  const settings = [policies, windowTokens ?? null, summariser, compactions, version, rules];
+  const key = hashJson(["fidelity", path, sizeBytes, modifiedMillis, ...settings]);
   const keptPath = join(options.keptFolder, `${key}.jsonl`);
   return { path, sizeBytes, policies, windowTokens, summariser, compactions, keptPath };
 }

@@ -83,9 +83,12 @@ export function command<const Of extends Operands = {}, const Op extends Options
   };
 }
 
-export const group = (parts: Omit<CommandGroup, "kind">): CommandGroup => ({ kind: "group", ...parts });
+export const group = (definition: Omit<CommandGroup, "kind">): CommandGroup => ({ kind: "group", ...definition });
 
-export const deferCommand = (parts: Omit<DeferredCommand, "kind">): DeferredCommand => ({ kind: "deferred", ...parts });
+export const deferCommand = (definition: Omit<DeferredCommand, "kind">): DeferredCommand => ({
+  kind: "deferred",
+  ...definition,
+});
 
 export const loadCommand = async (listed: ListedCommand): Promise<Command> =>
   listed.kind === "deferred" ? listed.load() : listed;

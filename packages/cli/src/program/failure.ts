@@ -13,7 +13,10 @@ export interface Failure {
   readonly cause?: unknown;
 }
 
-export const failure = (parts: Omit<Failure, "kind">): Failure => ({ kind: "failure", ...parts });
+export const failure = (fields: Omit<Failure, "kind">): Failure => ({ kind: "failure", ...fields });
+
+/** The command line was not understood. `hint`: what to type instead. */
+export const usageError = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
 export const isFailure = (outcome: ExitCode | Failure): outcome is Failure => typeof outcome === "object";
 

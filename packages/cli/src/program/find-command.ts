@@ -56,7 +56,7 @@ function unknownCommand({ group, called, words }: UnmatchedInput): Failure {
   const names = group.commands.map(({ name }) => name);
   const failed = usageFailure(unknownWordText({ what: "command", word, names }), called);
   if (group.itself === undefined || nearestName(word, names) !== undefined) return failed;
-  const option = words.findIndex((one) => one.startsWith("-"));
+  const option = words.findIndex((argument) => argument.startsWith("-"));
   const task = option === -1 ? words : words.slice(0, option);
   return {
     ...failed,

@@ -41,17 +41,17 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 
 export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessEnv>): Output {
   let state: OutputState = { kind: "open" };
-  const notice = (error: Error | null | undefined): void => {
+  const recordError = (error: Error | null | undefined): void => {
     if (error && state.kind === "open") state = isReaderGone(error) ? { kind: "closed" } : { kind: "broken", error };
   };
   // Without a listener the failed write would end the process, perhaps in the middle of writing a session.
-  stream.on("error", notice);
+  stream.on("error", recordError);
 
   const write = (data: string | Uint8Array): Promise<void> =>
     new Promise((resolve) => {
       if (state.kind !== "open" || data.length === 0) return resolve();
       stream.write(data, (error) => {
-        notice(error);
+        recordError(error);
         resolve();
       });
     });

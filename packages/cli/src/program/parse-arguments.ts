@@ -93,14 +93,14 @@ export function parseArguments<Of extends Operands, Op extends Options>(input: {
   const problem = operandProblem(syntax.operands, positionals);
   if (problem !== undefined) return usageFailure(problem, called);
 
-  const given = {
+  const args = {
     operands: operandValues(syntax.operands, positionals),
     options: optionValues(syntax.options, values),
     format: values.has("json") && syntax.json !== undefined ? "json" : "text",
   };
   // The mapped types say the same as the functions that made the values, in a way the compiler cannot follow.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { kind: "parsed", args: given as Arguments<Of, Op> };
+  return { kind: "parsed", args: args as Arguments<Of, Op> };
 }
 
 /** An option whose optional value is missing gets an empty one: the parser would take the next word for it. */
@@ -162,24 +162,24 @@ export function unknownWordText({
   return guess === undefined ? `unknown ${what} ${word}` : `unknown ${what} ${word}: did you mean ${guess}?`;
 }
 
-function operandProblem(operands: Operands, given: readonly string[]): string | undefined {
+function operandProblem(operands: Operands, words: readonly string[]): string | undefined {
   const list = Object.values(operands);
   const missing = list.find(
-    ({ takes = "one" }, index) => (takes === "one" || takes === "some") && given[index] === undefined,
+    ({ takes = "one" }, index) => (takes === "one" || takes === "some") && words[index] === undefined,
   );
   if (missing !== undefined) return `<${missing.shown}> is missing`;
   const last = list.at(-1)?.takes;
-  if (last === "many" || last === "some" || given.length <= list.length) return undefined;
-  return `unexpected argument ${given[list.length]}`;
+  if (last === "many" || last === "some" || words.length <= list.length) return undefined;
+  return `unexpected argument ${words[list.length]}`;
 }
 
 type Value = boolean | string | readonly string[] | undefined;
 
-const operandValues = (operands: Operands, given: readonly string[]): Record<string, Value> =>
+const operandValues = (operands: Operands, words: readonly string[]): Record<string, Value> =>
   Object.fromEntries(
     Object.entries(operands).map(([name, { takes }], index): [string, Value] => [
       name,
-      takes === "many" || takes === "some" ? given.slice(index) : given[index],
+      takes === "many" || takes === "some" ? words.slice(index) : words[index],
     ]),
   );
 
@@ -187,8 +187,8 @@ const optionValues = (options: Options, values: ReadonlyMap<string, string[]>): 
   Object.fromEntries(
     Object.entries(options).map(([name, option]): [string, Value] => {
       if (option.type === "boolean") return [name, values.has(name)];
-      const given = values.get(name) ?? [];
-      return [name, option.takes === "many" ? given : given.at(-1)];
+      const texts = values.get(name) ?? [];
+      return [name, option.takes === "many" ? texts : texts.at(-1)];
     }),
   );
 

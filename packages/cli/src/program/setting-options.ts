@@ -34,9 +34,9 @@ export const settingOptions: Options = {
 export type GivenSettingOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** If a switch is turned on and off in one line, off counts. */
-export const settingFlags = (given: GivenSettingOptions): readonly FlagInput[] =>
+export const settingFlags = (options: GivenSettingOptions): readonly FlagInput[] =>
   Object.keys(settingOptions).flatMap((flag) => {
-    const value = given[flag];
+    const value = options[flag];
     if (value === undefined || value === false) return [];
     if (value === true) return loneFlags.filter((lone) => lone.flag === flag);
     return (typeof value === "string" ? [value] : value).map((text) => ({ flag, text }));
@@ -81,11 +81,11 @@ export const windowOptions: Options = Object.fromEntries(
 export const simulatorName = "simulator";
 
 /** Without `--model simulator`: it says what answers, not as which model. */
-export const flagsFromOptions = (given: GivenSettingOptions): readonly FlagInput[] =>
-  settingFlags(given).filter(({ flag, text }) => !(flag === "model" && text === simulatorName));
+export const flagsFromOptions = (options: GivenSettingOptions): readonly FlagInput[] =>
+  settingFlags(options).filter(({ flag, text }) => !(flag === "model" && text === simulatorName));
 
 interface RequestedSettingsInput extends Omit<SettingsRequest, "flags" | "server"> {
-  readonly given: GivenSettingOptions;
+  readonly options: GivenSettingOptions;
 }
 
 /**
@@ -94,17 +94,17 @@ interface RequestedSettingsInput extends Omit<SettingsRequest, "flags" | "server
  */
 export async function readRequestedSettings(
   engine: Workspace,
-  { given, ...knowledge }: RequestedSettingsInput,
+  { options, ...knowledge }: RequestedSettingsInput,
 ): Promise<ProjectSettings> {
-  const asked = { ...knowledge, flags: flagsFromOptions(given), server: serverFromOptions(given) };
-  const here = await engine.settings(asked);
-  if (given["model"] !== simulatorName || here.numbers.model !== undefined) return here;
-  return engine.settings({ ...asked, model: modelDefault });
+  const request = { ...knowledge, flags: flagsFromOptions(options), server: serverFromOptions(options) };
+  const resolved = await engine.settings(request);
+  if (options["model"] !== simulatorName || resolved.numbers.model !== undefined) return resolved;
+  return engine.settings({ ...request, model: modelDefault });
 }
 
-function serverFromOptions(given: GivenSettingOptions): ServerChoice {
-  const baseUrl = given["base-url"];
-  if (given["model"] === simulatorName) return { kind: "in-process" };
+function serverFromOptions(options: GivenSettingOptions): ServerChoice {
+  const baseUrl = options["base-url"];
+  if (options["model"] === simulatorName) return { kind: "in-process" };
   return { kind: "provider", baseUrl: typeof baseUrl === "string" ? baseUrl : undefined };
 }
 
@@ -130,18 +130,18 @@ type ModelFlags = {
   readonly [Name in keyof typeof modelOptions | keyof typeof modelOption]: string | undefined;
 };
 
-export async function chooseModel(context: CommandContext, asked: ModelFlags): Promise<ModelChoice | Failure> {
-  const { scenario, replay, actor } = asked;
-  if (asked.model === simulatorName) {
+export async function chooseModel(context: CommandContext, flags: ModelFlags): Promise<ModelChoice | Failure> {
+  const { scenario, replay, actor } = flags;
+  if (flags.model === simulatorName) {
     const { chooseResponder } = await import("../simulate/choose-responder.ts");
     const chosen = await chooseResponder(context, { scenario, replay, actor });
     return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
   }
-  if ([scenario, replay, actor].some((one) => one !== undefined))
+  if ([scenario, replay, actor].some((flag) => flag !== undefined))
     return failure({
       code: exitCode.usage,
       message: "only the simulator follows a script",
       hint: "Add --model simulator.",
     });
-  return { kind: "provider", baseUrl: asked["base-url"] };
+  return { kind: "provider", baseUrl: flags["base-url"] };
 }

@@ -57,8 +57,8 @@ export interface JobOptions extends Pick<
 /** The same file with the same options has the same names, so a run finds the outcomes of an earlier one. */
 export function createFileJob(file: SessionFile, options: JobOptions): FileJob {
   const { policies, prices, windowTokens, refetch, cache, compaction, version, rules } = options;
-  const computed = [policies, prices, windowTokens ?? null, refetch, cache, compaction, version, rules];
-  const parts = [file.path, file.sizeBytes, file.modifiedMillis, ...computed];
+  const settings = [policies, prices, windowTokens ?? null, refetch, cache, compaction, version, rules];
+  const parts = [file.path, file.sizeBytes, file.modifiedMillis, ...settings];
   const key = hashJson(parts);
   const { traceFolder } = options;
   return {
@@ -123,7 +123,7 @@ export async function readOutcomes(path: string): Promise<ReplayFileOutcome | un
 export async function removeOldOutcomes(folder: string, nowMillis: number): Promise<void> {
   const oldest = nowMillis - keptDaysMax * 24 * 60 * 60_000;
   const names = await readdir(folder).catch((): readonly string[] => []);
-  for (const name of names.filter((one) => /^[\da-f]{64}\.jsonl(\.|$)/.test(one))) {
+  for (const name of names.filter((file) => /^[\da-f]{64}\.jsonl(\.|$)/.test(file))) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined && found.mtimeMs < oldest) await rm(path, { force: true }).catch(() => undefined);

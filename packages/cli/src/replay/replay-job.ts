@@ -76,5 +76,5 @@ function traceFile(path: string): TraceFile {
 export function createReplayDeps(engine: Pick<Workspace, "home" | "openFile">, path: string): ReplayDeps {
   const isOurs = path.startsWith(join(engine.home, "projects") + sep);
   const blobs = isOurs ? { blobs: fileBlobs({ folder: dirname(path), durability: "never" }) } : {};
-  return { sha256, open: (one) => engine.openFile(one), ...blobs };
+  return { sha256, open: (file) => engine.openFile(file), ...blobs };
 }

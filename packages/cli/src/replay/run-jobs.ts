@@ -53,18 +53,18 @@ export async function runJobs<Job extends AnyJob>(
     if (kept === "use" && (await deps.isKept(job))) doneByPath.set(job.path, job);
     else waiting.push(job);
 
-  const begun = deps.nowMillis();
+  const startedAt = deps.nowMillis();
   const allBytes = waiting.reduce((total, { sizeBytes }) => total + sizeBytes, 0);
   let doneFiles = 0;
   let doneBytes = 0;
-  const tell = (): void => {
-    const elapsedMillis = deps.nowMillis() - begun;
+  const showProgress = (): void => {
+    const elapsedMillis = deps.nowMillis() - startedAt;
     const columns = Math.max(columnsMin, deps.err.columns ?? 80);
     void deps.err.progress(
       progressLine({ doneFiles, allFiles: waiting.length, doneBytes, allBytes, elapsedMillis, columns }),
     );
   };
-  const timer = setInterval(tell, progressMillis);
+  const timer = setInterval(showProgress, progressMillis);
   try {
     await runPool<Job, JobOutcome>({
       jobs: waiting.toSorted((one, other) => other.sizeBytes - one.sizeBytes),
@@ -77,7 +77,7 @@ export async function runJobs<Job extends AnyJob>(
         const outcome = ran.kind === "answered" ? ran.answer : ran;
         if (outcome.kind === "kept") doneByPath.set(job.path, job);
         else failed.push({ path: job.path, message: outcome.message });
-        tell();
+        showProgress();
       },
     });
   } finally {
@@ -119,18 +119,18 @@ export function progressLine(progress: ProgressInput): string {
   const share = allBytes === 0 ? 1 : doneBytes / allBytes;
   const full = Math.floor(share * barWidth);
   const bar = `${"█".repeat(full)}${"░".repeat(barWidth - full)}`;
-  const words = [
+  const parts = [
     `${bar} ${formatNumber(doneFiles)} of ${formatNumber(allFiles)} files`,
     `${Math.floor(share * 100)} %`,
   ];
   if (elapsedMillis >= rateMillisMin && doneBytes > 0) {
     const bytesPerMilli = doneBytes / elapsedMillis;
-    words.push(
+    parts.push(
       `${formatBytes(bytesPerMilli * 1_000)}/s`,
       `${formatDuration((allBytes - doneBytes) / bytesPerMilli)} left`,
     );
   }
-  return clip(words.join("  "), columns - 1);
+  return clip(parts.join("  "), columns - 1);
 }
 
 export function formatDuration(millis: number): string {

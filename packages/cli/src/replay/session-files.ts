@@ -28,23 +28,23 @@ export async function findSessionFiles(
   let named: SessionFiles["named"] = "one by one";
   for (const name of names) {
     const path = resolve(context.cwd, name);
-    const below = await filesBelow(path);
-    if (below.kind === "missing") {
+    const found = await filesBelow(path);
+    if (found.kind === "missing") {
       const session = await findSessionPath(context, name);
       if (session.kind === "failure") return session;
       paths.add(session.path);
       continue;
     }
-    if (below.kind === "unreadable")
-      return failure({ code: exitCode.machine, message: `${name} can't be read: ${below.message}` });
-    if (below.paths.length !== 1 || below.paths[0] !== path) named = "in folders";
-    for (const one of below.paths) paths.add(one);
+    if (found.kind === "unreadable")
+      return failure({ code: exitCode.machine, message: `${name} can't be read: ${found.message}` });
+    if (found.paths.length !== 1 || found.paths[0] !== path) named = "in folders";
+    for (const file of found.paths) paths.add(file);
   }
   const files: SessionFile[] = [];
   for (const path of [...paths].toSorted()) {
     // Removed meanwhile: then it is no file of this run.
-    const found = await stat(path).catch(() => undefined);
-    if (found !== undefined) files.push({ path, sizeBytes: found.size, modifiedMillis: found.mtimeMs });
+    const stats = await stat(path).catch(() => undefined);
+    if (stats !== undefined) files.push({ path, sizeBytes: stats.size, modifiedMillis: stats.mtimeMs });
   }
   if (files.length > 0) return { kind: "files", files, named };
   return failure({
@@ -83,8 +83,8 @@ interface OutputPaths {
  * thrown.
  */
 export async function checkOutputPaths({ file, traceFolder }: OutputPaths): Promise<Failure | undefined> {
-  const nowhere = file === undefined ? undefined : await checkOutputFile(file);
-  if (nowhere !== undefined || traceFolder === undefined) return nowhere;
+  const fileFailure = file === undefined ? undefined : await checkOutputFile(file);
+  if (fileFailure !== undefined || traceFolder === undefined) return fileFailure;
   return checkTraceFolder(traceFolder);
 }
 
@@ -99,7 +99,7 @@ async function checkOutputFile({ path, what }: NonNullable<OutputPaths["file"]>)
 }
 
 async function checkTraceFolder(path: string): Promise<Failure | undefined> {
-  const why = await makeFolder(path).then(() => undefined, unlessRefused);
+  const why = await makeFolder(path).then(() => undefined, rethrowRefusal);
   if (why !== undefined || (await pathState(path)) !== "folder")
     return placeFailure(`${path} can't be a folder for traces`, "Name a folder, or a place where one can be made.");
   await access(path, constants.W_OK | constants.X_OK);
@@ -107,10 +107,10 @@ async function checkTraceFolder(path: string): Promise<Failure | undefined> {
 }
 
 /** A part of the path is a file, or leads where nothing can be created. Other errors are thrown. */
-function unlessRefused(error: unknown): "no way" {
+function rethrowRefusal(error: unknown): "not-a-folder" {
   const code = errorCode(error);
   if (code === undefined || refusalText(code) !== undefined) throw error;
-  return "no way";
+  return "not-a-folder";
 }
 
 const pathState = async (path: string): Promise<"folder" | "other" | "missing"> =>

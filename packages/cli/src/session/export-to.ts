@@ -77,10 +77,10 @@ export function tooLarge({ request: { source }, format }: ExportJob): ExportRefu
 }
 
 async function findObstacle(path: string, { log, existing }: ExportJob): Promise<ExportRefusal | undefined> {
-  const seen = await stat(path).catch(() => undefined);
-  if (seen === undefined) return undefined;
-  if (seen.ino === (await stat(log.path)).ino) return exportRefusal("the-log", `${path} is the log itself`);
-  if (!seen.isFile()) return exportRefusal("no-file", `${path} is there already`);
+  const existingFile = await stat(path).catch(() => undefined);
+  if (existingFile === undefined) return undefined;
+  if (existingFile.ino === (await stat(log.path)).ino) return exportRefusal("the-log", `${path} is the log itself`);
+  if (!existingFile.isFile()) return exportRefusal("no-file", `${path} is there already`);
   return existing === "replace" ? undefined : exportRefusal("taken", `${path} is there already`);
 }
 
@@ -104,7 +104,7 @@ export async function* exportPieces(
     return;
   }
   const source = await readForDocument(log, request);
-  const document = buildExportDocument(source, { mode, place: (one) => media?.place(one) });
+  const document = buildExportDocument(source, { mode, place: (medium) => media?.place(medium) });
   yield* format === "md" ? renderMarkdown(document) : renderHtml(document);
 }
 

@@ -11,7 +11,7 @@ type FilesBelow =
 const filesMax = 100_000;
 
 /** Folders that hold no sessions and many files. */
-const passedOver: ReadonlySet<string> = new Set(["node_modules", ".git"]);
+const skippedFolders: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 /** A file itself, or all files below a folder, sorted by name. Links are not followed: they may lead in circles. */
 export async function filesBelow(path: string): Promise<FilesBelow> {
@@ -34,6 +34,6 @@ async function collect(folder: string, paths: string[]): Promise<void> {
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (paths.length > filesMax) return;
     if (entry.isFile()) paths.push(join(folder, entry.name));
-    else if (entry.isDirectory() && !passedOver.has(entry.name)) await collect(join(folder, entry.name), paths);
+    else if (entry.isDirectory() && !skippedFolders.has(entry.name)) await collect(join(folder, entry.name), paths);
   }
 }

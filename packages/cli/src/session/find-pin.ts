@@ -63,13 +63,13 @@ export function findEntry(
   { named, among }: { readonly named: string; readonly among?: readonly EntryId[] },
 ): EntryId | undefined {
   const entries = among ?? items.map(({ entry }) => entry);
-  const answer = items.find(({ blocks }) =>
+  const result = items.find(({ blocks }) =>
     blocks.some((block) => block.type === "tool_result" && block.tool_use_id === toolUseId(named)),
   );
-  const exact = answer?.entry ?? entryId(named);
+  const exact = result?.entry ?? entryId(named);
   if (entries.includes(exact)) return exact;
-  const begun = named.length < prefixCharsMin ? [] : entries.filter((entry) => entry.startsWith(named));
-  return begun.length === 1 ? begun[0] : undefined;
+  const matches = named.length < prefixCharsMin ? [] : entries.filter((entry) => entry.startsWith(named));
+  return matches.length === 1 ? matches[0] : undefined;
 }
 
 /** A shorter prefix is more likely a slip than a name. */

@@ -27,21 +27,21 @@ export async function resolveRecall(log: NamedLog, { query, page = 1 }: RecallRe
     await searchSession(log, { source: log.source, query: words, page });
   // No id contains a space, and looking for one reads the whole log.
   const expanded: ExpandOutcome = /\s/.test(query) ? { kind: "not-found" } : await expand(log, log.source, query);
-  const orElse = async (words: string): Promise<RecallOutcome> => {
+  const searchOrId = async (words: string): Promise<RecallOutcome> => {
     const searched = await search(words);
     return searched.kind === "found" && searched.total > 0 ? { kind: "words", searched } : { kind: "id", expanded };
   };
   if (expanded.kind === "not-found")
-    return idForm.test(query) ? await orElse(`"${query}"`) : { kind: "words", searched: await search(query) };
-  const isBeginning =
+    return idPattern.test(query) ? await searchOrId(`"${query}"`) : { kind: "words", searched: await search(query) };
+  const isPrefix =
     expanded.kind === "ambiguous" || (expanded.kind === "entry" && readEntryText(expanded.bytes).id !== query);
-  return isBeginning && fewCharacters.test(query) ? await orElse(query) : { kind: "id", expanded };
+  return isPrefix && shortPrefix.test(query) ? await searchOrId(query) : { kind: "id", expanded };
 }
 
 /** Of calls, entries and blobs. */
-const idForm = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
+const idPattern = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
 /** Lists show eight characters of an id. */
-const fewCharacters = /^[\da-f]{4,7}$/i;
+const shortPrefix = /^[\da-f]{4,7}$/i;
 
 interface RecalledText {
   /** The whole id, if the query was a prefix of an entry's. */

@@ -11,19 +11,23 @@ import type { Responder } from "@palimpsest/simulator/internal/responder/respond
 
 /** A responder that follows a scenario. */
 export async function loadScriptedResponder({ err }: CommandContext, file: string): Promise<ChosenResponder | Failure> {
-  const read = await readScenario(file);
-  if (read.kind === "scenario") {
-    const { seed } = read.scenario;
-    return { kind: "actor", actor: scriptResponder(read.scenario), ...(seed === undefined ? {} : { seed }) };
+  const outcome = await readScenario(file);
+  if (outcome.kind === "scenario") {
+    const { seed } = outcome.scenario;
+    return { kind: "actor", actor: scriptResponder(outcome.scenario), ...(seed === undefined ? {} : { seed }) };
   }
-  if (read.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
+  if (outcome.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
   const hint = "`palimpsest help simulate` lists the fields.";
-  const [first, ...others] = read.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
+  const [first, ...others] = outcome.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
   if (first === undefined || others.length === 0)
-    return failure({ code: exitCode.usage, message: first ?? `${file} can't be read`, hint });
+    return failure({ code: exitCode.usage, message: first ?? `${file} can't be outcome`, hint });
   for (const problem of [first, ...others].slice(0, problemsShownMax))
     await err.write(`${err.style("red", "error:")} ${problem}\n`);
-  return failure({ code: exitCode.usage, message: `${file} has ${formatNumber(read.problems.length)} problems`, hint });
+  return failure({
+    code: exitCode.usage,
+    message: `${file} has ${formatNumber(outcome.problems.length)} problems`,
+    hint,
+  });
 }
 
 /** More than anyone fixes before the next try. */

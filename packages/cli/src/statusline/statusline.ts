@@ -14,15 +14,15 @@ export interface StatuslineDeps {
 }
 
 /**
- * A line under the editor that a person's command writes.
+ * A line under the editor, written by the user's command.
  *
- *   quiet ──update──▶ waiting ──statuslineDebounceMs──▶ running ──ends──▶ quiet: its line is told
- *   waiting ──update──▶ waiting: the time begins anew
- *   running ──update──▶ running, one behind it ──ends──▶ waiting: its line is told
+ *   quiet ──update──▶ waiting ──statuslineDebounceMs──▶ running ──ends──▶ quiet: its line is shown
+ *   waiting ──update──▶ waiting: the time starts again
+ *   running ──update──▶ running, one pending ──ends──▶ waiting: its line is shown
  *   any ──close──▶ closed
  *
- * A run is let to its end, though something newer is there by then: where events come faster than a slow command, its line
- * would never be told otherwise.
+ * A run is never cut short by newer events: if they come faster than a slow command ends, its line would never be shown
+ * otherwise.
  */
 export class Statusline {
   readonly #deps: StatuslineDeps;
@@ -30,7 +30,7 @@ export class Statusline {
   readonly #closed = new AbortController();
   #waiting: AbortController | undefined;
   #run: "none" | "running" = "none";
-  #behind: (() => JsonObject) | undefined;
+  #pending: (() => JsonObject) | undefined;
 
   constructor(deps: StatuslineDeps, onLine: (line: StatuslineOutcome) => void) {
     this.#deps = deps;
@@ -41,7 +41,7 @@ export class Statusline {
   update(status: () => JsonObject): void {
     if (this.#closed.signal.aborted) return;
     if (this.#run === "running") {
-      this.#behind = status;
+      this.#pending = status;
       return;
     }
     this.#waiting?.abort();
@@ -64,9 +64,9 @@ export class Statusline {
     if (this.#closed.signal.aborted) return;
     const line = readStatusline(end);
     if (line !== undefined) this.#onLine(line);
-    const behind = this.#behind;
-    this.#behind = undefined;
-    if (behind !== undefined) this.update(behind);
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (pending !== undefined) this.update(pending);
   }
 }
 
@@ -79,7 +79,7 @@ export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefin
   switch (end.kind) {
     case "exited":
       if (end.code !== 0)
-        return statuslineFailure(`ended with exit code ${end.code}${firstComplaint(end.stderr.text)}`);
+        return statuslineFailure(`ended with exit code ${end.code}${firstErrorLine(end.stderr.text)}`);
       return { kind: "lines", lines: styleLines(end.stdout.text) };
     case "killed":
       return statuslineFailure(`was ended by ${end.signal}`);
@@ -93,8 +93,8 @@ export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefin
 }
 
 /** The first line of the error message. */
-function firstComplaint(complaint: string): string {
-  const [first] = styleLines(complaint.replaceAll(stylePattern, ""));
+function firstErrorLine(stderr: string): string {
+  const [first] = styleLines(stderr.replaceAll(stylePattern, ""));
   return first === undefined ? "" : `: ${first.trim().replace(/\.$/, "")}`;
 }
 

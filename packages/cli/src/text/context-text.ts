@@ -101,7 +101,7 @@ function categoryTitle(
   { report, room }: { readonly report: ContextReport; readonly room: number },
 ): string {
   if (name === fixedCategory) {
-    const isRest = report.categories.some((one) => isFixedKind(one.name));
+    const isRest = report.categories.some((category) => isFixedKind(category.name));
     return clip(isRest ? "the rest of the fixed part" : categoryLabel(name), room);
   }
   const whole = categoryLabel(name);
@@ -155,12 +155,12 @@ function rereadFilesText({ reads: { repeated, superseded } }: ContextReport, { s
     `${count}×`,
     clipStart(path, Math.max(20, columns - 20)),
   ]);
-  const gone = superseded.reduce((total, { tokens }) => total + tokens, 0);
+  const supersededTokens = superseded.reduce((total, { tokens }) => total + tokens, 0);
   const which = superseded.length === 1 ? "1 read shows" : `${superseded.length} reads show`;
   const note =
     superseded.length === 0
       ? ""
-      : `${wrapText(`${which} a version that has changed since: ${formatNumber(gone)} tokens`, columns)}\n`;
+      : `${wrapText(`${which} a version that has changed since: ${formatNumber(supersededTokens)} tokens`, columns)}\n`;
   return `${style("bold", "files read more than once")}\n${table([{ title: "wasted", align: "right" }, { title: "read" }, { title: "" }], rows)}${note}`;
 }
 
@@ -170,17 +170,22 @@ const gridColumnsMax = 20;
 /** Each group of categories has one colour and one sign, so that the grid can be read without colour too. */
 interface GridGroup {
   readonly name: string;
-  readonly of: RegExp;
+  readonly pattern: RegExp;
   readonly colour: Format;
   readonly sign: string;
 }
 
 const gridGroups: readonly GridGroup[] = [
-  { name: "fixed part", of: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
-  { name: "tool results", of: /^results\./, colour: "cyan", sign: "■" },
-  { name: "tool requests", of: /^requests\./, colour: "yellow", sign: "▣" },
-  { name: "conversation", of: /^(?:human|assistant|thinking|summary|localCommandOutput)$/, colour: "green", sign: "◆" },
-  { name: "attachments, media", of: /./, colour: "red", sign: "▲" },
+  { name: "fixed part", pattern: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
+  { name: "tool results", pattern: /^results\./, colour: "cyan", sign: "■" },
+  { name: "tool requests", pattern: /^requests\./, colour: "yellow", sign: "▣" },
+  {
+    name: "conversation",
+    pattern: /^(?:human|assistant|thinking|summary|localCommandOutput)$/,
+    colour: "green",
+    sign: "◆",
+  },
+  { name: "attachments, media", pattern: /./, colour: "red", sign: "▲" },
 ];
 const freeSign = "·";
 const reserveSign = "▒";
@@ -200,8 +205,8 @@ function contextGrid(
   );
   const legend = gridLegend(report, style);
   const legendWidth = Math.max(...gridLegend(report, (_, words) => words).map((line) => line.length));
-  const beside = 2 * perRow + 3 + legendWidth <= columns;
-  const lines = beside ? rows.map((row, at) => `${row}  ${legend[at] ?? ""}`) : [...rows, "", ...legend];
+  const fitsBeside = 2 * perRow + 3 + legendWidth <= columns;
+  const lines = fitsBeside ? rows.map((row, at) => `${row}  ${legend[at] ?? ""}`) : [...rows, "", ...legend];
   return `${lines.map((line) => `  ${line}`.trimEnd()).join("\n")}\n`;
 }
 
@@ -250,7 +255,9 @@ function gridLegend(report: ContextReport, style: Style): string[] {
 /** A category belongs to the first group that its name matches. */
 const groupTokens = (group: GridGroup, { categories }: ContextReport): number =>
   sumCounts(
-    categories.filter(({ name }) => gridGroups.find(({ of }) => of.test(name)) === group).map(({ tokens }) => tokens),
+    categories
+      .filter(({ name }) => gridGroups.find(({ pattern }) => pattern.test(name)) === group)
+      .map(({ tokens }) => tokens),
   );
 
 /** One line: the largest parts in the words of `palimpsest context`, which has the rest. */

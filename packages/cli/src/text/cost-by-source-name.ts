@@ -25,9 +25,9 @@ const nameBySource: Readonly<Record<CostSource, string>> = {
 
 type Sources = CostReport["bySource"];
 
-/** By name, only those with requests. */
-export const costBySourceName = (bySource: Sources): readonly (readonly [name: string, of: CostSummary])[] =>
-  presentSources(bySource).map(([source, of]) => [nameBySource[source], of] as const);
+/** By name, only the sources with costs. */
+export const costBySourceName = (bySource: Sources): readonly (readonly [name: string, costs: CostSummary])[] =>
+  presentSources(bySource).map(([source, costs]) => [nameBySource[source], costs] as const);
 
 interface SourceMoney {
   readonly requests: number;
@@ -40,7 +40,7 @@ interface SourceMoney {
 
 /** Dollars by what they were paid for; their `cost_usd` adds up to the cost of the session. */
 export function moneyBySource(bySource: Sources): Readonly<Record<string, SourceMoney>> {
-  return Object.fromEntries(costBySourceName(bySource).map(([name, of]) => [name, sourceMoney(of)]));
+  return Object.fromEntries(costBySourceName(bySource).map(([name, costs]) => [name, sourceMoney(costs)]));
 }
 
 function sourceMoney({ requests, totalNanos, nanosByKind }: CostSummary): SourceMoney {
@@ -57,8 +57,8 @@ function sourceMoney({ requests, totalNanos, nanosByKind }: CostSummary): Source
 
 function presentSources(bySource: Sources): readonly (readonly [CostSource, CostSummary])[] {
   return costSources.flatMap((source) => {
-    const of = bySource[source];
-    return of === undefined ? [] : [[source, of] as const];
+    const costs = bySource[source];
+    return costs === undefined ? [] : [[source, costs] as const];
   });
 }
 

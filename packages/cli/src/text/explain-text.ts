@@ -35,14 +35,14 @@ export interface ExplainInput extends ProjectSettings {
   readonly servers: readonly DefinedServer[];
 }
 
-export function explainText(here: ExplainInput, look: ExplainLook): string {
-  const { reading, numbers, servers } = here;
+export function explainText(input: ExplainInput, look: ExplainLook): string {
+  const { reading, numbers, servers } = input;
   const sections = [
     windowSection(numbers),
     thresholdSection(numbers),
     policySection(numbers),
-    settingsSection(here),
-    switchSection(here),
+    settingsSection(input),
+    switchSection(input),
     ...(servers.length === 0 ? [] : [serverSection(servers)]),
     builtInSection,
   ];
@@ -111,12 +111,12 @@ function policySection({ policy, switches }: ResolvedSettings): Section {
   };
 }
 
-const isOther = (name: SettingName): boolean => !name.startsWith("flags.");
+const isNoSwitch = (name: SettingName): boolean => !name.startsWith("flags.");
 
 const settingsSection = ({ reading }: ProjectSettings): Section => ({
   title: "Settings",
   heads: ["setting", "value", "default", "source"],
-  rows: settingNames.filter(isOther).map((name) => {
+  rows: settingNames.filter(isNoSwitch).map((name) => {
     const { default: standard, defaultSays, basis, state } = settingTable[name];
     const inForce = reading.settings[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
@@ -142,8 +142,8 @@ const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
     const inForce = numbers.switches[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
     const master = masterBySwitch[name];
-    const isMasters = master !== undefined && inForce === reading.settings[master];
-    const source = switchSource(inForce, { master: isMasters ? master : undefined, standard });
+    const isFromMaster = master !== undefined && inForce === reading.settings[master];
+    const source = switchSource(inForce, { master: isFromMaster ? master : undefined, standard });
     const isUnused = inForce.value && unused.has(name);
     return {
       cells: [name + basisMark(basis), valueText(inForce.value), valueText(standard)],
@@ -207,15 +207,15 @@ function sectionText({ title, heads, rows }: Section, { style, columns }: Explai
     .map((head, at) => Math.max(head.length, ...rows.map(({ cells }) => cells[at]?.length ?? 0)));
   const widths = shrinkWidths(natural, columns);
   const isFigures = (at: number): boolean => heads[at] === "tokens";
-  const padded = (cell: string, at: number): string => {
+  const pad = (cell: string, at: number): string => {
     const width = widths[at] ?? 0;
     return isFigures(at) ? cell.padStart(width) : clip(cell, width).padEnd(width);
   };
-  const lead = (cells: readonly string[]): string => `  ${cells.map(padded).join("  ")}`;
+  const lead = (cells: readonly string[]): string => `  ${cells.map(pad).join("  ")}`;
   const lines = rows.map(({ cells, last, changed }) => {
-    const front = lead(cells);
-    const fits = front.length + 2 + last.length <= columns;
-    const text = fits ? `${front}  ${last}` : `${front.trimEnd()}\n${indentWrapped(last, columns)}`;
+    const start = lead(cells);
+    const fits = start.length + 2 + last.length <= columns;
+    const text = fits ? `${start}  ${last}` : `${start.trimEnd()}\n${indentWrapped(last, columns)}`;
     return changed === true ? style("cyan", text) : text;
   });
   const fullHead = `${lead(heads.slice(0, -1))}  ${heads.at(-1) ?? ""}`;
@@ -248,8 +248,8 @@ const indentWrapped = (text: string, columns: number): string =>
 function filesText({ files, trust }: ProjectSettings["reading"], { style }: ExplainLook): string {
   const colours = { read: "green", missing: "dim", broken: "red" } as const;
   const lines = files.map(({ scope, path, state }) => {
-    const isDoubted = scope !== "user" && state === "read" && trust !== "trusted";
-    const note = isDoubted ? " (not trusted: it can only forbid)" : "";
+    const isUntrusted = scope !== "user" && state === "read" && trust !== "trusted";
+    const note = isUntrusted ? " (not trusted: it can only forbid)" : "";
     return `  ${scope.padEnd(8)} ${style(colours[state], state.padEnd(8))} ${path}${note}`;
   });
   return `${style("bold", "Files")}\n${lines.join("\n")}\n`;

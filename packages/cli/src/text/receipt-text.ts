@@ -67,10 +67,10 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
   const cause = edit.cause ?? boundary?.trigger;
   const what = count === undefined ? kind : `${kind} of ${formatNumber(count)}`;
   const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
-  const wide = columns - labelColumns;
+  const width = columns - labelColumns;
   const lines = [
-    ...(because === undefined ? [] : [labelLine("because", wrapText(oneLine(because), wide))]),
-    ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, wide)]),
+    ...(because === undefined ? [] : [labelLine("because", wrapText(oneLine(because), width))]),
+    ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, width)]),
     ...(receipt === undefined
       ? []
       : [
@@ -78,7 +78,7 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
             "tokens",
             `${formatNumber(receipt.tokensBefore)} → ${formatNumber(receipt.tokensAfter)} (messages alone, estimated)`,
           ),
-          labelLine("price", wrapText(priceText(receipt.price), wide)),
+          labelLine("price", wrapText(priceText(receipt.price), width)),
         ]),
     ...(state === "in force" && edit.undoes ? [labelLine("undo", `palimpsest undo ${session} ${id}`)] : []),
   ];
@@ -97,12 +97,12 @@ interface ExtractionsLook {
 /** All of them in a few lines: there may be one every few rounds. Empty if there is none. */
 export function extractionsText(extractions: readonly Extraction[], { style, costNanos }: ExtractionsLook): string {
   if (extractions.length === 0) return "";
-  const calls = extractions.flatMap((one) => one.calls);
+  const calls = extractions.flatMap((extraction) => extraction.calls);
   const failures = extractions.filter(({ failed }) => failed !== undefined).length;
-  const vain = failures === 0 ? "" : `, ${formatNumber(failures)} in vain`;
+  const failuresText = failures === 0 ? "" : `, ${formatNumber(failures)} in vain`;
   return [
     style("bold", "notes"),
-    labelLine("taken", `${quantity(extractions.length, "time")}${vain}`),
+    labelLine("taken", `${quantity(extractions.length, "time")}${failuresText}`),
     ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
     "",
   ].join("\n");
@@ -122,7 +122,7 @@ function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly st
 }
 
 /** What our own boundaries say of their summaries; other tools say less, or nothing. */
-function summaryLines(boundary: ListedBoundary, wide: number): readonly string[] {
+function summaryLines(boundary: ListedBoundary, width: number): readonly string[] {
   const { path, messagesSummarised, durationMillis, auditScore, instructions, calls, changes, chain } = boundary;
   const written = [
     ...(path === undefined ? [] : [summaryPathText(path)]),
@@ -132,10 +132,10 @@ function summaryLines(boundary: ListedBoundary, wide: number): readonly string[]
   return [
     ...(path === undefined ? [] : [labelLine("summary", written.join(" "))]),
     ...(auditScore === undefined ? [] : [labelLine("audit", `${formatPercent(auditScore)} before the repair`)]),
-    ...changes.map((change) => labelLine("changed", wrapText(oneLine(change), wide))),
+    ...changes.map((change) => labelLine("changed", wrapText(oneLine(change), width))),
     ...(calls.length === 0 ? [] : [costLine(boundary)]),
-    ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), wide))]),
-    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(oneLine(instructions), wide))]),
+    ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), width))]),
+    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(oneLine(instructions), width))]),
   ];
 }
 
@@ -190,20 +190,20 @@ export interface BoundaryFacts {
 export function readBoundaryFacts(path: readonly Entry[]): ReadonlyMap<EntryId, BoundaryFacts> {
   const facts = new Map<EntryId, BoundaryFacts>();
   let before: number | undefined;
-  let open: EntryId | undefined;
+  let openBoundary: EntryId | undefined;
   for (const entry of path) {
     if (entry.kind === "edit" && entry.edit.type === "boundary") {
       const { metadata } = entry.edit;
       facts.set(entry.id, { ...factsInMetadata(metadata), tokensBefore: metadata.preTokens ?? before });
-      open = metadata.postTokens === undefined ? entry.id : undefined;
+      openBoundary = metadata.postTokens === undefined ? entry.id : undefined;
       before = undefined;
     }
     if (entry.kind !== "assistant" || entry.usage === undefined) continue;
     before = contextTokens(entry.usage);
-    const waiting = open === undefined ? undefined : facts.get(open);
-    if (open !== undefined && waiting !== undefined)
-      facts.set(open, { ...waiting, tokensAfter: requestTokens(entry.usage) });
-    open = undefined;
+    const openFacts = openBoundary === undefined ? undefined : facts.get(openBoundary);
+    if (openBoundary !== undefined && openFacts !== undefined)
+      facts.set(openBoundary, { ...openFacts, tokensAfter: requestTokens(entry.usage) });
+    openBoundary = undefined;
   }
   return facts;
 }

@@ -18,7 +18,7 @@ export function renderMessage(message: Message, look: MessageLook): string {
 }
 
 export function renderSystem(texts: readonly string[], look: MessageLook): string {
-  const blocks = texts.map((words) => renderBlock({ type: "text", text: words }, look));
+  const blocks = texts.map((text) => renderBlock({ type: "text", text }, look));
   return `${look.style("bold", "── system")}\n${blocks.join("\n")}\n`;
 }
 

@@ -53,10 +53,10 @@ export function traceTable(requests: readonly ListedRequest[], width: number | u
   const room = width ?? Number.POSITIVE_INFINITY;
   const fits = (cells: readonly Cell[]): boolean => cellsWidth(cells, requests) + happenedCharsMin <= room;
   const cells = fits(wide) ? wide : narrow;
-  const left = Math.max(happenedCharsMin, room - cellsWidth(cells, requests));
+  const lastWidth = Math.max(happenedCharsMin, room - cellsWidth(cells, requests));
   return table(
     [...cells, { title: "cache" }],
-    requests.map((request) => [...cells.map(({ of }) => of(request)), cut(whatHappened(request), left)]),
+    requests.map((request) => [...cells.map(({ of }) => of(request)), cut(whatHappened(request), lastWidth)]),
   );
 }
 
@@ -94,7 +94,8 @@ const happenedCharsMin = 24;
 /** The width of the columns and the gaps behind them. */
 const cellsWidth = (cells: readonly Cell[], requests: readonly ListedRequest[]): number =>
   cells.reduce(
-    (sum, { title, of }) => sum + 2 + requests.reduce((most, one) => Math.max(most, of(one).length), title.length),
+    (sum, { title, of }) =>
+      sum + 2 + requests.reduce((longest, request) => Math.max(longest, of(request).length), title.length),
     0,
   );
 
@@ -106,8 +107,8 @@ function whatHappened({ endpoint, countedTokens, comparedWith, reasons, faults, 
   // Without blocks, later requests have nothing to compare with.
   const first = comparedWith === null && request.tokens !== null && request.blocks > 0 ? ["first"] : [];
   const why = error === null ? "" : `: ${cut(oneLine(error.message), errorCharsMax)}`;
-  const ended = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
-  const ending = outcome === "delivered" ? [] : [`${ended}${why}`];
+  const endText = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
+  const ending = outcome === "delivered" ? [] : [`${endText}${why}`];
   return [
     ...where,
     ...count,
@@ -230,8 +231,8 @@ function differenceLines(
 function parameterText({ name, old, now, breaks }: ParameterChange, room: number): string {
   const harmless = name === extension.field.path ? "breaks nothing in the cache" : "does not matter to the cache";
   const effect = breaks === null ? harmless : `breaks the cache from ${breaks} on`;
-  const shown = (value: unknown): string => clip(JSON.stringify(value), Math.min(80, room));
-  return `${name}: ${shown(old)} → ${shown(now)} (${effect})`;
+  const show = (value: unknown): string => clip(JSON.stringify(value), Math.min(80, room));
+  return `${name}: ${show(old)} → ${show(now)} (${effect})`;
 }
 
 /** Line ends stay visible: they may be the only difference. */

@@ -74,24 +74,24 @@ async function readSource(context: CommandContext, log: NamedLog): Promise<Sessi
   const origin = log.session === undefined ? undefined : await readOrigin(log.source);
   if (origin === undefined || log.session === undefined) return null;
   const { path } = origin.edit;
-  const now = await openWorkspace(context).openFile(path);
-  if (now === undefined) return { path, state: "gone" };
+  const file = await openWorkspace(context).openFile(path);
+  if (file === undefined) return { path, state: "gone" };
   try {
-    const state = await sourceState(log.session.deps.sha256, origin, now);
+    const state = await sourceState(log.session.deps.sha256, origin, file);
     if (state.kind !== "grown") return { path, state: state.kind };
-    const goesOnIn = await findSessionOfFile(log.session.deps, { path, now });
+    const goesOnIn = await findSessionOfFile(log.session.deps, { path, file });
     return { path, state: "grown", grownBytes: state.bytes, ...(goesOnIn === undefined ? {} : { goesOnIn }) };
   } finally {
-    await now.close();
+    await file.close();
   }
 }
 
 async function findSessionOfFile(
   deps: ProjectStore,
-  { path, now }: { readonly path: string; readonly now: ByteSource },
+  { path, file }: { readonly path: string; readonly file: ByteSource },
 ): Promise<SessionId | undefined> {
   for (const { session, origin } of await listAdoptedSessions(deps))
-    if (origin.edit.path === path && (await sourceState(deps.sha256, origin, now)).kind === "same") return session;
+    if (origin.edit.path === path && (await sourceState(deps.sha256, origin, file)).kind === "same") return session;
   return undefined;
 }
 
@@ -195,6 +195,6 @@ function costText(costUsd: DescribedEdit["costUsd"]): string {
 function sourceText({ path, state, grownBytes = 0, goesOnIn }: SessionSource): string {
   const where = goesOnIn === undefined ? `palimpsest sessions import ${oneLine(path)}` : `session ${goesOnIn} goes on`;
   const grown = `, which has grown by ${formatBytes(grownBytes)} since: ${where}`;
-  const became = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
-  return `${oneLine(path)}${became}`;
+  const change = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
+  return `${oneLine(path)}${change}`;
 }
