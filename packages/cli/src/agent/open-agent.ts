@@ -78,8 +78,8 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { engine, options, deps, session } = parts;
   const { flags } = options;
-  const news = createSettingsNewsQueue((await engine.settings({ flags })).reading);
-  const settings = await followSettings(engine, { session, flags, onNews: news.put });
+  const settingsNews = createSettingsNewsQueue((await engine.settings({ flags })).reading);
+  const settings = await followSettings(engine, { session, flags, onNews: settingsNews.put });
   // They may have become unreadable since the first check.
   const unread = unreadableDenyRules(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
@@ -110,19 +110,11 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput });
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
-  const context = openAgentContext(parts, {
-    deps: agentDeps,
-    box,
-    asks,
-    prefix: prefixInput,
-    baseline,
-    countedFixed,
-    moved,
-    costs: costs.own,
-    known: findModel(model, models),
-  });
+  const contextInput = { deps: agentDeps, box, asks, prefix: prefixInput, known: findModel(model, models) };
+  const fixedPart = { baseline, countedFixed, moved };
+  const context = openAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
   const { conversation, compacting } = context;
-  const newsSources = backgroundNews({ settings: news, allowRules, compacting, background });
+  const news = backgroundNews({ settings: settingsNews, allowRules, compacting, background });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -138,10 +130,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) =>
-      withNews(
-        announceFirst(answers.askDuring(runTurn(agentDeps, { conversation, text, signal, queue }))),
-        newsSources,
-      ),
+      withNews(announceFirst(answers.askDuring(runTurn(agentDeps, { conversation, text, signal, queue }))), news),
     mode: skillsAndPlan.mode,
     queue,
     ...backgroundControls(background, compacting),

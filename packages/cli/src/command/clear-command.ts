@@ -39,7 +39,7 @@ export const clearCommand = command({
     }
     const wrong = wrongFlag(context, flagValues(flagsFromOptions(options)).problems);
     if (wrong !== undefined) return wrong;
-    const model = { kind: "none", message: "Nobody is request for this.", baseUrl: options["base-url"] } as const;
+    const model = { kind: "none", message: "Nobody is asked for this.", baseUrl: options["base-url"] } as const;
     const request = {
       session: operands.session,
       from: undefined,

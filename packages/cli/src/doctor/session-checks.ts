@@ -80,11 +80,11 @@ async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
   );
   const leftover = found.flat();
   const [first] = leftover;
-  if (first === undefined) return okCheck("processes", "none was leftover running");
+  if (first === undefined) return okCheck("processes", "none was left running");
   const leaders = leftover.map(({ leader }) => leader).join(", ");
-  const says = `${quantity(leftover.length, "process group")} leftover running by agents that were killed (${leaders})`;
+  const says = `${quantity(leftover.length, "process group")} left running by agents that were killed (${leaders})`;
   return warningCheck("processes", {
     says,
-    todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session leftover.`,
+    todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session left.`,
   });
 }

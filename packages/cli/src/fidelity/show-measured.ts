@@ -37,7 +37,7 @@ export async function showMeasured(context: CommandContext, input: ShowMeasuredI
     const job = done.doneByPath.get(path);
     if (job === undefined) continue;
     const stored = await readMeasured(job.keptPath);
-    if (stored === undefined) failed.push({ path, message: "what was stored of it can't be read: run it again" });
+    if (stored === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
     if (stored?.kind === "skipped") skipped.push({ path, why: stored.why });
     if (stored?.kind !== "measured") continue;
     replayed += 1;

@@ -44,7 +44,7 @@ export async function showOutcomes(context: CommandContext, input: ShowOutcomesI
     const job = done.doneByPath.get(path);
     if (job === undefined) continue;
     const stored = await readOutcomes(job.keptPath);
-    if (stored === undefined) failed.push({ path, message: "what was stored of it can't be read: run it again" });
+    if (stored === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
     if (stored?.kind === "skipped") skipped.push({ path, why: stored.why });
     if (stored?.kind !== "replayed") continue;
     replayed += 1;

@@ -20,7 +20,7 @@ export async function loadScriptedResponder({ err }: CommandContext, file: strin
   const hint = "`palimpsest help simulate` lists the fields.";
   const [first, ...others] = outcome.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
   if (first === undefined || others.length === 0)
-    return failure({ code: exitCode.usage, message: first ?? `${file} can't be outcome`, hint });
+    return failure({ code: exitCode.usage, message: first ?? `${file} can't be read`, hint });
   for (const problem of [first, ...others].slice(0, problemsShownMax))
     await err.write(`${err.style("red", "error:")} ${problem}\n`);
   return failure({
