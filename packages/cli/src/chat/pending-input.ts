@@ -98,7 +98,7 @@ export class PendingInput {
     );
     if (text !== "") {
       this.#deps.ui.refill(text);
-      this.#givenBack = [this.#givenBack, text].filter((one) => one !== "").join("\n\n");
+      this.#givenBack = [this.#givenBack, text].filter((part) => part !== "").join("\n\n");
       this.#deps.view.act({ kind: "tell", tone: "plain", text: notice });
     }
     this.#tellNotRun(notRun);

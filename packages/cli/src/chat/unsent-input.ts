@@ -207,7 +207,9 @@ async function inputOfSilentSessions({ folder, sessions, names }: SilentSessions
   const candidates = withInput.flat();
   if (candidates.length === 0) return [];
   const listed = await sessions.list();
-  const withMessages = new Set<string>(listed.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
+  const withMessages = new Set<string>(
+    listed.flatMap(({ messageCount, sessionId }) => (messageCount === 0 ? [] : [sessionId])),
+  );
   return candidates.filter((name) => !withMessages.has(name)).map((name) => join(folder, name, unsentFileName));
 }
 

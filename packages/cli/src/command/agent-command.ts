@@ -71,8 +71,8 @@ export const agentCommand = command({
   operands,
   options,
   details: [
-    "Without -p: a chat in the terminal; where there is none, line by line.",
-    "With -p nobody is there to be asked: what the rules leave to a person is denied, and the model is told so.",
+    "Without -p: a chat in the terminal; without a terminal, line by line.",
+    "With -p you are not asked: calls that need your approval are denied, and the model is told so.",
     "The session is kept; --continue goes on with it. Exit code 1: the last turn ended without an answer.",
   ],
   run: async (context, args) => {

@@ -23,7 +23,7 @@ import { summaryBytesMax } from "../compact/limits.ts";
 
 export const compactCommand = command({
   name: "compact",
-  summary: "put a summary in the place of what was said; preview, edit, commit or cancel it",
+  summary: "replace what was said with a summary; preview, edit, commit or cancel it",
   operands: { session: sessionOperand },
   options: {
     instructions: { type: "string", shown: "text", summary: "what the summary should look after" },

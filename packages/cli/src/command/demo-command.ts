@@ -22,7 +22,7 @@ export const demoCommand = command({
   details: [
     "Runs without a key and without the net: real tools on a small project, a simulated model with real prices. Everything happens in a folder of its own that is removed afterwards.",
     "At a terminal any key hurries to the next step, q or Ctrl-C ends it.",
-    "What it claims it compares: exit code 1 where something did not come out, or where it was ended.",
+    "It checks its own claims: exit code 1 if one of them fails, or if it was ended early.",
   ],
   run: async (context, { options }) => {
     const speed = options.speed ?? speedFor(context);

@@ -16,7 +16,7 @@ import { sessionFailure } from "../session/session-failure.ts";
 
 export const undoCommand = command({
   name: "undo",
-  summary: "take an edit back; undoing an undo brings it again",
+  summary: "take an edit back; undoing an undo redoes the edit",
   operands: {
     session: sessionOperand,
     edit: { shown: "edit", summary: "the edit's uuid; the newest one in force if left out", takes: "optional" },

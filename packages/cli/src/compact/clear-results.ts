@@ -45,7 +45,7 @@ export const tokensChangeText = ({ tokensBefore, tokensAfter }: ClearedEvent): s
   `${formatNumber(tokensBefore)} → ${formatNumber(tokensAfter)} tokens`;
 
 export const nothingToClear = (downToTokens: number): string =>
-  `nothing to clear: tool results have ${formatNumber(downToTokens)} tokens or less, or only those are left that always stay`;
+  `nothing to clear: tool results have ${formatNumber(downToTokens)} tokens or less, or only results that always stay are left`;
 
 /** What a generator returns; each event before it is passed to the callback, if there is one. */
 export async function drainEvents<Event, Result>(

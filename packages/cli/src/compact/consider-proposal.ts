@@ -21,7 +21,7 @@ interface ConsiderDeps {
 
 /** `edited`: a summary by which the user has replaced the proposal's. */
 export type ConsiderOutcome =
-  | { readonly kind: "commit"; readonly proposal: Proposal; readonly edited?: string }
+  | { readonly kind: "commit"; readonly proposal: Proposal; readonly edited?: string | undefined }
   | { readonly kind: "cancel" | "stopped"; readonly proposal: Proposal };
 
 /**
@@ -38,7 +38,7 @@ export async function considerProposal(first: Proposal, deps: ConsiderDeps): Pro
   let shown = first;
   for (;;) {
     const answer = await deps.decide(shown);
-    if (answer === "commit") return { kind: "commit", proposal: first, ...(edited === undefined ? {} : { edited }) };
+    if (answer === "commit") return { kind: "commit", proposal: first, edited };
     if (answer !== "edit") return { kind: answer, proposal: first };
     const change = await deps.edit(written);
     if (change.kind === "unchanged") {

@@ -84,7 +84,7 @@ async function programVersion(program: string, env: CommandContext["env"]): Prom
 
 async function diskCheck(home: string): Promise<Check> {
   const free = await freeBytes(home);
-  if (free === undefined) return warningCheck("disk", { says: "nobody says how much is free" });
+  if (free === undefined) return warningCheck("disk", { says: "the free space is unknown" });
   return freeCheck(free);
 }
 

@@ -89,7 +89,7 @@ function unreadableDenyRulesFailure(problems: readonly Problem[]): Failure {
   const others = problems.length > 1 ? ` (and ${problems.length - 1} more like it)` : "";
   return failure({
     code: exitCode.usage,
-    message: `what your settings forbid can't be told: ${first === undefined ? "" : problemWithHint(first)}${others}`,
-    hint: "Correct the file, then start again; `palimpsest explain` says everything that is wrong with it.",
+    message: `it is unclear what your settings forbid: ${first === undefined ? "" : problemWithHint(first)}${others}`,
+    hint: "Correct the file, then start again; `palimpsest explain` lists everything that is wrong with it.",
   });
 }

@@ -13,8 +13,8 @@ import type { Responder } from "@palimpsest/simulator/internal/responder/respond
 export async function loadScriptedResponder({ err }: CommandContext, file: string): Promise<ChosenResponder | Failure> {
   const outcome = await readScenario(file);
   if (outcome.kind === "scenario") {
-    const { seed } = outcome.scenario;
-    return { kind: "actor", actor: scriptResponder(outcome.scenario), ...(seed === undefined ? {} : { seed }) };
+    const { scenario } = outcome;
+    return { kind: "actor", actor: scriptResponder(scenario), seed: scenario.seed };
   }
   if (outcome.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
   const hint = "`palimpsest help simulate` lists the fields.";
@@ -58,5 +58,5 @@ export interface ChosenResponder {
   readonly kind: "actor";
   readonly actor: Responder;
   /** The scenario's, if it names one. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
 }

@@ -35,15 +35,17 @@ function headline(
   { style, columns, model, ...look }: ContextLook,
 ): string {
   const share = Math.round((used / window) * 100);
-  const left = pressure.blocking ? "over the limit: no request fits" : `${pressure.percentLeft}% left until compaction`;
-  const leftShown = pressure.blocking ? style("red", left) : left;
+  const leftText = pressure.blocking
+    ? "over the limit: no request fits"
+    : `${pressure.percentLeft}% left until compaction`;
+  const leftStyled = pressure.blocking ? style("red", leftText) : leftText;
   const about = size.source === "estimate" ? "about " : "";
   const figures = `${about}${formatNumber(used)} of ${formatNumber(window)} tokens (${[`${share}%`, ...countSourceText(size)].join(", ")}),`;
   const assumed = windowAssumptionText(look);
   const gap = (...sides: readonly string[]): string => (sides.join(" ").length <= columns ? " " : "\n");
   const title =
     assumed === "" ? style("bold", model) : style("bold", model) + gap(model, assumed) + wrapText(assumed, columns);
-  return `${title}\n${wrapText(figures, columns)}${gap(figures, left)}${leftShown}\n`;
+  return `${title}\n${wrapText(figures, columns)}${gap(figures, leftText)}${leftStyled}\n`;
 }
 
 function usageDoubtText({ doubtedUsage }: ContextReport, { style, columns }: ContextLook): string {

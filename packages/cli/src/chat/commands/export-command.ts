@@ -29,13 +29,13 @@ export const exportCommand: ChatCommand = async ({ rest }, chat) => {
   const target = parseTarget(named);
   if (target === undefined) {
     const hint = "/export md, html or jsonl, or a file that ends so: /export notes.md";
-    refuse(chat, { message: `neither a form nor a file of one: ${named}`, hint });
+    refuse(chat, { message: `this is no format, and no file name that ends in one: ${named}`, hint });
   } else await exportSession(chat, target);
   return stay;
 };
 
 async function pickFormat({ ui, signal }: ChatCommandContext): Promise<string | undefined> {
-  const chosen = await ui.choose({ title: "In which form?", choices: formatChoices(), search: "none" }, signal);
+  const chosen = await ui.choose({ title: "Which format?", choices: formatChoices(), search: "none" }, signal);
   return signal.aborted ? undefined : chosen;
 }
 

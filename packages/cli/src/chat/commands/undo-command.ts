@@ -55,7 +55,7 @@ async function reportUndo(chat: ChatCommandContext, outcome: UndoOutcome): Promi
   }
   print(chat, (style) => `${undoReportText(outcome, style)}context   now ${size}`);
   const back = outcome.undos.toReversed().map((id) => `palimpsest undo ${agent.session.id} ${id}`);
-  tell(chat, `To bring it again, when the chat is closed: ${back.join(" && ")}`);
+  tell(chat, `To redo it, when the chat is closed: ${back.join(" && ")}`);
 }
 
 /** The chat command takes no id, so edits that need one are named with their shell command. */
@@ -66,6 +66,6 @@ function refusal(
   if (redo === undefined) return { message: text };
   return {
     message: "nothing is left to undo",
-    hint: `To bring the ${redo.type} again, when the chat is closed: palimpsest undo ${session} ${redo.undo}`,
+    hint: `To redo the ${redo.type}, when the chat is closed: palimpsest undo ${session} ${redo.undo}`,
   };
 }
