@@ -71,7 +71,7 @@ const parts = {
   system: [{ name: "instructions", text: "Be brief." }],
 };
 const header = (name: string, sent: typeof parts): WorkingStatePart => {
-  const all = headerParts({ sent: () => sent, now: async () => parts, tellings: () => [] });
+  const all = headerParts({ sent: () => sent, now: async () => parts, announcements: () => [] });
   const found = all.find((part) => part.name === name);
   if (found === undefined) throw new Error(`there is no part ${name}`);
   return found;

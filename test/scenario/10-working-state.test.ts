@@ -56,7 +56,7 @@ async function world(options: { readonly parts?: readonly WorkingStatePart[]; re
     ...headerParts({
       sent: () => header("old"),
       now: async () => standing.header,
-      tellings: () => announcementsInView(session.fold),
+      announcements: () => announcementsInView(session.fold),
     }),
     ...(options.parts ?? []),
   ]);

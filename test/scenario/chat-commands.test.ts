@@ -53,7 +53,7 @@ describe("/undo", () => {
     expect(back).toContain(agent.session.id);
     await chat.run("/undo");
     const [last = ""] = chat.said().split("\n").slice(-1);
-    expect(last).toBe(`Nothing is left to undo. To bring the boundary again, when the chat is closed: ${back}`);
+    expect(last).toBe(`Nothing is left to undo. To redo the boundary, when the chat is closed: ${back}`);
   });
 
   test("over the limit it offers to go on from before the edit, and the next turn does", async () => {

@@ -79,7 +79,7 @@ async function runCommand({
 
 const asksForHelp = (words: readonly string[]): boolean => words.includes("--help") || words.includes("-h");
 
-/** Behind `--` stand operands, whatever they look like. */
+/** The words behind `--` are operands, whatever they look like. */
 function beforeDashes(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf("--");
   return end === -1 ? argv : argv.slice(0, end);

@@ -38,11 +38,14 @@ export interface AgentCompactionSetup extends CompactionSetup {
   readonly notes: SessionNotes | undefined;
 }
 
-/** By what an agent's conversation is compacted: its forks, the state of its tools, what people ask of summaries. */
+/**
+ * Sets up compaction for an agent's conversation: its forks, the state of its tools, and the user's instructions for
+ * summaries.
+ */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
   const { deps, session, engine, options } = parts;
   const { box, prefix, baseline, files, asks } = input;
-  const now = () => renderPrefix(parts, prefix);
+  const renderNow = () => renderPrefix(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
   const fork: Fork = {
     model: baseline.model,
@@ -53,7 +56,7 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     facts: new SessionFactBook(deps, session),
     fork,
     notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: engine.home, turns: options.turns ?? "many" }),
-    // Nobody waits between the turns of one who has only one; what begins at its end would only be stopped.
+    // A session of one turn has no pause in which to prepare; what starts at its end would only be stopped.
     preparation:
       options.turns === "one"
         ? undefined
@@ -61,30 +64,30 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     asks,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
-    summaryOptions: () => readSummaryOptions(engine.home, now),
+    summaryOptions: () => readSummaryOptions(engine.home, renderNow),
     mode: options.turns === "one" ? "autonomous" : "attended",
     workingState: createWorkingState([
       ...headerParts({
         sent: () => baseline,
-        now: async () => (await now()).parts,
-        tellings: () => announcementsInView(session.fold),
+        now: async () => (await renderNow()).parts,
+        announcements: () => announcementsInView(session.fold),
       }),
       ...box.workingState({ files, cwd: prefix.cwd, isShownElsewhere: (path) => instructionPaths.has(path) }),
     ]),
-    onCompacted: () => announceReloadedInstructions(input.deps, now),
+    onCompacted: () => announceReloadedInstructions(input.deps, renderNow),
   };
 }
 
-/** A file of this name in the home folder takes the place of our prompt. */
+/** A file of this name in the home folder replaces our prompt. */
 const promptFile = join("prompts", "compact.md");
 
 type RenderPrefix = () => ReturnType<typeof renderPrefix>;
 
-/** Must not reject: what can't be read is told, and the summary comes without it. */
-export async function readSummaryOptions(home: string, now: RenderPrefix): Promise<SummaryOptions> {
+/** Must not reject: a file that can't be read yields a warning, and the summary is made without it. */
+export async function readSummaryOptions(home: string, render: RenderPrefix): Promise<SummaryOptions> {
   const [prompt, section] = await Promise.all([
     readUserText(join(home, promptFile), "prompt for summaries"),
-    readProjectInstructions(now),
+    readProjectInstructions(render),
   ]);
   const warnings = [prompt.warning, section.warning].filter((warning) => warning !== undefined);
   return {
@@ -94,19 +97,22 @@ export async function readSummaryOptions(home: string, now: RenderPrefix): Promi
   };
 }
 
-async function readProjectInstructions(now: RenderPrefix): Promise<UserText> {
+async function readProjectInstructions(render: RenderPrefix): Promise<UserText> {
   try {
-    const { instructions } = await now();
-    const asked = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");
-    return { text: asked.join("\n\n") };
+    const { instructions } = await render();
+    const sections = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");
+    return { text: sections.join("\n\n") };
   } catch (error) {
     return { text: "", warning: `Instructions for summaries could not be read: ${String(error)}` };
   }
 }
 
-/** Hooks are told which instructions count behind the boundary. Must not reject: they are told nothing of what can't be read. */
-export async function announceReloadedInstructions(deps: HookDeps, now: RenderPrefix): Promise<void> {
-  const prefix = await now().catch(() => undefined);
+/**
+ * Tells hooks which instructions count behind the boundary. Must not reject: hooks hear nothing about files that can't
+ * be read.
+ */
+export async function announceReloadedInstructions(deps: HookDeps, render: RenderPrefix): Promise<void> {
+  const prefix = await render().catch(() => undefined);
   for (const file of prefix?.instructions.files ?? [])
     await deps.hooks.fire(
       { ...deps.place(), ...instructionsLoadedEvent(file, "compact") },
@@ -115,17 +121,18 @@ export async function announceReloadedInstructions(deps: HookDeps, now: RenderPr
 }
 
 interface HeaderDeps {
-  /** What requests carry besides messages from the boundary on. */
+  /** What requests carry besides messages, from the boundary on. */
   readonly sent: () => FrozenParts;
-  /** What they would carry if it were rendered now: instruction files are read anew. */
+  /** What they would carry if it were rendered now: instruction files are read again. */
   readonly now: () => Promise<FrozenParts>;
-  /** What the view says of it before the boundary. */
-  readonly tellings: () => readonly ShownAnnouncement[];
+  /** What the view before the boundary says about it. */
+  readonly announcements: () => readonly ShownAnnouncement[];
 }
 
 /**
- * Instructions and tools that differ from what requests carry. The messages that told the difference are covered, so it is
- * told again, in today's words, unless a message that is kept tells it; where the boundary brings a fixed part that was rendered anew, there is nothing to tell.
+ * Instructions and tools that differ from what requests carry. The messages that announced the difference are covered,
+ * so it is announced again, in today's words, unless a kept message announces it. If the boundary brings a freshly
+ * rendered fixed part, there is nothing to announce.
  */
 export const headerParts = (deps: HeaderDeps): readonly WorkingStatePart[] => [
   headerPart(deps, { name: "instructions", kinds: ["system-added", "system-changed", "system-removed"] }),
@@ -133,26 +140,26 @@ export const headerParts = (deps: HeaderDeps): readonly WorkingStatePart[] => [
 ];
 
 const headerPart = (
-  { sent, now, tellings }: HeaderDeps,
+  { sent, now, announcements }: HeaderDeps,
   { name, kinds }: { readonly name: "instructions" | "tools"; readonly kinds: readonly PrefixChange["kind"][] },
 ): WorkingStatePart => ({
   name,
   stability: usualStability[name],
   snapshot: async ({ budgets: { tokensMax }, isKept }) => {
     const parts = await now();
-    const kept = tellings().filter(({ entry }) => isKept(entry));
-    const changes = changesToAnnounce({ sent: sent(), told: parts, now: parts, tellings: kept });
+    const kept = announcements().filter(({ entry }) => isKept(entry));
+    const changes = changesToAnnounce({ sent: sent(), announced: parts, now: parts, announcements: kept });
     const pieces = changes.filter(({ kind }) => kinds.includes(kind)).flatMap(piecesToRestore);
-    // What people demand of the agent is cut only where nothing else would help.
+    // The user's instructions are cut only if nothing else helps.
     const budget = { pieceTokensMax: tokensMax, tokensMax };
     return pieces.length === 0 ? undefined : { kind: "state", pieces, budget };
   },
 });
 
 function piecesToRestore(change: PrefixChange): readonly RestoredPiece[] {
-  const telling = announceChange(change);
-  if (telling === undefined) return [];
-  const { content, ...data } = telling;
+  const announcement = announceChange(change);
+  if (announcement === undefined) return [];
+  const { content, ...data } = announcement;
   return [{ title: changeTitle(change), text: content, ...data }];
 }
 

@@ -20,56 +20,65 @@ export interface AgentOptions {
   readonly session: SessionChoice;
   readonly model: ModelChoice;
   readonly tools: ToolOptions;
-  /** Who is asked where a call needs leave, and by the tool `ask_user`. Absent: nobody; there is no such tool, and what would be asked is denied. */
+  /**
+   * Asked for permission, and by the tool `ask_user`. Absent: the agent has no such tool, and calls that need an answer
+   * are denied.
+   */
   readonly person?: UserPort | undefined;
-  /** How `web_fetch` reaches the net. Absent: there is no such tool. */
+  /** How `web_fetch` reaches the network. Absent: the agent has no such tool. */
   readonly net?: Net | undefined;
-  /** Who looks at a plan. Absent: nobody, and the agent has no tool to put one before. */
+  /** Reviews plans. Absent: the agent has no tool to submit one. */
   readonly planReview?: PlanReview | undefined;
   /**
-   * `on`: commands may run in the background until the session is closed. Absent: off, and there are no tools for it. Or
-   * those that the agent before handed over, where the same session is opened again.
+   * `on`: commands may run in the background until the session is closed. Absent: off, and the agent has no tools for
+   * it. A `Jobs`: the jobs that the previous agent of the same session handed over.
    */
   readonly jobs?: "on" | "off" | Jobs;
   /**
-   * `on`: the provider is asked for the model's sizes, beside the first turn and once a week. Absent: off, and only what
-   * it said before counts.
+   * `on`: the provider is asked for the model's sizes during the first turn, at most once a week. Absent: off; only
+   * earlier answers count.
    */
   readonly askSizes?: "on" | "off";
   /**
-   * `on`: the provider is asked to count system prompt and tools, beside the first turn and once for each set of them.
-   * Absent: off, and only what it counted before counts.
+   * `on`: the provider is asked to count system prompt and tools during the first turn, once for each set of them.
+   * Absent: off; only earlier counts are used.
    */
   readonly countFixedPart?: "on" | "off";
-  /** What holds commands and servers of the project, found on this machine. Absent: they run as this process does, whatever the settings say. */
+  /**
+   * The sandbox found on this machine, for commands and the project's servers. Absent: they run as this process does,
+   * whatever the settings say.
+   */
   readonly sandbox?: SandboxSearchOutcome | undefined;
-  /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
+  /** How MCP servers are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;
-  /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */
+  /** `one`: the agent is closed after its first turn, so it starts no background work at its end. Absent: many. */
   readonly turns?: "one" | "many";
-  /** Told to hooks in place of how the session was chosen: a person left another one for it. */
-  readonly startedBy?: "clear";
-  /** In force where a person came from, in place of what `tools` wish for: as wide as this session gets by itself, and no word of theirs to widen it. */
+  /** What hooks are told instead of how the session was chosen: the user left another session for this one. */
+  readonly startedBy?: "clear" | undefined;
+  /**
+   * The mode of the session that the user came from; it replaces the mode in `tools`. The session gets no wider than
+   * this by itself, and it is not a request by the user to widen it.
+   */
   readonly carriedMode?: PermissionMode | undefined;
-  /** Cuts short the hooks that are told of the beginning: nobody waits for it any more. */
+  /** Cancels the hooks of the session start, when the caller no longer waits for it. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export type SessionChoice =
   | { readonly kind: "new" }
   | { readonly kind: "resume"; readonly id: SessionId }
-  /** A session of its own that begins with everything the named one holds. */
+  /** A new session that begins with everything the named one holds. */
   | { readonly kind: "fork"; readonly id: SessionId };
 
-/** What an agent is put together from. */
+/** What an agent is assembled from. */
 export interface AgentParts {
   readonly engine: Workspace;
   readonly options: AgentOptions;
   readonly deps: ProjectStore;
-  /** Of the project. */
+  /** The project's folder. */
   readonly root: string;
   readonly session: Session;
 }
 
-/** Used where neither flag, session nor setting names one. */
+/** Used if no flag, session or setting names a model. */
 export const modelDefault = "claude-sonnet-5-5";

@@ -20,43 +20,46 @@ export interface Agent {
   readonly session: Session;
   readonly conversation: Conversation;
   readonly model: string;
-  /** What was paid before the session was forked or copied from another; its own costs are the conversation's. */
+  /** What was paid before the session was forked or copied from another; its own costs are in the conversation. */
   readonly inheritedCosts: CostSummary;
-  /** What a person should know before the first turn. */
+  /** Shown to the user before the first turn. */
   readonly warnings: readonly string[];
   readonly settingsProblems: readonly Problem[];
   turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
-  /** The permission mode, for showing it and for a person to change it. */
+  /** The permission mode, to show it and to let the user change it. */
   readonly mode: Pick<SessionMode, "current" | "change" | "state">;
-  /** How commands run now, for showing it. */
+  /** How commands run now, to show it. */
   readonly sandbox: () => SandboxUse;
-  /** For what a person says while a turn runs. */
+  /** Messages that the user types while a turn runs. */
   readonly queue: string[];
-  /** Commands in the background, for showing them. */
+  /** Commands in the background, to show them. */
   readonly jobs: () => readonly Job[];
-  /** For a person who looks at one of them or ends it; absent where none may run. */
+  /** Lets the user look at a job or end it. Absent if none may run. */
   readonly jobControl: Pick<Jobs, "peek" | "end"> | undefined;
-  /** For the next agent of the same session: closing this one does not end them then. Absent where none may run. */
+  /**
+   * Hands the jobs to the next agent of the same session; closing this one no longer ends them. Undefined if none may
+   * run.
+   */
   readonly handOverJobs: () => Jobs | undefined;
-  /** Of the MCP servers, once each has answered or has failed to. Must not reject. */
+  /** Resolves with the MCP servers once each has answered or failed. Must not reject. */
   readonly serversSettled: JobsAndServers["serversSettled"];
-  /** What else runs beside the conversation. */
+  /** Other background work. */
   readonly aside: () => BackgroundState;
-  /** In force until the session is closed: what is written meanwhile waits for the next. */
+  /** Fixed until the session is closed: changes of the files count for the next session. */
   readonly hooks: readonly HookSetting[];
-  /** Between turns: what the model sees of the session, and what a user does about it. */
+  /** To be used between turns: what the model sees of the session, and the user's edits of it. */
   readonly view: SessionView;
-  /** Between turns. */
+  /** To be used between turns. */
   readonly compaction: ManualCompaction;
-  /** In force now, for showing them. */
+  /** The resolved settings as they are now, to show them. */
   readonly numbers: () => ResolvedSettings;
-  /** Tells the hooks that a person is waited for. What they answer is for that person. Must not reject. */
+  /** Tells the hooks that the agent waits for the user. Their answers are shown to the user. Must not reject. */
   notify(notice: UserNotice): Promise<readonly string[]>;
-  /** Stops what runs beside the turns, for good, and books what it has cost: before costs are told for the last time. */
+  /** Stops background work for good and books its cost. Call it before the final costs are shown. */
   stopAside(): Promise<void>;
-  /** `why`: for the hooks; `other` where it is absent. */
+  /** `why`: passed to the hooks; `other` if absent. */
   close(why?: SessionEndReason): Promise<void>;
-  /** Closes it; a new session in which nothing was ever said leaves no log behind. */
+  /** Closes the session; a new session without any message leaves no log behind. */
   discard(why?: SessionEndReason): Promise<void>;
 }
 
@@ -71,7 +74,7 @@ interface BackgroundState {
 export type OpenAgentOutcome =
   | Agent
   | { readonly kind: "no-key"; readonly message: string }
-  /** Settings may hold a ban that can't be read: nothing runs until a person has looked. */
+  /** Settings may hold a deny rule that can't be read: nothing runs until the user has looked. */
   | { readonly kind: "unread-bans"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
   | { readonly kind: "busy"; readonly holder: string }

@@ -3,9 +3,12 @@ import type { Problem } from "palimpsest/internal/settings/problem";
 import type { LoadedSettings } from "../settings/read-settings.ts";
 import { findRuleProblems } from "../tool/permission/create-permit.ts";
 
-/** Everything wrong with the settings, also rules in them that mean nothing: of what should narrow that is an error. */
+/**
+ * All problems of the settings, including invalid rules. An invalid deny or ask rule is an error, an invalid allow rule
+ * a warning.
+ */
 export function allSettingsProblems({ problems, rulesByFile }: LoadedSettings): readonly Problem[] {
-  const aboutRules = [...rulesByFile].flatMap(([where, rules]) =>
+  const ruleProblems = [...rulesByFile].flatMap(([where, rules]) =>
     findRuleProblems(rules).map(({ use, what }): Problem => ({
       severity: use === "allow" ? "warning" : "error",
       where,
@@ -13,12 +16,12 @@ export function allSettingsProblems({ problems, rulesByFile }: LoadedSettings): 
       what,
     })),
   );
-  return [...problems, ...aboutRules].toSorted((one, other) => one.severity.localeCompare(other.severity));
+  return [...problems, ...ruleProblems].toSorted((one, other) => one.severity.localeCompare(other.severity));
 }
 
 /**
- * Those by which something may run that a person meant to forbid: a file that can't be read at all may hold a ban, and a
- * ban that can't be read is none.
+ * Problems by which something may run that the user meant to forbid: an unreadable file may hold a deny rule, and an
+ * unreadable deny rule forbids nothing.
  */
 export function unreadableDenyRules(reading: LoadedSettings): readonly Problem[] {
   const files = new Set(reading.files.map(({ path }) => path));
@@ -28,15 +31,15 @@ export function unreadableDenyRules(reading: LoadedSettings): readonly Problem[]
   );
 }
 
-/** Who asks for a sandbox in a word that nobody knows must not go without one. */
+/** A user who asks for a sandbox with an unknown word must not run without one. */
 const sandboxVariables: ReadonlySet<string> = new Set(
   settingTable.sandbox.environment.map((variable) => `environment ${variable}`),
 );
 
-/** Whatever stands among the permissions under a name that is none may have been meant to forbid. */
+/** An unknown name among the permissions may have been meant to forbid something. */
 function mayHoldDenyRule(key: string): boolean {
   const inProject = /^projects\./i.test(key) ? key.toLowerCase().lastIndexOf(".permissions") : -1;
-  const own = inProject === -1 ? key : key.slice(inProject + 1);
-  if (own === "" || /^sandbox$/i.test(own) || /^projects(\.|$)/i.test(own)) return true;
-  return /^permissions(\.|$)/i.test(own) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(own);
+  const setting = inProject === -1 ? key : key.slice(inProject + 1);
+  if (setting === "" || /^sandbox$/i.test(setting) || /^projects(\.|$)/i.test(setting)) return true;
+  return /^permissions(\.|$)/i.test(setting) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(setting);
 }

@@ -12,7 +12,7 @@ import type { Conversation } from "palimpsest/internal/context/conversation";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { todoTools } from "./session/read-todos-from-log.ts";
 
-/** Where reminders learn what happened beside the conversation. */
+/** Where reminders learn what happened outside the conversation. */
 interface ReminderSources {
   /** The day that the system prompt names. */
   readonly startedOn: string;
@@ -22,8 +22,8 @@ interface ReminderSources {
 }
 
 /**
- * What to append before the next request so that the model knows what changed beside the conversation. Each is told when it
- * is news, by what the view shows: after a resume nothing is told twice, and what a boundary covers is told again behind it.
+ * What to append before the next request so that the model knows what changed outside the conversation. The view
+ * decides what is news: after a resume nothing is repeated, and what a boundary covers is said again behind it.
  */
 export async function collectReminders(
   { startedOn, mayRead, watch, todos, now }: ReminderSources & ClockDep,
@@ -31,15 +31,15 @@ export async function collectReminders(
 ): Promise<readonly Draft[]> {
   if (editable === undefined) return [];
   const { fold } = editable;
-  const given = remindersInView(fold);
+  const shown = remindersInView(fold);
   return [
-    dateReminder({ day: localDay(now()), startedOn, given }),
-    filesReminder({ states: await watch.look({ files, mayRead }), given }),
+    dateReminder({ day: localDay(now()), startedOn, shown }),
+    filesReminder({ states: await watch.look({ files, mayRead }), shown }),
     todosReminder({ todos: todos(), fold }),
   ].filter((draft) => draft !== undefined);
 }
 
-/** Of the view, oldest first: what an undo or a boundary took out of it is known to nobody. */
+/** Reminders in the view, oldest first. The model no longer knows those that an undo or a boundary removed from it. */
 function remindersInView({ path, projection }: Pick<Fold, "path" | "projection">): readonly JsonObject[] {
   return projection.items.flatMap(({ entry: id, attachment }) => {
     const entry = attachment === reminderAttachmentType ? path.find(id)?.entry : undefined;
@@ -50,13 +50,13 @@ function remindersInView({ path, projection }: Pick<Fold, "path" | "projection">
 function dateReminder({
   day,
   startedOn,
-  given,
+  shown,
 }: {
   readonly day: string;
   readonly startedOn: string;
-  readonly given: readonly JsonObject[];
+  readonly shown: readonly JsonObject[];
 }): Draft | undefined {
-  const known = given.findLast((one) => textField(one, "about") === "date");
+  const known = shown.findLast((reminder) => textField(reminder, "about") === "date");
   const knownDay = known === undefined ? startedOn : textField(known, "day");
   return day === knownDay
     ? undefined
@@ -65,25 +65,25 @@ function dateReminder({
 
 function filesReminder({
   states,
-  given,
+  shown,
 }: {
   readonly states: readonly FileState[];
-  readonly given: readonly JsonObject[];
+  readonly shown: readonly JsonObject[];
 }): Draft | undefined {
-  const toldByPath = new Map(given.flatMap(filesInReminders).map((told) => [told.path, told]));
-  const news = states.filter((state) => state.hash !== hashKnownToModel(state, toldByPath.get(state.path)));
-  if (news.length === 0) return undefined;
-  const named = news
+  const remindedByPath = new Map(shown.flatMap(filesInReminders).map((file) => [file.path, file]));
+  const changed = states.filter((state) => state.hash !== hashKnownToModel(state, remindedByPath.get(state.path)));
+  if (changed.length === 0) return undefined;
+  const named = changed
     .slice(0, changedFilesNamedMax)
     .map((state) => `- ${toSingleLine(state.path)}: ${fileStateText(state)}`);
-  const others = news.length - named.length;
+  const others = changed.length - named.length;
   const content = [
     "These files are no longer as you last saw them. Your edit and write calls did not do that: the user, another program or a command did.",
     ...named,
     ...(others === 0 ? [] : [`- and ${others} other files that you have read`]),
     "What was shown of them above is out of date. Read a file again before you rely on it or change it, and leave these changes in place unless you are asked to undo them.",
   ];
-  const files = news.map(({ path, hash, seenHash }) => ({ path, hash, seenHash }));
+  const files = changed.map(({ path, hash, seenHash }) => ({ path, hash, seenHash }));
   return reminderDraft({ about: "files", files, content: escapeReminderTag(content.join("\n")) });
 }
 
@@ -93,8 +93,8 @@ const fileStateText = ({ hash, seenHash, words }: FileState): string =>
 type ReminderFile = Pick<FileState, "path" | "hash" | "seenHash">;
 
 /** A reminder counts until the agent reads or writes the file itself. */
-const hashKnownToModel = ({ seenHash }: FileState, told: ReminderFile | undefined): string =>
-  told?.seenHash === seenHash ? told.hash : seenHash;
+const hashKnownToModel = ({ seenHash }: FileState, reminded: ReminderFile | undefined): string =>
+  reminded?.seenHash === seenHash ? reminded.hash : seenHash;
 
 function filesInReminders(reminder: JsonObject): readonly ReminderFile[] {
   const files = field(reminder, "files");
@@ -103,7 +103,7 @@ function filesInReminders(reminder: JsonObject): readonly ReminderFile[] {
 
 const reminderFileShape = z.object({ path: z.string(), hash: z.string(), seenHash: z.string() });
 
-/** A list that is done, or that the model has looked at lately, is not worth a reminder. */
+/** No reminder is due if all tasks are done or the model has looked at the list lately. */
 function todosReminder({
   todos,
   fold,
@@ -119,7 +119,10 @@ function todosReminder({
   return reminderDraft({ about: "todos", content: escapeReminderTag(content.join("\n")) });
 }
 
-/** Replies since the list was last called, told behind a boundary or reminded of; no more are counted than matter. */
+/**
+ * Replies since the list was last called, restored behind a boundary or mentioned in a reminder. Counting stops at the
+ * limit.
+ */
 function roundsWithoutTodos({ path }: Pick<Fold, "path">): number {
   const replies = new Set<string>();
   path.findLastIndex(({ entry }) => {

@@ -20,11 +20,14 @@ export interface AgentDepsInput {
   readonly settings: FollowedSettings;
   readonly port: AgentDeps["model"];
   readonly shell: string;
-  /** A hook is a program that also answers for the person: one that is written while the session runs waits for the next. */
+  /**
+   * Fixed when the session opens, since a hook is a program that may answer for the user: one that is written while the
+   * session runs counts for the next.
+   */
   readonly hooks: readonly HookSetting[];
-  /** The limits that errors of the model have named before. */
+  /** The limits that the model's errors have named before. */
   readonly learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
-  /** What the server says of the model's sizes, as far as it has. */
+  /** The model's sizes, as far as the server has declared them. */
   readonly declared: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
   readonly news: AgentDeps["news"];
   /** The day that the system prompt names. */
@@ -38,7 +41,7 @@ export function createAgentDeps(
   const { model, cwd, box, settings } = input;
   const recorded = findLargestCount(session.fold);
   const known = recorded?.model === model ? recorded : undefined;
-  const running = createRuntimeDeps({
+  const runtimeDeps = createRuntimeDeps({
     settings: () => settings.current().settings,
     knowledge: () => {
       const declared = input.declared();
@@ -50,16 +53,20 @@ export function createAgentDeps(
       await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
     },
   });
-  const { startedOn } = input;
-  const sources = { startedOn, todos: box.todos, mayRead: box.mayRead, watch: new FileWatch() };
+  const reminderSources = {
+    startedOn: input.startedOn,
+    todos: box.todos,
+    mayRead: box.mayRead,
+    watch: new FileWatch(),
+  };
   return {
     ...deps,
-    ...running,
+    ...runtimeDeps,
     model: input.port,
     tools: box.tools,
     permit: box.permit,
     news: input.news,
-    reminders: (conversation) => collectReminders({ ...deps, ...sources }, conversation),
+    reminders: (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation),
     asking: options.person && { ...input.allowRules, person: options.person },
     hooks: createHooks({
       settings: () => input.hooks,

@@ -19,22 +19,26 @@ interface WatchSettingsDep {
 interface FollowOptions {
   readonly session: Pick<Session, "append" | "onClose">;
   readonly flags?: readonly FlagInput[];
-  /** After each change of a value or of the problems, once the log holds it. What it throws is lost. */
+  /**
+   * Called after each change of a value or of the problems, once the log holds it. Errors that it throws are dropped.
+   */
   readonly onNews?: (news: FollowedNews) => void;
 }
 
 export interface FollowedNews extends SettingsUpdate {
-  /** The entries of the changes, none where only the problems changed. A change counts even where it can't be written. */
+  /** The entries of the changes; none if only the problems changed. A change counts even if it can't be written. */
   readonly written: AppendEntriesOutcome;
 }
 
 export interface FollowedSettings {
   current: SettingsWatch["current"];
-  /** Resolves once everything that was heard of is written. Closing the session does the same. */
+  /** Resolves once every change seen so far is written. Closing the session does the same. */
   close(): Promise<void>;
 }
 
-/** Appends a `setting` entry to the session for every value that changes while it is open, in the order of the changes. */
+/**
+ * Appends a `setting` entry to the session for every value that changes while it is open, in the order of the changes.
+ */
 export async function followSettings(
   deps: WatchSettingsDep,
   { session, flags = [], onNews = () => {} }: FollowOptions,
@@ -45,16 +49,16 @@ export async function followSettings(
     onNews({ ...news, written });
   };
   const watch = await deps.watchSettings(flags, (news) => {
-    // The entries are placed at once, so that they stand in order; the watcher waits for none of it and hears no error.
+    // The append starts at once, so that entries stand in order; the watcher neither waits for it nor sees its errors.
     last = waitForAll(last, record(news));
   });
   const end = (): Promise<void> => {
     watch.close();
     return last;
   };
-  const takeBack = session.onClose(end);
+  const unregister = session.onClose(end);
   const close = (): Promise<void> => {
-    takeBack();
+    unregister();
     return end();
   };
   return { current: () => watch.current(), close };
@@ -64,67 +68,70 @@ async function waitForAll(...runs: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(runs);
 }
 
-/** A session that fails in a way it does not know of must not end the watch: the settings still count. */
+/** An unexpected error of the session must not end the watch: the settings still count. */
 const writeFailed = (error: unknown): AppendEntriesOutcome => ({
   kind: "failed",
   why: "io",
   message: `The change of a setting could not be written to the session: ${String(error)}`,
 });
 
-/** What a person should know of something that goes on beside the turns. */
+/** News for the user from something that runs in the background. */
 export interface NewsSource {
-  /** Of the warnings. */
+  /** The code of the warnings. */
   readonly code: string;
-  /** Each is told once. */
+  /** Returns each message once. */
   readonly take: () => readonly string[];
 }
 
-/** What a person should know of changes of the settings while a session is open. */
+/** Collects what the user should know about changes of the settings while a session is open. */
 export interface SettingsNewsQueue {
   readonly put: (news: FollowedNews) => void;
-  /** `given`: rules that the person has given in this session. Written down by it, they are no news, and count already. */
-  readonly take: (given: readonly string[]) => readonly string[];
+  /**
+   * `granted`: rules that the user granted in this session. Writing them to the settings is no news, since they count
+   * already.
+   */
+  readonly take: (granted: readonly string[]) => readonly string[];
 }
 
-/** `opening`: what is told when the session opens is no news. */
+/** `opening`: the settings as the session opened; their problems were shown then and are no news. */
 export function createSettingsNewsQueue(opening: LoadedSettings): SettingsNewsQueue {
   let known = problemTexts(allSettingsProblems(opening));
-  let untold: PendingNews[] = [];
+  let pending: PendingNews[] = [];
   return {
     put: ({ changes, reading, written }) => {
       const now = problemTexts(allSettingsProblems(reading));
-      untold.push(...[...now].filter((text) => !known.has(text)).map((text) => ({ text })));
+      pending.push(...[...now].filter((text) => !known.has(text)).map((text) => ({ text })));
       known = now;
       for (const change of changes) {
         const { name, from } = change;
         if (!fixedAtOpening.has(name) || isStrongerSandbox(change)) continue;
         const text = `${from}: ${name}: ${effectText(name)}`;
-        untold.push(name === "permissions.allow" ? { text, added: findAddedRules(change) } : { text });
+        pending.push(name === "permissions.allow" ? { text, added: findAddedRules(change) } : { text });
       }
-      if (written.kind === "failed") untold.push({ text: written.message });
+      if (written.kind === "failed") pending.push({ text: written.message });
     },
-    take: (given) => {
-      const told = untold.filter(({ added }) => added === undefined || !isGrantedHere(added, given));
-      untold = [];
-      return told.map(({ text }) => text);
+    take: (granted) => {
+      const news = pending.filter(({ added }) => added === undefined || !isGrantedHere(added, granted));
+      pending = [];
+      return news.map(({ text }) => text);
     },
   };
 }
 
 interface PendingNews {
   readonly text: string;
-  /** Rules that it is about. */
+  /** The rules that the message is about. */
   readonly added?: readonly unknown[];
 }
 
 const findAddedRules = ({ before, after }: SettingChange): readonly unknown[] =>
   Array.isArray(after) ? after.filter((rule) => !Array.isArray(before) || !before.includes(rule)) : [];
 
-/** One that only takes rules away is news. */
-const isGrantedHere = (added: readonly unknown[], given: readonly unknown[]): boolean =>
-  added.length > 0 && added.every((rule) => given.includes(rule));
+/** A change that only removes rules is news. */
+const isGrantedHere = (added: readonly unknown[], granted: readonly unknown[]): boolean =>
+  added.length > 0 && added.every((rule) => granted.includes(rule));
 
-/** A turn's events, with what is worth telling of the settings' changes and the like between them. */
+/** A turn's events with the background news between them. */
 export async function* withNews(
   events: AsyncIterable<LoopEvent>,
   news: readonly NewsSource[],
@@ -149,7 +156,7 @@ const fixedAtOpening: ReadonlySet<SettingName> = new Set([
 /** A stronger sandbox counts at once. */
 const isStrongerSandbox = ({ name, before, after }: SettingChange): boolean =>
   name === "sandbox" &&
-  sandboxModeNames.findIndex((one) => one === after) > sandboxModeNames.findIndex((one) => one === before);
+  sandboxModeNames.findIndex((mode) => mode === after) > sandboxModeNames.findIndex((mode) => mode === before);
 
 const effectText = (name: SettingName): string =>
   name === "permissions.allow"

@@ -52,12 +52,12 @@ import {
 } from "./agent-compaction-setup.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 
-/** A whole agent with everything picked: store, settings, model, tools, hooks, instructions. */
+/** Opens an agent with its store, settings, model, tools, hooks and instructions. */
 export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome> {
   const engine = openWorkspace(options);
   const project = await engine.project();
   if (project.kind === "failed") return project;
-  // Without a key nothing will come of it: then no session is made either.
+  // An agent without a key is of no use: then no session is created either.
   const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverChoice(options.model) });
   const unread = unreadableDenyRules(reading);
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
@@ -65,8 +65,8 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
   const { value: clearableTools } = reading.settings.clearableTools;
-  const added = new Set(clearableTools);
-  const isClearable = (tool: string): boolean => isRerunnable(tool) || added.has(tool);
+  const clearable = new Set(clearableTools);
+  const isClearable = (tool: string): boolean => isRerunnable(tool) || clearable.has(tool);
   const opened = await chooseSession({ ...project.deps, isClearable }, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
@@ -78,24 +78,24 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { engine, options, deps, session } = parts;
   const { flags } = options;
-  const news = createSettingsNewsQueue((await engine.settings({ flags })).reading);
-  const settings = await followSettings(engine, { session, flags, onNews: news.put });
-  // They may have become unreadable since they were looked at.
+  const settingsNews = createSettingsNewsQueue((await engine.settings({ flags })).reading);
+  const settings = await followSettings(engine, { session, flags, onNews: settingsNews.put });
+  // They may have become unreadable since the first check.
   const unread = unreadableDenyRules(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
-  const { first, model, picked } = await pickSessionModel(parts);
+  const { settings: opening, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
-  const left = await repairEarlierRun(parts);
-  if (left.kind === "failed") return left;
-  const toolsHad = await toolsKnownToModel(deps, { session, model });
-  const having = { settings, shell, cwd, groups: left.groups, toolsHad };
-  const beside = await startJobsAndServers(parts, having);
-  const equipped = await equipSession(parts, { ...having, model, beside });
-  const { box, asks, skillsAndPlan, announceFirst, allowRules } = equipped;
-  const rendering = { model, cwd, tools: box.tools, settings };
-  const prefix = await renderPrefix(parts, rendering);
+  const repaired = await repairEarlierRun(parts);
+  if (repaired.kind === "failed") return repaired;
+  const toolsKnown = await toolsKnownToModel(deps, { session, model });
+  const tooling = { settings, shell, cwd, groups: repaired.groups, toolsKnown };
+  const background = await startJobsAndServers(parts, tooling);
+  const equipment = await equipSession(parts, { ...tooling, model, background });
+  const { box, asks, skillsAndPlan, announceFirst, allowRules } = equipment;
+  const prefixInput = { model, cwd, tools: box.tools, settings };
+  const prefix = await renderPrefix(parts, prefixInput);
   const frozen = await freezeBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
   const { baseline, moved } = frozen;
@@ -103,18 +103,20 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { countedFixed } = answers;
   applyFixedPart(session, { baseline, countedFixed });
   const hooks = settings.current().settings.hooks.value;
-  const given = { model, hooks, cwd, box, allowRules, settings, startedOn: prefix.startedOn, news: beside.news };
-  const learned = limitsLearned(first.numbers);
-  const asked = { declared: answers.declaredSizes, port: picked.model, shell: shell.path, learned };
-  const agentDeps = createAgentDeps(parts, { ...given, ...asked });
-  const { value: models } = first.reading.settings.models;
+  const learned = limitsLearned(opening.numbers);
+  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
+  const { startedOn } = prefix;
+  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, news: background.news, startedOn };
+  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput });
+  const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
-  const begun = { prefix: rendering, baseline, countedFixed, moved, costs: costs.own, known: findModel(model, models) };
-  const talk = openAgentContext(parts, { deps: agentDeps, box, asks, ...begun });
-  const { conversation, compacting } = talk;
-  const aside = backgroundNews({ settings: news, allowRules, compacting, beside });
-  const greeted = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
-  if (greeted.kind === "failed") return greeted;
+  const contextInput = { deps: agentDeps, box, asks, prefix: prefixInput, known: findModel(model, models) };
+  const fixedPart = { baseline, countedFixed, moved };
+  const context = openAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
+  const { conversation, compacting } = context;
+  const news = backgroundNews({ settings: settingsNews, allowRules, compacting, background });
+  const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
+  if (started.kind === "failed") return started;
   const queue: string[] = [];
   return {
     kind: "agent",
@@ -123,27 +125,27 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), left, skillsAndPlan, beside, greeted),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, background, started),
       ...prefix.instructions.problems,
     ],
-    settingsProblems: allSettingsProblems(first.reading),
+    settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) =>
-      withNews(announceFirst(answers.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
+      withNews(announceFirst(answers.askDuring(runTurn(agentDeps, { conversation, text, signal, queue }))), news),
     mode: skillsAndPlan.mode,
     queue,
-    ...backgroundControls(beside, compacting),
+    ...backgroundControls(background, compacting),
     hooks,
-    view: talk.view,
-    compaction: talk.compaction,
+    view: context.view,
+    compaction: context.compaction,
     numbers: agentDeps.numbers,
     ...sessionHooks(agentDeps, session),
   };
 }
 
-/** What an earlier run that was killed left undone. */
+/** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {
-  const put = await restoreMissingState(deps, session);
-  return put.kind === "failed" ? put : await endOrphanedCommands(deps, { session, jobs });
+  const restored = await restoreMissingState(deps, session);
+  return restored.kind === "failed" ? restored : await endOrphanedCommands(deps, { session, jobs });
 }
 
 const limitsLearned = ({ window, inputTokensMax }: ResolvedSettings): AgentDepsInput["learned"] => ({
@@ -151,14 +153,14 @@ const limitsLearned = ({ window, inputTokensMax }: ResolvedSettings): AgentDepsI
   learnedInputTokens: inputTokensMax?.source === "learned" ? inputTokensMax.tokens : undefined,
 });
 
-/** What could not be read is not in the view: an answer may miss it. */
+/** What could not be read is not in the view: an answer may lack it. */
 const damageWarnings = ({ id, damagedRanges: count }: Session): { readonly warnings: readonly string[] } => {
   const ranges = `${formatCount(count)} damaged ${plural(count, "range")}`;
   return { warnings: count === 0 ? [] : [`the log has ${ranges}: see \`palimpsest sessions fsck ${id}\``] };
 };
 
-const collectWarnings = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
-  of.flatMap(({ warnings }) => warnings);
+const collectWarnings = (...sources: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
+  sources.flatMap(({ warnings }) => warnings);
 
 interface AgentContextInput
   extends
@@ -175,14 +177,14 @@ interface AgentContext {
   readonly compaction: ManualCompaction;
 }
 
-/** A session as its agent talks in it, looks at it and compacts it. */
+/** The conversation of a session, its view and its compaction. */
 function openAgentContext(parts: AgentParts, { box, prefix, asks, deps, ...input }: AgentContextInput): AgentContext {
   const { session } = parts;
   const { baseline } = input;
   const { conversation, compacting } = startConversation(deps, {
     ...input,
     session,
-    compacting: (of) => agentCompactionSetup(parts, { deps, box, prefix, baseline, asks, ...of }),
+    compacting: (compacted) => agentCompactionSetup(parts, { deps, box, prefix, baseline, asks, ...compacted }),
   });
   const view = new SessionView({
     session,
@@ -201,22 +203,22 @@ interface BackgroundNewsInput {
   readonly settings: SettingsNewsQueue;
   readonly allowRules: SessionAllowRules;
   readonly compacting: AgentCompactionSetup;
-  readonly beside: JobsAndServers;
+  readonly background: JobsAndServers;
 }
 
-/** What came up beside the turns, for the user. */
+/** News of background work, for the user. */
 const backgroundNews = ({
   settings,
-  allowRules: leaves,
+  allowRules,
   compacting: { notes },
-  beside,
+  background,
 }: BackgroundNewsInput): readonly NewsSource[] => [
-  { code: "settings", take: () => settings.take(leaves.granted()) },
+  { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
-  { code: "mcp-server", take: beside.takeWarnings },
+  { code: "mcp-server", take: background.takeWarnings },
 ];
 
-/** What runs beside the turns, for showing it and for ending it. */
+/** Shows and ends background work. */
 type BackgroundControls = Pick<
   Agent,
   "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside"

@@ -16,11 +16,14 @@ export interface TrustRequest {
 }
 
 export interface TrustItem {
-  /** `runs`: a program, without asking. `allows`: a rule, or a mode. `sets`: any other setting. `imports`: a file of the user's own. */
+  /**
+   * `runs`: a program, without asking. `allows`: a rule or a mode. `sets`: any other setting. `imports`: one of the
+   * user's own files.
+   */
   readonly does: "runs" | "allows" | "sets" | "imports";
-  /** As the project has it. */
+  /** The wording of the project. */
   readonly text: string;
-  /** The file that says so. */
+  /** The file that holds it. */
   readonly from: string;
 }
 
@@ -28,13 +31,13 @@ interface PendingTrustInput {
   readonly engine: Pick<Workspace, "home" | "settings" | "allowRulePlace">;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Of the working tree. */
+  /** The root of the working tree. */
   readonly root: string;
 }
 
 /**
- * Undefined if the user has said yes or no already, or if there is nothing to trust. Nor are they asked about a folder that
- * holds their home: a yes counts for all that is below, so it would be one for every clone to come.
+ * Undefined if the user has answered already or if there is nothing to trust. The user is not asked about a folder that
+ * holds the home folder either: a yes counts for everything below, so it would cover every future clone.
  */
 export async function pendingTrust({ engine, env, cwd, root }: PendingTrustInput): Promise<TrustRequest | undefined> {
   const { trust, untrusted } = (await engine.settings()).reading;

@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { errorCode } from "../tool/error-code.ts";
 
-/** What a person has written in place of a text of ours. */
+/** What the user has written to replace one of our texts. */
 export interface UserText {
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   readonly text: string;
-  /** One line for a person. */
+  /** One line for the user. */
   readonly warning?: string;
 }
 
-/** `what`: as it is called among people. Must not reject. */
+/** `what`: the name of the text in the warning. Must not reject. */
 export async function readUserText(path: string, what: string): Promise<UserText> {
   try {
     const text = await readFile(path, "utf8");
@@ -24,11 +24,11 @@ export async function readUserText(path: string, what: string): Promise<UserText
 interface PlaceholderInput {
   readonly path: string;
   readonly text: string;
-  /** Those that we put something in for. */
+  /** The placeholders that we fill in. */
   readonly known: readonly string[];
 }
 
-/** A line for a person about each `{{name}}` that nothing is put in for; the model would be sent it as it stands. */
+/** One line for the user about each `{{name}}` that is not filled in; the model would see it as written. */
 export function placeholderProblems({ path, text, known }: PlaceholderInput): readonly string[] {
   const names = new Set([...text.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = ""]) => name));
   const shown = known.map((name) => `{{${name}}}`).join(", ");

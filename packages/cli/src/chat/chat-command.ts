@@ -7,30 +7,32 @@ import type { CommandContext } from "../program/command.ts";
 import type { Answerer } from "../text/format.ts";
 import type { SlashOutcome } from "../tui/slash/parse-slash.ts";
 
-/** What a command of the chat may touch. No turn runs meanwhile. */
+/** What a chat command may use. No turn runs meanwhile. */
 export interface ChatCommandContext {
-  /** Environment, folder, styles and the command table; its streams belong to the terminal and are not written to. */
+  /**
+   * Environment, folder, styles and the command table. Its streams belong to the terminal and must not be written to.
+   */
   readonly context: CommandContext;
   readonly agent: Agent;
   readonly answerer: Answerer;
   readonly ui: ChatUi;
-  /** Notices, printed lines and the events of a compaction go into the chat by this. */
+  /** Shows notices, printed lines and the events of a compaction in the chat. */
   readonly act: (act: ChatAction) => void;
-  /** Raised by Esc. */
+  /** Aborted by Esc. */
   readonly signal: AbortSignal;
 }
 
-/** What becomes of the chat. */
+/** How the chat continues. */
 export type ChatCommandOutcome =
   | { readonly kind: "stay" }
-  /** This session is closed, and the chat goes on with another, or with the same under other flags. */
+  /** This session is closed, and the chat continues with another, or with the same one under other flags. */
   | { readonly kind: "open"; readonly session: SessionChoice; readonly flags?: readonly FlagInput[] }
   | { readonly kind: "quit" };
 
 export type SlashInput = Extract<SlashOutcome, { kind: "command" }>;
 
-/** Expected failure is told to the person; what is thrown is a bug or the machine's refusal. */
+/** Reports expected failures to the user itself; it throws only for a bug or an error of the machine. */
 export type ChatCommand = (slashed: SlashInput, chat: ChatCommandContext) => Promise<ChatCommandOutcome>;
 
-/** The chat goes on as it is. */
+/** The chat continues as it is. */
 export const stay: ChatCommandOutcome = { kind: "stay" };

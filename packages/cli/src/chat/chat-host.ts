@@ -35,24 +35,27 @@ import { tryParseJson } from "palimpsest/internal/schema/json";
 import { replaceFile } from "palimpsest/internal/store/files/disk";
 
 /**
- * What stands behind a chat: the agent and everything of the project. It takes longer to load than a prompt to draw, so it
- * comes second.
+ * The agent and everything of the project behind a chat. It takes longer to load than a prompt takes to draw, so it is
+ * loaded second.
  */
 export interface ChatHost {
   readonly open: (opening: OpenAgentRequest, person: UserQuestions) => Promise<OpenAgentOutcome>;
   readonly past: (agent: Agent) => Promise<readonly Entry[]>;
-  /** Of a session, or of no session yet. Undefined where nothing is kept. */
+  /** For a session, or for input that has no session yet. Undefined if nothing is stored. */
   readonly keptPath: (of: SessionId | "passing") => string | undefined;
   readonly leftInput: (current: SessionId) => Promise<AbandonedInput | undefined>;
-  /** Those that can be gone on with. */
+  /** Sessions that can be resumed. */
   readonly sessions: () => Promise<readonly Choice[]>;
   readonly trust: TrustQuestions;
   readonly approvals: Approvals;
-  /** What is said once on a machine. Must not reject. */
+  /** A notice that is shown once per machine. Must not reject. */
   readonly notice: (agent: Agent) => Promise<string | undefined>;
   readonly history: InputHistory;
   readonly detail: (session: SessionId, item: ChatItem) => Promise<ItemDetail>;
-  /** By the settings that count here: a project's command only where the person trusts the project. Undefined where they name none. */
+  /**
+   * Created from the settings that count here: a project's command counts only if the user trusts the project.
+   * Undefined if the settings name no command.
+   */
   readonly statusline: (show: (lines: readonly string[]) => void) => Promise<ChatStatusline | undefined>;
 }
 
@@ -60,7 +63,7 @@ type UserQuestions = Pick<ChatUi, "permission" | "question" | "review">;
 
 export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly context: CommandContext;
-  /** Whether somebody is there who can be asked. */
+  /** Whether there is a user who can be asked. */
   readonly person: "there" | "pipe";
   readonly now: () => Millis;
 }
@@ -73,10 +76,10 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
   if (project.kind === "failed") return project;
   const { deps, root, folder } = project;
   const version = readOwnVersion();
-  // Not waited for until an agent is opened: trying it takes as long as starting a program does.
+  // Awaited only when an agent is opened: the check takes as long as starting a program.
   const sandbox = findMachineSandbox(context);
   return {
-    open: async (opening, asked) =>
+    open: async (opening, questions) =>
       openAgent({
         ...opening,
         env,
@@ -84,7 +87,8 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         version,
         model,
         tools,
-        ...(person === "there" ? { person: asked, planReview: asked } : {}),
+        person: person === "there" ? questions : undefined,
+        planReview: person === "there" ? questions : undefined,
         net: openNet,
         sandbox: await sandbox,
         jobs: opening.jobs ?? "on",
@@ -115,11 +119,13 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
 
 interface InputPathDeps extends Pick<ChatHostInput, "person"> {
   readonly deps: ProjectStore;
-  /** Where the project's sessions are. */
+  /** The folder of the project's sessions. */
   readonly folder: string;
 }
 
-/** What comes through a pipe can be sent again: beside a session that was never opened it would only be left behind. */
+/**
+ * Input from a pipe can be sent again; stored next to a session that was never opened, it would only be left behind.
+ */
 function inputPath({ deps, folder, person }: InputPathDeps, of: SessionId | "passing"): string | undefined {
   if (of !== "passing") return unsentInputPath(folder, of);
   return person === "pipe" ? undefined : sessionlessPath(folder, deps.uuid());
@@ -159,8 +165,8 @@ async function openStatusline(
 }
 
 /**
- * What was said in a session, oldest first. A session is opened from its last boundary on; a person wants to see what stands
- * before it too, so the log is read once more where it is not too large for that.
+ * What was said in a session, oldest first. A session is opened from its last boundary on, but the user wants to see
+ * what precedes it too, so the log is read once more unless it is too large.
  */
 export async function readPastEntries({ transcripts }: TranscriptsDep, { session }: Agent): Promise<readonly Entry[]> {
   const known = session.fold.path.entries;
@@ -169,7 +175,7 @@ export async function readPastEntries({ transcripts }: TranscriptsDep, { session
   if (source === undefined) return known;
   try {
     const path = new Path();
-    for await (const { logged } of scanForward(source)) for (const one of logged) path.append(one);
+    for await (const { logged } of scanForward(source)) for (const entry of logged) path.append(entry);
     return path.entries;
   } finally {
     await source.close();
@@ -177,17 +183,17 @@ export async function readPastEntries({ transcripts }: TranscriptsDep, { session
 }
 
 /**
- * That nothing holds commands on this machine, for the first chat here; later ones say it only in the status line, until
- * the reason is another. Must not reject: a notice that can't be remembered is given again.
+ * Says that this machine has no sandbox for commands, in the first chat here; later chats say so only in the status
+ * line, until the reason changes. Must not reject: a notice that can't be remembered is shown again.
  */
 export async function sandboxNotice(use: SandboxUse, home: string): Promise<string | undefined> {
   if (use.kind !== "unheld" || use.because !== "absent") return undefined;
   const path = join(home, "notices.json");
-  const given = givenShape.safeParse(tryParseJson(await readFile(path, "utf8").catch(() => ""))).data ?? {};
-  if (given.noSandbox === use.why) return undefined;
-  const data = Buffer.from(`${JSON.stringify({ ...given, noSandbox: use.why }, undefined, 2)}\n`);
+  const noticesShown = noticesShape.safeParse(tryParseJson(await readFile(path, "utf8").catch(() => ""))).data ?? {};
+  if (noticesShown.noSandbox === use.why) return undefined;
+  const data = Buffer.from(`${JSON.stringify({ ...noticesShown, noSandbox: use.why }, undefined, 2)}\n`);
   await replaceFile({ path, data, sync: "unsynced" }).catch(() => undefined);
   return `There is no sandbox on this machine (${use.why}): what you allow runs with all your rights, and more is asked about.\nTo have one, ${use.remedy}. \`palimpsest doctor\` says this again.`;
 }
 
-const givenShape = z.looseObject({ noSandbox: z.string().optional() });
+const noticesShape = z.looseObject({ noSandbox: z.string().optional() });

@@ -23,17 +23,17 @@ import type { PendingInput } from "./pending-input.ts";
 export interface ChatSessionsDeps {
   /** Entries of a session's path, oldest first, as far back as they are to be shown. */
   readonly past: (agent: Agent) => Promise<readonly Entry[]>;
-  /** Where what was typed is kept: beside a session, or where there is none yet. Undefined: nowhere. */
+  /** Where typed input is stored: next to a session, or elsewhere if there is none yet. Undefined: nowhere. */
   readonly keptPath: (of: SessionId | "passing") => Promise<string | undefined>;
-  /** What belongs to no session, for the one that is opened first; absent where it is left alone. */
+  /** Input that belongs to no session, for the first one that is opened. Absent if it is to be left alone. */
   readonly leftInput?: ((current: SessionId) => Promise<AbandonedInput | undefined>) | undefined;
-  /** For a person who has yet to choose one. */
+  /** For a user who has yet to choose one. */
   readonly sessions: () => Promise<readonly Choice[]>;
-  /** Whether the project's settings count; absent where nobody is asked. */
+  /** Whether the project's settings count. Absent if the user is not asked. */
   readonly trust?: TrustQuestions;
-  /** Servers of the project that nobody has approved of yet; absent where nobody is asked about them. */
+  /** Servers of the project that are not approved yet. Absent if the user is not asked about them. */
   readonly approvals?: Approvals;
-  /** What is said once on a machine, behind the first welcome; absent where there is nothing of the kind. */
+  /** A notice that is shown once per machine, after the first welcome. Absent if there is none. */
   readonly notice?: (agent: Agent) => Promise<string | undefined>;
 }
 
@@ -43,7 +43,7 @@ interface ChatSessionsParts extends ChatSessionsDeps {
   readonly current: CurrentAgent;
   readonly waiting: PendingInput;
   readonly isLeaving: () => boolean;
-  /** Told when there is an agent to talk to, another or the same again. */
+  /** Called when an agent has been opened, a new one or the same one again. */
   readonly opened: () => void;
 }
 
@@ -53,13 +53,13 @@ export interface FirstSessionRequest extends Pick<OpenAgentRequest, "flags"> {
 
 export type BeginOutcome =
   | { readonly kind: "begun" }
-  /** The person left meanwhile. */
+  /** The user left meanwhile. */
   | { readonly kind: "left" }
-  /** There was one, and it could not be opened again. */
+  /** The previous agent could not be opened again. */
   | { readonly kind: "lost" }
   | { readonly kind: "not-opened"; readonly opened: AgentNotOpened };
 
-/** A chat's way from one session to the next, and what a person finds there. What they have typed goes along with them. */
+/** Opens a chat's sessions one after the other and welcomes the user in each. Typed input moves along. */
 export class ChatSessions {
   readonly #parts: ChatSessionsParts;
 
@@ -70,7 +70,7 @@ export class ChatSessions {
   async begin({ session, flags }: FirstSessionRequest, signal: AbortSignal): Promise<BeginOutcome> {
     const { waiting, current, keptPath, isLeaving } = this.#parts;
     await waiting.keepAt(await keptPath("passing"));
-    const choice = session.kind === "choose" ? await this.#chosen(signal) : session;
+    const choice = session.kind === "choose" ? await this.#chooseSession(signal) : session;
     if (isLeaving()) return { kind: "left" };
     const notices = await this.#askTrust(signal);
     if (isLeaving()) return { kind: "left" };
@@ -80,7 +80,7 @@ export class ChatSessions {
     await this.#welcome();
     for (const text of notices) this.#parts.view.act({ kind: "tell", tone: "warning", text });
     await this.#giveNotice();
-    await this.#takeUpLeft();
+    await this.#restoreAbandoned();
     return (await this.#approve(signal)) === "lost" ? { kind: "lost" } : { kind: "begun" };
   }
 
@@ -95,38 +95,38 @@ export class ChatSessions {
     if (reopened.kind === "other") {
       if (reopened.jobsEnded > 0) this.#tellJobsEnded(reopened.jobsEnded);
       await this.#welcome();
-    } else await this.#goOn();
+    } else await this.#finishOpening();
     return "open";
   }
 
-  /** Where they would rather have none of them, what they have said goes back to them: it was for one of them. */
-  async #chosen(signal: AbortSignal): Promise<SessionChoice> {
-    const { sessions, ui: front, view, waiting, isLeaving } = this.#parts;
+  /** If the user chooses none, the sent messages go back to the editor: they were meant for one of the sessions. */
+  async #chooseSession(signal: AbortSignal): Promise<SessionChoice> {
+    const { sessions, ui, view, waiting, isLeaving } = this.#parts;
     const choices = await sessions();
     if (choices.length === 0) {
       view.act({ kind: "tell", tone: "plain", text: "This project has no session yet: a new one begins." });
       return { kind: "new" };
     }
-    const ask = { title: "Which session?", choices, search: "typed", verb: "go on with it" } as const;
-    const chosen = await front.choose(ask, signal);
+    const prompt = { title: "Which session?", choices, search: "typed", verb: "go on with it" } as const;
+    const chosen = await ui.choose(prompt, signal);
     if (chosen !== undefined && !signal.aborted) return { kind: "resume", id: sessionId(chosen) };
     if (!isLeaving()) waiting.giveBack();
     return { kind: "new" };
   }
 
-  /** First of all: what the project's settings say decides what is opened. */
+  /** Asked first: the project's settings decide what is opened. */
   async #askTrust(signal: AbortSignal): Promise<readonly string[]> {
-    const { trust, ui: front } = this.#parts;
-    return trust === undefined ? [] : await askTrust(trust, { front, signal });
+    const { trust, ui } = this.#parts;
+    return trust === undefined ? [] : await askTrust(trust, { ui, signal });
   }
 
-  /** Approved servers are there when the session is opened again. */
+  /** The session is opened again with the approved servers. */
   async #approve(signal: AbortSignal): Promise<"open" | "lost"> {
-    const { approvals, ui: front, view, current } = this.#parts;
+    const { approvals, ui, view, current } = this.#parts;
     if (approvals === undefined) return "open";
-    const approved = await askForApprovals(approvals, { front, signal });
+    const approved = await askForApprovals(approvals, { ui, signal });
     for (const text of approved.failures) view.act({ kind: "tell", tone: "error", text });
-    for (const one of approved.refused) view.act({ kind: "tell", tone: "plain", text: serverRefusalText(one) });
+    for (const server of approved.refused) view.act({ kind: "tell", tone: "plain", text: serverRefusalText(server) });
     const { id } = current.agent.session;
     if (approved.servers.length === 0) return "open";
     const reopened = await this.reopen({ asked: { kind: "open", session: { kind: "resume", id } }, signal });
@@ -134,7 +134,7 @@ export class ChatSessions {
     return reopened;
   }
 
-  /** Not waited for: a server may take long to come up. */
+  /** Not awaited: a server may take long to start. */
   async #tellStarted(approved: readonly string[]): Promise<void> {
     const { view, current, isLeaving } = this.#parts;
     const servers = (await current.agent.serversSettled()).filter(({ name }) => approved.includes(name));
@@ -148,7 +148,7 @@ export class ChatSessions {
     }
   }
 
-  /** What was said before, what a person should know, and what they had typed when they were last here. */
+  /** Shows what was said before, the warnings, and what the user had typed when they were last here. */
   async #welcome(): Promise<void> {
     const { current, past, keptPath, view, waiting } = this.#parts;
     const { agent } = current;
@@ -160,9 +160,9 @@ export class ChatSessions {
     }
     for (const text of agent.warnings) view.act({ kind: "tell", tone: "warning", text });
     const path = await keptPath(agent.session.id);
-    // Read before anything is put there: what was sent meanwhile is kept elsewhere until then.
+    // Read before anything is stored there: until then, new messages are stored elsewhere.
     if (path !== undefined) waiting.restore(dropLogged(await readUnsentInput(path), entries), returnedHereText);
-    await this.#goOn();
+    await this.#finishOpening();
   }
 
   async #giveNotice(): Promise<void> {
@@ -171,19 +171,19 @@ export class ChatSessions {
     if (text !== undefined) view.act({ kind: "tell", tone: "warning", text });
   }
 
-  async #goOn(): Promise<void> {
+  async #finishOpening(): Promise<void> {
     const { current, keptPath, waiting, opened } = this.#parts;
     await waiting.keepAt(await keptPath(current.agent.session.id));
     opened();
   }
 
-  async #takeUpLeft(): Promise<void> {
+  async #restoreAbandoned(): Promise<void> {
     const { leftInput, current, waiting } = this.#parts;
-    const left = await leftInput?.(current.agent.session.id);
-    if (left === undefined) return;
-    waiting.restore(left, returnedElsewhereText);
+    const abandoned = await leftInput?.(current.agent.session.id);
+    if (abandoned === undefined) return;
+    waiting.restore(abandoned, returnedElsewhereText);
     await waiting.settled();
-    await left.forget();
+    await abandoned.forget();
   }
 
   #tellJobsEnded(count: number): void {

@@ -8,7 +8,7 @@ interface ChatTimersInput {
   readonly jobs: () => "some-run" | "none";
 }
 
-/** What a chat does by the clock. None of it keeps the process alive, and at rest there is nothing to wake up for. */
+/** The chat's timers. None of them keeps the process alive, and none runs at rest. */
 export class ChatTimers {
   readonly #input: ChatTimersInput;
   #idle: NodeJS.Timeout | undefined;
@@ -28,7 +28,7 @@ export class ChatTimers {
     clearTimeout(this.#idle);
   }
 
-  /** Once for everything that is typed until then. */
+  /** Fires once for everything typed until then. */
   typed(): void {
     this.#typed ??= setTimeout(() => {
       this.#typed = undefined;
@@ -36,7 +36,7 @@ export class ChatTimers {
     }, draftSaveMillis).unref();
   }
 
-  /** As long as some run. */
+  /** Repeats as long as some run. */
   jobs(): void {
     this.#jobs ??= setInterval(() => {
       if (this.#input.jobs() === "some-run") return;

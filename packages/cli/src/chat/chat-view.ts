@@ -10,7 +10,7 @@ export interface ChatViewDeps {
   readonly now: () => Millis;
 }
 
-/** What a chat shows, and how it comes to be shown. */
+/** The state that a chat shows, and its drawing. */
 export class ChatView {
   readonly #deps: ChatViewDeps;
   #state: ChatState = {
@@ -30,8 +30,8 @@ export class ChatView {
     this.change((state) => updateChat(state, act));
   }
 
-  change(to: (state: ChatState) => ChatState): void {
-    this.#state = to(this.#state);
+  change(update: (state: ChatState) => ChatState): void {
+    this.#state = update(this.#state);
     this.#deps.show(this.#state);
   }
 
@@ -41,14 +41,14 @@ export class ChatView {
     else this.#deps.show(this.#state);
   }
 
-  /** With the figures as they are. */
+  /** Redraws with the current figures. */
   refresh(agent: Agent): void {
     this.#state = updateChat(this.#state, { kind: "figures", figures: agentFigures(agent) });
     this.act({ kind: "background", background: agentBackground(agent) });
   }
 }
 
-/** Until an agent is open nobody knows them. */
+/** Unknown until an agent is open. */
 const noTokens = tokens(0);
 const unknownThresholds: Thresholds = {
   window: noTokens,
@@ -61,14 +61,14 @@ const unknownThresholds: Thresholds = {
   blocking: noTokens,
 };
 
-/** What the agent knows of itself, for the status line. */
+/** What the status line shows about the agent. */
 export function agentFigures({ model, numbers, session, conversation, mode, sandbox }: Agent): AgentFigures {
   const { thresholds, autoCompact } = numbers();
   const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
   const costs = { hitRate, costNanos, unpricedRequests };
-  const held = sandbox().kind === "held" ? "held" : "none";
-  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: held };
+  const sandboxState = sandbox().kind === "held" ? "held" : "none";
+  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: sandboxState };
 }
 
 const agentBackground = ({ jobs, aside }: Agent): Omit<BackgroundWork, "agents"> => ({
@@ -76,7 +76,9 @@ const agentBackground = ({ jobs, aside }: Agent): Omit<BackgroundWork, "agents">
   jobs: jobs().filter(({ state }) => state.kind === "running").length,
 });
 
-/** Behind which events figures may be others. A reply comes in thousands of pieces, and none of them moves a sum. */
+/**
+ * Whether figures may have changed with an event. A reply comes in thousands of deltas, and none of them changes a sum.
+ */
 export function changesFigures({ kind }: LoopEvent): boolean {
   switch (kind) {
     case "text-delta":

@@ -29,85 +29,88 @@ export interface ChatDeps
   ) => Promise<OpenAgentOutcome>;
   readonly runSlash: (command: Command, context: ChatCommandContext) => Promise<ChatCommandOutcome>;
   readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;
-  /** Told behind everything that happens. */
+  /** Called after every event. */
   readonly changed?: (agent: Agent, event: LoopEvent | undefined) => void;
 }
 
 export type ChatOutcome =
-  /** The agent is closed; what it knows can still be asked. `lastTurn`: how the last one ended; undefined without any. */
+  /**
+   * The agent is closed, but its state can still be read. `lastTurn`: how the last turn ended; undefined if there was
+   * none.
+   */
   | { readonly kind: "left"; readonly agent: Agent; readonly lastTurn: TurnEndEvent | undefined }
   /** Before there was an agent. */
   | { readonly kind: "left-early" }
   | Extract<BeginOutcome, { kind: "not-opened" }>;
 
 /**
- * A chat: one agent, one person, one thing at a time.
+ * A chat: one agent, one user, one thing at a time.
  *
  *   idle ──message──▶ turn ──ends──▶ idle              turn ──Esc──▶ turn, aborted ──ends──▶ idle: what waited is given back
- *   idle ──command──▶ command ──ends──▶ idle           command ──says so──▶ another agent is opened ──▶ idle
+ *   idle ──command──▶ command ──ends──▶ idle           command ──asks for it──▶ another agent is opened ──▶ idle
  *   any ──quit──▶ leaving: what runs is aborted, the agent closed
  *
- * It begins with a command that opens the first agent. What is sent meanwhile waits.
+ * It begins with a command that opens the first agent. Messages sent meanwhile wait.
  */
 export class Chat implements TerminalUiHandlers {
   readonly #deps: ChatDeps;
-  readonly #front: TerminalUi;
+  readonly #ui: TerminalUi;
   readonly #view: ChatView;
-  readonly #left = Promise.withResolvers<void>();
+  readonly #leave = Promise.withResolvers<void>();
   readonly #current: CurrentAgent;
-  readonly #waiting: PendingInput;
+  readonly #pendingInput: PendingInput;
   readonly #sessions: ChatSessions;
-  readonly #watches = new ChatTimers({
+  readonly #timers = new ChatTimers({
     idle: () => void this.#notify(idleNotice),
-    typed: () => this.#waiting.keep(),
-    jobs: () => this.#jobsSeen(),
+    typed: () => this.#pendingInput.keep(),
+    jobs: () => this.#pollJobs(),
   });
   readonly #work = new WorkQueue({
     next: () => this.#next(),
-    begins: () => this.#watches.busy(),
-    rests: () => this.#rests(),
+    begins: () => this.#timers.busy(),
+    rests: () => this.#onRest(),
     failed: (error) => {
       this.#isLeaving = true;
-      this.#left.reject(error);
+      this.#leave.reject(error);
     },
   });
-  #modes: Promise<void> = Promise.resolve();
+  #modeChanges: Promise<void> = Promise.resolve();
   #lastTurn: TurnEndEvent | undefined;
   #isLeaving = false;
   #notOpened: Extract<ChatOutcome, { kind: "not-opened" }> | undefined;
 
   constructor(deps: ChatDeps) {
     this.#deps = deps;
-    this.#front = deps.createUi(this);
-    this.#view = new ChatView({ show: (state) => this.#front.show(state), now: deps.now });
-    const person = observePrompts(this.#front, {
+    this.#ui = deps.createUi(this);
+    this.#view = new ChatView({ show: (state) => this.#ui.show(state), now: deps.now });
+    const prompts = observePrompts(this.#ui, {
       notify: (notice) => void this.#notify(notice),
       act: (act) => this.#view.act(act),
       interrupt: () => this.interrupt(),
     });
-    this.#current = new CurrentAgent({ open: (opening) => deps.open(opening, person) });
-    this.#waiting = new PendingInput({ ui: this.#front, view: this.#view, current: this.#current, now: deps.now });
+    this.#current = new CurrentAgent({ open: (opening) => deps.open(opening, prompts) });
+    this.#pendingInput = new PendingInput({ ui: this.#ui, view: this.#view, current: this.#current, now: deps.now });
     this.#sessions = new ChatSessions({
       ...deps,
-      ui: this.#front,
+      ui: this.#ui,
       view: this.#view,
       current: this.#current,
-      waiting: this.#waiting,
+      waiting: this.#pendingInput,
       isLeaving: () => this.#isLeaving,
-      opened: () => this.#opened(),
+      opened: () => this.#onOpened(),
     });
   }
 
-  /** Until the person leaves. `message`: what it begins with. */
+  /** Runs until the user leaves. `message`: sent first. */
   async run(opening: FirstSessionRequest, message?: string): Promise<ChatOutcome> {
     this.#view.change((state) => state);
-    this.#front.start();
+    this.#ui.start();
     this.#work.start({ kind: "command", run: (signal) => this.#begin(opening, signal) });
     if (message !== undefined) this.submit(message);
     try {
-      await this.#left.promise;
+      await this.#leave.promise;
     } finally {
-      this.#watches.close();
+      this.#timers.close();
       await this.#end();
     }
     if (this.#notOpened !== undefined) return this.#notOpened;
@@ -117,12 +120,12 @@ export class Chat implements TerminalUiHandlers {
 
   submit(text: string): void {
     if (text.trim() === "" || this.#isLeaving) return;
-    this.#waiting.forgetGivenBack();
+    this.#pendingInput.forgetGivenBack();
     const slashed = parseSlash(text);
-    if (slashed.kind === "told") this.#tellWrong(text, slashed.message);
+    if (slashed.kind === "told") this.#tellInvalid(text, slashed.message);
     else if (slashed.kind === "command" && slashed.name === "quit") this.quit();
-    else if (this.#work.kind === undefined) this.#work.start(this.#stepOf(text));
-    else this.#waiting.add(text, slashed.kind === "message" && this.#work.kind === "turn" ? "turn" : "later");
+    else if (this.#work.kind === undefined) this.#work.start(this.#toStep(text));
+    else this.#pendingInput.add(text, slashed.kind === "message" && this.#work.kind === "turn" ? "turn" : "later");
   }
 
   interrupt(): void {
@@ -132,18 +135,20 @@ export class Chat implements TerminalUiHandlers {
   }
 
   takeBack(): string | undefined {
-    return this.#waiting.takeBack();
+    return this.#pendingInput.takeBack();
   }
 
   nextMode(): void {
-    // One behind the other: each goes on from what the one before has set.
-    this.#modes = this.#modes.then(() => this.#changeMode()).catch((error: unknown) => this.#left.reject(error));
+    // One after the other: each continues from the mode that the one before has set.
+    this.#modeChanges = this.#modeChanges
+      .then(() => this.#changeMode())
+      .catch((error: unknown) => this.#leave.reject(error));
   }
 
   quit(): void {
     this.#isLeaving = true;
     this.#work.abort();
-    this.#left.resolve();
+    this.#leave.resolve();
   }
 
   async complete(of: SlashCompletion, typed: string): Promise<readonly Choice[]> {
@@ -152,7 +157,7 @@ export class Chat implements TerminalUiHandlers {
   }
 
   typed(): void {
-    this.#watches.typed();
+    this.#timers.typed();
   }
 
   rest(): Promise<void> {
@@ -164,22 +169,22 @@ export class Chat implements TerminalUiHandlers {
   }
 
   async #begin(opening: FirstSessionRequest, signal: AbortSignal): Promise<void> {
-    const begun = await this.#sessions.begin(opening, signal);
-    switch (begun.kind) {
+    const outcome = await this.#sessions.begin(opening, signal);
+    switch (outcome.kind) {
       case "begun":
       case "left":
-        return this.#giveBackWhere(signal);
+        return this.#giveBackIfAborted(signal);
       case "not-opened":
-        this.#notOpened = begun;
+        this.#notOpened = outcome;
         return this.quit();
       case "lost":
         return this.quit();
     }
   }
 
-  /** By Esc. Where a person leaves, it stays kept instead. */
-  #giveBackWhere({ aborted }: AbortSignal): void {
-    if (aborted && !this.#isLeaving) this.#waiting.giveBack();
+  /** After Esc. If the user leaves, the input stays stored instead. */
+  #giveBackIfAborted({ aborted }: AbortSignal): void {
+    if (aborted && !this.#isLeaving) this.#pendingInput.giveBack();
   }
 
   async #changeMode(): Promise<void> {
@@ -188,26 +193,26 @@ export class Chat implements TerminalUiHandlers {
     const changed = await agent.mode.change(nextPermissionMode(agent.mode.current(), widest));
     if (changed.kind === "failed") this.#view.act({ kind: "tell", tone: "error", text: changed.message });
     this.#view.refresh(agent);
-    this.#changed();
+    this.#reportChange();
   }
 
-  #tellWrong(text: string, message: string): void {
+  #tellInvalid(text: string, message: string): void {
     this.#view.act({ kind: "tell", tone: "warning", text: message });
-    // Where there is an editor: mostly it is a slip of a letter.
-    if (this.#front.typed !== undefined) this.#front.refill(text);
+    // With an editor, the text goes back to it: mostly it is a typo.
+    if (this.#ui.typed !== undefined) this.#ui.refill(text);
   }
 
   #next(): Step | undefined {
-    const text = this.#isLeaving ? undefined : this.#waiting.next();
-    return text === undefined ? undefined : this.#stepOf(text);
+    const text = this.#isLeaving ? undefined : this.#pendingInput.next();
+    return text === undefined ? undefined : this.#toStep(text);
   }
 
-  #rests(): void {
-    if (this.#current.isThere) this.#changed();
-    if (!this.#isLeaving) this.#watches.idle();
+  #onRest(): void {
+    if (this.#current.isThere) this.#reportChange();
+    if (!this.#isLeaving) this.#timers.idle();
   }
 
-  #stepOf(text: string): Step {
+  #toStep(text: string): Step {
     const slashed = parseSlash(text);
     if (slashed.kind !== "command") return { kind: "turn", run: (signal) => this.#turn(text, signal) };
     return {
@@ -222,34 +227,34 @@ export class Chat implements TerminalUiHandlers {
   async #turn(text: string, signal: AbortSignal): Promise<void> {
     const { agent } = this.#current;
     const from = agent.session.fold.path.length;
-    this.#waiting.send(text);
+    this.#pendingInput.send(text);
     let end = brokenTurn;
     for await (const event of agent.turn(text, signal)) {
-      // From here on it is in the log, and so is what was queued when it is told.
-      if (event.kind === "request-start") this.#waiting.said();
+      // From here on the log holds the message, and any queued messages that the request shows.
+      if (event.kind === "request-start") this.#pendingInput.said();
       if (event.kind === "turn-end") end = event;
       this.#view.event(agent, event);
-      if (event.kind === "request-start" || event.kind === "message-queued") this.#waiting.keep();
+      if (event.kind === "request-start" || event.kind === "message-queued") this.#pendingInput.keep();
       this.#deps.changed?.(agent, event);
     }
     this.#lastTurn = end;
-    if (isInLog(agent, { text, from })) this.#waiting.said();
-    // Where a person leaves, it stays kept instead.
-    if (end.reason !== "answered" && !this.#isLeaving) this.#waiting.giveBack();
-    this.#waiting.keep();
-    this.#watches.jobs();
+    if (isInLog(agent, { text, from })) this.#pendingInput.said();
+    // If the user leaves, the input stays stored instead.
+    if (end.reason !== "answered" && !this.#isLeaving) this.#pendingInput.giveBack();
+    this.#pendingInput.keep();
+    this.#timers.jobs();
   }
 
   async #command(command: Command, signal: AbortSignal): Promise<void> {
     const { agent } = this.#current;
-    this.#waiting.keep();
-    const outcome = await this.#outcomeOf(command, signal);
-    this.#giveBackWhere(signal);
+    this.#pendingInput.keep();
+    const outcome = await this.#runCommand(command, signal);
+    this.#giveBackIfAborted(signal);
     switch (outcome.kind) {
       case "stay":
         return this.#view.refresh(agent);
       case "open":
-        await this.#modes;
+        await this.#modeChanges;
         if ((await this.#sessions.reopen({ asked: outcome, signal })) === "lost") this.quit();
         return;
       case "quit":
@@ -257,13 +262,13 @@ export class Chat implements TerminalUiHandlers {
     }
   }
 
-  /** What the machine refuses is told, and the chat goes on; a bug ends it. */
-  async #outcomeOf(command: Command, signal: AbortSignal): Promise<ChatCommandOutcome> {
+  /** An error of the machine is shown, and the chat continues; a bug ends it. */
+  async #runCommand(command: Command, signal: AbortSignal): Promise<ChatCommandOutcome> {
     const { context, answerer, runSlash } = this.#deps;
     const { agent } = this.#current;
-    const act: ChatCommandContext["act"] = (one) => this.#view.act(one);
+    const act: ChatCommandContext["act"] = (action) => this.#view.act(action);
     try {
-      return await runSlash(command, { context, agent, answerer, ui: this.#front, act, signal });
+      return await runSlash(command, { context, agent, answerer, ui: this.#ui, act, signal });
     } catch (error) {
       const text = machineRefusal(error);
       if (text === undefined) throw error;
@@ -272,24 +277,24 @@ export class Chat implements TerminalUiHandlers {
     }
   }
 
-  #opened(): void {
+  #onOpened(): void {
     this.#view.refresh(this.#current.agent);
-    this.#changed();
-    // Those of the same session run on when it is opened again.
-    this.#watches.jobs();
+    this.#reportChange();
+    // Jobs of the same session go on when it is opened again.
+    this.#timers.jobs();
   }
 
-  #changed(): void {
+  #reportChange(): void {
     this.#deps.changed?.(this.#current.agent, undefined);
   }
 
   async #notify(notice: UserNotice): Promise<void> {
-    const told = await this.#current.agent.notify(notice);
-    for (const text of told) this.#view.act({ kind: "tell", tone: "plain", text });
+    const messages = await this.#current.agent.notify(notice);
+    for (const text of messages) this.#view.act({ kind: "tell", tone: "plain", text });
   }
 
-  /** They end without an event. */
-  #jobsSeen(): "some-run" | "none" {
+  /** Jobs end without an event. */
+  #pollJobs(): "some-run" | "none" {
     this.#view.refresh(this.#current.agent);
     return this.#view.state.status.background.jobs > 0 ? "some-run" : "none";
   }
@@ -297,11 +302,11 @@ export class Chat implements TerminalUiHandlers {
   async #end(): Promise<void> {
     try {
       await waitWithTimeout(this.rest(), closeMillisMax);
-      await this.#waiting.settled();
-      const leaves = this.#waiting.isEmpty ? "nothing" : "input";
+      await this.#pendingInput.settled();
+      const leaves = this.#pendingInput.isEmpty ? "nothing" : "input";
       await this.#current.close({ why: "prompt_input_exit", leaves });
     } finally {
-      await this.#front.stop();
+      await this.#ui.stop();
     }
   }
 }
@@ -310,7 +315,7 @@ export class Chat implements TerminalUiHandlers {
 const isInLog = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
   session.fold.path.loggedFrom(from).some(({ entry }) => userTypedText(entry) === text.trim());
 
-/** Of a turn that was left before its end. */
+/** Stands for a turn that was left before its end. */
 const brokenTurn: TurnEndEvent = {
   kind: "turn-end",
   reason: "failed",
@@ -320,8 +325,11 @@ const brokenTurn: TurnEndEvent = {
 
 const modeCycle: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
 
-/** By a key, round and round. What asks nobody is reached only where the chat was opened so: a slip must not lead there. */
+/**
+ * A key cycles through the modes. A mode that never asks is reached only if the chat was opened in it: a slip must not
+ * lead there.
+ */
 function nextPermissionMode(now: PermissionMode, opened: PermissionMode): PermissionMode {
-  const reached = opened === "bypass" ? [...modeCycle, opened] : modeCycle;
-  return reached[(reached.indexOf(now) + 1) % reached.length] ?? "default";
+  const modes = opened === "bypass" ? [...modeCycle, opened] : modeCycle;
+  return modes[(modes.indexOf(now) + 1) % modes.length] ?? "default";
 }

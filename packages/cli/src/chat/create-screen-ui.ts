@@ -37,7 +37,7 @@ export function createScreenUi(
       history,
       now,
       pause: () => pause(),
-      // What can't be read shows nothing: the log may be gone, and the chat goes on.
+      // A detail that can't be read shows nothing: the log may be gone, and the chat continues.
       detail: (item) => Promise.try(() => detail(handlers.session, item)).catch(() => ({ kind: "nothing" })),
     },
     handlers,
@@ -45,8 +45,8 @@ export function createScreenUi(
 }
 
 /**
- * No links are drawn; asked whether it has them, pi-tui would run a program within tmux, before the first prompt. Without
- * colour there is no image either: it is a sequence.
+ * No links are drawn: to detect them, pi-tui would run a program within tmux before the first prompt. Without colour
+ * there are no images either, since an image is an escape sequence.
  */
 const limitCapabilities = (colours: Colours): void =>
   setCapabilityOverrides({ hyperlinks: false, ...(colours === "none" ? { images: null } : {}) });

@@ -9,12 +9,12 @@ import { closeMillisMax } from "./limits.ts";
 import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** What an agent of a chat is opened with; everything else of it stays the same. */
+/** What changes from one agent of a chat to the next; everything else stays the same. */
 export interface OpenAgentRequest extends Pick<AgentOptions, "startedBy" | "carriedMode" | "signal"> {
   readonly session: SessionChoice;
   readonly flags: readonly FlagInput[];
-  /** Of the same session, which was open before. */
-  readonly jobs?: Jobs;
+  /** From the previous agent of the same session. */
+  readonly jobs?: Jobs | undefined;
 }
 
 interface CurrentAgentDeps {
@@ -28,9 +28,9 @@ type ReopenOutcome =
   | { readonly kind: "same" }
   /** `jobsEnded`: how many ran in the session that was left. */
   | { readonly kind: "other"; readonly jobsEnded: number }
-  /** As it was before. */
+  /** The previous session, unchanged. */
   | { readonly kind: "kept"; readonly instead: AgentNotOpened }
-  /** The one before could not be opened again either. */
+  /** The previous session could not be opened again either. */
   | { readonly kind: "lost"; readonly instead: AgentNotOpened };
 
 export interface ReopenRequest {
@@ -41,102 +41,107 @@ export interface ReopenRequest {
 interface CurrentAgentState {
   readonly agent: Agent;
   readonly flags: readonly FlagInput[];
-  /** The widest permission mode that keys reach: as the first one was opened. */
+  /** The widest permission mode that keys reach: that of the first agent. */
   readonly widest: PermissionMode;
 }
 
 /**
- * The agent that a chat talks to: one at a time, and another after it.
+ * The agent that a chat talks to, one at a time.
  *
- *   none ──open──▶ open ──reopen──▶ changing ──▶ open: another, or the one before again      open ──close──▶ changing
+ *   none ──open──▶ open ──reopen──▶ changing ──▶ open: another, or the previous one again      open ──close──▶ changing
  */
 export class CurrentAgent {
   readonly #deps: CurrentAgentDeps;
-  #open: CurrentAgentState | undefined;
+  #current: CurrentAgentState | undefined;
   #state: "open" | "changing" = "changing";
-  /** Sessions whose close was late: until it is over, they have their lock. */
+  /** Sessions that did not close in time: they hold their lock until they do. */
   readonly #closing = new Map<SessionId, Promise<void>>();
 
   constructor({ open }: CurrentAgentDeps) {
     this.#deps = { open };
   }
 
-  /** Whether there is one, or was: until the first is opened nobody is talked to. */
+  /** Whether there is or was an agent. Before the first one there is nothing to talk to. */
   get isThere(): boolean {
-    return this.#open !== undefined;
+    return this.#current !== undefined;
   }
 
-  /** Whether something may be written into its session. */
+  /** Whether its session may be written to. */
   get isOpen(): boolean {
     return this.#state === "open";
   }
 
   get agent(): Agent {
-    return this.#now.agent;
+    return this.#requireCurrent.agent;
   }
 
-  /** For messages that reach the turn that runs. */
+  /** Messages for the running turn. */
   get queue(): string[] | undefined {
-    return this.#open?.agent.queue;
+    return this.#current?.agent.queue;
   }
 
   get widest(): PermissionMode {
-    return this.#now.widest;
+    return this.#requireCurrent.widest;
   }
 
   async open(opening: OpenAgentRequest): Promise<OpenAgentOutcome> {
     if (opening.session.kind !== "new") await this.#closing.get(opening.session.id);
     const opened = await openOrRefuse(() => this.#deps.open(opening));
     if (opened.kind !== "agent") return opened;
-    const widest = this.#open?.widest ?? opened.mode.current();
-    this.#open = { agent: opened, flags: opening.flags, widest };
+    const widest = this.#current?.widest ?? opened.mode.current();
+    this.#current = { agent: opened, flags: opening.flags, widest };
     this.#state = "open";
     return opened;
   }
 
-  /** The other one takes the place of this one; where it can't, this one is opened again. The mode in force goes along. */
+  /**
+   * Replaces the agent; if the new one can't be opened, the previous one is opened again. The current mode is carried
+   * over.
+   */
   async reopen({ asked: { session, flags: changed = [] }, signal }: ReopenRequest): Promise<ReopenOutcome> {
-    const { agent, flags } = this.#now;
+    const { agent, flags } = this.#requireCurrent;
     const isSame = session.kind === "resume" && session.id === agent.session.id;
-    const same: SessionChoice = isEmpty(agent) ? { kind: "new" } : { kind: "resume", id: agent.session.id };
+    const sameSession: SessionChoice = isEmpty(agent) ? { kind: "new" } : { kind: "resume", id: agent.session.id };
     const carried = { carriedMode: agent.mode.current(), signal };
     const jobs = agent.handOverJobs();
-    const own = { ...carried, ...(jobs === undefined ? {} : { jobs }), session: same };
+    const sameRequest = { ...carried, jobs, session: sameSession };
     await this.close({ why: session.kind === "new" ? "clear" : isSame ? "other" : "resume", leaves: "nothing" });
     const opened = await this.open({
-      ...(isSame ? own : { ...carried, session }),
-      flags: [...flags.filter(({ flag }) => !changed.some((one) => one.flag === flag)), ...changed],
-      ...(session.kind === "new" ? { startedBy: "clear" } : {}),
+      ...(isSame ? sameRequest : { ...carried, session }),
+      flags: [...flags.filter(({ flag }) => !changed.some((change) => change.flag === flag)), ...changed],
+      startedBy: session.kind === "new" ? "clear" : undefined,
     });
     if (opened.kind === "agent") return isSame ? { kind: "same" } : { kind: "other", jobsEnded: await endJobs(jobs) };
-    const again = await this.open({ ...own, flags });
-    if (again.kind === "agent") return { kind: "kept", instead: opened };
+    const restored = await this.open({ ...sameRequest, flags });
+    if (restored.kind === "agent") return { kind: "kept", instead: opened };
     await endJobs(jobs);
-    return { kind: "lost", instead: again };
+    return { kind: "lost", instead: restored };
   }
 
-  /** Within a few seconds: what does not end by then ends with the process. */
+  /** Waits a few seconds: what does not end by then ends with the process. */
   async close(closing: CloseRequest): Promise<void> {
     if (!this.isOpen) return;
     this.#state = "changing";
-    const { agent } = this.#now;
-    const over = closeAgent(agent, closing).finally(() => this.#closing.delete(agent.session.id));
+    const { agent } = this.#requireCurrent;
+    const closed = closeAgent(agent, closing).finally(() => this.#closing.delete(agent.session.id));
     this.#closing.set(
       agent.session.id,
-      over.catch(() => undefined),
+      closed.catch(() => undefined),
     );
-    await waitWithTimeout(over, closeMillisMax);
+    await waitWithTimeout(closed, closeMillisMax);
   }
 
-  get #now(): CurrentAgentState {
-    if (this.#open === undefined) throw new Error("no agent was opened yet");
-    return this.#open;
+  get #requireCurrent(): CurrentAgentState {
+    if (this.#current === undefined) throw new Error("no agent was opened yet");
+    return this.#current;
   }
 }
 
 interface CloseRequest {
   readonly why: SessionEndReason;
-  /** `input`: what was typed lies beside the log and is found by it, so the log stays even where nothing was said. */
+  /**
+   * `input`: typed input is stored next to the log and found through it, so the log stays even if it has no message.
+   */
   readonly leaves: "input" | "nothing";
 }
 
@@ -162,11 +167,14 @@ async function endJobs(jobs: Jobs | undefined): Promise<number> {
   return running.length;
 }
 
-/** Nothing was ever said in it: a new one is the same, and knows of no header that was never sent. */
+/** Nothing was ever said in it: a new session is equivalent, and holds no header that was never sent. */
 const isEmpty = ({ session }: Agent): boolean =>
   !session.fold.path.everyBranch.some(({ kind }) => kind === "user" || kind === "assistant");
 
-/** What the machine refused, in words for a person; undefined for a bug. Node's own `ERR_…` speak of the program, not of the machine. */
+/**
+ * The message of a system error, for the user; undefined for a bug. Node's own `ERR_…` codes are about the program, not
+ * the machine.
+ */
 export function machineRefusal(error: unknown): string | undefined {
   const code = errorCode(error);
   if (!(error instanceof Error) || code === undefined || code.startsWith("ERR_")) return undefined;
@@ -174,11 +182,11 @@ export function machineRefusal(error: unknown): string | undefined {
   return advice === undefined ? error.message : `${error.message} (${advice})`;
 }
 
-/** Waits for it, but not for ever: what is late goes on by itself, and its failure is nobody's. */
-export async function waitWithTimeout(act: Promise<void>, ms: Millis): Promise<"done" | "late"> {
-  const over = new AbortController();
-  const late = wait(ms, "late" as const, { signal: over.signal }).catch(() => "late" as const);
-  const done = act.then(() => "done" as const);
+/** Waits, but not for ever: a late promise goes on by itself, and its failure is ignored. */
+export async function waitWithTimeout(work: Promise<void>, ms: Millis): Promise<"done" | "late"> {
+  const raced = new AbortController();
+  const late = wait(ms, "late" as const, { signal: raced.signal }).catch(() => "late" as const);
+  const done = work.then(() => "done" as const);
   done.catch(() => undefined);
-  return await Promise.race([done, late]).finally(() => over.abort());
+  return await Promise.race([done, late]).finally(() => raced.abort());
 }

@@ -13,15 +13,16 @@ interface PendingInputDeps {
 }
 
 /**
- * What a person has sent and no log holds yet: messages for the turn that runs, in its queue; anything else behind it. None
- * of it is lost: until the log holds it, it is kept in a file, and where it will not be said it goes back where they type.
+ * What the user has sent and no log holds yet: messages for the running turn, in its queue, and everything else after
+ * it. Nothing is lost: it is stored in a file until the log holds it, and if it will not be sent it goes back to the
+ * editor.
  */
 export class PendingInput {
   readonly #deps: PendingInputDeps;
-  readonly #kept = new UnsentInputStore();
-  readonly #behind: string[] = [];
+  readonly #store = new UnsentInputStore();
+  readonly #later: string[] = [];
   #sending: string | undefined;
-  /** Given back, where the front can't say what became of it. */
+  /** Text given back to a UI that can't report its editor. */
   #givenBack = "";
 
   constructor(deps: PendingInputDeps) {
@@ -29,101 +30,103 @@ export class PendingInput {
   }
 
   get isEmpty(): boolean {
-    return this.#kept.isEmpty;
+    return this.#store.isEmpty;
   }
 
-  /** Messages reach the turn that runs, unless something waits that is to come before them. */
-  add(text: string, forWhom: "turn" | "later"): void {
-    const queue = forWhom === "turn" && this.#behind.length === 0 ? this.#deps.current.queue : undefined;
-    (queue ?? this.#behind).push(text);
+  /** Messages reach the running turn, unless something that comes before them is waiting. */
+  add(text: string, target: "turn" | "later"): void {
+    const queue = target === "turn" && this.#later.length === 0 ? this.#deps.current.queue : undefined;
+    (queue ?? this.#later).push(text);
     this.#deps.view.act({ kind: "queue", text });
     this.keep();
   }
 
-  /** The oldest, to be run now. */
+  /** The oldest one, to be run now. */
   next(): string | undefined {
-    const text = this.#deps.current.queue?.shift() ?? this.#behind.shift();
+    const text = this.#deps.current.queue?.shift() ?? this.#later.shift();
     if (text !== undefined) this.#deps.view.act({ kind: "take-first" });
     return text;
   }
 
   takeBack(): string | undefined {
-    const text = this.#behind.pop() ?? this.#deps.current.queue?.pop();
+    const text = this.#later.pop() ?? this.#deps.current.queue?.pop();
     if (text === undefined) return undefined;
     this.#deps.view.act({ kind: "take-back" });
     this.keep();
     return text;
   }
 
-  /** A turn begins with it. */
+  /** A turn begins with this text. */
   send(text: string): void {
     this.#sending = text;
     this.#deps.view.act({ kind: "say", text });
     this.keep();
   }
 
-  /** The log holds it. */
+  /** The log holds the text. */
   said(): void {
     this.#sending = undefined;
   }
 
-  /** The turn is over, and the log may not hold what it began with. */
+  /** What the log may lack after the turn: the text that it began with. */
   get unsaid(): readonly string[] {
     return this.#sending === undefined ? [] : [this.#sending];
   }
 
-  /** Into the editor: what was not said, and what waited behind it. */
+  /** Returns to the editor what was not sent and what waited behind it. */
   giveBack(): void {
     const { view, current } = this.#deps;
     const { unsaid } = this;
-    // What a turn has taken and could not write is in none of the queues any more, but it is still shown.
-    const waited = view.state.queue;
+    // A message that a turn has taken and could not write is in no queue any more, but it is still shown.
+    const queued = view.state.queue;
     current.queue?.splice(0);
-    this.#behind.length = 0;
+    this.#later.length = 0;
     this.#sending = undefined;
-    for (const _ of waited) view.act({ kind: "take-back" });
+    for (const _ of queued) view.act({ kind: "take-back" });
     if (unsaid.length > 0)
       view.act({ kind: "tell", tone: "plain", text: "Your message was not sent. It is back where you type." });
-    const { text, notRun } = returnInput([...unsaid, ...waited]);
+    const { text, notRun } = returnInput([...unsaid, ...queued]);
     if (text !== "") this.#deps.ui.refill(text);
     this.#tellNotRun(notRun);
   }
 
-  /** What an earlier process left. `words`: where it is from. */
-  restore({ messages, draft }: UnsentInput, words: string): void {
+  /** Restores the input of an earlier process. `notice`: tells the user where it is from. */
+  restore({ messages, draft }: UnsentInput, notice: string): void {
     const { text, notRun } = returnInput(
-      messages.map((one) => one.text),
+      messages.map((message) => message.text),
       draft,
     );
     if (text !== "") {
       this.#deps.ui.refill(text);
-      this.#givenBack = [this.#givenBack, text].filter((one) => one !== "").join("\n\n");
-      this.#deps.view.act({ kind: "tell", tone: "plain", text: words });
+      this.#givenBack = [this.#givenBack, text].filter((part) => part !== "").join("\n\n");
+      this.#deps.view.act({ kind: "tell", tone: "plain", text: notice });
     }
     this.#tellNotRun(notRun);
   }
 
-  /** Something was sent: what was given back to a front without an editor is in it, or not wanted. */
+  /**
+   * Something was sent: it contains the text that was given back to a UI without an editor, or that text is not wanted.
+   */
   forgetGivenBack(): void {
     this.#givenBack = "";
   }
 
   keep(): void {
-    const { view, ui: front, now } = this.#deps;
+    const { view, ui, now } = this.#deps;
     const texts = [...this.unsaid, ...view.state.queue];
-    this.#kept.put({ texts, draft: front.typed ?? this.#givenBack, at: now() });
+    this.#store.put({ texts, draft: ui.typed ?? this.#givenBack, at: now() });
   }
 
-  /** Where it is kept from now on. */
+  /** Sets where the input is stored from now on. */
   async keepAt(path: string | undefined): Promise<void> {
     this.keep();
-    await this.#kept.moveTo(path);
+    await this.#store.moveTo(path);
   }
 
-  /** When all of it is on disk. */
+  /** Resolves when all of it is on disk. */
   async settled(): Promise<void> {
     this.keep();
-    await this.#kept.settled();
+    await this.#store.settled();
   }
 
   #tellNotRun(commands: readonly string[]): void {
@@ -132,13 +135,13 @@ export class PendingInput {
   }
 }
 
-/** What goes back where the person types, and what can't go there: a command among messages would be sent as their text. */
+/** What goes back to the editor, and what can't: a command among messages would be sent as text. */
 interface ReturnedInput {
   readonly text: string;
   readonly notRun: readonly string[];
 }
 
-/** `draft`: what was typed and never sent stays what it is. */
+/** `draft`: text that was typed and never sent; it stays a draft. */
 export function returnInput(sent: readonly string[], draft = ""): ReturnedInput {
   const texts = [...sent.filter((text) => !isCommand(text)), draft].filter((text) => text !== "");
   return { text: texts.join("\n\n"), notRun: sent.filter(isCommand).map((text) => text.trim()) };

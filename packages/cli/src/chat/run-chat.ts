@@ -16,41 +16,41 @@ import { canAskUser } from "../compact/ask-to-commit.ts";
 export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly session: SessionChoice | { readonly kind: "choose" };
   readonly message: string | undefined;
-  /** Whether what was typed in no session that can be gone on with is given back in this one. */
+  /** Whether typed input without a session that can be resumed is given back in this one. */
   readonly leftInput: "taken-up" | "left-alone";
-  /** `any`: what the terminal can. */
+  /** `any`: whatever the terminal supports. */
   readonly ui: "plain" | "any";
 }
 
-/** A chat from its first line to its last. The prompt is there first; the agent is loaded behind it. */
-export async function runChat(context: CommandContext, asked: ChatRequest): Promise<Outcome> {
-  const { session, flags, message, model } = asked;
+/** A chat from its first line to its last. The prompt comes first; the agent is loaded after it. */
+export async function runChat(context: CommandContext, request: ChatRequest): Promise<Outcome> {
+  const { session, flags, message, model } = request;
   const person = isTerminal(context) ? "there" : "pipe";
-  const back = loadHostOnce(async () => {
+  const loadHost = loadHostOnce(async () => {
     const { openChatHost } = await import("./chat-host.ts");
-    return openChatHost({ ...asked, context, person, now });
+    return openChatHost({ ...request, context, person, now });
   });
-  const statusline = statuslineOnDemand(async (show) => (await requireHost(back)).statusline(show));
-  const front = await loadUi({ context, asked, back, person });
+  const statusline = statuslineOnDemand(async (show) => (await requireHost(loadHost)).statusline(show));
+  const createUi = await loadUi({ context, request, loadHost, person });
   const chat = new Chat(
-    chatDeps({ context, asked, back, statusline, front: (handlers) => statusline.behind(front(handlers)) }),
+    chatDeps({ context, request, loadHost, statusline, createUi: (handlers) => statusline.behind(createUi(handlers)) }),
   );
-  const end = await withEndSignals(
+  const outcome = await withEndSignals(
     () => chat.quit(),
     () => chat.run({ session, flags }, message),
   ).finally(() => statusline.close());
-  if (end.kind === "not-opened") {
-    const told = agentFailure(end.opened, "Add --fork to go on in a session of its own.");
-    return end.opened.kind === "no-key" ? await offerDemo(context, told) : told;
+  if (outcome.kind === "not-opened") {
+    const failure = agentFailure(outcome.opened, "Add --fork to go on in a session of its own.");
+    return outcome.opened.kind === "no-key" ? await offerDemo(context, failure) : failure;
   }
-  if (end.kind === "left-early") return exitCode.fine;
-  await sayFarewell(context, { end, answerer: model.kind });
-  return chatExitCode(end);
+  if (outcome.kind === "left-early") return exitCode.fine;
+  await sayFarewell(context, { end: outcome, answerer: model.kind });
+  return chatExitCode(outcome);
 }
 
 type LoadHost = () => Promise<ChatHost | WriteFailure>;
 
-/** Loaded once, by whoever asks first. */
+/** Loads on the first call. */
 function loadHostOnce(load: LoadHost): LoadHost {
   let loading: ReturnType<LoadHost> | undefined;
   return () => (loading ??= load());
@@ -58,47 +58,49 @@ function loadHostOnce(load: LoadHost): LoadHost {
 
 interface ChatParts {
   readonly context: CommandContext;
-  readonly asked: ChatRequest;
-  readonly back: LoadHost;
+  readonly request: ChatRequest;
+  readonly loadHost: LoadHost;
   readonly statusline: OnDemandStatusline;
-  readonly front: (handlers: TerminalUiHandlers) => TerminalUi;
+  readonly createUi: (handlers: TerminalUiHandlers) => TerminalUi;
 }
 
-function chatDeps({ context, asked, back, statusline, front }: ChatParts): ChatDeps {
+function chatDeps({ context, request, loadHost, statusline, createUi }: ChatParts): ChatDeps {
   return {
     context,
-    answerer: asked.model.kind,
+    answerer: request.model.kind,
     now,
-    createUi: front,
+    createUi,
     open: async (opening, person) => {
-      const loaded = await back();
+      const loaded = await loadHost();
       return isFailed(loaded) ? loaded : loaded.open(opening, person);
     },
     runSlash: async (command, chat) => (await import("./commands/run-slash-command.ts")).runSlashCommand(command, chat),
-    complete: async (asking) => (await import("./commands/completions.ts")).completions(context, asking),
-    past: async (agent) => (await requireHost(back)).past(agent),
+    complete: async (completion) => (await import("./commands/completions.ts")).completions(context, completion),
+    past: async (agent) => (await requireHost(loadHost)).past(agent),
     keptPath: async (of) => {
-      const loaded = await back();
+      const loaded = await loadHost();
       return isFailed(loaded) ? undefined : loaded.keptPath(of);
     },
     leftInput:
-      asked.leftInput === "left-alone" ? undefined : async (current) => (await requireHost(back)).leftInput(current),
+      request.leftInput === "left-alone"
+        ? undefined
+        : async (current) => (await requireHost(loadHost)).leftInput(current),
     sessions: async () => {
-      const loaded = await back();
+      const loaded = await loadHost();
       return isFailed(loaded) ? [] : await loaded.sessions();
     },
-    notice: async (agent) => (await requireHost(back)).notice(agent),
+    notice: async (agent) => (await requireHost(loadHost)).notice(agent),
     trust: {
       pending: async () => {
-        const loaded = await back();
+        const loaded = await loadHost();
         return isFailed(loaded) ? undefined : loaded.trust.pending();
       },
-      decide: async (as) => (await requireHost(back)).trust.decide(as),
+      decide: async (as) => (await requireHost(loadHost)).trust.decide(as),
     },
     approvals: {
-      pending: async () => (await requireHost(back)).approvals.pending(),
-      approve: async (approvals) => (await requireHost(back)).approvals.approve(approvals),
-      refuse: async (approvals) => (await requireHost(back)).approvals.refuse(approvals),
+      pending: async () => (await requireHost(loadHost)).approvals.pending(),
+      approve: async (approvals) => (await requireHost(loadHost)).approvals.approve(approvals),
+      refuse: async (approvals) => (await requireHost(loadHost)).approvals.refuse(approvals),
     },
     changed: statusline.changed,
   };
@@ -106,9 +108,9 @@ function chatDeps({ context, asked, back, statusline, front }: ChatParts): ChatD
 
 const isFailed = (loaded: ChatHost | WriteFailure): loaded is WriteFailure => "kind" in loaded;
 
-/** For whoever comes behind an agent that was opened by it. */
-async function requireHost(back: LoadHost): Promise<ChatHost> {
-  const loaded = await back();
+/** For callers that run after an agent was opened with it. */
+async function requireHost(loadHost: LoadHost): Promise<ChatHost> {
+  const loaded = await loadHost();
   if (isFailed(loaded)) throw new Error(loaded.message);
   return loaded;
 }
@@ -116,31 +118,31 @@ async function requireHost(back: LoadHost): Promise<ChatHost> {
 const isTerminal = ({ stdin, out }: CommandContext): boolean =>
   "isTTY" in stdin && stdin.isTTY === true && out.isTerminal;
 
-interface UiInput extends Pick<ChatParts, "context" | "asked" | "back"> {
+interface UiInput extends Pick<ChatParts, "context" | "request" | "loadHost"> {
   readonly person: "there" | "pipe";
 }
 
-async function loadUi({ context, asked, back, person }: UiInput): Promise<ChatParts["front"]> {
-  if (asked.ui === "plain" || person === "pipe" || context.env["TERM"] === "dumb") {
+async function loadUi({ context, request, loadHost, person }: UiInput): Promise<ChatParts["createUi"]> {
+  if (request.ui === "plain" || person === "pipe" || context.env["TERM"] === "dumb") {
     const { createPlainUi } = await import("./plain/create-plain-ui.ts");
     return (handlers) => createPlainUi({ context, handlers, now, person });
   }
   const { createScreenUi } = await import("./create-screen-ui.ts");
   const history = async () => {
-    const loaded = await back();
+    const loaded = await loadHost();
     return isFailed(loaded) ? undefined : loaded.history;
   };
-  const detail: ChatHost["detail"] = async (session, item) => (await requireHost(back)).detail(session, item);
+  const detail: ChatHost["detail"] = async (session, item) => (await requireHost(loadHost)).detail(session, item);
   return (handlers) => createScreenUi({ context, history, detail, now }, handlers);
 }
 
 const now = (): Millis => millis(Date.now());
 
-/** Scripts that speak through a pipe learn from it whether they were answered. */
+/** Tells scripts that use a pipe whether they were answered. */
 const chatExitCode = ({ lastTurn }: Extract<ChatOutcome, { kind: "left" }>): Outcome =>
   lastTurn === undefined || lastTurn.reason === "aborted" ? exitCode.fine : turnExitCode(lastTurn);
 
-/** How to come back, and what it has cost. Nothing where nothing was said. */
+/** Says how to come back, and what the session has cost. Nothing if there was no message. */
 async function sayFarewell(
   { out }: CommandContext,
   { end, answerer }: { readonly end: Extract<ChatOutcome, { kind: "left" }>; readonly answerer: Answerer },
@@ -154,12 +156,12 @@ async function sayFarewell(
   await out.write(`Go on with it: ${out.style("bold", `palimpsest --resume ${session.id}`)}\n`);
 }
 
-/** Whoever starts without a key sees what it is about all the same, if they want to. */
-async function offerDemo(context: CommandContext, told: Failure): Promise<Outcome> {
+/** A user who starts without a key can still see what it is about. */
+async function offerDemo(context: CommandContext, failure: Failure): Promise<Outcome> {
   if (!canAskUser(context))
-    return { ...told, hint: `${told.hint ?? ""} \`palimpsest demo\` needs no key.`.trimStart() };
+    return { ...failure, hint: `${failure.hint ?? ""} \`palimpsest demo\` needs no key.`.trimStart() };
   const { stdin, err } = context;
-  await err.write(`There is no key for a model yet.\n${told.hint ?? ""}\n`);
+  await err.write(`There is no key for a model yet.\n${failure.hint ?? ""}\n`);
   await err.write("Watch the demo meanwhile? It needs none. [y/N] ");
   const lines = createInterface({ input: stdin, terminal: false });
   const [line] = await Promise.race([
@@ -168,7 +170,7 @@ async function offerDemo(context: CommandContext, told: Failure): Promise<Outcom
   ]);
   lines.close();
   stdin.pause();
-  if (!/^y(es)?$/i.test((line ?? "").trim())) return told.code;
+  if (!/^y(es)?$/i.test((line ?? "").trim())) return failure.code;
   const { demoCommand } = await import("../command/demo-command.ts");
   return demoCommand.run(context, []);
 }

@@ -6,42 +6,42 @@ import type { UserNotice } from "../agent/agent.ts";
 import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import type { ChatAction } from "../tui/state/update-chat.ts";
 
-/** Who shows a chat, from its first line to its last. */
+/** Shows a chat, from its first line to its last. */
 export interface TerminalUi extends ChatUi {
   start(): void;
-  /** Leaves the terminal as it was found. Must not reject. */
+  /** Restores the terminal. Must not reject. */
   stop(): Promise<void>;
-  /** Lines of a statusline command, styled and printable; none takes them away. */
+  /** Lines of a statusline command, styled and printable; an empty list removes them. */
   setStatusline?(lines: readonly string[]): void;
-  /** What is typed and not sent; absent where nobody can tell. */
+  /** The unsent text in the editor; absent if the UI can't know it. */
   readonly typed?: string;
-  /** Which of the servers that a project defines may be used; in their order. Absent where nobody is there to be asked. */
+  /** Which of the project's servers may be used, in their order. Absent if there is no user to ask. */
   approve?(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]>;
-  /** Whether the project's own settings count. Absent where nobody is there to be asked. */
+  /** Whether the project's own settings count. Absent if there is no user to ask. */
   trust?(ask: TrustRequest, signal: AbortSignal): Promise<TrustDecision>;
 }
 
 export interface TerminalUiHandlers extends ChatHandlers {
-  /** Resolves when nothing runs: at once, where nothing does. */
+  /** Resolves when nothing runs, at once if nothing does. */
   rest(): Promise<void>;
-  /** That is open now. */
+  /** The open session. */
   readonly session: SessionId;
 }
 
 type UserPrompts = Pick<ChatUi, "permission" | "question" | "review">;
 
 interface PromptObservers {
-  /** Whoever wants to know that the person is waited for. Not waited for itself. */
+  /** Notifies that the agent waits for the user. Not awaited. */
   readonly notify: (notice: UserNotice) => void;
-  /** Of permissions the loop tells by itself; that a tool asks is known only here. */
+  /** The loop reports permission prompts by itself; only the UI knows of a tool's question. */
   readonly act: (act: Extract<ChatAction, { kind: "asks" | "answered" }>) => void;
   /** Ends the turn. */
   readonly interrupt: () => void;
 }
 
-/** The person, and whoever is told that they are asked. */
+/** Wraps the user's prompts so that each is reported. */
 export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: PromptObservers): UserPrompts {
-  const shownAsAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
+  const reportAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
     act({ kind: "asks", tool });
     try {
       return await answer();
@@ -58,16 +58,16 @@ export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: Prom
     },
     question: (ask, signal) => {
       notify({ type: "question", message: "palimpsest has a question for you" });
-      return shownAsAsking("ask_user", () => ui.question(ask, signal));
+      return reportAsking("ask_user", () => ui.question(ask, signal));
     },
     review: (ask, signal) => {
       notify({ type: "plan_review", message: "palimpsest has a plan for you to look at" });
-      return shownAsAsking("plan", () => ui.review(ask, signal));
+      return reportAsking("plan", () => ui.review(ask, signal));
     },
   };
 }
 
-/** A tool of a server by both names: the one that calls it tells nobody anything. */
+/** Names a server's tool with its server: the name of the tool that calls it says nothing. */
 function toolLabel({ tool, acts }: PermissionPrompt): string {
   const act = acts.find(({ kind }) => kind === "mcp");
   return act?.kind === "mcp" ? `${act.tool} of the MCP server ${act.server}` : tool;

@@ -12,11 +12,11 @@ import { unsentInputBytesMax } from "./limits.ts";
 import type { SessionListDep } from "palimpsest/internal/ports/store";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
 
-/** What a person typed and the log does not hold yet. */
+/** What the user typed and the log does not hold yet. */
 export interface UnsentInput {
   /** Sent and queued, oldest first. */
   readonly messages: readonly UnsentMessage[];
-  /** In the editor. */
+  /** The text in the editor. */
   readonly draft: string;
 }
 
@@ -35,47 +35,53 @@ export interface UnsentInputNow {
 const unsentFileShape = z.object({
   messages: z.array(z.object({ text: z.string(), at: z.number() })),
   draft: z.string(),
-  /** Of the process that keeps it: as long as it runs, nobody else takes it up. */
+  /** The process that stores it: as long as it runs, no other process takes the input. */
   pid: z.int().optional(),
 });
 
-/** As it stands on disk. */
+/** As it is stored on disk. */
 export type UnsentInputFile = z.infer<typeof unsentFileShape>;
 
 const noInput: UnsentInput = { messages: [], draft: "" };
 
 const unsentFileName = "input.json";
 
-/** Beside the session's notes. `folder`: the project's. */
+/** Next to the session's notes. `folder`: the project's. */
 export const unsentInputPath = (folder: string, session: SessionId): string => join(folder, session, unsentFileName);
 
 /**
- * Keeps what would be lost if the process were killed now, in one place at a time: before a session is open and between two
- * of them in one of its own, then beside the session's log. Writes are one after the other, the newest state last; what was
- * put meanwhile is written once. Never fails a chat: where the disk refuses, the log will say so as well.
+ * Stores what would be lost if the process were killed now, in one place at a time: in a file of its own before a
+ * session is open and between two sessions, else next to the session's log. Writes follow each other, the newest state
+ * last; states in between are skipped. Never fails a chat: if the disk refuses, the log will report it as well.
  */
 export class UnsentInputStore {
   #path: string | undefined;
-  #wanted: UnsentInput = noInput;
+  #latest: UnsentInput = noInput;
   #written: UnsentInput | undefined = noInput;
   #writing: Promise<void> | undefined;
 
   put({ texts, draft, at }: UnsentInputNow): void {
-    // Said twice, it is as old as the first time: what counts is that the log has nothing of it from before.
-    const known = this.#wanted.messages;
+    // A message sent twice keeps its first time: what matters is that the log holds nothing of it from before.
+    const known = this.#latest.messages;
     if (
-      draft === this.#wanted.draft &&
+      draft === this.#latest.draft &&
       isDeepStrictEqual(
         texts,
         known.map(({ text }) => text),
       )
     )
       return;
-    this.#wanted = { messages: texts.map((text) => known.find((one) => one.text === text) ?? { text, at }), draft };
+    this.#latest = {
+      messages: texts.map((text) => known.find((message) => message.text === text) ?? { text, at }),
+      draft,
+    };
     this.#writing ??= this.#write();
   }
 
-  /** From now on there, in place of what another process may have left; then the place before is emptied. Undefined: nowhere. */
+  /**
+   * Stores there from now on, replacing what another process may have left; then the previous place is emptied.
+   * Undefined: nowhere.
+   */
   async moveTo(path: string | undefined): Promise<void> {
     await this.settled();
     const before = this.#path;
@@ -88,17 +94,17 @@ export class UnsentInputStore {
   }
 
   get isEmpty(): boolean {
-    return isEmptyInput(this.#wanted);
+    return isEmptyInput(this.#latest);
   }
 
-  /** When everything that was put is on disk. */
+  /** Resolves when everything is on disk. */
   async settled(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
   }
 
   async #write(): Promise<void> {
-    while (this.#wanted !== this.#written) {
-      const next = this.#wanted;
+    while (this.#latest !== this.#written) {
+      const next = this.#latest;
       await writeUnsent(this.#path, next).catch(() => undefined);
       this.#written = next;
     }
@@ -106,11 +112,11 @@ export class UnsentInputStore {
   }
 }
 
-async function writeUnsent(path: string | undefined, kept: UnsentInput): Promise<void> {
+async function writeUnsent(path: string | undefined, input: UnsentInput): Promise<void> {
   if (path === undefined) return;
-  if (isEmptyInput(kept)) return await removeUnsentFile(path);
+  if (isEmptyInput(input)) return await removeUnsentFile(path);
   await makeFolder(dirname(path));
-  const content: UnsentInputFile = { messages: [...kept.messages], draft: kept.draft, pid: process.pid };
+  const content: UnsentInputFile = { messages: [...input.messages], draft: input.draft, pid: process.pid };
   await replaceFile({ path, data: Buffer.from(JSON.stringify(content)), sync: "unsynced" });
 }
 
@@ -126,61 +132,64 @@ export async function readUnsentInput(path: string): Promise<UnsentInputFile> {
     if ((await stat(path)).size > unsentInputBytesMax) return nothing;
     return unsentFileShape.safeParse(tryParseJson(await readFile(path, "utf8"))).data ?? nothing;
   } catch {
-    // Mostly it is not there; what can't be read can't be given back either.
+    // Usually there is no file; one that can't be read can't be given back either.
     return nothing;
   }
 }
 
 /** Without what has reached the log after all: the process may have been killed between the two writes. */
-export function dropLogged(kept: UnsentInput, entries: readonly Entry[]): UnsentInput {
-  const { messages } = kept;
+export function dropLogged(input: UnsentInput, entries: readonly Entry[]): UnsentInput {
+  const { messages } = input;
   const [first] = messages;
-  if (first === undefined) return kept;
-  const left = [...messages];
+  if (first === undefined) return input;
+  const remaining = [...messages];
   for (const entry of entries) {
-    const said = userText(entry);
+    const text = userText(entry);
     const at = millis(Date.parse(entry.timestamp ?? ""));
-    if (said === undefined || !(at >= first.at)) continue;
-    const place = left.findIndex((one) => one.text.trim() === said && at >= one.at);
-    if (place !== -1) left.splice(place, 1);
+    if (text === undefined || !(at >= first.at)) continue;
+    const index = remaining.findIndex((message) => message.text.trim() === text && at >= message.at);
+    if (index !== -1) remaining.splice(index, 1);
   }
-  return { ...kept, messages: left };
+  return { ...input, messages: remaining };
 }
 
-/** What was typed and belongs to no session that anybody would go on with. */
+/** Typed input that belongs to no session worth resuming. */
 export interface AbandonedInput extends UnsentInput {
-  /** Once it is somewhere else. Must not reject. */
+  /** Call it once the input is stored elsewhere. Must not reject. */
   readonly forget: () => Promise<void>;
 }
 
 export interface AbandonedInputDeps extends SessionListDep {
-  /** The project's. */
+  /** The project's folder. */
   readonly folder: string;
-  /** That is open now: what lies beside it is its own. */
+  /** The open session: the input next to it is its own. */
   readonly current?: SessionId;
 }
 
-/** Where input is kept that no session has yet. */
+/** The folder for input that has no session yet. */
 const sessionlessFolder = "typed";
 
 export const sessionlessPath = (folder: string, name: string): string =>
   join(folder, sessionlessFolder, `${name}.json`);
 
-/** The newest: of a chat that was left before its session was open, or in which nothing was said. */
+/** The newest: from a chat that was left before its session was open, or in which nothing was said. */
 export async function findAbandonedInput({
   folder,
   sessions,
   current,
 }: AbandonedInputDeps): Promise<AbandonedInput | undefined> {
-  const passing = (await namesIn(join(folder, sessionlessFolder)))
+  const sessionless = (await namesIn(join(folder, sessionlessFolder)))
     .filter((name) => name.endsWith(".json"))
     .map((name) => join(folder, sessionlessFolder, name));
-  const beside = (await namesIn(folder)).filter((name) => name !== current);
-  const found = await newestFirst([...passing, ...(await inputOfSilentSessions({ folder, sessions, names: beside }))]);
-  for (const path of found) {
-    const kept = await readUnsentInput(path);
-    if (!isEmptyInput(kept) && !(await isHeldByOther(kept.pid)))
-      return { ...kept, forget: () => removeUnsentFile(path) };
+  const otherSessions = (await namesIn(folder)).filter((name) => name !== current);
+  const paths = await newestFirst([
+    ...sessionless,
+    ...(await inputOfSilentSessions({ folder, sessions, names: otherSessions })),
+  ]);
+  for (const path of paths) {
+    const input = await readUnsentInput(path);
+    if (!isEmptyInput(input) && !(await isHeldByOther(input.pid)))
+      return { ...input, forget: () => removeUnsentFile(path) };
   }
   return undefined;
 }
@@ -190,16 +199,18 @@ interface SilentSessionsInput extends SessionListDep {
   readonly names: readonly string[];
 }
 
-/** Of sessions in which nothing was said. The others give it back when they are gone on with. */
+/** Input of sessions without a message. The others give it back when they are resumed. */
 async function inputOfSilentSessions({ folder, sessions, names }: SilentSessionsInput): Promise<readonly string[]> {
-  const kept = await Promise.all(
+  const withInput = await Promise.all(
     names.map(async (name) => ((await namesIn(join(folder, name))).includes(unsentFileName) ? [name] : [])),
   );
-  const candidates = kept.flat();
+  const candidates = withInput.flat();
   if (candidates.length === 0) return [];
   const listed = await sessions.list();
-  const spoken = new Set<string>(listed.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
-  return candidates.filter((name) => !spoken.has(name)).map((name) => join(folder, name, unsentFileName));
+  const withMessages = new Set<string>(
+    listed.flatMap(({ messageCount, sessionId }) => (messageCount === 0 ? [] : [sessionId])),
+  );
+  return candidates.filter((name) => !withMessages.has(name)).map((name) => join(folder, name, unsentFileName));
 }
 
 const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
@@ -211,6 +222,6 @@ async function newestFirst(paths: readonly string[]): Promise<readonly string[]>
   return dated.toSorted((one, other) => other.at - one.at).map(({ path }) => path);
 }
 
-/** A chat in another window may still have it. */
+/** A chat in another window may still own it. */
 const isHeldByOther = async (pid: number | undefined): Promise<boolean> =>
   pid !== undefined && pid !== process.pid && (await lookAtProcess(pid)).kind === "alive";

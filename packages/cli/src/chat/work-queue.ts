@@ -4,12 +4,12 @@ export interface Step {
 }
 
 interface WorkQueueDeps {
-  /** Behind each step, until there is none. */
+  /** Called after each step, until it returns none. */
   readonly next: () => Step | undefined;
   readonly begins: () => void;
   /** Nothing runs any more. */
   readonly rests: () => void;
-  /** A bug: what is behind it is not begun. */
+  /** A bug: the steps behind it are not started. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -17,11 +17,11 @@ interface RunningStep extends Pick<Step, "kind"> {
   readonly abort: AbortController;
 }
 
-/** One thing at a time, and the next behind it. */
+/** Runs one step at a time. */
 export class WorkQueue {
   readonly #deps: WorkQueueDeps;
-  #now: RunningStep | undefined;
-  #over: Promise<void> = Promise.resolve();
+  #running: RunningStep | undefined;
+  #done: Promise<void> = Promise.resolve();
 
   constructor(deps: WorkQueueDeps) {
     this.#deps = deps;
@@ -29,21 +29,21 @@ export class WorkQueue {
 
   /** What runs; undefined at rest. */
   get kind(): Step["kind"] | undefined {
-    return this.#now?.kind;
+    return this.#running?.kind;
   }
 
-  /** At rest only. */
+  /** Only at rest. */
   start(first: Step): void {
-    this.#over = this.#run(first);
+    this.#done = this.#run(first);
   }
 
-  /** Ends what runs; what is behind it comes next. */
+  /** Ends what runs; the next step follows. */
   abort(): void {
-    this.#now?.abort.abort();
+    this.#running?.abort.abort();
   }
 
   async rest(): Promise<void> {
-    while (this.#now !== undefined) await this.#over;
+    while (this.#running !== undefined) await this.#done;
   }
 
   async #run(first: Step): Promise<void> {
@@ -51,13 +51,13 @@ export class WorkQueue {
     try {
       for (let step: Step | undefined = first; step !== undefined; step = this.#deps.next()) {
         const abort = new AbortController();
-        this.#now = { kind: step.kind, abort };
+        this.#running = { kind: step.kind, abort };
         await step.run(abort.signal);
       }
     } catch (error) {
       this.#deps.failed(error);
     }
-    this.#now = undefined;
+    this.#running = undefined;
     this.#deps.rests();
   }
 }

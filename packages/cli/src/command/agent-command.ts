@@ -11,7 +11,7 @@ import {
 } from "../program/setting-options.ts";
 import { resolveSessionChoice } from "../session/resolve-session-choice.ts";
 import { command, type CommandContext, type Outcome } from "../program/command.ts";
-import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { type Failure, usageError } from "../program/failure.ts";
 import type { Arguments } from "../program/parse-arguments.ts";
 import { readPipe } from "../program/read-pipe.ts";
 import { wrongFlag } from "../program/report-problems.ts";
@@ -71,14 +71,14 @@ export const agentCommand = command({
   operands,
   options,
   details: [
-    "Without -p: a chat in the terminal; where there is none, line by line.",
-    "With -p nobody is there to be asked: what the rules leave to a person is denied, and the model is told so.",
+    "Without -p: a chat in the terminal; without a terminal, line by line.",
+    "With -p you are not asked: calls that need your approval are denied, and the model is told so.",
     "The session is kept; --continue goes on with it. Exit code 1: the last turn ended without an answer.",
   ],
-  run: async (context, given) => {
-    const asked = await parseRequest(context, given.options);
-    if ("code" in asked) return asked;
-    return given.options.print ? runOneTurn(context, { given, asked }) : runInChat(context, { given, asked });
+  run: async (context, args) => {
+    const request = await parseRequest(context, args.options);
+    if ("code" in request) return request;
+    return args.options.print ? runOneTurn(context, { args, request }) : runInChat(context, { args, request });
   },
 });
 
@@ -88,79 +88,77 @@ interface AgentRequest {
   readonly tools: ToolOptions;
 }
 
-/** What the line asks for, or what is wrong with it: then nothing is opened. */
-async function parseRequest(
-  context: CommandContext,
-  given: AgentArguments["options"],
-): Promise<AgentRequest | Failure> {
-  const asked = given["output-format"] ?? "text";
-  const format = outputFormats.find((one) => one === asked);
+/** The parsed request, or what is wrong with it: then nothing is opened. */
+async function parseRequest(context: CommandContext, args: AgentArguments["options"]): Promise<AgentRequest | Failure> {
+  const formatName = args["output-format"] ?? "text";
+  const format = outputFormats.find((name) => name === formatName);
   if (format === undefined)
-    return usage(`there is no output format called ${asked}`, `Formats: ${outputFormats.join(", ")}.`);
-  if (given["output-format"] !== undefined && !given.print)
-    return usage("--output-format is for one turn", "Add -p, or leave it out.");
-  const askedMode = given["permission-mode"];
-  const mode = askedMode === undefined ? undefined : parsePermissionMode(askedMode);
-  if (askedMode !== undefined && mode === undefined)
-    return usage(`there is no permission mode called ${askedMode}`, `Modes: ${permissionModeNames.join(", ")}.`);
-  const [wrongRule] = await wrongRules(given);
+    return usageError(`there is no output format called ${formatName}`, `Formats: ${outputFormats.join(", ")}.`);
+  if (args["output-format"] !== undefined && !args.print)
+    return usageError("--output-format is for one turn", "Add -p, or leave it out.");
+  const modeName = args["permission-mode"];
+  const mode = modeName === undefined ? undefined : parsePermissionMode(modeName);
+  if (modeName !== undefined && mode === undefined)
+    return usageError(`there is no permission mode called ${modeName}`, `Modes: ${permissionModeNames.join(", ")}.`);
+  const [wrongRule] = await findWrongRules(args);
   if (wrongRule !== undefined)
-    return usage(wrongRule.what, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
-  const flags = flagsFromOptions(given);
+    return usageError(wrongRule.what, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
+  const flags = flagsFromOptions(args);
   const wrong = wrongFlag(context, flagValues(flags).problems);
-  return wrong ?? { format, flags, tools: { mode, allow: given.allow, deny: given.deny } };
+  return wrong ?? { format, flags, tools: { mode, allow: args.allow, deny: args.deny } };
 }
 
-/** Reading rules takes the parser of command lines, which nobody else needs yet. */
-async function wrongRules(
-  given: Pick<AgentArguments["options"], "allow" | "deny">,
+/** Loaded on demand: checking rules needs the parser of shell commands, which nothing else needs yet. */
+async function findWrongRules(
+  args: Pick<AgentArguments["options"], "allow" | "deny">,
 ): Promise<readonly { readonly what: string }[]> {
-  if (given.allow.length === 0 && given.deny.length === 0) return [];
+  if (args.allow.length === 0 && args.deny.length === 0) return [];
   const { findRuleProblems } = await import("../tool/permission/create-permit.ts");
-  return findRuleProblems(given);
+  return findRuleProblems(args);
 }
 
 interface RunInput {
-  readonly given: AgentArguments;
-  readonly asked: AgentRequest;
+  readonly args: AgentArguments;
+  readonly request: AgentRequest;
 }
 
-async function runOneTurn(context: CommandContext, { given, asked }: RunInput): Promise<Outcome> {
-  const prompt = await readPrompt(context, given.operands.prompt);
+async function runOneTurn(context: CommandContext, { args, request }: RunInput): Promise<Outcome> {
+  const prompt = await readPrompt(context, args.operands.prompt);
   if (prompt === undefined)
-    return usage("there is nothing to do", 'Say it: palimpsest -p "Fix the failing test", or send it through a pipe.');
-  const session = await resolveSessionChoice(context, given.options);
+    return usageError(
+      "there is nothing to do",
+      'Say it: palimpsest -p "Fix the failing test", or send it through a pipe.',
+    );
+  const session = await resolveSessionChoice(context, args.options);
   if ("code" in session) return session;
   if (session.kind === "choose")
-    return usage("--resume needs a session here", "Name one: `palimpsest sessions list` shows them.");
-  const model = await chooseModel(context, given.options);
+    return usageError("--resume needs a session here", "Name one: `palimpsest sessions list` shows them.");
+  const model = await chooseModel(context, args.options);
   if ("code" in model) return model;
   const { printTurn } = await import("../session/print-turn.ts");
-  return printTurn(context, { ...asked, session, model, prompt });
+  return printTurn(context, { ...request, session, model, prompt });
 }
 
-async function runInChat(context: CommandContext, { given, asked }: RunInput): Promise<Outcome> {
-  const session = await resolveSessionChoice(context, { ...given.options, leftInput: "counts" });
+async function runInChat(context: CommandContext, { args, request }: RunInput): Promise<Outcome> {
+  const session = await resolveSessionChoice(context, { ...args.options, leftInput: "counts" });
   if ("code" in session) return session;
-  const model = await chooseModel(context, given.options);
+  const model = await chooseModel(context, args.options);
   if ("code" in model) return model;
   const { runChat } = await import("../chat/run-chat.ts");
   return runChat(context, {
     session,
     model,
-    flags: asked.flags,
-    tools: asked.tools,
-    message: given.operands.prompt,
-    leftInput: given.options.continue ? "taken-up" : "left-alone",
-    ui: given.options["no-tui"] ? "plain" : "any",
+    flags: request.flags,
+    tools: request.tools,
+    message: args.operands.prompt,
+    leftInput: args.options.continue ? "taken-up" : "left-alone",
+    ui: args.options["no-tui"] ? "plain" : "any",
   });
 }
 
-const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
-
-/** What was said, and what came through a pipe behind it. */
-async function readPrompt({ stdin }: CommandContext, said = ""): Promise<string | undefined> {
-  const piped = await readPipe(stdin, said === "" ? "required" : "optional");
-  const parts = [said, piped].map((part) => part.trim()).filter((part) => part !== "");
+/** The given text, followed by what was piped in. */
+async function readPrompt({ stdin }: CommandContext, text = ""): Promise<string | undefined> {
+  const piped = await readPipe(stdin, text === "" ? "required" : "optional");
+  const parts = [text, piped].map((part) => part.trim()).filter((part) => part !== "");
   return parts.length === 0 ? undefined : parts.join("\n\n");
 }

@@ -40,14 +40,14 @@ export const clearCommand = command({
     const wrong = wrongFlag(context, flagValues(flagsFromOptions(options)).problems);
     if (wrong !== undefined) return wrong;
     const model = { kind: "none", message: "Nobody is asked for this.", baseUrl: options["base-url"] } as const;
-    const asked = {
+    const request = {
       session: operands.session,
       from: undefined,
       upTo: undefined,
       flags: flagsFromOptions(options),
       model,
     };
-    const opened = await openToCompact(context, asked);
+    const opened = await openToCompact(context, request);
     if (opened.kind === "failure") return opened;
     const { agent } = opened;
     const session = agent.session.id;

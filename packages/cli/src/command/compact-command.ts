@@ -11,7 +11,7 @@ import { canAskUser } from "../compact/ask-to-commit.ts";
 import { runCompaction, type CompactionRun } from "../compact/run-compaction.ts";
 import { openToCompact } from "../compact/open-to-compact.ts";
 import { readUserPrompt } from "../compact/compaction-failure.ts";
-import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
 import { printProblems, wrongFlag } from "../program/report-problems.ts";
 import { stopSignal } from "../program/stop-signal.ts";
@@ -23,7 +23,7 @@ import { summaryBytesMax } from "../compact/limits.ts";
 
 export const compactCommand = command({
   name: "compact",
-  summary: "put a summary in the place of what was said; preview, edit, commit or cancel it",
+  summary: "replace what was said with a summary; preview, edit, commit or cancel it",
   operands: { session: sessionOperand },
   options: {
     instructions: { type: "string", shown: "text", summary: "what the summary should look after" },
@@ -46,13 +46,13 @@ export const compactCommand = command({
   run: async (context, { operands, options, format }) => {
     const wrong = findClash(options) ?? wrongFlag(context, flagValues(flagsFromOptions(options)).problems);
     if (wrong !== undefined) return wrong;
-    const given = options.summary === undefined ? undefined : await readUserSummary(context, options.summary);
-    if (given?.kind === "failure") return given;
+    const userSummary = options.summary === undefined ? undefined : await readUserSummary(context, options.summary);
+    if (userSummary?.kind === "failure") return userSummary;
     const model = await chooseModel(context, options);
     if ("code" in model) return model;
     const { from, "up-to": upTo, instructions } = options;
-    const asked = { session: operands.session, from, upTo, flags: flagsFromOptions(options), model };
-    const opened = await openToCompact(context, asked);
+    const request = { session: operands.session, from, upTo, flags: flagsFromOptions(options), model };
+    const opened = await openToCompact(context, request);
     if (opened.kind === "failure") return opened;
     const { agent } = opened;
     const stop = stopSignal();
@@ -60,13 +60,13 @@ export const compactCommand = command({
       await printProblems(context, agent.settingsProblems);
       for (const warning of agent.warnings) await context.err.write(`warning: ${warning}\n`);
       const decision = chooseDecision(context, { ...options, format });
-      const summary = given?.text;
+      const summary = userSummary?.text;
       const asksModel = summary === undefined && opened.answerer !== "none";
       const ownPrompt = asksModel ? await readUserPrompt(context) : undefined;
       const { signal } = stop;
       const details = options.full ? "listed" : "counted";
-      const decided = { instructions, summary, ownPrompt, decision, details, format, signal } as const;
-      return await runCompaction({ ...opened, context, ...decided });
+      const choices = { instructions, summary, ownPrompt, decision, details, format, signal } as const;
+      return await runCompaction({ ...opened, context, ...choices });
     } finally {
       stop.release();
       await agent.close();
@@ -94,21 +94,20 @@ interface ClashOptions extends Pick<DecisionOptions, "preview" | "yes"> {
 }
 
 function findClash({ preview, yes, from, "up-to": upTo, summary, instructions }: ClashOptions): Failure | undefined {
-  if (preview && yes) return usage("--preview changes nothing and --yes commits", "Give one of them.");
-  if (from !== undefined && upTo !== undefined) return usage("--from and --up-to name two parts", "Give one of them.");
+  if (preview && yes) return usageError("--preview changes nothing and --yes commits", "Give one of them.");
+  if (from !== undefined && upTo !== undefined)
+    return usageError("--from and --up-to name two parts", "Give one of them.");
   if (summary !== undefined && instructions !== undefined)
-    return usage("--instructions are for a model, and --summary takes its place", "Give one of them.");
+    return usageError("--instructions are for a model, and --summary takes its place", "Give one of them.");
   return undefined;
 }
 
-const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
-
 export type UserSummary = { readonly kind: "given"; readonly text: string } | Failure;
 
-/** A summary that a person has written: the content of a file, or what comes through the pipe for `-`. */
+/** A summary written by the user: the content of a file, or stdin for `-`. */
 export async function readUserSummary(context: CommandContext, name: string): Promise<UserSummary> {
   const read =
-    name === "-" ? userSummary(await readPipe(context.stdin, "required")) : await readSummaryFile(context, name);
+    name === "-" ? toUserSummary(await readPipe(context.stdin, "required")) : await readSummaryFile(context, name);
   if (read.kind === "failure" || read.text !== "") return read;
   return failure({
     code: exitCode.usage,
@@ -117,7 +116,7 @@ export async function readUserSummary(context: CommandContext, name: string): Pr
   });
 }
 
-const userSummary = (text: string): UserSummary => ({ kind: "given", text: text.trim() });
+const toUserSummary = (text: string): UserSummary => ({ kind: "given", text: text.trim() });
 
 async function readSummaryFile(context: CommandContext, name: string): Promise<UserSummary> {
   const source = await openWorkspace(context).openFile(resolve(context.cwd, name));
@@ -125,7 +124,7 @@ async function readSummaryFile(context: CommandContext, name: string): Promise<U
     return failure({ code: exitCode.notFound, message: `no file that you may read is called ${oneLine(name)}` });
   try {
     if (source.size <= summaryBytesMax)
-      return userSummary(new TextDecoder().decode(await source.read({ start: 0, end: source.size })));
+      return toUserSummary(new TextDecoder().decode(await source.read({ start: 0, end: source.size })));
     return failure({ code: exitCode.refused, message: `${oneLine(name)} is too large for a summary` });
   } finally {
     await source.close();

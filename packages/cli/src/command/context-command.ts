@@ -31,25 +31,25 @@ export const contextCommand = command({
     "Sizes are what the provider counted last plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
   ],
   run: async (context, { operands, options, format }) => {
-    const asked = await chooseCounter(options.counter);
-    if (asked.kind === "failure") return asked;
+    const choice = await chooseCounter(options.counter);
+    if (choice.kind === "failure") return choice;
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
-      const wrongKind = wrongFileFailure(log, counted);
-      if (wrongKind !== undefined) return wrongKind;
+      const wrongFile = wrongFileFailure(log, counted);
+      if (wrongFile !== undefined) return wrongFile;
       const engine = openWorkspace(context);
       const { numbers, reading } = await readRequestedSettings(engine, {
         model: counted.model,
         serverTokens: counted.serverTokens,
         recordedTokens: counted.recordedTokens,
-        given: options,
+        options,
       });
       const wrong = await reportProblems(context, reading.problems);
       if (wrong !== undefined) return wrong;
       const exact =
-        asked.kind === "counter" ? await exactCount({ engine, counted, counter: asked.counter }) : undefined;
+        choice.kind === "counter" ? await exactCount({ engine, counted, counter: choice.counter }) : undefined;
       const { thresholds, autoCompact } = numbers;
       const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
       const model = numbers.model ?? "unknown model";
@@ -78,12 +78,12 @@ interface ExactCount {
 
 type CounterChoice = Extract<CounterOutcome, { kind: "counter" }> | { readonly kind: "estimate" };
 
-async function chooseCounter(asked: string | undefined): Promise<CounterChoice | Failure> {
-  if (asked === undefined || asked === "estimate") return { kind: "estimate" };
-  if (asked !== "bpe")
+async function chooseCounter(name: string | undefined): Promise<CounterChoice | Failure> {
+  if (name === undefined || name === "estimate") return { kind: "estimate" };
+  if (name !== "bpe")
     return failure({
       code: exitCode.usage,
-      message: `there is no counter called ${asked}`,
+      message: `there is no counter called ${name}`,
       hint: "Counters: estimate, bpe.",
     });
   const outcome = await localCounter();
@@ -91,7 +91,7 @@ async function chooseCounter(asked: string | undefined): Promise<CounterChoice |
   return failure({ code: exitCode.notFound, message: "the local tokenizer is not installed", hint: outcome.message });
 }
 
-/** Counts the messages, and tells the ledger what the fixed part is by the same counter. */
+/** Counts the messages, and has the ledger count the fixed part with the same counter. */
 async function exactCount({
   engine,
   counted,

@@ -22,7 +22,7 @@ export const demoCommand = command({
   details: [
     "Runs without a key and without the net: real tools on a small project, a simulated model with real prices. Everything happens in a folder of its own that is removed afterwards.",
     "At a terminal any key hurries to the next step, q or Ctrl-C ends it.",
-    "What it claims it compares: exit code 1 where something did not come out, or where it was ended.",
+    "It checks its own claims: exit code 1 if one of them fails, or if it was ended early.",
   ],
   run: async (context, { options }) => {
     const speed = options.speed ?? speedFor(context);
@@ -49,10 +49,10 @@ export const demoCommand = command({
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== "";
 
-/** At reading speed only where somebody reads. */
+/** At reading speed only if the output is a terminal. */
 const speedFor = ({ out, env }: CommandContext): "reading" | "fast" =>
   out.isTerminal && env["TERM"] !== "dumb" && !isSet(env["CI"]) && !isSet(env["NO_COLOR"]) ? "reading" : "fast";
 
 const pause = (time: number, signal: AbortSignal): Promise<void> =>
-  // Whoever hurries or stops ends the pause; that is no failure.
+  // Hurrying or stopping ends the pause; that is no failure.
   sleep(time, undefined, { signal }).catch(() => undefined);

@@ -9,7 +9,7 @@ import { exitCode } from "../program/failure.ts";
 
 export const doctorCommand = command({
   name: "doctor",
-  summary: "look whether everything that palimpsest needs is there",
+  summary: "check that everything palimpsest needs is there",
   options: {
     online: { type: "boolean", summary: "also ask whether the model's address answers" },
     servers: { type: "boolean", summary: "also start the MCP servers that may be started, and end them again" },

@@ -29,16 +29,16 @@ export const explainCommand = command({
   ],
   run: async (context, { options, format }) => {
     const engine = openWorkspace(context);
-    const here = await readRequestedSettings(engine, { given: options });
-    const { servers, problems: ofServers } = await engine.servers();
-    const problems = [...allSettingsProblems(here.reading), ...ofServers];
+    const project = await readRequestedSettings(engine, { options });
+    const { servers, problems: serverProblems } = await engine.servers();
+    const problems = [...allSettingsProblems(project.reading), ...serverProblems];
     const wrong = await reportProblems(context, problems);
     if (wrong !== undefined) return wrong;
-    for (const problem of await ownTextProblems(context)) await context.err.write(`warning: ${oneLine(problem)}\n`);
-    if (format === "json") await context.out.json(asJson({ ...here, servers }, problems));
+    for (const problem of await userTextProblems(context)) await context.err.write(`warning: ${oneLine(problem)}\n`);
+    if (format === "json") await context.out.json(asJson({ ...project, servers }, problems));
     else {
       const { style, columns } = context.out;
-      await context.out.write(explainText({ ...here, servers }, { style, columns: columns ?? columnsDefault }));
+      await context.out.write(explainText({ ...project, servers }, { style, columns: columns ?? columnsDefault }));
     }
     return problems.some(({ severity }) => severity === "error") ? exitCode.negative : exitCode.fine;
   },
@@ -46,8 +46,8 @@ export const explainCommand = command({
 
 const columnsDefault = 80;
 
-/** Of what people have written in place of our prompts and template, used by this run or not. */
-async function ownTextProblems(context: CommandContext): Promise<readonly string[]> {
+/** Problems of the user's replacements for our prompts and template, whether this run uses them or not. */
+async function userTextProblems(context: CommandContext): Promise<readonly string[]> {
   const [summaries, notes] = await Promise.all([
     readUserPrompt(context),
     readNotesOptions(openWorkspace(context).home),
@@ -87,7 +87,7 @@ function asJson({ reading, numbers, servers }: ExplainInput, problems: readonly 
   };
 }
 
-/** What is only planned is on for nobody. */
+/** A planned feature is off for everyone. */
 function switchJson({ switches, policy }: ResolvedSettings, name: SwitchName): object {
   const { value, source, from } = switches[name];
   const { state } = settingTable[`flags.${name}`];

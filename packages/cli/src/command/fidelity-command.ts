@@ -71,11 +71,11 @@ export const fidelityCommand = command({
     const found = await findSessionFiles(context, operands.paths);
     if (found.kind === "failure") return found;
     const svg = options.svg === undefined ? undefined : resolve(context.cwd, options.svg);
-    const nowhere = await checkOutputPaths({
+    const pathFailure = await checkOutputPaths({
       file: svg === undefined ? undefined : { path: svg, what: "drawing" },
       traceFolder: undefined,
     });
-    if (nowhere !== undefined) return nowhere;
+    if (pathFailure !== undefined) return pathFailure;
 
     const rules = rulesHash({ policies: chosen.policies.flatMap((name) => findPolicy(name) ?? []), needTable });
     const version = `${readOwnVersion()} ${replayVersion} ${fidelityVersion}`;
@@ -97,10 +97,10 @@ export const fidelityCommand = command({
     const { summariser, compactions, windowTokens } = chosen;
     const under = { window: windowTokens ?? windowTokensDefault, summariser, compactions };
     const { replayed, failed } = await showMeasured(context, { jobs, done, under, format, svg });
-    const isWhole = !stop.signal.aborted && failed === 0 && replayed > 0;
-    return isWhole ? exitCode.fine : exitCode.negative;
+    const isComplete = !stop.signal.aborted && failed === 0 && replayed > 0;
+    return isComplete ? exitCode.fine : exitCode.negative;
   },
 });
 
-/** With the extension that this file has: the sources run as they are, the published package as JavaScript. */
+/** With this file's own extension: the sources run as they are, the published package as JavaScript. */
 const workerModule = new URL(`../fidelity/worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);

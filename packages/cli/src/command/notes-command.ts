@@ -13,7 +13,7 @@ export const notesCommand = command({
   summary: "print the notes kept on a session",
   operands: { session: sessionOperand },
   options: { path: { type: "boolean", summary: "print only where the notes file is" } },
-  json: "path of the file; covers: the newest entry that the notes cover, tokens of the context then, the blob that holds them; notes: their text; failed: why the newest extraction came to nothing. Null is what there is not",
+  json: "path of the file; covers: the newest entry that the notes cover, tokens of the context then, the blob that holds them; notes: their text; failed: why the newest extraction came to nothing. null for what does not exist",
   details: [
     "Shown are the notes as they were when they were last taken whole, which is what a compaction uses. The file may be further.",
     "Exit code 1: there are no notes, with --json as without; --path names the file all the same.",

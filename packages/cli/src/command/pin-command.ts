@@ -56,7 +56,7 @@ function pinningCommand({
       const log = await openNamedLog(context, operands.session);
       if (log.kind === "failure") return log;
       try {
-        // Before another tool's log is copied: where nothing can be pinned, none is made.
+        // Checked before another tool's log is copied: if nothing can be pinned, no copy is made.
         const counted = await openCounted(log, log);
         const wrong =
           wrongFileFailure(log, counted) ??
@@ -83,7 +83,7 @@ async function pinEntry(
   if (opened.kind === "failure") return opened;
   const { session } = opened;
   try {
-    // Somebody else may have written since it was looked at.
+    // Another process may have written since the first check.
     const wrong = pinRefusal(session.fold, { verb, named, session: session.id });
     if (wrong !== undefined) return wrong;
     const found = findPin(session.fold, { verb, named });
@@ -103,7 +103,7 @@ async function pinEntry(
 }
 
 interface PinRefusalInput extends PinQuery {
-  /** As the person named it, for the line to copy. */
+  /** As the user named it, for the line to copy. */
   readonly session: string;
 }
 

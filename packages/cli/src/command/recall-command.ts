@@ -42,11 +42,11 @@ export const recallCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
-      const asked = { log, query: operands.words.join(" ").trim(), page, format };
-      const meant = await resolveRecall(log, asked);
-      return meant.kind === "words"
-        ? await show(context, { ...asked, searched: meant.searched })
-        : await print(context, { ...asked, expanded: meant.expanded });
+      const request = { log, query: operands.words.join(" ").trim(), page, format };
+      const outcome = await resolveRecall(log, request);
+      return outcome.kind === "words"
+        ? await show(context, { ...request, searched: outcome.searched })
+        : await print(context, { ...request, expanded: outcome.expanded });
     } finally {
       await log.source.close();
     }
@@ -56,9 +56,9 @@ export const recallCommand = command({
 /** More than any session has. */
 const pagesMax = 10_000;
 
-function parsePage(given: string | undefined): number | undefined | "none" {
-  if (given === undefined) return undefined;
-  const page = /^\d{1,5}$/.test(given) ? Number(given) : 0;
+function parsePage(text: string | undefined): number | undefined | "none" {
+  if (text === undefined) return undefined;
+  const page = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   return page >= 1 && page <= pagesMax ? page : "none";
 }
 
@@ -100,7 +100,7 @@ interface PrintInput extends RecallInput {
   readonly expanded: ExpandOutcome;
 }
 
-/** At a terminal without what would drive it; elsewhere byte for byte. */
+/** Control characters are made printable at a terminal; elsewhere the output is byte for byte. */
 async function print({ out }: CommandContext, { log, query, page, expanded, format }: PrintInput): Promise<Outcome> {
   const original = originalOrFailure({ id: query, path: log.path, expanded });
   if (original.kind === "failure") return original;
@@ -120,7 +120,7 @@ async function print({ out }: CommandContext, { log, query, page, expanded, form
   return exitCode.fine;
 }
 
-/** Pages joined are the whole. */
+/** The pages joined are the whole text. */
 const pageText = (text: string, page: number): string =>
   text.slice(safeCutIndex(text, (page - 1) * recallCharsDefault), safeCutIndex(text, page * recallCharsDefault));
 

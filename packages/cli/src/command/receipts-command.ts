@@ -45,15 +45,15 @@ export const receiptsCommand = command({
         await context.out.json({
           path: log.path,
           edits: listed.map((edit) => asJson(edit, session)),
-          spent: spent.map((one) => spendingJson(one)),
-          notes: notes.map((one) => extractionJson(one, priceOf)),
+          spent: spent.map((cost) => spendingJson(cost)),
+          notes: notes.map((extraction) => extractionJson(extraction, priceOf)),
         });
         return exitCode.fine;
       }
       const { style, columns = columnsDefault } = context.out;
       const textById = new Map([
         ...listed.map((edit) => [edit.id, editReceiptText(edit, { style, columns, session })] as const),
-        ...spent.map((one) => [one.id, spendingText(one, style)] as const),
+        ...spent.map((cost) => [cost.id, spendingText(cost, style)] as const),
       ]);
       const texts = opened.fold.path.entries.flatMap(({ id }) => (id === undefined ? [] : (textById.get(id) ?? [])));
       await context.out.write(texts.length === 0 ? "No edits.\n" : texts.join(""));
@@ -71,7 +71,7 @@ const wholeReadBytesMax = 256 * 2 ** 20;
 
 const columnsDefault = 80;
 
-/** What was booked then counts; prices of today only where nothing was. */
+/** The booked cost counts; today's prices are used only if nothing was booked. */
 function withCost(facts: BoundaryFacts | undefined, priceOf: CallsPricer): ListedBoundary | undefined {
   if (facts === undefined) return undefined;
   const { calls, bookedNanos } = facts;

@@ -77,11 +77,11 @@ export const replayCommand = command({
     if (found.kind === "failure") return found;
     const html = options.html === undefined ? undefined : resolve(context.cwd, options.html);
     const traceFolder = options.trace === undefined ? undefined : resolve(context.cwd, options.trace);
-    const nowhere = await checkOutputPaths({
+    const pathFailure = await checkOutputPaths({
       file: html === undefined ? undefined : { path: html, what: "report" },
       traceFolder,
     });
-    if (nowhere !== undefined) return nowhere;
+    if (pathFailure !== undefined) return pathFailure;
 
     const folders = { keptFolder: await prepareOutcomesFolder(context.env, Date.now()), traceFolder };
     const rules = rulesHash({ policies: chosen.policies.flatMap((name) => findPolicy(name) ?? []), needTable });
@@ -102,10 +102,10 @@ export const replayCommand = command({
     const roundsMin = chosen.roundsMin ?? (found.named === "one by one" ? 1 : roundsMinDefault);
     const counting = { baseline: chosen.baseline, roundsMin };
     const { replayed, failed } = await showOutcomes(context, { jobs, done, counting, format, html });
-    const isWhole = !stop.signal.aborted && failed === 0 && replayed > 0;
-    return isWhole ? exitCode.fine : exitCode.negative;
+    const isComplete = !stop.signal.aborted && failed === 0 && replayed > 0;
+    return isComplete ? exitCode.fine : exitCode.negative;
   },
 });
 
-/** With the extension that this file has: the sources run as they are, the published package as JavaScript. */
+/** With this file's own extension: the sources run as they are, the published package as JavaScript. */
 const workerModule = new URL(`../replay/worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);

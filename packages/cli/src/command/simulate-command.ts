@@ -3,7 +3,7 @@ import type { Responder } from "@palimpsest/simulator/internal/responder/respond
 import { faultSyntaxes } from "@palimpsest/simulator/internal/fault/fault";
 import { conditionForm, laneForm, scenarioForm, stepForm } from "@palimpsest/simulator/internal/scenario/scenario-form";
 import { command, type CommandContext } from "../program/command.ts";
-import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { parseCassetteOptions, portInUse } from "../simulate/parse-cassette-options.ts";
 import { reportProblems } from "../program/report-problems.ts";
 import { responderNames, chooseResponder } from "../simulate/choose-responder.ts";
@@ -79,17 +79,17 @@ export const simulateCommand = command({
       const { serveCassettes } = await import("../simulate/serve-cassettes.ts");
       return serveCassettes(context, { cassettes, port: numbers.port, hostname: options.host });
     }
-    const actor = await chooseResponder(context, options);
-    if (actor.kind === "failure") return actor;
+    const chosen = await chooseResponder(context, options);
+    if (chosen.kind === "failure") return chosen;
     const { reading } = await openWorkspace(context).settings();
     const wrong = await reportProblems(context, reading.problems);
     if (wrong !== undefined) return wrong;
     const { launchSimulator } = await import("@palimpsest/simulator/internal/launch-simulator");
     const launched = await launchSimulator({
       ...numbers,
-      seed: numbers.seed ?? actor.seed ?? 0,
+      seed: numbers.seed ?? chosen.seed ?? 0,
       hostname: options.host,
-      responder: actor.actor,
+      responder: chosen.actor,
       faults: options.fault,
       trace: options.trace,
       models: reading.settings.models.value,
@@ -98,7 +98,7 @@ export const simulateCommand = command({
     });
     if (launched.kind === "failed") return notLaunched(launched, { ...options, port: numbers.port });
     await context.out.write(`${launched.url}\n`);
-    await announceResponder(context, { actor: actor.actor, trace: options.trace });
+    await announceResponder(context, { responder: chosen.actor, trace: options.trace });
     await untilStopped();
     await launched.close();
     return exitCode.fine;
@@ -121,22 +121,24 @@ function readNumbers(options: {
 }): ServerNumbers | Failure {
   const port = options.port === undefined ? portDefault : Number(options.port);
   if (!/^\d+$/.test(options.port ?? "0") || port > 65_535)
-    return usage(`${options.port} is no port`, "A port is a whole number from 0 to 65535; 0 takes any that is free.");
+    return usageError(
+      `${options.port} is no port`,
+      "A port is a whole number from 0 to 65535; 0 takes any that is free.",
+    );
   const seed = options.seed === undefined ? undefined : Number(options.seed);
-  if (seed !== undefined && !Number.isSafeInteger(seed)) return usage(`${options.seed} is no seed`, "A whole number.");
+  if (seed !== undefined && !Number.isSafeInteger(seed))
+    return usageError(`${options.seed} is no seed`, "A whole number.");
   const clock = options.clock ?? "real";
   if (clock !== "real" && clock !== "virtual")
-    return usage(`there is no clock called ${clock}`, "Clocks: real, virtual.");
+    return usageError(`there is no clock called ${clock}`, "Clocks: real, virtual.");
   return { kind: "numbers", port, seed, clock };
 }
-
-const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
 function notLaunched(
   { code, message }: { readonly code: string; readonly message: string },
   { port, trace = "" }: { readonly port: number; readonly trace: string | undefined },
 ): Failure {
-  if (code === "usage") return usage(message, "`palimpsest help simulate` lists the faults and their parameters.");
+  if (code === "usage") return usageError(message, "`palimpsest help simulate` lists the faults and their parameters.");
   if (code === "EADDRINUSE") return portInUse(port);
   if (code === "ENOENT")
     return failure({
@@ -149,10 +151,12 @@ function notLaunched(
   return failure({ code: exitCode.machine, message, hint: "Choose another address, port or file." });
 }
 
-/** On stderr: stdout holds the URL alone, for scripts. */
+/** On stderr: stdout holds only the URL, for scripts. */
 async function announceResponder(
   context: CommandContext,
-  { actor, trace }: { actor: Responder; trace: string | undefined },
+  { responder, trace }: { responder: Responder; trace: string | undefined },
 ) {
-  await context.err.write(`${actor.name} answers; stop with Ctrl-C.${trace === undefined ? "" : ` Trace: ${trace}`}\n`);
+  await context.err.write(
+    `${responder.name} answers; stop with Ctrl-C.${trace === undefined ? "" : ` Trace: ${trace}`}\n`,
+  );
 }

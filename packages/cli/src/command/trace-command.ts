@@ -20,7 +20,7 @@ export const traceOperand = {
   summary: "a file that the simulator traced to",
 } as const satisfies Operand;
 
-/** Reads the trace that a person named, and notes on stderr that its end is missing. */
+/** Reads the trace that the user named, and notes on stderr if its end is missing. */
 export async function openNamedTrace(
   { cwd, err }: Pick<CommandContext, "cwd" | "err">,
   name: string,
@@ -130,7 +130,10 @@ export const listCommand = command({
       costUsd: request.reply?.costUsd ?? null,
       countedTokens: request.reply?.inputTokens ?? null,
       error: request.reply?.error ?? null,
-      iterations: (request.reply?.iterations ?? []).map((one) => ({ type: one.type, ...sumIterations([one]) })),
+      iterations: (request.reply?.iterations ?? []).map((iteration) => ({
+        type: iteration.type,
+        ...sumIterations([iteration]),
+      })),
       appliedEdits: request.reply?.appliedEdits ?? [],
       ...extension.trace.listed(request.reply),
       comparedWith: before?.n ?? null,
@@ -143,7 +146,7 @@ export const listCommand = command({
   },
 });
 
-/** As the client was told; where the server compacted, what was billed, since totals leave compactions out. */
+/** As reported to the client. If the server compacted, what was billed, since the totals leave compactions out. */
 function replyTokens(reply: ReplyLine | undefined): ListedTokens | null {
   if (reply?.iterations !== undefined) return sumIterations(reply.iterations);
   if (reply?.usage === undefined) return null;
@@ -157,8 +160,8 @@ function replyTokens(reply: ReplyLine | undefined): ListedTokens | null {
 }
 
 function sumIterations(iterations: NonNullable<ReplyLine["iterations"]>): ListedTokens {
-  const sum = (count: (one: (typeof iterations)[number]) => number): number =>
-    iterations.reduce((total, one) => total + count(one), 0);
+  const sum = (count: (iteration: (typeof iterations)[number]) => number): number =>
+    iterations.reduce((total, iteration) => total + count(iteration), 0);
   return {
     read: sum(({ split }) => split.cacheReadTokens),
     written: sum(({ split }) => split.cacheWrite5mTokens + split.cacheWrite1hTokens),

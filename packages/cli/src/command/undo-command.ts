@@ -16,7 +16,7 @@ import { sessionFailure } from "../session/session-failure.ts";
 
 export const undoCommand = command({
   name: "undo",
-  summary: "take an edit back; undoing an undo brings it again",
+  summary: "take an edit back; undoing an undo redoes the edit",
   operands: {
     session: sessionOperand,
     edit: { shown: "edit", summary: "the edit's uuid; the newest one in force if left out", takes: "optional" },
@@ -36,22 +36,24 @@ export const undoCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     const numbers = await settingsForSession(context, log);
-    const asked: UndoOptions = {
+    const undoOptions: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
       blockingTokens: numbers.thresholds.blocking,
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
-      const refusal = log.session === undefined ? await undoRefusal(log, log, asked) : undefined;
-      return refusal === undefined ? await runUndo(context, { log, asked, numbers, format }) : undoFailure(refusal);
+      const refusal = log.session === undefined ? await undoRefusal(log, log, undoOptions) : undefined;
+      return refusal === undefined
+        ? await runUndo(context, { log, undoOptions, numbers, format })
+        : undoFailure(refusal);
     } finally {
       await log.source.close();
     }
   },
 });
 
-/** Of the model that the session talks to. */
+/** Settings resolved for the model of the session. */
 async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
   const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
   const { numbers } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens });
@@ -62,12 +64,12 @@ async function runUndo(
   context: CommandContext,
   {
     log,
-    asked,
+    undoOptions,
     numbers,
     format,
   }: {
     readonly log: NamedLog;
-    readonly asked: UndoOptions;
+    readonly undoOptions: UndoOptions;
     readonly numbers: ResolvedSettings;
     readonly format: "text" | "json";
   },
@@ -75,11 +77,11 @@ async function runUndo(
   const opened = await openForWriting(context, log);
   if (opened.kind === "failure") return opened;
   const { session, deps } = opened;
-  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => asked.thinking });
+  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => undoOptions.thinking });
   try {
-    const outcome = await view.undo(asked);
+    const outcome = await view.undo(undoOptions);
     if (outcome.kind === "undone" || outcome.kind === "branched") {
-      // Nobody is told of an undo that a power cut could still take away.
+      // An undo is reported only once a power cut can no longer undo it.
       const ended = await session.endTurn();
       if (ended.kind === "failed") return sessionFailure(ended, session.id);
     }
@@ -134,14 +136,14 @@ async function reportOutcome(
   }
 }
 
-/** As every other command counts it: read anew, with what the provider counted and what requests carry besides messages. */
+/** As every other command counts it: read anew, with the provider's counts and what requests carry besides messages. */
 async function contextTokens(session: Session): Promise<Tokens> {
   const now = await session.readUndone(new Set());
   if (now === undefined) throw new Error(`the session ${session.id} that was just written can't be read`);
   return now.ledger.size.tokens;
 }
 
-/** How to bring back what was undone, in the order in which it has to be done. */
+/** How to redo what was undone, in the order in which it has to be done. */
 function backText(session: string, undos: readonly string[]): string {
   const lines = undos.map((id) => `palimpsest undo ${session} ${id}\n`);
   if (lines.length === 1) return `to go back: ${lines.join("")}`;

@@ -80,13 +80,13 @@ async function openView(
 async function reportOn(
   context: CommandContext,
   opened: CountedLog,
-  given: GivenSettingOptions,
+  options: GivenSettingOptions,
 ): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
   const { numbers, reading } = await readRequestedSettings(openWorkspace(context), {
     model: opened.model,
     serverTokens: opened.serverTokens,
     recordedTokens: opened.recordedTokens,
-    given,
+    options,
   });
   const wrong = await reportProblems(context, reading.problems);
   if (wrong !== undefined) return wrong;

@@ -4,15 +4,15 @@ import type { CommandContext } from "../program/command.ts";
 /** `stopped`: a request to end the process came instead of an answer. */
 type CommitAnswer = "commit" | "edit" | "show" | "cancel" | "stopped";
 
-/** Whoever is asked must see the question and what it is about. */
+/** The user must see the question and what it is about. */
 export const canAskUser = ({ stdin, out, err }: Pick<CommandContext, "stdin" | "out" | "err">): boolean =>
   "isTTY" in stdin && stdin.isTTY === true && out.isTerminal && err.isTerminal;
 
 const question = "commit it? y: commit, e: edit, s: show all of it, n or Enter: not committed [y/e/s/N] ";
 
 /**
- * Asked again until it is understood: a slip of the finger must not throw away what was paid for. The end of the input
- * cancels. The terminal stays as it is: it edits the line and turns Ctrl-C into a signal by itself.
+ * Asks again until the answer is understood: a typo must not throw away what was paid for. The end of the input
+ * cancels. The terminal's mode is unchanged: it edits the line and turns Ctrl-C into a signal by itself.
  */
 export async function askToCommit(
   { stdin, err }: Pick<CommandContext, "stdin" | "err">,

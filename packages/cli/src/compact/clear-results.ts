@@ -6,19 +6,19 @@ import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { formatNumber } from "../text/format.ts";
 
-/** Clearing of results that a user asks for: the same for `palimpsest clear` and the chat's `/clear-results`. */
+/** Clearing at the user's request: the same for `palimpsest clear` and the chat's `/clear-results`. */
 interface ClearResultsInput {
   readonly agent: { readonly compaction: Pick<ManualCompaction, "clear">; readonly session: Pick<Session, "endTurn"> };
-  /** Of the results that stay. */
+  /** The size of the results that stay. */
   readonly downToTokens: number;
 }
 
 type ClearOutcome =
-  /** `cleared` is among the events; undefined: there was nothing to clear. */
+  /** `cleared` is one of the events; undefined: there was nothing to clear. */
   | { readonly kind: "done"; readonly cleared: ClearedEvent | undefined; readonly events: readonly LoopEvent[] }
   | WriteFailure;
 
-/** Comes back when the clearing is synced: nobody is told of one that a power cut could still take away. */
+/** Resolves when the clearing is synced: it is reported only once a power cut can no longer undo it. */
 export async function clearResults({ agent, downToTokens }: ClearResultsInput): Promise<ClearOutcome> {
   const events: LoopEvent[] = [];
   const cleared = await drainEvents(agent.compaction.clear(downToTokens), (event) => events.push(event));
@@ -45,9 +45,9 @@ export const tokensChangeText = ({ tokensBefore, tokensAfter }: ClearedEvent): s
   `${formatNumber(tokensBefore)} → ${formatNumber(tokensAfter)} tokens`;
 
 export const nothingToClear = (downToTokens: number): string =>
-  `nothing to clear: tool results have ${formatNumber(downToTokens)} tokens or less, or only those are left that always stay`;
+  `nothing to clear: tool results have ${formatNumber(downToTokens)} tokens or less, or only results that always stay are left`;
 
-/** What a generator returns in the end; whoever wants to is told of what comes before it. */
+/** What a generator returns; each event before it is passed to the callback, if there is one. */
 export async function drainEvents<Event, Result>(
   events: AsyncGenerator<Event, Result>,
   tell: (event: Event) => void = () => {},

@@ -28,17 +28,17 @@ export interface RequestedCompaction extends HintContext {
   readonly writer: "person" | "model";
 }
 
-export function compactionFailure({ reason, message }: CompactionProblem, asked: RequestedCompaction): Failure {
+export function compactionFailure({ reason, message }: CompactionProblem, request: RequestedCompaction): Failure {
   const code = codeByReason[reason];
-  const { part } = asked;
+  const { part } = request;
   if (reason === "nothing_to_compact" && part.kind === "up_to")
     return failure({
       code,
       message: `not compacted: nothing that was said stands before ${oneLine(part.entry)}`,
       hint: "Name a later message, or leave out --up-to to summarise everything.",
     });
-  const isOwn = reason === "no_summary" && asked.writer === "person";
-  const hint = isOwn ? ownSummaryHint(message) : hintForRequested(reason, asked);
+  const isUserSummary = reason === "no_summary" && request.writer === "person";
+  const hint = isUserSummary ? userSummaryHint(message) : hintForRequested(reason, request);
   return failure({ code, message: `not compacted: ${withoutStop(message)}`, hint });
 }
 
@@ -57,7 +57,7 @@ const codeByReason: Readonly<Record<CompactionFailure, Exclude<ExitCode, typeof 
   unwritten: exitCode.machine,
 };
 
-/** Of a person who wanted it. */
+/** For a compaction that the user asked for. */
 function hintForRequested(reason: CompactionFailure, { ownPrompt, pins }: HintContext): string {
   switch (reason) {
     case "no_summary":
@@ -81,15 +81,15 @@ function hintForRequested(reason: CompactionFailure, { ownPrompt, pins }: HintCo
   }
 }
 
-/** Of a compaction that nobody asked for. */
+/** For an automatic compaction. */
 export function hintForAutomatic(reason: CompactionFailure, { ownPrompt, pins }: HintContext): string {
   switch (reason) {
     case "no_summary":
-      return ownPrompt === undefined ? triedLater : `${promptHint(ownPrompt)} ${triedLater}`;
+      return ownPrompt === undefined ? triedAgainHint : `${promptHint(ownPrompt)} ${triedAgainHint}`;
     case "api_error":
     case "timed_out":
     case "prompt_too_long":
-      return triedLater;
+      return triedAgainHint;
     case "still_over":
       return `\`palimpsest context\` names what is largest; ${pins === 0 ? "" : "unpin some of it, or "}use a model with a larger window.`;
     case "nothing_to_compact":
@@ -103,7 +103,7 @@ export function hintForAutomatic(reason: CompactionFailure, { ownPrompt, pins }:
   }
 }
 
-const triedLater = "It is tried again later; `palimpsest compact` does it by hand.";
+const triedAgainHint = "It is tried again later; `palimpsest compact` does it by hand.";
 
 type CommonReason =
   | "nothing_to_compact"
@@ -132,25 +132,25 @@ function commonHint(reason: CommonReason): string {
   }
 }
 
-/** Of a summary that a person gave. */
-function ownSummaryHint(message: string): string {
+/** For a summary that the user wrote. */
+function userSummaryHint(message: string): string {
   if (message !== formatSummaryFault("too-long")) return "Change what --summary names, or leave it out to ask a model.";
   const share = formatPercent(summaryBudgetTimesMax * summaryWindowShareMax);
   const most = formatNumber(summaryBudgetTimesMax * summaryTokensMax);
   return `Shorten it: a summary may have ${share} of the window, and ${most} tokens at most.`;
 }
 
-/** Sentences of others, where more is said in the same line. */
+/** A foreign sentence without its full stop, to continue in the same line. */
 export const withoutStop = (message: string): string => message.trimEnd().replace(/\.$/, "");
 
-/** A person's own prompt for summaries, which takes the place of ours. */
+/** The user's own prompt for summaries, which replaces ours. */
 export interface UserPrompt {
   readonly path: string;
   /** What will go wrong with it, a line each. */
   readonly problems: readonly string[];
 }
 
-/** Undefined where there is none, or it can't be read. */
+/** Undefined if there is none, or if it can't be read. */
 export async function readUserPrompt(context: Pick<CommandContext, "env" | "cwd">): Promise<UserPrompt | undefined> {
   const path = join(openWorkspace(context).home, "prompts", "compact.md");
   const text = await readFile(path, "utf8").catch(() => "");
@@ -173,6 +173,6 @@ const promptProblems = (path: string, text: string): readonly string[] => [
 const missingTagsText =
   "it does not ask for the summary in <summary> tags, so what the model writes may not be taken for one";
 
-/** Behind a failure for which it may be to blame. */
+/** Follows a failure that the prompt may have caused. */
 export const promptHint = ({ path }: UserPrompt): string =>
   `The prompt is your own, ${path}: it has to ask for the summary in <summary> tags.`;

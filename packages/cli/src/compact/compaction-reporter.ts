@@ -10,24 +10,24 @@ export interface CompactionReporterInput {
   readonly answerer: Answerer;
   /** How many messages are pinned now. */
   readonly pins: () => number;
-  /** Told of when a model is about to be asked with it. */
+  /** Mentioned when a model is about to be asked with it. */
   readonly ownPrompt: () => Promise<UserPrompt | undefined>;
 }
 
 /**
- * Tells a person on stderr of the compactions that happen in a stream of events; hears every one of them. A summary that
- * is on the way shows at a terminal as a line in place, elsewhere as a line a phase.
+ * Reports on stderr the compactions in a stream of events; it must be given every event. A summary in progress shows as
+ * an updating line at a terminal, elsewhere as a line per phase.
  */
 export function compactionReporter(
   { err }: Pick<CommandContext, "err">,
-  telling: CompactionReporterInput,
+  input: CompactionReporterInput,
 ): (event: LoopEvent) => Promise<void> {
-  const { answerer } = telling;
+  const { answerer } = input;
   let phase: CompactionPhase | undefined;
   let ownPrompt: UserPrompt | undefined;
-  const look = async (): Promise<void> => {
+  const loadOwnPrompt = async (): Promise<void> => {
     const isKnown = ownPrompt !== undefined;
-    ownPrompt ??= await telling.ownPrompt();
+    ownPrompt ??= await input.ownPrompt();
     if (isKnown) return;
     for (const problem of ownPrompt?.problems ?? []) await err.write(`warning: ${oneLine(problem)}\n`);
   };
@@ -43,20 +43,20 @@ export function compactionReporter(
     if (phase !== undefined) await err.progress("");
     if (event.kind === "compaction-start") {
       phase = undefined;
-      await look();
+      await loadOwnPrompt();
     }
-    const line = eventLine(event, { answerer, circumstances: { pins: telling.pins(), ownPrompt } });
+    const line = eventLine(event, { answerer, hintContext: { pins: input.pins(), ownPrompt } });
     if (line !== undefined) await err.write(`${line}\n`);
   };
 }
 
 function eventLine(
   event: LoopEvent,
-  { answerer, circumstances }: { readonly answerer: Answerer; readonly circumstances: HintContext },
+  { answerer, hintContext }: { readonly answerer: Answerer; readonly hintContext: HintContext },
 ): string | undefined {
   if (event.kind === "compaction-start") return startText(event);
   if (event.kind === "compacted") return compactionDoneText(event, answerer);
-  return event.kind === "compaction-failed" ? compactionFailedText(event, circumstances) : undefined;
+  return event.kind === "compaction-failed" ? compactionFailedText(event, hintContext) : undefined;
 }
 
 const asksModel: Readonly<Record<CompactionPhase, boolean>> = {
@@ -89,8 +89,8 @@ function compactionDoneText(
 
 function compactionFailedText(
   { reason, message, state }: EventOf<"compaction-failed">,
-  circumstances: HintContext,
+  hintContext: HintContext,
 ): string {
   const degraded = state === "degraded" ? " No model is asked for summaries for the time being." : "";
-  return `warning: not compacted (${reason}): ${withoutStop(oneLine(message))}.${degraded} ${hintForAutomatic(reason, circumstances)}`;
+  return `warning: not compacted (${reason}): ${withoutStop(oneLine(message))}.${degraded} ${hintForAutomatic(reason, hintContext)}`;
 }

@@ -9,50 +9,50 @@ import type { CommandContext } from "../program/command.ts";
 
 export type ProposalRequest = Parameters<Agent["compaction"]["propose"]>[0];
 
-/** How a person is asked about a proposal. None of these may reject. */
+/** How the user is asked about a proposal. None of these may reject. */
 interface ConsiderDeps {
   readonly propose: (ask: ProposalRequest) => Promise<ProposeOutcome>;
-  /** Shows it, where that is not what they see already, and asks. `stopped`: they are gone. */
+  /** Shows it, unless it is on the screen already, and asks. `stopped`: the user has left. */
   readonly decide: (shown: Proposal) => Promise<"commit" | "edit" | "cancel" | "stopped">;
   readonly edit: (text: string) => Promise<EditTextOutcome>;
-  /** One line: why nothing came of an edit. */
+  /** One line: why an edit had no effect. */
   readonly tell: (message: string) => Promise<void>;
 }
 
-/** `edited`: a summary that the person has written over the proposal's. */
+/** `edited`: a summary by which the user has replaced the proposal's. */
 export type ConsiderOutcome =
-  | { readonly kind: "commit"; readonly proposal: Proposal; readonly edited?: string }
+  | { readonly kind: "commit"; readonly proposal: Proposal; readonly edited?: string | undefined }
   | { readonly kind: "cancel" | "stopped"; readonly proposal: Proposal };
 
 /**
- * What becomes of a proposal that a person looks at:
+ * What happens to a proposal that the user looks at:
  *
  *   shown ──commit──▶ commit       shown ──cancel──▶ cancel       shown ──stopped──▶ stopped
  *   shown ──edit──▶ edited ──proposed again with that text──▶ shown
- *                   edited ──unchanged, or refused: told──▶ shown as it was
+ *                   edited ──unchanged or refused, with a message──▶ shown as it was
  */
-export async function considerProposal(first: Proposal, by: ConsiderDeps): Promise<ConsiderOutcome> {
+export async function considerProposal(first: Proposal, deps: ConsiderDeps): Promise<ConsiderOutcome> {
   let edited: string | undefined;
-  // What was refused is not lost: the next edit goes on from it.
+  // A refused text is not lost: the next edit continues from it.
   let written = first.summary;
   let shown = first;
   for (;;) {
-    const answer = await by.decide(shown);
-    if (answer === "commit") return { kind: "commit", proposal: first, ...(edited === undefined ? {} : { edited }) };
+    const answer = await deps.decide(shown);
+    if (answer === "commit") return { kind: "commit", proposal: first, edited };
     if (answer !== "edit") return { kind: answer, proposal: first };
-    const change = await by.edit(written);
+    const change = await deps.edit(written);
     if (change.kind === "unchanged") {
-      await by.tell(change.message);
+      await deps.tell(change.message);
       continue;
     }
     written = change.text;
-    const again = await by.propose({ ...requestAgain(first), summary: written, over: ownText(first) });
-    if (again.kind === "failed") {
-      await by.tell(`this summary can't be used: ${oneLine(again.message)}`);
+    const proposed = await deps.propose({ ...requestAgain(first), summary: written, over: ownText(first) });
+    if (proposed.kind === "failed") {
+      await deps.tell(`this summary can't be used: ${oneLine(proposed.message)}`);
       continue;
     }
     edited = written;
-    shown = withEarlierCalls(first, again.proposal);
+    shown = withEarlierCalls(first, proposed.proposal);
   }
 }
 
@@ -61,32 +61,32 @@ const requestAgain = ({ ask: { part, instructions } }: Proposal): ProposalReques
   ...(instructions === undefined ? {} : { instructions }),
 });
 
-/** An edited summary asked no model; what the one under it cost is paid all the same, and has to be saved too. */
+/** An edited summary asked no model; but the summary before it was paid for, and has to pay off too. */
 function withEarlierCalls({ calls, preview }: Proposal, edited: Proposal): Proposal {
   const money = edited.preview.money;
   if (money === undefined || preview.money === undefined) return { ...edited, calls };
   const { callsNanos } = preview.money;
   const { roundBeforeNanos, roundAfterNanos, breakEvenRounds } = money;
-  const later = callsNanos / (roundBeforeNanos - roundAfterNanos);
-  const whole = {
+  const extraRounds = callsNanos / (roundBeforeNanos - roundAfterNanos);
+  const total = {
     ...money,
     callsNanos,
-    ...(breakEvenRounds === undefined ? {} : { breakEvenRounds: Math.ceil(breakEvenRounds + later) }),
+    ...(breakEvenRounds === undefined ? {} : { breakEvenRounds: Math.ceil(breakEvenRounds + extraRounds) }),
   };
-  return { ...edited, calls, preview: { ...edited.preview, money: whole } };
+  return { ...edited, calls, preview: { ...edited.preview, money: total } };
 }
 
 export type EditTextOutcome =
   | { readonly kind: "edited"; readonly text: string }
-  /** `message`: why there is nothing to go on with, one line. */
+  /** `message`: why there is nothing to continue with, one line. */
   | { readonly kind: "unchanged"; readonly message: string };
 
-/** Lets the person change a text in an editor of their own, in a file that nobody else may read and that is gone afterwards. */
+/** Opens a text in the user's editor, in a file that no other user may read and that is removed afterwards. */
 export async function editText(
   { env, cwd }: Pick<CommandContext, "env" | "cwd">,
   text: string,
 ): Promise<EditTextOutcome> {
-  const editor = [env["VISUAL"], env["EDITOR"]].find((one) => one !== undefined && one !== "");
+  const editor = [env["VISUAL"], env["EDITOR"]].find((command) => command !== undefined && command !== "");
   if (editor === undefined) return { kind: "unchanged", message: "set VISUAL or EDITOR to the editor that you want" };
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-"));
   try {
@@ -109,7 +109,7 @@ interface EditorRun extends Pick<CommandContext, "env" | "cwd"> {
   readonly file: string;
 }
 
-/** By a shell, since the variable may hold arguments too: `code --wait`. Undefined where all is well. */
+/** Run by a shell, since the variable may hold arguments too: `code --wait`. Undefined if it succeeded. */
 const runEditor = ({ editor, file, env, cwd }: EditorRun): Promise<string | undefined> =>
   new Promise((resolve) => {
     const child = spawn("/bin/sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit", env, cwd });

@@ -1,10 +1,13 @@
-/** Of a summary that is not shown whole: enough to see whether it is about the right thing. */
+/** Lines of a summary that is not shown whole: enough to see whether it is about the right thing. */
 export const summaryLinesMax = 12;
 
-/** Of each of what was changed, carried forward and restored: more of them push the figures off the screen, so they are counted. */
+/**
+ * Items listed of each of what was changed, carried forward and restored: more would push the figures off the screen,
+ * so they are counted.
+ */
 export const listedUnaskedMax = 3;
 
-/** Of one of these: a line at a terminal. */
+/** Characters of one such item: a line at a terminal. */
 export const carriedCharsMax = 100;
 
 /** More than any model writes as a summary, and than any window has room for beside the rest. */

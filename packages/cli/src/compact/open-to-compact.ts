@@ -19,7 +19,7 @@ import { openForWriting } from "../session/open-for-writing.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 
 interface OpenToCompactInput {
-  /** As the person named it. */
+  /** As the user named it. */
   readonly session: string;
   readonly from: string | undefined;
   readonly upTo: string | undefined;
@@ -31,26 +31,29 @@ type OpenToCompactOutcome =
   | ({ readonly kind: "open"; readonly part: CompactionRange; readonly isCopy: boolean } & OpenedAgent)
   | Failure;
 
-/** The agent, and who it asks: nobody where there is no key. */
+/** The agent, and what answers it: no model if there is no key. */
 interface OpenedAgent {
   readonly agent: Agent;
   readonly answerer: Answerer;
 }
 
-/** The session as an agent, in the project it belongs to; another tool's log as the copy that is made of it. */
-export async function openToCompact(context: CommandContext, asked: OpenToCompactInput): Promise<OpenToCompactOutcome> {
-  const log = await openNamedLog(context, asked.session);
+/** Opens the session as an agent in the project it belongs to; for another tool's log, the copy made of it. */
+export async function openToCompact(
+  context: CommandContext,
+  request: OpenToCompactInput,
+): Promise<OpenToCompactOutcome> {
+  const log = await openNamedLog(context, request.session);
   if (log.kind === "failure") return log;
   try {
-    // Before another tool's log is copied: where the part is not there, no copy is made.
+    // Checked before another tool's log is copied: if the part does not exist, no copy is made.
     const counted = await openCounted(log, log);
     const wrong = wrongFileFailure(log, counted);
     if (wrong !== undefined) return wrong;
-    const part = findPart(counted.fold, asked);
+    const part = findPart(counted.fold, request);
     if (part.kind === "failure") return part;
     const id = log.session?.id ?? (await copyLog(context, log));
     if (typeof id === "object") return id;
-    const opened = await openInProject(context, { asked, id, recorded: () => readLoggedCwd(log, counted.fold) });
+    const opened = await openInProject(context, { request, id, recorded: () => readLoggedCwd(log, counted.fold) });
     const { agent, answerer } = opened;
     if (agent.kind === "missing") return inOtherProject(id);
     if (agent.kind !== "agent") return agentFailure(agent, "End that process, or wait until it has finished.");
@@ -91,9 +94,9 @@ const copyHint =
   "Another tool's transcript is copied into a session of our own first, for a preview too: that needs a home that can be written.";
 
 interface OpenInProjectInput {
-  readonly asked: OpenToCompactInput;
+  readonly request: OpenToCompactInput;
   readonly id: SessionId;
-  /** Where the session was at home, by its newest entry. */
+  /** The session's folder, according to its newest entry. */
   readonly recorded: () => Promise<string | undefined>;
 }
 
@@ -102,35 +105,35 @@ interface OpenAttempt {
   readonly answerer: Answerer;
 }
 
-/** A session of another project has its settings and its files there; without a key a summary goes without a model. */
+/** A session of another project has its settings and files there. Without a key, a summary is made without a model. */
 async function openInProject(
   { env, cwd }: CommandContext,
-  { asked, id, recorded }: OpenInProjectInput,
+  { request, id, recorded }: OpenInProjectInput,
 ): Promise<OpenAttempt> {
   const open = async (model: ModelChoice, place: string): Promise<OpenAttempt> => {
     const agent = await openAgent({
       env,
       cwd: place,
       version: readOwnVersion(),
-      flags: asked.flags,
+      flags: request.flags,
       session: { kind: "resume", id },
       model,
       tools: { allow: [], deny: [] },
-      // No tool is used here; one that a session has had stays its own, so that nobody is told of a change.
+      // No tool is used here; but a tool that the session has had stays, so that no change is announced.
       net: openNet,
     });
     return { agent, answerer: model.kind };
   };
   const openIn = async (place: string): Promise<OpenAttempt> => {
-    const opened = await open(asked.model, place);
+    const opened = await open(request.model, place);
     if (opened.agent.kind !== "no-key") return opened;
     const message = `There is no key for a model. ${opened.agent.message}`;
-    const baseUrl = asked.model.kind === "provider" ? asked.model.baseUrl : undefined;
+    const baseUrl = request.model.kind === "provider" ? request.model.baseUrl : undefined;
     return open({ kind: "none", message, baseUrl }, place);
   };
-  const here = await openIn(cwd);
-  const home = here.agent.kind === "missing" ? await recorded() : undefined;
-  return home === undefined || home === cwd ? here : openIn(home);
+  const attempt = await openIn(cwd);
+  const recordedCwd = attempt.agent.kind === "missing" ? await recorded() : undefined;
+  return recordedCwd === undefined || recordedCwd === cwd ? attempt : openIn(recordedCwd);
 }
 
 async function readLoggedCwd({ source }: NamedLog, fold: Fold): Promise<string | undefined> {

@@ -25,11 +25,11 @@ export interface PreviewLook {
   readonly session: string;
   readonly answerer: Answerer;
   readonly ownPrompt: UserPrompt | undefined;
-  /** Files below it are named as one would type them there. */
+  /** Files below it are named relative to it. */
   readonly cwd: string;
-  /** How much of the summary itself. */
+  /** How much of the summary itself is shown. */
   readonly summary: "whole" | "beginning" | "none";
-  /** What was changed, carried forward and restored: counted, or one by one. */
+  /** Whether changed, carried forward and restored items are counted or listed one by one. */
   readonly details: "counted" | "listed";
   /** How the user gets them listed: `s lists them`. */
   readonly listedBy: string;
@@ -46,8 +46,8 @@ export const previewText = (proposal: Proposal, look: PreviewLook): string =>
   ].join("\n");
 
 /**
- * What has to be known to decide, on one screen whatever the session was: what comes in any number is counted. If the
- * details are listed behind it, what they list is left out here.
+ * What is needed to decide, on one screen whatever the session was: items that may be many are counted. If the details
+ * are listed below, what they list is left out here.
  */
 export function previewFigures(
   proposal: Proposal,
@@ -55,7 +55,10 @@ export function previewFigures(
 ): readonly string[] {
   const { preview, changes } = proposal;
   const { answerer, ownPrompt, cwd } = look;
-  const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] => {
+  const listOrCount = (
+    all: readonly string[],
+    [noun, about]: readonly [noun: string, about: string],
+  ): readonly string[] => {
     if (all.length <= listedUnaskedMax) return all;
     return look.details === "listed" ? [] : [`${quantity(all.length, noun)} ${about}; ${look.listedBy}`];
   };
@@ -67,17 +70,20 @@ export function previewFigures(
       ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
         ? []
         : [["prompt", promptHint(ownPrompt)] as const]),
-      ...folded(changeTexts(changes), ["remark", "on what was changed or left out"]).map((text): Row => [
+      ...listOrCount(changeTexts(changes), ["remark", "on what was changed or left out"]).map((text): Row => [
         "changed",
         text,
       ]),
       ["entries", classesText(preview.receipt)],
       ["audit", auditText(preview.audit)],
-      ...folded(missingFactTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map(
+      ...listOrCount(missingFactTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map(
         (text): Row => ["carried", text],
       ),
       ...rowIfAny("you said", userMessagesText(preview.userMessages)),
-      ...rowIfAny("restored", folded(pieceTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", ")),
+      ...rowIfAny(
+        "restored",
+        listOrCount(pieceTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", "),
+      ),
       ...rowIfAny("pins", oneLine(preview.pinsWarning ?? "")),
     ],
     look.columns,
@@ -99,7 +105,7 @@ export function previewDetails(
   );
 }
 
-/** None where the figures have listed them already. */
+/** Empty if the figures have listed them already. */
 const rowsIfMany = (label: string, all: readonly string[]): readonly Row[] =>
   all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
 
@@ -120,7 +126,7 @@ function rowText(label: string, { text, columns }: { readonly text: string; read
   return `  ${label.padEnd(labelColumns - 2)}${indented}`;
 }
 
-/** Which part of what was said, in words. */
+/** Which part of the conversation, in words. */
 export function partText(part: CompactionRange): string {
   switch (part.kind) {
     case "all":
@@ -133,11 +139,11 @@ export function partText(part: CompactionRange): string {
 }
 
 function writerText({ path, calls, instead }: Proposal): string {
-  const asked = calls.length === 0 ? "" : `, ${quantity(calls.length, "call")} answered`;
-  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
+  const callsText = calls.length === 0 ? "" : `, ${quantity(calls.length, "call")} answered`;
+  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${callsText}`;
 }
 
-/** Sizes as they were of what leaves the view, as they will be of what stands in it. */
+/** The size before for what leaves the view, the size after for what stands in it. */
 const sizeByClass: Readonly<Record<ReceiptClass, "tokensBefore" | "tokensAfter">> = {
   kept: "tokensAfter",
   summarised: "tokensBefore",
@@ -151,10 +157,10 @@ const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"
 
 function classesText({ lines }: Receipt): string {
   const parts = classes.flatMap((name) => {
-    const some = lines.filter((line) => line.class === name);
-    if (some.length === 0) return [];
-    const tokens = some.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
-    return [`${formatNumber(some.length)} ${name} (${formatNumber(tokens)} tokens)`];
+    const matching = lines.filter((line) => line.class === name);
+    if (matching.length === 0) return [];
+    const tokens = matching.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
+    return [`${formatNumber(matching.length)} ${name} (${formatNumber(tokens)} tokens)`];
   });
   return parts.join(", ");
 }
@@ -182,12 +188,12 @@ const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[]
 ];
 
 export function auditText({ score, parts }: Audit): string {
-  const asked = auditTitles.filter(([part]) => parts[part].wanted > 0);
-  const found = asked.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
+  const audited = auditTitles.filter(([part]) => parts[part].wanted > 0);
+  const found = audited.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
   return [formatPercent(score), ...found].join(", ");
 }
 
-/** What the summary lacked, and is told behind it. */
+/** What the summary lacked and gets carried forward. */
 const missingFactTexts = ({ missing }: Audit): readonly string[] =>
   missing.map((fact) => clip(missingText(fact), carriedCharsMax));
 
@@ -234,11 +240,11 @@ export const wholeText = (proposal: Proposal, look: Pick<PreviewLook, "style" | 
 
 function summaryLines(
   summary: string,
-  { style, summary: much }: Pick<PreviewLook, "style" | "summary">,
+  { style, summary: amount }: Pick<PreviewLook, "style" | "summary">,
 ): readonly string[] {
-  if (much === "none") return [];
+  if (amount === "none") return [];
   const lines = summary.trimEnd().split("\n");
-  const shown = much === "whole" ? lines : lines.slice(0, summaryLinesMax);
+  const shown = amount === "whole" ? lines : lines.slice(0, summaryLinesMax);
   const rest = lines.length - shown.length;
   const more = rest === 0 ? [] : [style("dim", `… ${quantity(rest, "more line")}; s shows all of it`)];
   return [style("bold", "summary"), ...shown, ...more, ""];

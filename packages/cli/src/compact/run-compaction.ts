@@ -19,21 +19,23 @@ export interface CompactionRun {
   readonly agent: Agent;
   readonly part: CompactionRange;
   readonly instructions: string | undefined;
-  /** In place of a model's. */
+  /** Replaces a model's. */
   readonly summary: string | undefined;
   readonly answerer: Answerer;
-  /** That the model is asked with. */
+  /** The prompt that the model is asked with. */
   readonly ownPrompt: UserPrompt | undefined;
-  /** The session is a copy of another tool's transcript, made or gone on with for this. */
+  /** The session is a copy of another tool's transcript, made or reused for this. */
   readonly isCopy: boolean;
-  /** `ask`: a person looks at it and decides. `look`: nobody is there to decide, and none was taken in advance. */
+  /**
+   * `ask`: the user looks at it and decides. `look`: there is no user to decide, and no decision was given in advance.
+   */
   readonly decision: "preview" | "look" | "commit" | "ask";
   readonly details: PreviewLook["details"];
   readonly format: "text" | "json";
   readonly signal: AbortSignal;
 }
 
-/** A proposal, perhaps with a summary that the person has written over it. */
+/** A proposal, perhaps with a summary by which the user has replaced its own. */
 type ToCommit = Omit<Extract<ConsiderOutcome, { kind: "commit" }>, "kind">;
 
 /**
@@ -46,19 +48,19 @@ type ToCommit = Omit<Extract<ConsiderOutcome, { kind: "commit" }>, "kind">;
  */
 export async function runCompaction(input: CompactionRun): Promise<Outcome> {
   const { decision, part, instructions, summary } = input;
-  const given = {
+  const request = {
     part,
     ...(instructions === undefined ? {} : { instructions }),
     ...(summary === undefined ? {} : { summary }),
   };
-  const proposed = await propose(input, given);
+  const proposed = await propose(input, request);
   if (proposed.kind === "failed") {
     const { costNanos = 0 } = proposed;
     if (costNanos > 0)
       await input.context.err.write(
         `${formatCost(input.answerer, costNanos)} was paid for a summary that is not used.\n`,
       );
-    return compactionFailure(proposed, circumstances(input));
+    return compactionFailure(proposed, hintContext(input));
   }
   const { proposal } = proposed;
   switch (decision) {
@@ -72,14 +74,14 @@ export async function runCompaction(input: CompactionRun): Promise<Outcome> {
   }
 }
 
-/** The summary in an ask is a person's, and no prompt has part in it. */
-const propose = (input: CompactionRun, ask: ProposalRequest): Promise<ProposeOutcome> =>
+/** A summary in the request is the user's, and involves no prompt. */
+const propose = (input: CompactionRun, request: ProposalRequest): Promise<ProposeOutcome> =>
   runWithReport(
-    ask.summary === undefined ? input : { ...input, ownPrompt: undefined },
-    input.agent.compaction.propose(ask, input.signal),
+    request.summary === undefined ? input : { ...input, ownPrompt: undefined },
+    input.agent.compaction.propose(request, input.signal),
   );
 
-const circumstances = ({ agent, ownPrompt, part, summary }: CompactionRun): RequestedCompaction => ({
+const hintContext = ({ agent, ownPrompt, part, summary }: CompactionRun): RequestedCompaction => ({
   pins: countPins(agent),
   ownPrompt,
   part,
@@ -88,12 +90,12 @@ const circumstances = ({ agent, ownPrompt, part, summary }: CompactionRun): Requ
 
 const countPins = ({ session }: Agent): number => session.fold.projection.pins.size;
 
-/** What it comes to, while a person is told of what happens. */
+/** The result, with the events reported to the user meanwhile. */
 async function runWithReport<Result>(
   { context, agent, answerer, ownPrompt }: CompactionRun,
   events: AsyncGenerator<LoopEvent, Result>,
 ): Promise<Result> {
-  const tell = compactionReporter(context, {
+  const report = compactionReporter(context, {
     answerer,
     pins: () => countPins(agent),
     ownPrompt: async () => ownPrompt,
@@ -105,8 +107,8 @@ async function runWithReport<Result>(
       return next.value;
     }
     const event = next.value;
-    // How it ended is told in more words.
-    if (event.kind !== "compacted" && event.kind !== "compaction-failed") await tell(event);
+    // The outcome is reported in more detail.
+    if (event.kind !== "compacted" && event.kind !== "compaction-failed") await report(event);
     if (event.kind === "warning") await context.err.write(warningLine(event));
   }
 }
@@ -117,15 +119,24 @@ interface ShownProposal extends Pick<PreviewLook, "summary" | "details"> {
   readonly proposal: Proposal;
 }
 
-async function show(input: CompactionRun, { proposal, ...much }: ShownProposal): Promise<void> {
+async function show(input: CompactionRun, { proposal, ...amount }: ShownProposal): Promise<void> {
   const { context, agent, answerer, ownPrompt, decision } = input;
   const { style, columns = columnsDefault } = context.out;
   const listedBy = decision === "ask" ? "s lists them" : "--full lists them";
-  const look = { style, columns, session: agent.session.id, answerer, ownPrompt, cwd: context.cwd, listedBy, ...much };
+  const look = {
+    style,
+    columns,
+    session: agent.session.id,
+    answerer,
+    ownPrompt,
+    cwd: context.cwd,
+    listedBy,
+    ...amount,
+  };
   await context.out.write(previewText(proposal, look));
 }
 
-/** Nothing but what the calls cost is booked. */
+/** Only the cost of the calls is booked. */
 async function cancelProposal(input: CompactionRun, proposal: Proposal): Promise<Outcome> {
   const { agent, context, format, decision, answerer, isCopy } = input;
   await agent.compaction.cancel(proposal);
@@ -137,20 +148,20 @@ async function cancelProposal(input: CompactionRun, proposal: Proposal): Promise
   const calls = proposal.preview.money?.callsNanos ?? 0;
   const paid = calls === 0 ? "" : `; ${formatCost(answerer, calls)} was paid for the summary`;
   const copy = isCopy ? ` The copy stays: session ${agent.session.id}.` : "";
-  const how = decision === "look" ? " With --yes it is committed at once; at a terminal you are asked." : "";
-  await context.err.write(`not committed: the view is as it was${paid}.${copy}${how}\n`);
+  const advice = decision === "look" ? " With --yes it is committed at once; at a terminal you are asked." : "";
+  await context.err.write(`not committed: the view is as it was${paid}.${copy}${advice}\n`);
   return exitCode.fine;
 }
 
-/** What is shown already is not shown again behind an edit that came to nothing. */
+/** A preview that is on the screen is not shown again after an edit without effect. */
 async function askAndDecide(input: CompactionRun, first: Proposal): Promise<Outcome> {
   const { context, signal } = input;
-  let seen: Proposal | undefined;
+  let lastShown: Proposal | undefined;
   const considered = await considerProposal(first, {
-    propose: (ask) => propose(input, ask),
+    propose: (request) => propose(input, request),
     decide: async (shown) => {
-      if (shown !== seen) await show(input, { proposal: shown, summary: "beginning", details: input.details });
-      seen = shown;
+      if (shown !== lastShown) await show(input, { proposal: shown, summary: "beginning", details: input.details });
+      lastShown = shown;
       for (;;) {
         const answer = await askToCommit(context, signal);
         if (answer !== "show") return answer;
@@ -181,9 +192,9 @@ async function commitProposal(input: CompactionRun, { proposal, edited }: ToComm
   const done = await runWithReport(input, events);
   if (done.kind === "failed") {
     await agent.compaction.cancel(proposal);
-    return compactionFailure(done, circumstances(input));
+    return compactionFailure(done, hintContext(input));
   }
-  // Nobody is told of a compaction that a power cut could still take away.
+  // A compaction is reported only once a power cut can no longer undo it.
   const ended = await agent.session.endTurn();
   if (ended.kind === "failed") return sessionFailure(ended, session);
   if (format === "json") {
@@ -191,7 +202,7 @@ async function commitProposal(input: CompactionRun, { proposal, edited }: ToComm
     return exitCode.fine;
   }
   const [boundary] = done.entries;
-  // Who was asked has seen the rest of it a moment ago.
+  // A user who was asked has seen the rest a moment ago.
   if (decision === "ask")
     await out.write(`${receiptText(done.receipt, out.style)}  audit     ${auditText(done.audit)}\n`);
   else

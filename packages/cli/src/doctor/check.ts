@@ -1,6 +1,6 @@
 import type { Style } from "../text/style.ts";
 
-/** One thing that was looked at. `warning`: it works, but not as it should. `failed`: something will not work. */
+/** The result of one check. `warning`: it works, but not as it should. `failed`: something will not work. */
 export interface Check {
   readonly name: string;
   readonly state: "fine" | "warning" | "failed";
@@ -11,8 +11,8 @@ export interface Check {
 }
 
 export const okCheck = (name: string, says: string): Check => ({ name, state: "fine", says });
-export const warningCheck = (name: string, said: CheckText): Check => ({ name, state: "warning", ...said });
-export const failingCheck = (name: string, said: CheckText): Check => ({ name, state: "failed", ...said });
+export const warningCheck = (name: string, text: CheckText): Check => ({ name, state: "warning", ...text });
+export const failingCheck = (name: string, text: CheckText): Check => ({ name, state: "failed", ...text });
 
 type CheckText = Pick<Check, "says" | "todo">;
 
@@ -29,7 +29,7 @@ const signs = { fine: "✓", warning: "!", failed: "✗" } as const;
 const colours = { fine: "green", warning: "yellow", failed: "red" } as const;
 
 function verdictText(checks: readonly Check[]): string {
-  const count = (state: Check["state"]): number => checks.filter((one) => one.state === state).length;
+  const count = (state: Check["state"]): number => checks.filter((check) => check.state === state).length;
   if (count("failed") > 0) return `${count("failed")} of ${checks.length} failed`;
   return count("warning") > 0 ? "it works, with warnings" : "all is well";
 }

@@ -1,16 +1,16 @@
 import { bytes, millis } from "palimpsest/internal/schema/brand";
 
-/** Of a program that only says its version. */
+/** Timeout of a program that only prints its version. */
 export const programMs = millis(5_000);
-/** Of an address that is asked whether anybody is there. */
+/** Timeout of an address that is checked for an answer. */
 export const onlineMs = millis(10_000);
-/** Of one server of tools, package runners that download included. */
+/** Timeout of one MCP server, including package runners that download. */
 export const serverMs = millis(60_000);
-/** A session with its blobs has that much; below, writes are about to fail. */
+/** A session with its blobs takes that much; below, writes are about to fail. */
 export const diskBytesLow = bytes(1_000_000_000);
 export const diskBytesMin = bytes(50_000_000);
-/** Sessions whose folders are looked into, the newest: processes that were left are of late. */
+/** The newest sessions, whose folders are checked: left-over processes belong to recent ones. */
 export const sessionsLookedAtMax = 100;
-/** Narrower, tables break. */
+/** Narrower terminals break tables. */
 export const columnsMin = 60;
 export const nodeMajorMin = 24;

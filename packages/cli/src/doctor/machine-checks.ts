@@ -84,7 +84,7 @@ async function programVersion(program: string, env: CommandContext["env"]): Prom
 
 async function diskCheck(home: string): Promise<Check> {
   const free = await freeBytes(home);
-  if (free === undefined) return warningCheck("disk", { says: "nobody says how much is free" });
+  if (free === undefined) return warningCheck("disk", { says: "the free space is unknown" });
   return freeCheck(free);
 }
 
@@ -96,7 +96,7 @@ export function freeCheck(free: number): Check {
   return (free < diskBytesMin ? failingCheck : warningCheck)("disk", { says, todo });
 }
 
-/** Of the nearest folder above that is there. */
+/** Of the nearest existing folder above. */
 async function freeBytes(path: string): Promise<number | undefined> {
   for (let folder = path; ; folder = dirname(folder)) {
     const found = await statfs(folder).catch(() => undefined);
@@ -118,11 +118,11 @@ function terminalCheck({ out, env, stdin }: CommandContext): Check {
   return okCheck("terminal", says);
 }
 
-/** It is tried out, with a folder that is gone afterwards: a look changes nothing. */
-export async function withSandbox<Done>(
+/** Tries the sandbox out, with a folder that is removed afterwards: a check changes nothing. */
+export async function withSandbox<Result>(
   { env }: CommandContext,
-  use: (found: SandboxSearchOutcome) => Promise<Done>,
-): Promise<Done> {
+  use: (found: SandboxSearchOutcome) => Promise<Result>,
+): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-doctor-"));
   try {
     return await use(await findSandbox({ env, folder }));
@@ -131,7 +131,7 @@ export async function withSandbox<Done>(
   }
 }
 
-/** Which sandbox commands run in, or why in none and what to do about it. */
+/** Which sandbox commands run in, or why there is none and what to do about it. */
 export function sandboxCheck(mode: SandboxMode, found: SandboxSearchOutcome): Check {
   const use = chooseSandboxUse(mode, found);
   switch (use.kind) {

@@ -17,7 +17,7 @@ interface PlaceChecksInput {
   readonly context: CommandContext;
   readonly engine: Workspace;
   readonly here: ProjectSettings;
-  /** `asked`: the model's address is asked whether anybody is there. */
+  /** `asked`: checks whether the model's address answers. */
   readonly online: "asked" | "not-asked";
 }
 
@@ -33,7 +33,7 @@ export async function placeChecks(input: PlaceChecksInput): Promise<readonly Che
   ];
 }
 
-/** What others may read holds conversations. */
+/** The folder holds conversations, which other users must not read. */
 const openBits = 0o077;
 
 async function homeCheck(home: string): Promise<Check> {
@@ -57,14 +57,14 @@ async function settingsChecks({ reading }: ProjectSettings): Promise<readonly Ch
     const make = problem.severity === "error" ? failingCheck : warningCheck;
     return make("settings", { says: problemWithHint(problem) });
   });
-  const own = reading.files.find(({ scope, state }) => scope === "user" && state === "read");
-  const found = own && (await stat(own.path).catch(() => undefined));
-  const open =
-    own !== undefined && found !== undefined && (found.mode & openBits) !== 0
-      ? [warningCheck("settings", { says: `others may read ${own.path}`, todo: `chmod 600 ${own.path}` })]
+  const userFile = reading.files.find(({ scope, state }) => scope === "user" && state === "read");
+  const stats = userFile && (await stat(userFile.path).catch(() => undefined));
+  const readableByOthers =
+    userFile !== undefined && stats !== undefined && (stats.mode & openBits) !== 0
+      ? [warningCheck("settings", { says: `others may read ${userFile.path}`, todo: `chmod 600 ${userFile.path}` })]
       : [];
   const read = reading.files.filter(({ state }) => state === "read");
-  const all = [...problems, ...open];
+  const all = [...problems, ...readableByOthers];
   return all.length > 0 ? all : [okCheck("settings", `${quantity(read.length, "file")}, no errors`)];
 }
 
@@ -112,7 +112,7 @@ async function hookChecks(hooks: readonly HookSetting[], { env, cwd }: CommandCo
   return missing.flat().length > 0 ? missing.flat() : [okCheck("hooks", quantity(hooks.length, "hook"))];
 }
 
-/** The first word of a line, where it is plainly a program: what a shell makes of the rest only a shell knows. */
+/** The first word of a command, if it is plainly a program: only a shell can interpret the rest. */
 export const firstProgram = (command: string): string | undefined => /^\s*([\w./+@-]+)(?=\s|$)/.exec(command)?.[1];
 
 const builtIns: ReadonlySet<string> = new Set(

@@ -32,7 +32,7 @@ interface ServerChecksInput {
   readonly engine: Workspace;
   readonly here: ProjectSettings;
   readonly sandbox: SandboxSearchOutcome;
-  /** `asked`: those that may are started, and ended again. */
+  /** `asked`: the approved ones are started, and ended again. */
   readonly start: "asked" | "not-asked";
 }
 
@@ -40,26 +40,29 @@ export async function serverChecks(input: ServerChecksInput): Promise<readonly C
   const { context, engine, start } = input;
   const defined = await engine.servers();
   const { servers, problems, root } = defined;
-  const wrong = problems.map((problem) => warningCheck("mcp", { says: formatProblem(problem) }));
+  const problemChecks = problems.map((problem) => warningCheck("mcp", { says: formatProblem(problem) }));
   // Servers are process groups of their own: a Ctrl-C of the terminal does not reach them.
   const stop = stopSignal();
   const temporary = temporaryFolder(sessionId(randomUUID()));
   try {
     const enterFor = await sandboxServers({ ...sandboxInput(input, root), temporary, defined });
-    const one = { start, root, enterFor, stopped: stop.signal };
-    const checks = await Promise.all(servers.map((server) => serverCheck(context, { ...one, server })));
-    return [...wrong, ...checks];
+    const shared = { start, root, enterFor, stopped: stop.signal };
+    const checks = await Promise.all(servers.map((server) => serverCheck(context, { ...shared, server })));
+    return [...problemChecks, ...checks];
   } finally {
     stop.release();
     await temporary.remove();
   }
 }
 
-/** As in a session in which nobody is there to be asked: a project's server runs in the sandbox, and reaches what rules open. */
+/**
+ * As in a session without a user to ask: a project's server runs in the sandbox, and reaches only hosts that rules
+ * allow.
+ */
 function sandboxInput({ context, engine, here, sandbox }: ServerChecksInput, root: string) {
   const { settings, files } = here.reading;
-  const { mode, ...written } = resolveToolChoice({ allow: [], deny: [] }, settings);
-  const { rules } = parseRules(written);
+  const { mode, ...ruleTexts } = resolveToolChoice({ allow: [], deny: [] }, settings);
+  const { rules } = parseRules(ruleTexts);
   const hosts = new SessionHosts({
     permit: createPermit({ mode, rules, roots: [root], home: homedir() }),
     isNamed: (host) => isHostNamed(rules, host),

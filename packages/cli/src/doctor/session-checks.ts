@@ -10,12 +10,12 @@ export async function sessionChecks(engine: Workspace): Promise<readonly Check[]
   const sessions = await listAllSessions(engine);
   const [newest] = sessions;
   if (newest === undefined) return [okCheck("sessions", "none yet")];
-  const looked = sessions.slice(0, sessionsLookedAtMax);
-  const held = await readLeases(looked);
+  const recent = sessions.slice(0, sessionsLookedAtMax);
+  const leases = await readLeases(recent);
   return [
     await transcriptCheck(newest, sessions.length),
-    leasesCheck(held),
-    await groupsCheck(looked.filter(({ sessionId }) => held.get(sessionId) !== "held")),
+    leasesCheck(leases),
+    await groupsCheck(recent.filter(({ sessionId }) => leases.get(sessionId) !== "held")),
   ];
 }
 
@@ -59,18 +59,18 @@ async function readLeases(sessions: readonly StoredSession[]): Promise<LeaseStat
   return new Map(found.flat());
 }
 
-function leasesCheck(held: LeaseStates): Check {
-  const count = (state: "held" | "left"): number => [...held.values()].filter((one) => one === state).length;
+function leasesCheck(leases: LeaseStates): Check {
+  const count = (state: "held" | "left"): number => [...leases.values()].filter((lease) => lease === state).length;
   const left = count("left");
   const says = `${quantity(count("held"), "session")} open`;
-  // The next who opens the session takes it over.
+  // The next process that opens the session takes it over.
   return okCheck(
     "locks",
     left === 0 ? says : `${says}; ${quantity(left, "lock")} of processes that are gone, taken over when needed`,
   );
 }
 
-/** Only of sessions that nobody holds: others' commands may well run. */
+/** Only of sessions that no process holds: commands of the others may well run. */
 async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
   const found = await Promise.all(
     sessions.map(async ({ sessionId, store }) => {
@@ -78,11 +78,11 @@ async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
       return groups.filter(({ state }) => state !== "gone").map(({ leader }) => ({ leader, sessionId }));
     }),
   );
-  const left = found.flat();
-  const [first] = left;
+  const leftover = found.flat();
+  const [first] = leftover;
   if (first === undefined) return okCheck("processes", "none was left running");
-  const leaders = left.map(({ leader }) => leader).join(", ");
-  const says = `${quantity(left.length, "process group")} left running by agents that were killed (${leaders})`;
+  const leaders = leftover.map(({ leader }) => leader).join(", ");
+  const says = `${quantity(leftover.length, "process group")} left running by agents that were killed (${leaders})`;
   return warningCheck("processes", {
     says,
     todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session left.`,

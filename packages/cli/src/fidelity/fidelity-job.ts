@@ -10,19 +10,19 @@ import { replaceFile } from "palimpsest/internal/store/files/disk";
 /** One file to be measured. Passed to a thread, so only data. */
 export interface FidelityJob extends FidelityRequest {
   readonly sizeBytes: number;
-  /** Where the outcomes are kept; the name says what they are outcomes of. */
+  /** Where the outcomes are stored; the name is derived from everything they depend on. */
   readonly keptPath: string;
 }
 
 /** What outcomes depend on besides the file. */
 export type FidelityJobOptions = Omit<FidelityRequest, "path"> & Pick<JobOptions, "version" | "rules" | "keptFolder">;
 
-/** The same file with the same options has the same name, so a run finds what an earlier one did. */
+/** The same file with the same options has the same name, so a run finds the outcomes of an earlier one. */
 export function createFidelityJob(file: SessionFile, options: FidelityJobOptions): FidelityJob {
   const { policies, windowTokens, summariser, compactions, version, rules } = options;
   const { path, sizeBytes, modifiedMillis } = file;
-  const computed = [policies, windowTokens ?? null, summariser, compactions, version, rules];
-  const key = hashJson(["fidelity", path, sizeBytes, modifiedMillis, ...computed]);
+  const settings = [policies, windowTokens ?? null, summariser, compactions, version, rules];
+  const key = hashJson(["fidelity", path, sizeBytes, modifiedMillis, ...settings]);
   const keptPath = join(options.keptFolder, `${key}.jsonl`);
   return { path, sizeBytes, policies, windowTokens, summariser, compactions, keptPath };
 }
@@ -36,7 +36,7 @@ export async function writeMeasured(path: string, file: MeasureFileOutcome): Pro
   await replaceFile({ path, data: Buffer.from(`${JSON.stringify(file)}\n`), sync: "unsynced" });
 }
 
-/** Undefined where nothing is kept, or not as it was written: then the file is measured anew. */
+/** Undefined if nothing is stored or the file is incomplete: then the file is measured again. */
 export async function readMeasured(path: string): Promise<MeasureFileOutcome | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   return measuredFileShape.safeParse(tryParseJson(text)).data;

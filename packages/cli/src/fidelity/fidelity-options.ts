@@ -12,7 +12,7 @@ import {
 
 interface FidelityOptions extends Pick<ReplayOptions, "kind" | "policies" | "windowTokens" | "jobs"> {
   readonly summariser: SummariserName;
-  /** Rising, each once. */
+  /** Ascending, without duplicates. */
   readonly compactions: readonly number[];
 }
 
@@ -21,17 +21,17 @@ export interface FidelityArguments extends Pick<ReplayArguments, "policy" | "win
   readonly compactions: string | undefined;
 }
 
-export function parseFidelityOptions(given: FidelityArguments, known: KnownPolicies): FidelityOptions | Failure {
-  const { policy = "presets", window, jobs } = given;
+export function parseFidelityOptions(args: FidelityArguments, known: KnownPolicies): FidelityOptions | Failure {
+  const { policy = "presets", window, jobs } = args;
   const shared = parseReplayOptions({ ...replayOnlyOptions, policy, window, jobs }, known);
   if (shared.kind === "failure") return shared;
-  const summariser = chooseName({ what: "summariser", given: given.summariser, names: summariserNames });
+  const summariser = chooseName({ what: "summariser", given: args.summariser, names: summariserNames });
   if (summariser.kind === "failure") return summariser;
-  const compactions = given.compactions === undefined ? compactionsDefault : parseNumbers(given.compactions);
+  const compactions = args.compactions === undefined ? compactionsDefault : parseNumbers(args.compactions);
   if (compactions === undefined)
     return failure({
       code: exitCode.usage,
-      message: `--compactions ${given.compactions} is no list of numbers`,
+      message: `--compactions ${args.compactions} is no list of numbers`,
       hint: `Numbers from 1 to ${compactionNumberMax} with commas between them: ${compactionsDefault.join(",")}.`,
     });
   const { policies, windowTokens } = shared;
@@ -49,6 +49,6 @@ const replayOnlyOptions = {
 function parseNumbers(list: string): readonly number[] | undefined {
   const words = splitList(list);
   const numbers = [...new Set(words.map(Number))].toSorted((one, other) => one - other);
-  const isFine = words.every((word) => /^\d+$/.test(word)) && numbers.every((n) => n >= 1 && n <= compactionNumberMax);
-  return isFine && numbers.length > 0 ? numbers : undefined;
+  const isValid = words.every((word) => /^\d+$/.test(word)) && numbers.every((n) => n >= 1 && n <= compactionNumberMax);
+  return isValid && numbers.length > 0 ? numbers : undefined;
 }

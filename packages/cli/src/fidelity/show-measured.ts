@@ -17,7 +17,7 @@ import { quantity, wrapText, formatNumber } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
 
 interface ShowMeasuredInput {
-  /** In the order in which outcomes are told. */
+  /** In the order of the report. */
   readonly jobs: readonly FidelityJob[];
   readonly done: RunJobsOutcome<FidelityJob>;
   readonly under: FidelityConditions;
@@ -25,9 +25,9 @@ interface ShowMeasuredInput {
   readonly svg: string | undefined;
 }
 
-/** Reads the outcomes back one file at a time: memory holds the figures of all and no more. */
-export async function showMeasured(context: CommandContext, showing: ShowMeasuredInput): Promise<FileCounts> {
-  const { jobs, done, under, format, svg } = showing;
+/** Reads the outcomes back one file at a time: memory only holds the figures of all. */
+export async function showMeasured(context: CommandContext, input: ShowMeasuredInput): Promise<FileCounts> {
+  const { jobs, done, under, format, svg } = input;
   const tally = new FidelityTally();
   const skipped: SkippedFile[] = [];
   const failed: FailedFile[] = [...done.failed];
@@ -36,13 +36,13 @@ export async function showMeasured(context: CommandContext, showing: ShowMeasure
   for (const { path } of jobs) {
     const job = done.doneByPath.get(path);
     if (job === undefined) continue;
-    const kept = await readMeasured(job.keptPath);
-    if (kept === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
-    if (kept?.kind === "skipped") skipped.push({ path, why: kept.why });
-    if (kept?.kind !== "measured") continue;
+    const stored = await readMeasured(job.keptPath);
+    if (stored === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
+    if (stored?.kind === "skipped") skipped.push({ path, why: stored.why });
+    if (stored?.kind !== "measured") continue;
     replayed += 1;
-    tally.add(kept);
-    if (format === "json") for (const outcome of kept.outcomes) await array.add(outcome);
+    tally.add(stored);
+    if (format === "json") for (const outcome of stored.outcomes) await array.add(outcome);
   }
   if (format === "json") await array.end();
   const figures = tally.figures();
@@ -56,25 +56,25 @@ export async function showMeasured(context: CommandContext, showing: ShowMeasure
 interface FidelityConditions {
   readonly window: number | "none";
   readonly summariser: SummariserName;
-  /** Which were asked for. */
+  /** Those that were asked for. */
   readonly compactions: readonly number[];
 }
 
 const width = 80;
 
-/** What each policy shows, recovers and loses after each compaction, and a bar of it. */
+/** What each policy shows, recovers and loses after each compaction, with a bar. */
 export function fidelityText({ compactions, runs }: FidelityFigures, under: FidelityConditions): string {
   const sessions = Math.max(0, ...runs.map((run) => run.sessions));
   const window = under.window === "none" ? "no window" : `a window of ${formatNumber(under.window)} tokens`;
   const head = `${quantity(sessions, "session")} under ${window}. ${summariserText[under.summariser]}`;
-  const without = runs.filter(({ compacted }) => compacted === 0).map(({ policy }) => policy);
+  const uncompacted = runs.filter(({ compacted }) => compacted === 0).map(({ policy }) => policy);
   const failing = runs
     .filter(({ failed }) => failed > 0)
     .map(({ policy, failed }) => `${policy} in ${formatNumber(failed)}`);
   const unreached = under.compactions.filter((n) => !compactions.some(({ compaction }) => compaction === n));
   const notes = [
     head,
-    ...(without.length === 0 ? [] : [`No compaction, so no figures: ${without.join(", ")}.`]),
+    ...(uncompacted.length === 0 ? [] : [`No compaction, so no figures: ${uncompacted.join(", ")}.`]),
     ...(failing.length === 0 ? [] : [`Could send nothing that fits from some round on: ${failing.join(", ")}.`]),
     ...(unreached.length === 0 || sessions === 0
       ? []
@@ -92,13 +92,15 @@ const summariserText: Readonly<Record<SummariserName, string>> = {
 function compactionText({ compaction, policies }: CompactionSummary): string {
   const shown = table(
     ["policy", ...factKinds.map((kind) => kindHeads[kind])].map(column),
-    policies.map((one) => [one.policy, ...factKinds.map((kind) => percent(computeShownShare(one.facts[kind])))]),
+    policies.map(({ policy, facts }) => [policy, ...factKinds.map((kind) => percent(computeShownShare(facts[kind])))]),
   );
   const rest = table(
     ["policy", "sessions", "by id", "back", "lost", "needed", "lost", "before", "after"].map(column),
     policies.map(restCells),
   );
-  const bars = policies.map((one) => `${one.policy.padEnd(nameWidth(policies))}  ${factsBar(one)}\n`).join("");
+  const bars = policies
+    .map((summary) => `${summary.policy.padEnd(nameWidth(policies))}  ${factsBar(summary)}\n`)
+    .join("");
   return [
     `After compaction ${compaction}: shown verbatim, in % of all facts of a kind\n${shown}`,
     `Messages shown by id alone, in %; facts that come back, that are lost; needed\nlater: shown in %, lost; tokens of the context\n${rest}`,
@@ -120,19 +122,19 @@ const kindHeads: Readonly<Record<FactKind, string>> = {
   openTodos: "todo",
 };
 
-const restCells = (one: FidelitySummary): readonly string[] => [
-  one.policy,
-  formatNumber(one.sessions),
-  percent(one.userMessages === 0 ? undefined : one.userMessagesByReference / one.userMessages),
-  formatNumber(one.all.recoverable),
-  formatNumber(one.all.lost),
-  percent(computeShownShare(one.needed)),
-  formatNumber(one.needed.lost),
-  formatNumber(one.tokensBefore),
-  formatNumber(one.tokensAfter),
+const restCells = (summary: FidelitySummary): readonly string[] => [
+  summary.policy,
+  formatNumber(summary.sessions),
+  percent(summary.userMessages === 0 ? undefined : summary.userMessagesByReference / summary.userMessages),
+  formatNumber(summary.all.recoverable),
+  formatNumber(summary.all.lost),
+  percent(computeShownShare(summary.needed)),
+  formatNumber(summary.needed.lost),
+  formatNumber(summary.tokensBefore),
+  formatNumber(summary.tokensAfter),
 ];
 
-/** Rounded down: what is not whole must not look so. */
+/** Rounded down: 99.9% must not look like all. */
 const percent = (share: number | undefined): string => (share === undefined ? "-" : String(Math.floor(share * 100)));
 
 const nameWidth = (policies: readonly FidelitySummary[]): number =>
@@ -143,7 +145,7 @@ const barWidth = 50;
 function factsBar({ all: { shown, recoverable, lost } }: FidelitySummary): string {
   const sum = Math.max(1, shown + recoverable + lost);
   const full = Math.floor((shown / sum) * barWidth);
-  // A single fact that is lost can be seen.
+  // Rounded up, so that a single lost fact is visible.
   const gone = Math.ceil((lost / sum) * barWidth);
   return `${"█".repeat(full)}${"▒".repeat(Math.max(0, barWidth - full - gone))}${"·".repeat(gone)}`;
 }

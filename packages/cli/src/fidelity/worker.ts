@@ -1,4 +1,7 @@
-/** A thread of `palimpsest fidelity`: gets jobs, measures them one after the other, answers each with what became of it. */
+/**
+ * A thread of `palimpsest fidelity`: receives jobs, measures them one after the other, and answers each with its
+ * outcome.
+ */
 import process from "node:process";
 import { parentPort } from "node:worker_threads";
 import { openWorkspace } from "../host/workspace.ts";
@@ -9,7 +12,7 @@ import { type FidelityJob, writeMeasured } from "./fidelity-job.ts";
 
 const engine = openWorkspace({ env: process.env, cwd: process.cwd() });
 
-/** Must not reject: a bug that one file brings to light costs this file only. */
+/** Must not reject: a bug that one file triggers costs this file only. */
 async function measureJob({ keptPath, ...job }: FidelityJob): Promise<JobOutcome> {
   try {
     await writeMeasured(

@@ -3,14 +3,14 @@ import type { ExitCode, Failure } from "./failure.ts";
 import type { Output } from "./output.ts";
 import { type Arguments, type Operands, type Options, type Syntax, parseArguments } from "./parse-arguments.ts";
 
-/** Everything of the process that a command may touch. */
+/** Everything of the process that a command may use. */
 export interface CommandContext {
   readonly stdin: Readable;
   readonly out: Output;
   readonly err: Output;
   readonly env: Readonly<NodeJS.ProcessEnv>;
   readonly cwd: string;
-  /** The whole command table, for commands that speak about commands. */
+  /** The whole command table, for commands about commands. */
   readonly program: CommandGroup;
   /** How the command was called: `palimpsest sessions list`. */
   readonly called: string;
@@ -20,28 +20,28 @@ export type Outcome = ExitCode | Failure;
 
 export type Command = CommandAction | CommandGroup;
 
-/** A command in a table: its code is loaded when somebody wants it, since loading all of them takes longer than most take to run. */
+/** A command in a table: its code is loaded on demand, since loading all of them takes longer than most take to run. */
 interface DeferredCommand {
   readonly kind: "deferred";
   readonly name: string;
   readonly summary: string;
-  /** Of the same name and summary. */
+  /** Resolves with a command of the same name and summary. */
   readonly load: () => Promise<Command>;
 }
 
 export type ListedCommand = Command | DeferredCommand;
 
-/** A command with commands of its own: `sessions list`. */
+/** A command with subcommands: `sessions list`. */
 export interface CommandGroup {
   readonly kind: "group";
   readonly name: string;
   readonly summary: string;
   readonly commands: readonly ListedCommand[];
-  /** What it does when no command is given. */
+  /** What it does without a subcommand. */
   readonly itself?: CommandAction | DeferredCommand;
 }
 
-/** A command that does something. Made with `command`, which keeps the types of its arguments to itself. */
+/** A command that does something. Created with `command`, which hides the types of its arguments. */
 export interface CommandAction extends Syntax {
   readonly kind: "action";
   readonly name: string;
@@ -58,10 +58,10 @@ interface CommandDefinition<Of extends Operands, Op extends Options> {
   /** In the order in which they are written. */
   readonly operands?: Of;
   readonly options?: Op;
-  /** Present where the command knows `--json`: what the one object on stdout holds. */
+  /** Present if the command has `--json`: what the one object on stdout holds. */
   readonly json?: string;
   readonly details?: readonly string[];
-  /** Expected failure is returned; what is thrown is a bug or the machine's refusal. */
+  /** Returns expected failures; throws only for a bug or an error of the machine. */
   run(context: CommandContext, args: Arguments<Of, Op>): Promise<Outcome>;
 }
 
@@ -83,9 +83,12 @@ export function command<const Of extends Operands = {}, const Op extends Options
   };
 }
 
-export const group = (parts: Omit<CommandGroup, "kind">): CommandGroup => ({ kind: "group", ...parts });
+export const group = (definition: Omit<CommandGroup, "kind">): CommandGroup => ({ kind: "group", ...definition });
 
-export const deferCommand = (parts: Omit<DeferredCommand, "kind">): DeferredCommand => ({ kind: "deferred", ...parts });
+export const deferCommand = (definition: Omit<DeferredCommand, "kind">): DeferredCommand => ({
+  kind: "deferred",
+  ...definition,
+});
 
 export const loadCommand = async (listed: ListedCommand): Promise<Command> =>
   listed.kind === "deferred" ? listed.load() : listed;

@@ -13,11 +13,14 @@ export interface Failure {
   readonly cause?: unknown;
 }
 
-export const failure = (parts: Omit<Failure, "kind">): Failure => ({ kind: "failure", ...parts });
+export const failure = (fields: Omit<Failure, "kind">): Failure => ({ kind: "failure", ...fields });
+
+/** The command line was not understood. `hint`: what to type instead. */
+export const usageError = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
 export const isFailure = (outcome: ExitCode | Failure): outcome is Failure => typeof outcome === "object";
 
-/** What nobody caught: the machine's refusals are told from bugs by the operating system's error name. */
+/** For uncaught errors: an error code of the operating system tells errors of the machine from bugs. */
 export function failureFromError(thrown: unknown): Failure {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const refusal = refusalText(errorCode(error) ?? "");
@@ -38,7 +41,7 @@ export function renderFailure({ message, hint }: Failure, style: Style): string 
   return hint === undefined ? first : `${first}  ${oneLine(hint)}\n`;
 }
 
-/** What the process's exit code says. Scripts rely on these numbers: none changes its meaning. */
+/** The meaning of the process's exit codes. Scripts rely on these numbers: none changes its meaning. */
 export const exitCode = {
   fine: 0,
   negative: 1,

@@ -16,7 +16,7 @@ type FindCommandOutcome =
     }
   | Failure;
 
-/** Follows the words of a command line down the table, as far as they are names of commands. */
+/** Follows the words of a command line down the table, as far as they name commands. */
 export async function findCommand(program: CommandGroup, argv: readonly string[]): Promise<FindCommandOutcome> {
   let command: Command = program;
   let called = program.name;
@@ -46,17 +46,17 @@ export async function findCommand(program: CommandGroup, argv: readonly string[]
 interface UnmatchedInput {
   readonly group: CommandGroup;
   readonly called: string;
-  /** What is left of the line, beginning with the word that names no command. */
+  /** The rest of the line, beginning with the word that names no command. */
   readonly words: readonly string[];
 }
 
-/** A word that is near to no command was probably meant for what the group does by itself. */
+/** A word that resembles no command was probably meant for the group's own action. */
 function unknownCommand({ group, called, words }: UnmatchedInput): Failure {
   const [word = ""] = words;
   const names = group.commands.map(({ name }) => name);
   const failed = usageFailure(unknownWordText({ what: "command", word, names }), called);
   if (group.itself === undefined || nearestName(word, names) !== undefined) return failed;
-  const option = words.findIndex((one) => one.startsWith("-"));
+  const option = words.findIndex((argument) => argument.startsWith("-"));
   const task = option === -1 ? words : words.slice(0, option);
   return {
     ...failed,
@@ -64,14 +64,14 @@ function unknownCommand({ group, called, words }: UnmatchedInput): Failure {
   };
 }
 
-/** What the group does by itself, where the word is an option of that: then the whole line is that. */
+/** The group's own action if the word is one of its options: then the whole line is for that. */
 async function ownAction({ itself }: CommandGroup, word: string): Promise<CommandAction | undefined> {
   if (itself === undefined || rootFlags.includes(word)) return undefined;
   const action = await loadCommand(itself);
   return action.kind === "action" && hasOption(action, word) ? action : undefined;
 }
 
-/** The same, where the word is no name of anything but something said: names have no spaces. */
+/** The same if the word is a message rather than a name: names have no spaces. */
 async function actionForMessage({ itself }: CommandGroup, word: string): Promise<CommandAction | undefined> {
   if (itself === undefined || !/\s/.test(word.trim())) return undefined;
   const action = await loadCommand(itself);

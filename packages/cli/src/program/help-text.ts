@@ -29,13 +29,13 @@ const exitCodesSection: Section = {
 };
 
 function groupSections({ name, summary, commands, itself }: CommandGroup, called: string): readonly Section[] {
-  const isWhole = called === name;
+  const isRoot = called === name;
   const common: Section[] = [
     {
       heading: "Options",
       rows: [
         ["-h, --help", "show help, also of each command"],
-        ...(isWhole ? ([["-v, --version", "show the version"]] as const) : []),
+        ...(isRoot ? ([["-v, --version", "show the version"]] as const) : []),
         ["--json", "print one JSON value instead of text, where a command's help lists it"],
         ["--debug", "show the stack trace of a failure"],
       ],
@@ -57,7 +57,7 @@ function groupSections({ name, summary, commands, itself }: CommandGroup, called
     },
     { heading: "Commands", rows: commands.map((command) => [command.name, command.summary] as const) },
     ...common,
-    ...(isWhole ? [exitCodesSection] : []),
+    ...(isRoot ? [exitCodesSection] : []),
   ];
 }
 
@@ -78,8 +78,8 @@ function actionSections(action: CommandAction, called: string): readonly Section
 
 function usageLine(action: CommandAction, called: string): string {
   const operands = Object.values(action.operands).map(operandUsage);
-  const own = Object.entries(action.options).map(([name, option]) => `[${optionUsage(name, option)}]`);
-  return [called, ...operands, ...own, ...(action.json === undefined ? [] : ["[--json]"])].join(" ");
+  const options = Object.entries(action.options).map(([name, option]) => `[${optionUsage(name, option)}]`);
+  return [called, ...operands, ...options, ...(action.json === undefined ? [] : ["[--json]"])].join(" ");
 }
 
 function operandUsage({ shown, takes = "one" }: Operand): string {

@@ -3,27 +3,32 @@ import type { Writable } from "node:stream";
 import { toPrintable } from "palimpsest/internal/schema/to-printable";
 import { createMarkedStyle, plain, type Style, wantsColour } from "../text/style.ts";
 
-/** Where a command writes. Waiting for each write keeps a slow reader from filling the memory. */
+/** Where a command writes. Awaiting each write keeps a slow reader from filling the memory. */
 export interface Output {
   readonly style: Style;
-  /** Whether a person may be looking: what progresses is shown in place, and a question can be seen. */
+  /** Whether a user may be looking: then progress is shown in place, and a question can be seen. */
   readonly isTerminal: boolean;
-  /** A terminal's own; elsewhere what `COLUMNS` says. */
+  /** The terminal's width; elsewhere the value of `COLUMNS`. */
   readonly columns: number | undefined;
   /**
-   * For people: whatever the text quotes, only what `style` made of it reaches the terminal as more than characters.
-   * Must not reject: once the reader is gone (`| head`), what is written is dropped and the command goes on to its end.
+   * For the user: only what `style` added has a meaning to the terminal, whatever the text quotes. Must not reject:
+   * once the reader is gone (`| head`), output is dropped and the command runs to its end.
    */
   write(text: string): Promise<void>;
-  /** Lines or parts of them that were drawn for this terminal: printable already, with sequences for colour and nothing else. */
+  /**
+   * Lines or parts of them that were drawn for this terminal: printable already, with no escape sequences but colours.
+   */
   drawn(text: string): Promise<void>;
-  /** At a terminal only: a line that the next one takes the place of; an empty one clears it. */
+  /** Only at a terminal: a line that the next one replaces; an empty one clears it. */
   progress(line: string): Promise<void>;
-  /** As they are. At a terminal a last line without its end gets one, so that what follows has a line of its own. */
+  /**
+   * Written unchanged. At a terminal, an unfinished last line gets a line end, so that the next output starts on a line
+   * of its own.
+   */
   bytes(data: Uint8Array): Promise<void>;
   /** One JSON value on a line of its own. */
   json(value: unknown): Promise<void>;
-  /** Whether anybody still reads: a command with much to say may stop early. */
+  /** Whether there is still a reader: a command with much output may stop early. */
   state(): OutputState;
 }
 
@@ -36,17 +41,17 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 
 export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessEnv>): Output {
   let state: OutputState = { kind: "open" };
-  const notice = (error: Error | null | undefined): void => {
+  const recordError = (error: Error | null | undefined): void => {
     if (error && state.kind === "open") state = isReaderGone(error) ? { kind: "closed" } : { kind: "broken", error };
   };
   // Without a listener the failed write would end the process, perhaps in the middle of writing a session.
-  stream.on("error", notice);
+  stream.on("error", recordError);
 
   const write = (data: string | Uint8Array): Promise<void> =>
     new Promise((resolve) => {
       if (state.kind !== "open" || data.length === 0) return resolve();
       stream.write(data, (error) => {
-        notice(error);
+        recordError(error);
         resolve();
       });
     });
@@ -55,7 +60,7 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
   return {
     style: wantsColour(stream, env) ? marked.style : plain,
     isTerminal: stream.isTTY === true,
-    // A terminal that nobody has given a size says 0.
+    // A terminal without a size reports 0.
     columns: stream.columns === 0 ? columnsIn(env) : (stream.columns ?? columnsIn(env)),
     write: (text) => write(marked.sequences(toPrintable(text))),
     drawn: write,
@@ -73,7 +78,7 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
   };
 }
 
-/** Fewer hold no line of ours, more are a slip of the finger. */
+/** A smaller value has no room for our lines, a larger one is a typo. */
 const columnsMin = 20;
 const columnsMax = 1_000;
 

@@ -14,7 +14,7 @@ export interface Operand {
   /** As help shows it, without brackets: `session|file`. */
   readonly shown: string;
   readonly summary: string;
-  /** All but `one` come last; of `some` there is one at least. */
+  /** All but `one` come last; `some` needs at least one. */
   readonly takes?: "one" | "optional" | "many" | "some";
 }
 
@@ -31,7 +31,7 @@ interface ValueOption {
   readonly summary: string;
   /** As help shows it, without brackets: `entry`. */
   readonly shown: string;
-  /** `maybe`: it may stand alone, and is empty then. */
+  /** `maybe`: the value may be missing, and is empty then. */
   readonly takes?: "one" | "many" | "maybe";
 }
 
@@ -93,17 +93,17 @@ export function parseArguments<Of extends Operands, Op extends Options>(input: {
   const problem = operandProblem(syntax.operands, positionals);
   if (problem !== undefined) return usageFailure(problem, called);
 
-  const given = {
+  const args = {
     operands: operandValues(syntax.operands, positionals),
     options: optionValues(syntax.options, values),
     format: values.has("json") && syntax.json !== undefined ? "json" : "text",
   };
   // The mapped types say the same as the functions that made the values, in a way the compiler cannot follow.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { kind: "parsed", args: given as Arguments<Of, Op> };
+  return { kind: "parsed", args: args as Arguments<Of, Op> };
 }
 
-/** An option that stands alone although it may have a value gets an empty one: the parser would take the next word for it. */
+/** An option whose optional value is missing gets an empty one: the parser would take the next word for it. */
 function fillLoneOptions(argv: readonly string[], options: Options): string[] {
   const longByWord = new Map<string, string>();
   for (const [name, option] of Object.entries(options)) {
@@ -162,24 +162,24 @@ export function unknownWordText({
   return guess === undefined ? `unknown ${what} ${word}` : `unknown ${what} ${word}: did you mean ${guess}?`;
 }
 
-function operandProblem(operands: Operands, given: readonly string[]): string | undefined {
+function operandProblem(operands: Operands, words: readonly string[]): string | undefined {
   const list = Object.values(operands);
   const missing = list.find(
-    ({ takes = "one" }, index) => (takes === "one" || takes === "some") && given[index] === undefined,
+    ({ takes = "one" }, index) => (takes === "one" || takes === "some") && words[index] === undefined,
   );
   if (missing !== undefined) return `<${missing.shown}> is missing`;
   const last = list.at(-1)?.takes;
-  if (last === "many" || last === "some" || given.length <= list.length) return undefined;
-  return `unexpected argument ${given[list.length]}`;
+  if (last === "many" || last === "some" || words.length <= list.length) return undefined;
+  return `unexpected argument ${words[list.length]}`;
 }
 
 type Value = boolean | string | readonly string[] | undefined;
 
-const operandValues = (operands: Operands, given: readonly string[]): Record<string, Value> =>
+const operandValues = (operands: Operands, words: readonly string[]): Record<string, Value> =>
   Object.fromEntries(
     Object.entries(operands).map(([name, { takes }], index): [string, Value] => [
       name,
-      takes === "many" || takes === "some" ? given.slice(index) : given[index],
+      takes === "many" || takes === "some" ? words.slice(index) : words[index],
     ]),
   );
 
@@ -187,12 +187,12 @@ const optionValues = (options: Options, values: ReadonlyMap<string, string[]>): 
   Object.fromEntries(
     Object.entries(options).map(([name, option]): [string, Value] => {
       if (option.type === "boolean") return [name, values.has(name)];
-      const given = values.get(name) ?? [];
-      return [name, option.takes === "many" ? given : given.at(-1)];
+      const texts = values.get(name) ?? [];
+      return [name, option.takes === "many" ? texts : texts.at(-1)];
     }),
   );
 
-/** How every command that reads a log takes its name. */
+/** The operand by which every command that reads a log takes its name. */
 export const sessionOperand = {
   shown: "session|file",
   summary: "a session's id, the beginning of one, or a transcript's path",

@@ -1,6 +1,6 @@
 import { deferCommand, group } from "./command.ts";
 
-/** The command table, in the order in which help lists it. A new command is a file in command/ and a line here. */
+/** The command table, in the order of the help. A new command is a file in command/ and a line here. */
 export const program = group({
   name: "palimpsest",
   summary: "a context and memory engine for LLM agents",
@@ -42,7 +42,7 @@ export const program = group({
     }),
     deferCommand({
       name: "compact",
-      summary: "put a summary in the place of what was said; preview, edit, commit or cancel it",
+      summary: "replace what was said with a summary; preview, edit, commit or cancel it",
       load: async () => (await import("../command/compact-command.ts")).compactCommand,
     }),
     deferCommand({
@@ -62,7 +62,7 @@ export const program = group({
     }),
     deferCommand({
       name: "undo",
-      summary: "take an edit back; undoing an undo brings it again",
+      summary: "take an edit back; undoing an undo redoes the edit",
       load: async () => (await import("../command/undo-command.ts")).undoCommand,
     }),
     deferCommand({
@@ -82,7 +82,7 @@ export const program = group({
     }),
     deferCommand({
       name: "doctor",
-      summary: "look whether everything that palimpsest needs is there",
+      summary: "check that everything palimpsest needs is there",
       load: async () => (await import("../command/doctor-command.ts")).doctorCommand,
     }),
     deferCommand({

@@ -1,19 +1,19 @@
 import type { Readable } from "node:stream";
 
-/** A pipe from which nothing came for so long belongs to somebody else: a shell script, a scheduler. */
+/** A pipe that is silent for so long belongs to another program: a shell script, a scheduler. */
 const pipeSilenceMs = 1_000;
 
 /** More than any model takes. */
 const pipedBytesMax = 32 * 2 ** 20;
 
 /**
- * What was piped in, or nothing at a terminal. `optional`: there is something to do without it, so a pipe that says
- * nothing and does not end either is left alone after a moment.
+ * What was piped in; empty at a terminal. `optional`: the command can do without it, so a pipe that neither sends
+ * anything nor ends is ignored after a moment.
  */
 export async function readPipe(stdin: Readable, need: "optional" | "required"): Promise<string> {
   if ("isTTY" in stdin && stdin.isTTY === true) return "";
   const chunks: Buffer[] = [];
-  let taken = 0;
+  let bytesRead = 0;
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
@@ -24,8 +24,8 @@ export async function readPipe(stdin: Readable, need: "optional" | "required"): 
     const take = (chunk: Buffer | string): void => {
       clearTimeout(timer);
       chunks.push(Buffer.from(chunk));
-      taken += chunk.length;
-      if (taken >= pipedBytesMax) done();
+      bytesRead += chunk.length;
+      if (bytesRead >= pipedBytesMax) done();
     };
     const timer = need === "optional" ? setTimeout(done, pipeSilenceMs) : undefined;
     stdin.on("data", take);
@@ -35,19 +35,16 @@ export async function readPipe(stdin: Readable, need: "optional" | "required"): 
   });
 }
 
-/** A pipe from which nothing came for so long belongs to somebody else: a shell script, a scheduler. */
-const silenceMs = 1_000;
-
-/** Whether a person is at the other end, or something has come from there. What has come is still there to be read. */
+/** Whether stdin is a terminal or has sent something. The input can still be read afterwards. */
 export async function hasInput(stdin: Readable): Promise<boolean> {
   if ("isTTY" in stdin && stdin.isTTY === true) return true;
   return new Promise((resolve) => {
-    const done = (isSpoken: boolean): void => {
+    const done = (hasSpoken: boolean): void => {
       clearTimeout(timer);
       stdin.off("readable", look);
       stdin.off("end", ended);
       stdin.off("error", ended);
-      resolve(isSpoken);
+      resolve(hasSpoken);
     };
     const look = (): void => {
       const chunk: unknown = stdin.read();
@@ -56,7 +53,7 @@ export async function hasInput(stdin: Readable): Promise<boolean> {
       done(true);
     };
     const ended = (): void => done(false);
-    const timer = setTimeout(ended, silenceMs);
+    const timer = setTimeout(ended, pipeSilenceMs);
     stdin.on("readable", look);
     stdin.once("end", ended);
     stdin.once("error", ended);

@@ -6,7 +6,9 @@ import { usageFailure } from "./parse-arguments.ts";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { oneLine } from "../text/format.ts";
 
-/** What is wrong with the settings, on stderr; a flag that is wrong ends the command. For every command that reckons with settings. */
+/**
+ * Prints the problems of the settings on stderr; a wrong flag ends the command. For every command that uses settings.
+ */
 export async function reportProblems(
   context: CommandContext,
   problems: readonly Problem[],
@@ -17,7 +19,7 @@ export async function reportProblems(
   return undefined;
 }
 
-/** Whoever typed it is there and can correct it: nothing is done, or paid for, without what was asked for. */
+/** The user who typed it can correct it: nothing is done, or paid for, without what was asked for. */
 export function wrongFlag({ called }: CommandContext, problems: readonly Problem[]): Failure | undefined {
   const wrong = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
   return wrong === undefined ? undefined : usageFailure(problemWithHint(wrong), called);
@@ -39,9 +41,9 @@ export function problemWithHint(problem: Problem): string {
   return known.length > namesListedMax ? text : `${text}; there are ${known.join(", ")}`;
 }
 
-/** As many as hooks have events: more is a table, and belongs to the documentation. */
+/** As many as hooks have events: a longer list is a table, and belongs in the documentation. */
 const namesListedMax = 16;
 
-/** A line on stderr. What a hook says, to a person or by failing, is told as its own: most of it warns of nothing. */
+/** A line on stderr. A hook's messages and failures are shown as its own: most of them warn of nothing. */
 export const warningLine = ({ code, message }: Extract<LoopEvent, { kind: "warning" }>): string =>
   `${code === "hook" ? "hook" : "warning"}: ${oneLine(message)}\n`;

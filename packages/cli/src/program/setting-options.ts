@@ -8,13 +8,13 @@ import type { ModelChoice } from "../agent/model/model-choice.ts";
 import type { CommandContext } from "./command.ts";
 import { exitCode, failure, type Failure } from "./failure.ts";
 
-/** The flags that settings have, for every command that reckons with them. */
+/** The flags of the settings, for every command that uses them. */
 export const settingOptions: Options = {
   ...Object.fromEntries(
     settingNames.flatMap((name): readonly (readonly [string, Option])[] => {
       const { flag, flagShown, loneFlag, about } = settingTable[name];
       return [
-        // Before the flag with a value: of the two in one line the latter counts.
+        // Before the flag with a value: if both are given, the latter counts.
         ...(loneFlag === undefined ? [] : [[loneFlag.flag, { type: "boolean", summary: loneFlag.about }] as const]),
         ...(flag === undefined
           ? []
@@ -33,10 +33,10 @@ export const settingOptions: Options = {
 
 export type GivenSettingOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-/** Where a switch is turned on and off in one line, off counts. */
-export const settingFlags = (given: GivenSettingOptions): readonly FlagInput[] =>
+/** If a switch is turned on and off in one line, off counts. */
+export const settingFlags = (options: GivenSettingOptions): readonly FlagInput[] =>
   Object.keys(settingOptions).flatMap((flag) => {
-    const value = given[flag];
+    const value = options[flag];
     if (value === undefined || value === false) return [];
     if (value === true) return loneFlags.filter((lone) => lone.flag === flag);
     return (typeof value === "string" ? [value] : value).map((text) => ({ flag, text }));
@@ -62,7 +62,7 @@ export const sessionOptions: Options = Object.fromEntries(
   Object.entries(settingOptions).filter(([flag]) => flag !== "sandbox" && flag !== "no-sandbox"),
 );
 
-/** Those that a command reckons with which only reads a session: its window and thresholds. */
+/** Those that matter to a command which only reads a session: its window and thresholds. */
 const windowFlags: ReadonlySet<string> = new Set([
   "model",
   "context-tokens",
@@ -77,40 +77,43 @@ export const windowOptions: Options = Object.fromEntries(
   Object.entries(settingOptions).filter(([flag]) => windowFlags.has(flag)),
 );
 
-/** What `--model` is called where nobody outside this process answers. */
+/** The value of `--model` that makes the simulator in this process answer. */
 export const simulatorName = "simulator";
 
-/** Without `--model simulator`: that says who answers, not as which model. */
-export const flagsFromOptions = (given: GivenSettingOptions): readonly FlagInput[] =>
-  settingFlags(given).filter(({ flag, text }) => !(flag === "model" && text === simulatorName));
+/** Without `--model simulator`: it says what answers, not as which model. */
+export const flagsFromOptions = (options: GivenSettingOptions): readonly FlagInput[] =>
+  settingFlags(options).filter(({ flag, text }) => !(flag === "model" && text === simulatorName));
 
 interface RequestedSettingsInput extends Omit<SettingsRequest, "flags" | "server"> {
-  readonly given: GivenSettingOptions;
+  readonly options: GivenSettingOptions;
 }
 
-/** The settings as the agent would have them with the same line: the simulator answers as the model that is in use otherwise. */
+/**
+ * The settings as the agent would resolve them with the same line: the simulator answers as the model that is used
+ * otherwise.
+ */
 export async function readRequestedSettings(
   engine: Workspace,
-  { given, ...knowledge }: RequestedSettingsInput,
+  { options, ...knowledge }: RequestedSettingsInput,
 ): Promise<ProjectSettings> {
-  const asked = { ...knowledge, flags: flagsFromOptions(given), server: serverFromOptions(given) };
-  const here = await engine.settings(asked);
-  if (given["model"] !== simulatorName || here.numbers.model !== undefined) return here;
-  return engine.settings({ ...asked, model: modelDefault });
+  const request = { ...knowledge, flags: flagsFromOptions(options), server: serverFromOptions(options) };
+  const resolved = await engine.settings(request);
+  if (options["model"] !== simulatorName || resolved.numbers.model !== undefined) return resolved;
+  return engine.settings({ ...request, model: modelDefault });
 }
 
-function serverFromOptions(given: GivenSettingOptions): ServerChoice {
-  const baseUrl = given["base-url"];
-  if (given["model"] === simulatorName) return { kind: "in-process" };
+function serverFromOptions(options: GivenSettingOptions): ServerChoice {
+  const baseUrl = options["base-url"];
+  if (options["model"] === simulatorName) return { kind: "in-process" };
   return { kind: "provider", baseUrl: typeof baseUrl === "string" ? baseUrl : undefined };
 }
 
-/** For every command that reckons with a window: two servers may have the same model with different ones. */
+/** For every command that uses a window: two servers may serve the same model with different ones. */
 export const serverOption = {
   "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
 } as const satisfies Options;
 
-/** Who answers, for every command that asks a model. */
+/** What answers, for every command that asks a model. */
 export const modelOptions = {
   ...serverOption,
   scenario: { type: "string", shown: "file", summary: "with --model simulator: what the model says" },
@@ -118,7 +121,7 @@ export const modelOptions = {
   actor: { type: "string", shown: "name", summary: "with --model simulator: echo, extract or adversary" },
 } as const satisfies Options;
 
-/** In place of the setting's own: the simulator is no model that settings know. */
+/** Replaces the setting's own flag: settings know no model `simulator`. */
 export const modelOption = {
   model: { type: "string", shown: "model", summary: "who answers: a model's id, or `simulator`" },
 } as const satisfies Options;
@@ -127,18 +130,18 @@ type ModelFlags = {
   readonly [Name in keyof typeof modelOptions | keyof typeof modelOption]: string | undefined;
 };
 
-export async function chooseModel(context: CommandContext, asked: ModelFlags): Promise<ModelChoice | Failure> {
-  const { scenario, replay, actor } = asked;
-  if (asked.model === simulatorName) {
+export async function chooseModel(context: CommandContext, flags: ModelFlags): Promise<ModelChoice | Failure> {
+  const { scenario, replay, actor } = flags;
+  if (flags.model === simulatorName) {
     const { chooseResponder } = await import("../simulate/choose-responder.ts");
     const chosen = await chooseResponder(context, { scenario, replay, actor });
     return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
   }
-  if ([scenario, replay, actor].some((one) => one !== undefined))
+  if ([scenario, replay, actor].some((flag) => flag !== undefined))
     return failure({
       code: exitCode.usage,
       message: "only the simulator follows a script",
       hint: "Add --model simulator.",
     });
-  return { kind: "provider", baseUrl: asked["base-url"] };
+  return { kind: "provider", baseUrl: flags["base-url"] };
 }

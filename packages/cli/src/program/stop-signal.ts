@@ -1,6 +1,6 @@
 import process from "node:process";
 
-/** Resolves when the person or the system asks the process to end. A second request ends it at once, as without us. */
+/** Resolves when the user or the system asks the process to end. A second request ends it at once, as by default. */
 export const untilStopped = (): Promise<void> =>
   new Promise((resolve) => {
     const stop = (): void => {
@@ -12,11 +12,11 @@ export const untilStopped = (): Promise<void> =>
 
 interface StopSignal {
   readonly signal: AbortSignal;
-  /** From then on the process ends as without us. */
+  /** From then on the process ends as by default. */
   release(): void;
 }
 
-/** Raised at the first request to end; a second one ends the process at once. */
+/** Aborted at the first request to end; a second one ends the process at once. */
 export function stopSignal(): StopSignal {
   const controller = new AbortController();
   const stop = (): void => {
@@ -34,7 +34,7 @@ const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const endSignals = ["SIGTERM", "SIGHUP"] as const;
 
-/** Runs something that ends in order when the system asks for it; asked twice, the process ends at once. */
+/** Lets `run` end in order when the system asks the process to end; a second request ends the process at once. */
 export async function withEndSignals<Result>(leave: () => void, run: () => Promise<Result>): Promise<Result> {
   const stop = (): void => {
     release();

@@ -27,12 +27,12 @@ export interface FileJob {
   readonly refetch: RefetchName;
   readonly cache: CacheName;
   readonly compaction: CompactionName;
-  /** Where the outcomes are kept; the name says what they are outcomes of. */
+  /** Where the outcomes are stored; the name is derived from everything they depend on. */
   readonly keptPath: string;
   readonly tracePath: string | undefined;
 }
 
-/** `none`: no limit. Undefined: the usual one. */
+/** `none`: no limit. Undefined: the default. */
 export type WindowTokens = number | "none" | undefined;
 
 export interface SessionFile {
@@ -54,11 +54,11 @@ export interface JobOptions extends Pick<
   readonly traceFolder: string | undefined;
 }
 
-/** The same file with the same options has the same names, so a run finds what an earlier one did. */
+/** The same file with the same options has the same names, so a run finds the outcomes of an earlier one. */
 export function createFileJob(file: SessionFile, options: JobOptions): FileJob {
   const { policies, prices, windowTokens, refetch, cache, compaction, version, rules } = options;
-  const computed = [policies, prices, windowTokens ?? null, refetch, cache, compaction, version, rules];
-  const parts = [file.path, file.sizeBytes, file.modifiedMillis, ...computed];
+  const settings = [policies, prices, windowTokens ?? null, refetch, cache, compaction, version, rules];
+  const parts = [file.path, file.sizeBytes, file.modifiedMillis, ...settings];
   const key = hashJson(parts);
   const { traceFolder } = options;
   return {
@@ -78,7 +78,7 @@ export function createFileJob(file: SessionFile, options: JobOptions): FileJob {
   };
 }
 
-/** Of everything that policies decide by: a number changed in one of them must not find what the old one did. */
+/** A hash of everything that policies decide by: after a change of one number, the old outcomes must not be found. */
 export const rulesHash = (rules: { readonly policies: readonly Policy[]; readonly needTable: NeedTable }): string =>
   hashJson([rules.policies.map(hashJson), hashJson(rules.needTable)]);
 
@@ -88,7 +88,7 @@ export const hashJson = (value: unknown): string => createHash("sha256").update(
 export const outcomesFolder = (env: Readonly<NodeJS.ProcessEnv>): string =>
   join(env["XDG_CACHE_HOME"] || join(env["HOME"] || homedir(), ".cache"), "palimpsest", "replay");
 
-/** There, and without what is too old. */
+/** Creates it and removes what is too old. */
 export async function prepareOutcomesFolder(env: Readonly<NodeJS.ProcessEnv>, nowMillis: number): Promise<string> {
   const folder = outcomesFolder(env);
   await makeFolder(folder);
@@ -101,7 +101,7 @@ const outcomesHeadShape = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("skipped"), why: z.string() }),
 ]);
 
-/** A head that says how many outcomes follow, and these, one a line. */
+/** Writes a head with the number of outcomes, then one outcome a line. */
 export async function writeOutcomes(path: string, file: ReplayFileOutcome): Promise<void> {
   const lines =
     file.kind === "replayed" ? [{ kind: file.kind, outcomes: file.outcomes.length }, ...file.outcomes] : [file];
@@ -109,7 +109,7 @@ export async function writeOutcomes(path: string, file: ReplayFileOutcome): Prom
   await replaceFile({ path, data, sync: "unsynced" });
 }
 
-/** Undefined where nothing is kept, or not as it was written: then the file is replayed anew. */
+/** Undefined if nothing is stored or the file is incomplete: then the file is replayed again. */
 export async function readOutcomes(path: string): Promise<ReplayFileOutcome | undefined> {
   const text = await readFile(path, "utf8").catch(() => undefined);
   const [first = "", ...rest] = text?.trimEnd().split("\n") ?? [];
@@ -123,7 +123,7 @@ export async function readOutcomes(path: string): Promise<ReplayFileOutcome | un
 export async function removeOldOutcomes(folder: string, nowMillis: number): Promise<void> {
   const oldest = nowMillis - keptDaysMax * 24 * 60 * 60_000;
   const names = await readdir(folder).catch((): readonly string[] => []);
-  for (const name of names.filter((one) => /^[\da-f]{64}\.jsonl(\.|$)/.test(one))) {
+  for (const name of names.filter((file) => /^[\da-f]{64}\.jsonl(\.|$)/.test(file))) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined && found.mtimeMs < oldest) await rm(path, { force: true }).catch(() => undefined);

@@ -1,19 +1,22 @@
-/** More threads than this only wait for the disk and for each other. */
+/** More threads only wait for the disk and for each other. */
 export const jobsMax = 64;
-/** Of a thread's heap: the largest recordings with all policies stay well below; a thread that needs more fails alone. */
+/**
+ * Megabytes of a thread's heap: the largest recordings with all policies stay well below; a thread that needs more
+ * fails alone.
+ */
 export const threadHeapMbMax = 4_096;
-/** With less a thread can't hold a recording of ordinary size. */
+/** With less, a thread can't hold a recording of ordinary size. */
 export const threadHeapMbMin = 512;
-/** Of the machine's memory, for all threads together: the rest is other people's. */
+/** Share of the machine's memory for all threads together: the rest is for other programs. */
 export const threadsMemoryShare = 0.6;
 
-/** Kept outcomes are for going on with a run and for looking again soon; older ones are removed. */
+/** Stored outcomes are for resuming a run and for looking again soon; older ones are removed. */
 export const keptDaysMax = 30;
 
-/** Shorter sessions are mostly header: what a policy does shows in none of them. */
+/** Shorter sessions are mostly header: the effect of a policy does not show in them. */
 export const roundsMinDefault = 30;
 
-/** Resampling fewer draws the same few again and again: the interval it gives is narrower than the truth. */
+/** Resampling fewer sessions draws the same few again and again: the interval would be too narrow. */
 export const intervalSessionsMin = 5;
 
 /** A folder may hold thousands of files that are no sessions. */
@@ -22,7 +25,7 @@ export const filesShownMax = 10;
 /** Sessions whose context is drawn over time. */
 export const plottedSessionsMax = 2;
 
-/** How often a terminal sees a new line of progress while nothing ends. */
+/** How often a terminal gets a new progress line while no job ends. */
 export const progressMillis = 1_000;
 
 /** Lines of a trace are collected up to this size before they are written. */

@@ -7,10 +7,10 @@ import { dirname, join, sep } from "node:path";
 import { type Workspace, sha256 } from "../host/workspace.ts";
 import { fileBlobs } from "palimpsest/internal/store/files/file-blobs";
 
-/** What a thread tells of a file; the outcomes themselves go to disk. */
+/** What a thread reports about a file; the outcomes themselves go to disk. */
 export type JobOutcome = { readonly kind: "kept" } | { readonly kind: "failed"; readonly message: string };
 
-/** Must not reject: a bug that one file brings to light costs this file only. */
+/** Must not reject: a bug that one file triggers costs this file only. */
 export async function replayJob(
   deps: { readonly replay: (request: ReplayRequest) => Promise<ReplayFileOutcome> },
   job: FileJob,
@@ -21,7 +21,7 @@ export async function replayJob(
     const request = { path, policies, prices, windowTokens, refetch, cache, compaction };
     const file = await deps.replay(trace === undefined ? request : { ...request, onRequest: trace.write });
     if (file.kind === "replayed") trace?.finish();
-    // Last: what is kept is not replayed again, so its trace must be there.
+    // Written last: a file with outcomes is not replayed again, so its trace must exist.
     await writeOutcomes(job.keptPath, file);
     return { kind: "kept" };
   } catch (error) {
@@ -33,13 +33,13 @@ export async function replayJob(
 
 interface TraceFile {
   readonly write: (line: object) => void;
-  /** Gives it its name. */
+  /** Gives the file its final name. */
   readonly finish: () => void;
-  /** Nothing where it is finished. */
+  /** Does nothing after `finish`. */
   readonly discard: () => void;
 }
 
-/** Written in place: a thread has nothing else to do meanwhile, and waiting writes would pile up in memory. */
+/** Written synchronously: a thread has nothing else to do meanwhile, and pending writes would pile up in memory. */
 function traceFile(path: string): TraceFile {
   const temporary = temporaryPath(path);
   let file: number | undefined;
@@ -72,9 +72,9 @@ function traceFile(path: string): TraceFile {
   };
 }
 
-/** Sessions of ours keep large results beside them; nothing is written, so nothing needs to last. */
+/** Our sessions keep large results in separate files; nothing is written, so nothing needs to be synced. */
 export function createReplayDeps(engine: Pick<Workspace, "home" | "openFile">, path: string): ReplayDeps {
   const isOurs = path.startsWith(join(engine.home, "projects") + sep);
   const blobs = isOurs ? { blobs: fileBlobs({ folder: dirname(path), durability: "never" }) } : {};
-  return { sha256, open: (one) => engine.openFile(one), ...blobs };
+  return { sha256, open: (file) => engine.openFile(file), ...blobs };
 }

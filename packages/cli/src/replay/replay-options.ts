@@ -12,7 +12,7 @@ import {
 } from "@palimpsest/lab/internal/replay-outcome";
 import { formatCount } from "palimpsest/internal/schema/format-count";
 import { windowTokensMin } from "palimpsest/internal/schema/setting-table";
-import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { type Failure, usageError } from "../program/failure.ts";
 import { unknownWordText } from "../program/parse-arguments.ts";
 import type { WindowTokens } from "./file-job.ts";
 import { jobsMax } from "./limits.ts";
@@ -48,37 +48,37 @@ export interface KnownPolicies {
   readonly all: readonly string[];
   /** Those that settings can name. */
   readonly presets: readonly string[];
-  /** The default, and the default with one part taken away each; no part of `all`. */
+  /** The default, and the default without one part each; not included in `all`. */
   readonly ablation: readonly string[];
 }
 
-/** What clears nothing and compacts when it must: the natural yardstick. */
+/** It clears nothing and compacts when it must: the natural baseline. */
 const baselineName = "never";
 
-export function parseReplayOptions(given: ReplayArguments, known: KnownPolicies): ReplayOptions | Failure {
-  const policies = choosePolicies(given.policy ?? `${baselineName},presets`, known);
+export function parseReplayOptions(args: ReplayArguments, known: KnownPolicies): ReplayOptions | Failure {
+  const policies = choosePolicies(args.policy ?? `${baselineName},presets`, known);
   if (policies.kind === "failure") return policies;
-  const prices = choosePrices(given.prices ?? "5m");
+  const prices = choosePrices(args.prices ?? "5m");
   if (prices.kind === "failure") return prices;
-  const refetch = chooseName({ what: "refetch", given: given.refetch, names: refetchNames });
+  const refetch = chooseName({ what: "refetch", given: args.refetch, names: refetchNames });
   if (refetch.kind === "failure") return refetch;
-  const cache = chooseName({ what: "cache", given: given.cache, names: cacheNames });
+  const cache = chooseName({ what: "cache", given: args.cache, names: cacheNames });
   if (cache.kind === "failure") return cache;
-  const compaction = chooseName({ what: "compaction", given: given.compaction, names: compactionNames });
+  const compaction = chooseName({ what: "compaction", given: args.compaction, names: compactionNames });
   if (compaction.kind === "failure") return compaction;
-  const isOpen = given.window === "none";
+  const isUnlimited = args.window === "none";
   const window = parseWholeNumber({
     name: "--window",
-    given: isOpen ? undefined : expandSuffix(given.window),
+    given: isUnlimited ? undefined : expandSuffix(args.window),
     min: windowTokensMin,
     max: Number.MAX_SAFE_INTEGER,
   });
   if (window.kind === "failure") return window;
-  const jobs = parseWholeNumber({ name: "--jobs", given: given.jobs, max: jobsMax });
+  const jobs = parseWholeNumber({ name: "--jobs", given: args.jobs, max: jobsMax });
   if (jobs.kind === "failure") return jobs;
   const roundsMin = parseWholeNumber({
     name: "--rounds-min",
-    given: given["rounds-min"],
+    given: args["rounds-min"],
     max: Number.MAX_SAFE_INTEGER,
   });
   if (roundsMin.kind === "failure") return roundsMin;
@@ -87,7 +87,7 @@ export function parseReplayOptions(given: ReplayArguments, known: KnownPolicies)
     kind: "options",
     policies: policies.names,
     prices: prices.names,
-    windowTokens: isOpen ? "none" : window.value,
+    windowTokens: isUnlimited ? "none" : window.value,
     refetch: refetch.name,
     cache: cache.name,
     compaction: compaction.name,
@@ -102,21 +102,23 @@ type ChosenNames<Name> = { readonly kind: "chosen"; readonly names: readonly Nam
 function choosePolicies(list: string, known: KnownPolicies): ChosenNames<string> {
   const groups: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(known));
   const names = splitList(list).flatMap((name) => groups.get(name) ?? [name]);
-  const each = [...new Set([...known.all, ...known.ablation])];
-  const wrong = names.find((name) => !each.includes(name));
-  const hint = `Policies: ${[...groups.keys(), ...each].join(", ")}.`;
-  if (wrong !== undefined) return usage(unknownWordText({ what: "policy", word: wrong, names: each }), hint);
-  return names.length > 0 ? { kind: "chosen", names: [...new Set(names)] } : usage("--policy names no policy", hint);
+  const policies = [...new Set([...known.all, ...known.ablation])];
+  const wrong = names.find((name) => !policies.includes(name));
+  const hint = `Policies: ${[...groups.keys(), ...policies].join(", ")}.`;
+  if (wrong !== undefined) return usageError(unknownWordText({ what: "policy", word: wrong, names: policies }), hint);
+  return names.length > 0
+    ? { kind: "chosen", names: [...new Set(names)] }
+    : usageError("--policy names no policy", hint);
 }
 
 function choosePrices(list: string): ChosenNames<PriceName> {
   const names = splitList(list);
   const wrong = names.find((name) => !isPriceName(name));
   const hint = `Prices: ${priceNames.join(", ")}; several with commas between them.`;
-  if (wrong !== undefined) return usage(unknownWordText({ what: "prices", word: wrong, names: priceNames }), hint);
+  if (wrong !== undefined) return usageError(unknownWordText({ what: "prices", word: wrong, names: priceNames }), hint);
   return names.length > 0
     ? { kind: "chosen", names: [...new Set(names.filter(isPriceName))] }
-    : usage("--prices names no prices", hint);
+    : usageError("--prices names no prices", hint);
 }
 
 interface NameChoice<Name extends string> {
@@ -131,9 +133,9 @@ export function chooseName<Name extends string>({
   given,
   names,
 }: NameChoice<Name>): { readonly kind: "chosen"; readonly name: Name } | Failure {
-  const name = given === undefined ? names[0] : names.find((one) => one === given);
+  const name = given === undefined ? names[0] : names.find((candidate) => candidate === given);
   if (name !== undefined) return { kind: "chosen", name };
-  return usage(unknownWordText({ what, word: given ?? "", names }), `One of: ${names.join(", ")}.`);
+  return usageError(unknownWordText({ what, word: given ?? "", names }), `One of: ${names.join(", ")}.`);
 }
 
 export const splitList = (list: string): readonly string[] =>
@@ -156,8 +158,8 @@ function parseWholeNumber({
   if (given === undefined) return { kind: "number" };
   const value = Number(given.replaceAll("_", ""));
   if (!/^[\d_]+$/.test(given) || value < min || value > max)
-    return usage(
-      `${name} ${given} is no number that can be`,
+    return usageError(
+      `${name} ${given} is out of range or not a number`,
       max < Number.MAX_SAFE_INTEGER
         ? `A whole number from ${formatCount(min)} to ${formatCount(max)}.`
         : `A whole number from ${formatCount(min)} on.`,
@@ -165,11 +167,9 @@ function parseWholeNumber({
   return { kind: "number", value };
 }
 
-/** `200k` and `1M` as they are meant; anything else as it stands. */
-const expandSuffix = (given: string | undefined): string | undefined =>
-  given?.replace(/^(?<count>\d+)k$/i, "$<count>000").replace(/^(?<count>\d+)M$/i, "$<count>000000");
-
-const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+/** Expands `200k` and `1M`; anything else is unchanged. */
+const expandSuffix = (text: string | undefined): string | undefined =>
+  text?.replace(/^(?<count>\d+)k$/i, "$<count>000").replace(/^(?<count>\d+)M$/i, "$<count>000000");
 
 export const knownPolicies: KnownPolicies = {
   all: policyCatalogue().map(({ name }) => name),

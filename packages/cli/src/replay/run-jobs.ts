@@ -7,28 +7,28 @@ import type { JobOutcome } from "./replay-job.ts";
 import { formatBytes } from "palimpsest/internal/schema/format-count";
 import { clip, formatNumber } from "../text/format.ts";
 
-/** A file with something to be computed of it. */
+/** A file to compute something from. */
 type AnyJob = Pick<FileJob, "path" | "sizeBytes">;
 
 interface RunJobsDeps<Job> {
   readonly start: () => PoolThread<Job, JobOutcome>;
-  /** Whole, so that it need not be done again. */
+  /** Whether its outcomes are complete, so that it need not be done again. */
   readonly isKept: (job: Job) => Promise<boolean>;
   readonly nowMillis: () => number;
-  /** Where a terminal sees how far it is. */
+  /** Shows progress at a terminal. */
   readonly err: Pick<Output, "progress" | "columns">;
 }
 
 export interface RunJobsInput<Job> {
   readonly jobs: readonly Job[];
   readonly threadsMax: number;
-  /** `again`: as if nothing were kept. */
+  /** `again`: as if nothing were stored. */
   readonly kept: "use" | "again";
   readonly signal: AbortSignal;
 }
 
 export interface RunJobsOutcome<Job> {
-  /** Whose outcomes are kept, of this run or an earlier one. */
+  /** Jobs with stored outcomes, from this run or an earlier one. */
   readonly doneByPath: ReadonlyMap<string, Job>;
   readonly failed: readonly FailedFile[];
 }
@@ -38,7 +38,10 @@ export interface FailedFile {
   readonly message: string;
 }
 
-/** Does what is not kept already, the largest first: a large file begun last would leave all threads but one idle. */
+/**
+ * Runs the jobs without stored outcomes, the largest first: a large file started last would leave all threads but one
+ * idle.
+ */
 export async function runJobs<Job extends AnyJob>(
   deps: RunJobsDeps<Job>,
   { jobs, threadsMax, kept, signal }: RunJobsInput<Job>,
@@ -50,18 +53,18 @@ export async function runJobs<Job extends AnyJob>(
     if (kept === "use" && (await deps.isKept(job))) doneByPath.set(job.path, job);
     else waiting.push(job);
 
-  const begun = deps.nowMillis();
+  const startedAt = deps.nowMillis();
   const allBytes = waiting.reduce((total, { sizeBytes }) => total + sizeBytes, 0);
   let doneFiles = 0;
   let doneBytes = 0;
-  const tell = (): void => {
-    const elapsedMillis = deps.nowMillis() - begun;
+  const showProgress = (): void => {
+    const elapsedMillis = deps.nowMillis() - startedAt;
     const columns = Math.max(columnsMin, deps.err.columns ?? 80);
     void deps.err.progress(
       progressLine({ doneFiles, allFiles: waiting.length, doneBytes, allBytes, elapsedMillis, columns }),
     );
   };
-  const timer = setInterval(tell, progressMillis);
+  const timer = setInterval(showProgress, progressMillis);
   try {
     await runPool<Job, JobOutcome>({
       jobs: waiting.toSorted((one, other) => other.sizeBytes - one.sizeBytes),
@@ -74,7 +77,7 @@ export async function runJobs<Job extends AnyJob>(
         const outcome = ran.kind === "answered" ? ran.answer : ran;
         if (outcome.kind === "kept") doneByPath.set(job.path, job);
         else failed.push({ path: job.path, message: outcome.message });
-        tell();
+        showProgress();
       },
     });
   } finally {
@@ -84,10 +87,10 @@ export async function runJobs<Job extends AnyJob>(
   return { doneByPath, failed };
 }
 
-/** Some terminals say that they have no columns at all. */
+/** Some terminals report no columns at all. */
 const columnsMin = 40;
 
-/** With its trace where one is asked for. */
+/** With its trace, if one is asked for. */
 export async function hasKeptOutcomes({ keptPath, tracePath }: FileJob): Promise<boolean> {
   const kept = await readOutcomes(keptPath);
   if (kept === undefined || kept.kind === "skipped" || tracePath === undefined) return kept !== undefined;
@@ -110,24 +113,24 @@ const barWidth = 20;
 /** Before that, a rate says more about starting than about the work. */
 const rateMillisMin = 2_000;
 
-/** By bytes, not by files: the largest come first, and a thousand small ones behind them take no time. */
+/** By bytes, not by files: the largest come first, and a thousand small ones after them take no time. */
 export function progressLine(progress: ProgressInput): string {
   const { doneFiles, allFiles, doneBytes, allBytes, elapsedMillis, columns } = progress;
   const share = allBytes === 0 ? 1 : doneBytes / allBytes;
   const full = Math.floor(share * barWidth);
   const bar = `${"█".repeat(full)}${"░".repeat(barWidth - full)}`;
-  const words = [
+  const parts = [
     `${bar} ${formatNumber(doneFiles)} of ${formatNumber(allFiles)} files`,
     `${Math.floor(share * 100)} %`,
   ];
   if (elapsedMillis >= rateMillisMin && doneBytes > 0) {
     const bytesPerMilli = doneBytes / elapsedMillis;
-    words.push(
+    parts.push(
       `${formatBytes(bytesPerMilli * 1_000)}/s`,
       `${formatDuration((allBytes - doneBytes) / bytesPerMilli)} left`,
     );
   }
-  return clip(words.join("  "), columns - 1);
+  return clip(parts.join("  "), columns - 1);
 }
 
 export function formatDuration(millis: number): string {

@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 import { Worker } from "node:worker_threads";
 import { threadHeapMbMax, threadHeapMbMin, threadsMemoryShare } from "./limits.ts";
 
-/** Runs one job after the other; what goes wrong with one is its answer, except where the thread itself is gone. */
+/** Runs one job after the other; an error in a job is its answer, unless the thread itself dies. */
 export interface PoolThread<Job, Answer> {
   /** Must not reject. After `crashed` the thread takes no further job. */
   run(job: Job): Promise<RunOutcome<Answer>>;
@@ -15,12 +15,12 @@ export type RunOutcome<Answer> =
   | { readonly kind: "crashed"; readonly message: string };
 
 export interface PoolOptions<Job, Answer> {
-  /** Begun in this order. */
+  /** Started in this order. */
   readonly jobs: readonly Job[];
   readonly threadsMax: number;
   readonly start: () => PoolThread<Job, Answer>;
   readonly onRan: (job: Job, ran: RunOutcome<Answer>) => void;
-  /** What runs then is given up and not told. */
+  /** Running jobs are dropped without an answer when it aborts. */
   readonly signal: AbortSignal;
 }
 
@@ -63,13 +63,13 @@ interface WorkerOptions {
   readonly heapMb: number;
 }
 
-/** So that a file that needs too much memory ends its thread, and not the process. */
+/** Limited so that a file that needs too much memory ends its thread, and not the process. */
 export const threadHeapMb = (threads: number): number => {
   const share = Math.floor((totalmem() * threadsMemoryShare) / threads / 2 ** 20);
   return Math.max(threadHeapMbMin, Math.min(threadHeapMbMax, share));
 };
 
-/** `Answer` is what the module's own types say it answers: both ends are of one version of this program. */
+/** `Answer` is trusted from the module's own types: both ends belong to one version of this program. */
 export function startWorkerThread<Job, Answer>({ module, heapMb }: WorkerOptions): PoolThread<Job, Answer> {
   const worker = new Worker(module, { execArgv: process.execArgv, resourceLimits: { maxOldGenerationSizeMb: heapMb } });
   let ended: string | undefined;

@@ -10,13 +10,16 @@ import { errorCode, refusalText } from "palimpsest/internal/store/files/write-fa
 
 interface SessionFiles {
   readonly kind: "files";
-  /** Each once, in the order of their paths. */
+  /** Each once, sorted by path. */
   readonly files: readonly SessionFile[];
-  /** `in folders`: one at least of those that were named is a folder. */
+  /** `in folders`: at least one of the named paths is a folder. */
   readonly named: "one by one" | "in folders";
 }
 
-/** Whether a file holds a session shows when it is read. A name that leads nowhere fails at once: a long run should not end with a typing error. */
+/**
+ * Whether a file holds a session shows when it is read. A path that does not exist fails at once: a long run should not
+ * end with a typing error.
+ */
 export async function findSessionFiles(
   context: Pick<CommandContext, "env" | "cwd">,
   names: readonly string[],
@@ -25,23 +28,23 @@ export async function findSessionFiles(
   let named: SessionFiles["named"] = "one by one";
   for (const name of names) {
     const path = resolve(context.cwd, name);
-    const below = await filesBelow(path);
-    if (below.kind === "missing") {
+    const found = await filesBelow(path);
+    if (found.kind === "missing") {
       const session = await findSessionPath(context, name);
       if (session.kind === "failure") return session;
       paths.add(session.path);
       continue;
     }
-    if (below.kind === "unreadable")
-      return failure({ code: exitCode.machine, message: `${name} can't be read: ${below.message}` });
-    if (below.paths.length !== 1 || below.paths[0] !== path) named = "in folders";
-    for (const one of below.paths) paths.add(one);
+    if (found.kind === "unreadable")
+      return failure({ code: exitCode.machine, message: `${name} can't be read: ${found.message}` });
+    if (found.paths.length !== 1 || found.paths[0] !== path) named = "in folders";
+    for (const file of found.paths) paths.add(file);
   }
   const files: SessionFile[] = [];
   for (const path of [...paths].toSorted()) {
-    // Gone since: then it is no file of this run.
-    const found = await stat(path).catch(() => undefined);
-    if (found !== undefined) files.push({ path, sizeBytes: found.size, modifiedMillis: found.mtimeMs });
+    // Removed meanwhile: then it is no file of this run.
+    const stats = await stat(path).catch(() => undefined);
+    if (stats !== undefined) files.push({ path, sizeBytes: stats.size, modifiedMillis: stats.mtimeMs });
   }
   if (files.length > 0) return { kind: "files", files, named };
   return failure({
@@ -69,16 +72,19 @@ async function findSessionPath(
 }
 
 interface OutputPaths {
-  /** Called what it is to whoever is told that there is no place for it. */
+  /** `what`: the name of the file in the error message. */
   readonly file: { readonly path: string; readonly what: "report" | "drawing" } | undefined;
-  /** Is made. */
+  /** Created if missing. */
   readonly traceFolder: string | undefined;
 }
 
-/** Asked before the work, so that hours of it do not end with a place that can't be written. What the machine forbids is thrown. */
+/**
+ * Checked before the work, so that hours of it do not end with a path that can't be written. Errors of the machine are
+ * thrown.
+ */
 export async function checkOutputPaths({ file, traceFolder }: OutputPaths): Promise<Failure | undefined> {
-  const nowhere = file === undefined ? undefined : await checkOutputFile(file);
-  if (nowhere !== undefined || traceFolder === undefined) return nowhere;
+  const fileFailure = file === undefined ? undefined : await checkOutputFile(file);
+  if (fileFailure !== undefined || traceFolder === undefined) return fileFailure;
   return checkTraceFolder(traceFolder);
 }
 
@@ -93,18 +99,18 @@ async function checkOutputFile({ path, what }: NonNullable<OutputPaths["file"]>)
 }
 
 async function checkTraceFolder(path: string): Promise<Failure | undefined> {
-  const why = await makeFolder(path).then(() => undefined, unlessRefused);
+  const why = await makeFolder(path).then(() => undefined, rethrowRefusal);
   if (why !== undefined || (await pathState(path)) !== "folder")
     return placeFailure(`${path} can't be a folder for traces`, "Name a folder, or a place where one can be made.");
   await access(path, constants.W_OK | constants.X_OK);
   return undefined;
 }
 
-/** A part of the way is a file, or leads where nothing can be made. A refusal of the machine stays one. */
-function unlessRefused(error: unknown): "no way" {
+/** A part of the path is a file, or leads where nothing can be created. Other errors are thrown. */
+function rethrowRefusal(error: unknown): "not-a-folder" {
   const code = errorCode(error);
   if (code === undefined || refusalText(code) !== undefined) throw error;
-  return "no way";
+  return "not-a-folder";
 }
 
 const pathState = async (path: string): Promise<"folder" | "other" | "missing"> =>

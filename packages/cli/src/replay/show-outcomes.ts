@@ -22,7 +22,7 @@ import {
 import { type Column, table } from "../text/table.ts";
 
 interface ShowOutcomesInput {
-  /** In the order in which outcomes are told. */
+  /** In the order of the report. */
   readonly jobs: readonly FileJob[];
   readonly done: RunJobsOutcome<FileJob>;
   readonly counting: TallyOptions;
@@ -30,9 +30,9 @@ interface ShowOutcomesInput {
   readonly html: string | undefined;
 }
 
-/** Reads the outcomes back one file at a time: however many there are, memory holds the figures of each and no more. */
-export async function showOutcomes(context: CommandContext, showing: ShowOutcomesInput): Promise<FileCounts> {
-  const { jobs, done, counting, format, html } = showing;
+/** Reads the outcomes back one file at a time: however many there are, memory only holds the figures of each. */
+export async function showOutcomes(context: CommandContext, input: ShowOutcomesInput): Promise<FileCounts> {
+  const { jobs, done, counting, format, html } = input;
   const tally = createTally(counting);
   const picked = pickSessions(plottedSessionsMax);
   const skipped: SkippedFile[] = [];
@@ -43,20 +43,20 @@ export async function showOutcomes(context: CommandContext, showing: ShowOutcome
   for (const { path } of jobs) {
     const job = done.doneByPath.get(path);
     if (job === undefined) continue;
-    const kept = await readOutcomes(job.keptPath);
-    if (kept === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
-    if (kept?.kind === "skipped") skipped.push({ path, why: kept.why });
-    if (kept?.kind !== "replayed") continue;
+    const stored = await readOutcomes(job.keptPath);
+    if (stored === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
+    if (stored?.kind === "skipped") skipped.push({ path, why: stored.why });
+    if (stored?.kind !== "replayed") continue;
     replayed += 1;
-    if (html !== undefined) picked.add(kept.outcomes);
-    for (const { contextByRound: _, ...figures } of kept.outcomes) {
+    if (html !== undefined) picked.add(stored.outcomes);
+    for (const { contextByRound: _, ...figures } of stored.outcomes) {
       tally.add(figures);
       longestRounds = Math.max(longestRounds, figures.rounds);
       if (format === "json") await array.add(figures);
     }
   }
   if (format === "json") await array.end();
-  // Not where nobody reads them: the intervals of thousands of sessions take seconds.
+  // Computed only if shown: the intervals of thousands of sessions take seconds.
   const summaries = format === "text" || html !== undefined ? tally.summaries() : [];
   if (format === "text") {
     const look = { columns: context.out.columns, roundsMin: counting.roundsMin, longestRounds };
@@ -83,13 +83,13 @@ export function jsonArray({ out }: CommandContext): {
   readonly add: (value: object) => Promise<void>;
   readonly end: () => Promise<void>;
 } {
-  let before = "[";
+  let separator = "[";
   return {
     add: async (value) => {
-      await out.bytes(Buffer.from(`${before}${JSON.stringify(value)}`));
-      before = ",";
+      await out.bytes(Buffer.from(`${separator}${JSON.stringify(value)}`));
+      separator = ",";
     },
-    end: () => out.bytes(Buffer.from(before === "[" ? "[]\n" : "]\n")),
+    end: () => out.bytes(Buffer.from(separator === "[" ? "[]\n" : "]\n")),
   };
 }
 
@@ -130,7 +130,7 @@ export async function reportRest(
   if (failed.length > filesShownMax) await err.write(`  … and ${formatNumber(failed.length - filesShownMax)} more\n`);
 }
 
-/** What a policy's row says, by the heading of the column. */
+/** The cells of a policy's row, by column heading. */
 interface ReplaySection {
   readonly heading: string;
   readonly columns: readonly string[];
@@ -140,30 +140,30 @@ interface ReplaySection {
 }
 
 const width = 80;
-/** Some terminals say that they have no columns at all. */
+/** Some terminals report no columns at all. */
 const widthMin = 40;
 
 interface ReplayLook {
-  /** Of the terminal: where tables do not fit each policy has lines of its own. */
+  /** The terminal's width: if the tables do not fit, each policy has lines of its own. */
   readonly columns: number | undefined;
   /** Sessions with fewer are not in the figures. */
   readonly roundsMin: number;
-  /** Of all sessions, those that are not in the figures included. */
+  /** Of all sessions, including those that are not in the figures. */
   readonly longestRounds: number;
 }
 
 /** The figures at one price table. */
-export function replayText(summary: PriceSummary, { columns: asked = width, ...look }: ReplayLook): string {
-  const columns = Math.max(widthMin, asked);
+export function replayText(summary: PriceSummary, { columns: terminalColumns = width, ...look }: ReplayLook): string {
+  const columns = Math.max(widthMin, terminalColumns);
   const { prices, compaction, sessions, rounds, tooShort, hopeless } = summary;
   const head = `${prices} prices: ${quantity(sessions, "session")}, ${quantity(rounds, "round")}`;
-  const left = [
+  const omissions = [
     ...(compaction === "stand-in" ? [] : [`compaction ${compaction}: summaries are made from what was said`]),
     ...(tooShort === 0 ? [] : [`left out with too few rounds: ${formatNumber(tooShort)}`]),
     ...(tooShort === 0 || sessions + hopeless > 0 ? [] : [allShortText(tooShort, look)]),
     ...(hopeless === 0 ? [] : [`left out, since no policy comes through: ${formatNumber(hopeless)}`]),
   ];
-  const first = `${[head, ...left].map((line) => wrapText(line, columns)).join("\n")}\n`;
+  const first = `${[head, ...omissions].map((line) => wrapText(line, columns)).join("\n")}\n`;
   if (sessions === 0) return first;
   const sections = replaySections(summary).map((section) =>
     sectionText({ section, policies: summary.policies, columns }),
@@ -171,7 +171,7 @@ export function replayText(summary: PriceSummary, { columns: asked = width, ...l
   return [first, ...sections, usageInLogText(summary, columns)].filter((text) => text !== "").join("\n");
 }
 
-/** Whoever sees no figure wants to know what would show some. */
+/** If there are no figures, says what would show some. */
 function allShortText(sessions: number, { roundsMin, longestRounds }: Omit<ReplayLook, "columns">): string {
   const most = `${sessions === 1 ? "" : "at most "}${quantity(longestRounds, "round")}`;
   return `${most} of at least ${formatNumber(roundsMin)}: --rounds-min 1 shows ${sessions === 1 ? "it" : "them"}`;
@@ -204,7 +204,7 @@ const boundSections: readonly ReplaySection[] = [
 ];
 
 function moneySection({ baseline, policies }: Pick<PriceSummary, "baseline" | "policies">): ReplaySection {
-  const ofBaseline = policies.find(({ policy }) => policy === baseline)?.sessions ?? 0;
+  const baselineSessions = policies.find(({ policy }) => policy === baseline)?.sessions ?? 0;
   return {
     heading: `Money, in tokens at the base input price; saving against ${baseline}`,
     columns: ["policy", "cost", "saving", "95 % interval", "with rework"],
@@ -212,7 +212,9 @@ function moneySection({ baseline, policies }: Pick<PriceSummary, "baseline" | "p
       policy,
       formatMillions(cost),
       saving === undefined ? noFigure : formatPercent(saving.estimate),
-      saving === undefined || Math.min(sessions, ofBaseline) < intervalSessionsMin ? noFigure : formatRange(saving),
+      saving === undefined || Math.min(sessions, baselineSessions) < intervalSessionsMin
+        ? noFigure
+        : formatRange(saving),
       savingWithRework === undefined ? noFigure : formatPercent(savingWithRework.estimate),
     ],
     note: failuresText(policies),

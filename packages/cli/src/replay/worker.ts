@@ -1,4 +1,6 @@
-/** A thread of `palimpsest replay`: gets jobs, replays them one after the other, answers each with what became of it. */
+/**
+ * A thread of `palimpsest replay`: receives jobs, replays them one after the other, and answers each with its outcome.
+ */
 import process from "node:process";
 import { parentPort } from "node:worker_threads";
 import { openWorkspace } from "../host/workspace.ts";

@@ -27,13 +27,13 @@ export interface ExportJob {
 interface ExportedFile {
   readonly kind: "written";
   readonly path: string;
-  /** Of images, in a folder beside it. */
+  /** Files of images, in a folder next to the export. */
   readonly media: { readonly folder: string; readonly files: number };
 }
 
 export interface ExportRefusal {
   readonly kind: "refused";
-  /** `no-file`: something that is no file has the name. */
+  /** `no-file`: the name belongs to something that is no file. */
   readonly why: "too-large" | "the-log" | "no-file" | "taken" | "no-folder";
   /** One line, without a full stop. */
   readonly message: string;
@@ -48,7 +48,7 @@ const exportRefusal = (why: ExportRefusal["why"], message: string): ExportRefusa
   message,
 });
 
-/** Under a name of its own until it is whole: a failure leaves neither half a file nor a harmed old one. */
+/** Written under a temporary name until it is complete: a failure neither leaves half a file nor harms an old one. */
 export async function exportTo(path: string, job: ExportJob): Promise<ExportedFile | ExportRefusal> {
   const refusal = tooLarge(job) ?? (await findObstacle(path, job));
   if (refusal !== undefined) return refusal;
@@ -77,10 +77,10 @@ export function tooLarge({ request: { source }, format }: ExportJob): ExportRefu
 }
 
 async function findObstacle(path: string, { log, existing }: ExportJob): Promise<ExportRefusal | undefined> {
-  const seen = await stat(path).catch(() => undefined);
-  if (seen === undefined) return undefined;
-  if (seen.ino === (await stat(log.path)).ino) return exportRefusal("the-log", `${path} is the log itself`);
-  if (!seen.isFile()) return exportRefusal("no-file", `${path} is there already`);
+  const existingFile = await stat(path).catch(() => undefined);
+  if (existingFile === undefined) return undefined;
+  if (existingFile.ino === (await stat(log.path)).ino) return exportRefusal("the-log", `${path} is the log itself`);
+  if (!existingFile.isFile()) return exportRefusal("no-file", `${path} is there already`);
   return existing === "replace" ? undefined : exportRefusal("taken", `${path} is there already`);
 }
 
@@ -94,7 +94,7 @@ async function writeMedia(folder: string, { files }: MediaFiles): Promise<void> 
   for (const [name, data] of files) await writeFile(join(folder, name), data);
 }
 
-/** Without a place for images they stay references. */
+/** Without a place for images, they stay references. */
 export async function* exportPieces(
   { log, request, mode, format }: ExportJob,
   media: MediaFiles | undefined,
@@ -104,7 +104,7 @@ export async function* exportPieces(
     return;
   }
   const source = await readForDocument(log, request);
-  const document = buildExportDocument(source, { mode, place: (one) => media?.place(one) });
+  const document = buildExportDocument(source, { mode, place: (medium) => media?.place(medium) });
   yield* format === "md" ? renderMarkdown(document) : renderHtml(document);
 }
 
@@ -124,7 +124,10 @@ const extensionByType: ReadonlyMap<string, string> = new Map([
 
 const nameDigits = 16;
 
-/** Images and documents of an export as files beside it, the same bytes once. Held until the export itself is written. */
+/**
+ * Images and documents of an export as files next to it, the same bytes once. Kept in memory until the export itself is
+ * written.
+ */
 class MediaFiles {
   readonly #folder: string;
   readonly #dataByName = new Map<string, Buffer>();
@@ -138,7 +141,7 @@ class MediaFiles {
     return this.#dataByName;
   }
 
-  /** The link to it. */
+  /** Returns the link to the file. */
   place({ mediaType, base64 }: Media): string {
     const data = Buffer.from(base64, "base64");
     const hash = createHash("sha256").update(data).digest("hex").slice(0, nameDigits);

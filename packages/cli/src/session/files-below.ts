@@ -7,13 +7,13 @@ type FilesBelow =
   | { readonly kind: "missing" }
   | { readonly kind: "unreadable"; readonly message: string };
 
-/** More files than this below one folder are no folder of sessions: somebody named the root of a disk. */
+/** A folder with more files holds no sessions: the user probably named the root of a disk. */
 const filesMax = 100_000;
 
 /** Folders that hold no sessions and many files. */
-const passedOver: ReadonlySet<string> = new Set(["node_modules", ".git"]);
+const skippedFolders: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** A file itself, or all files below a folder, in the order of their names. Links are not followed: they may lead in circles. */
+/** A file itself, or all files below a folder, sorted by name. Links are not followed: they may lead in circles. */
 export async function filesBelow(path: string): Promise<FilesBelow> {
   const paths: string[] = [];
   try {
@@ -34,6 +34,6 @@ async function collect(folder: string, paths: string[]): Promise<void> {
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (paths.length > filesMax) return;
     if (entry.isFile()) paths.push(join(folder, entry.name));
-    else if (entry.isDirectory() && !passedOver.has(entry.name)) await collect(join(folder, entry.name), paths);
+    else if (entry.isDirectory() && !skippedFolders.has(entry.name)) await collect(join(folder, entry.name), paths);
   }
 }

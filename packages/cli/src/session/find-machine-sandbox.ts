@@ -4,6 +4,6 @@ import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
 import { findSandbox } from "../tool/sandbox/find-sandbox.ts";
 import type { CommandContext } from "../program/command.ts";
 
-/** What this machine has to hold commands, tried once. Must not reject. */
+/** The sandbox for commands that this machine has, tried once. Must not reject. */
 export const findMachineSandbox = (context: Pick<CommandContext, "env" | "cwd">): Promise<SandboxSearchOutcome> =>
   findSandbox({ env: context.env, folder: join(openWorkspace(context).home, "sandbox") });

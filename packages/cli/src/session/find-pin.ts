@@ -8,7 +8,7 @@ export type PinVerb = "pin" | "unpin";
 
 export interface PinQuery {
   readonly verb: PinVerb;
-  /** As the person named it. */
+  /** As the user named it. */
   readonly named: string;
 }
 
@@ -16,10 +16,10 @@ type FindPinOutcome =
   | { readonly kind: "found"; readonly entry: EntryId }
   /** `message`: one line, without a full stop. */
   | { readonly kind: "unknown" | "pinned"; readonly message: string }
-  /** `by`: the edit that has to be taken back first. */
+  /** `by`: the edit that has to be undone first. */
   | { readonly kind: "reduced"; readonly message: string; readonly by: EntryId };
 
-/** What can be pinned stands in the view; what can be unpinned need not. */
+/** Only entries of the view can be pinned; others can still be unpinned. */
 export function findPin(fold: Fold, { verb, named }: PinQuery): FindPinOutcome {
   const { pins } = fold.projection;
   const entry = findEntry(fold, verb === "pin" ? { named } : { named, among: [...pins] });
@@ -32,7 +32,7 @@ export function findPin(fold: Fold, { verb, named }: PinQuery): FindPinOutcome {
   return findReduction(fold, entry) ?? { kind: "found", entry };
 }
 
-/** What stands for a result would be carried in its place. */
+/** The pin would carry what stands for the result instead of the result. */
 function findReduction({ projection: { items, decisions } }: Fold, entry: EntryId): FindPinOutcome | undefined {
   const blocks = items.find((item) => item.entry === entry)?.blocks ?? [];
   const [decision] = blocks.flatMap((block) =>
@@ -55,22 +55,22 @@ export const pinsText = ({ pins, tokens, budgetTokens }: PinsReport): string =>
   `pins      ${pins.length}, about ${formatNumber(tokens)} tokens of the ${formatNumber(budgetTokens)} there are for them`;
 
 /**
- * By the whole id, by that of the call whose result it is, else by a beginning that only one of `among` has. `among`: the
- * entries that may be meant; those of the view where it is absent.
+ * Matches the whole id, the id of the call whose result it is, or a unique prefix. `among`: the candidates; absent: the
+ * entries of the view.
  */
 export function findEntry(
   { projection: { items } }: Fold,
   { named, among }: { readonly named: string; readonly among?: readonly EntryId[] },
 ): EntryId | undefined {
   const entries = among ?? items.map(({ entry }) => entry);
-  const answer = items.find(({ blocks }) =>
+  const result = items.find(({ blocks }) =>
     blocks.some((block) => block.type === "tool_result" && block.tool_use_id === toolUseId(named)),
   );
-  const exact = answer?.entry ?? entryId(named);
+  const exact = result?.entry ?? entryId(named);
   if (entries.includes(exact)) return exact;
-  const begun = named.length < prefixCharsMin ? [] : entries.filter((entry) => entry.startsWith(named));
-  return begun.length === 1 ? begun[0] : undefined;
+  const matches = named.length < prefixCharsMin ? [] : entries.filter((entry) => entry.startsWith(named));
+  return matches.length === 1 ? matches[0] : undefined;
 }
 
-/** Shorter beginnings are more likely a slip than a name. */
+/** A shorter prefix is more likely a slip than a name. */
 const prefixCharsMin = 4;

@@ -10,18 +10,18 @@ import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { importers } from "palimpsest/internal/import/detect-format";
 import { formatNumber } from "../text/format.ts";
 
-/** A log open for reading, however the person named it. */
+/** A log open for reading, however the user named it. */
 export interface NamedLog {
   readonly kind: "log";
   readonly path: string;
   readonly source: ByteSource;
   readonly blobs: Blobs;
   readonly origin: "ours" | "foreign";
-  /** Of another tool's file, where it is one that we know. */
+  /** For another tool's file, if we know its format. */
   readonly format?: LogFormat | undefined;
-  /** Present where the file had to be translated. */
+  /** Present if the file had to be translated. */
   readonly translated?: ForeignTranslation;
-  /** Present where it is a session of our own, which may be written. */
+  /** Present if it is a session of our own, which may be written. */
   readonly session?: { readonly id: SessionId; readonly deps: ProjectStore };
 }
 
@@ -68,8 +68,8 @@ function openLogFailure(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign
 }
 
 /**
- * Where not one line of another tool's file is an entry, it is the wrong file rather than a damaged one: an answer about
- * it would look like one about an empty session. A session of our own stays one, whatever became of its file.
+ * If not one line of another tool's file is an entry, it is the wrong file rather than a damaged one: a report about it
+ * would look like one about an empty session. A session of our own stays one, whatever happened to its file.
  */
 export function wrongFileFailure(
   log: NamedLog,
@@ -89,7 +89,7 @@ export function wrongFileFailure(
   });
 }
 
-/** For `--json`: present where the file had to be translated. */
+/** For `--json`: present if the file had to be translated. */
 export const importJson = ({ format, translated }: Pick<NamedLog, "format" | "translated">): object =>
   translated === undefined ? {} : { import: { format, notes: translated.notes } };
 
@@ -99,7 +99,7 @@ export function importText({ format, translated }: Pick<NamedLog, "format" | "tr
   return `${translationText({ format, translated })}${translated.notes.map((note) => `${noteText(note)}\n`).join("")}`;
 }
 
-/** That it was translated, without what it did not carry. */
+/** That it was translated, without what was not carried over. */
 export const translationText = ({ format, translated }: Pick<NamedLog, "format" | "translated">): string =>
   format === undefined || translated === undefined ? "" : `translated from a ${formatLabel(format)}\n`;
 

@@ -14,7 +14,7 @@ type OpenForWritingOutcome =
   | { readonly kind: "session"; readonly session: Session; readonly deps: ProjectStore }
   | Failure;
 
-/** The session that a log is, or for another tool's log a session of our own that holds a copy of it. */
+/** The session of a log, or for another tool's log a session of our own that holds a copy of it. */
 export async function openForWriting(context: CommandContext, log: NamedLog): Promise<OpenForWritingOutcome> {
   const circumstances = { cwd: context.cwd, version: readOwnVersion() };
   if (log.session !== undefined) {
@@ -28,27 +28,27 @@ export async function openForWriting(context: CommandContext, log: NamedLog): Pr
   return openAdoptedCopy(context, log, { ...project, circumstances });
 }
 
-/** A copy of the very same file that was made before is gone on with: a second undo takes back one more edit. */
+/** An earlier copy of the very same file is used again: a second undo takes back one more edit. */
 async function openAdoptedCopy(
   context: CommandContext,
   log: NamedLog,
-  into: { readonly deps: ProjectStore; readonly circumstances: { readonly cwd: string; readonly version: string } },
+  project: { readonly deps: ProjectStore; readonly circumstances: { readonly cwd: string; readonly version: string } },
 ): Promise<OpenForWritingOutcome> {
-  const { deps, circumstances } = into;
+  const { deps, circumstances } = project;
   const mark = log.translated?.from ?? { sha256: await hashSource(deps.sha256, log.source) };
   const known = (await findSessionsBySource(deps)).get(mark.sha256);
-  const first: AdoptOutcome =
+  const adoption: AdoptOutcome =
     known === undefined ? await adoptOnce(deps, toForeignLog(log)) : { kind: "adopted", id: known };
-  const copy = first.kind === "adopted" ? first.id : undefined;
-  const made = first.kind === "adopted" ? await deps.transcripts.openForWriting(first.id) : first;
-  if (made.kind !== "open") return sessionFailure(made, copy ?? log.path);
-  const { id } = made.writer;
+  const copy = adoption.kind === "adopted" ? adoption.id : undefined;
+  const written = adoption.kind === "adopted" ? await deps.transcripts.openForWriting(adoption.id) : adoption;
+  if (written.kind !== "open") return sessionFailure(written, copy ?? log.path);
+  const { id } = written.writer;
   const opened = await readLog(deps, id);
   if (opened === undefined) throw new Error(`the session ${id} that was just opened can't be read`);
   const which = copy === undefined ? "a copy" : "its copy";
   await context.err.write(`${oneLine(log.path)} belongs to another tool; working on ${which}: session ${id}\n`);
   const session = new Session(deps, {
-    writer: made.writer,
+    writer: written.writer,
     log: opened,
     circumstances: { sessionId: id, ...circumstances },
   });

@@ -28,16 +28,16 @@ export interface PrintTurnInput extends Pick<AgentOptions, "session" | "model" |
   readonly format: OutputFormat;
 }
 
-/** One turn, and what it says on stdout. Nobody is there to be asked. */
-export async function printTurn(context: CommandContext, asked: PrintTurnInput): Promise<Outcome> {
+/** Runs one turn and prints it on stdout. There is no user to ask. */
+export async function printTurn(context: CommandContext, input: PrintTurnInput): Promise<Outcome> {
   const { env, cwd } = context;
-  const { prompt, format, ...choices } = asked;
+  const { prompt, format, ...choices } = input;
   const version = readOwnVersion();
   const sandbox = await findMachineSandbox(context);
   const reach = { net: openNet, connectServer: serverConnector({ version }), sandbox };
   const opened = await openAgent({ ...choices, env, cwd, version, ...reach, askSizes: "on", turns: "one" });
   if (opened.kind !== "agent") return agentFailure(opened, "Add --fork to go on in a session of its own.");
-  return runPrintedTurn(context, { agent: opened, answerer: asked.model.kind, prompt, format });
+  return runPrintedTurn(context, { agent: opened, answerer: input.model.kind, prompt, format });
 }
 
 async function runPrintedTurn(
@@ -63,25 +63,25 @@ async function runPrintedTurn(
 }
 
 export interface AgentOutput {
-  /** What a person should know before the turn: on stderr, and as a line where every event is one. */
-  before(told: { readonly problems: readonly Problem[]; readonly warnings: readonly string[] }): Promise<void>;
+  /** Shows problems and warnings before the turn: on stderr, and as lines if every event is one. */
+  before(notices: { readonly problems: readonly Problem[]; readonly warnings: readonly string[] }): Promise<void>;
   event(event: LoopEvent): Promise<void>;
   /** 0: the turn was answered. */
   end(): Promise<ExitCode>;
 }
 
-/** What a turn prints: its last words, one object about it, or every event as a line. */
+/** What a turn prints: its last reply, one object about it, or every event as a line. */
 function agentOutput(
   context: CommandContext,
   { agent, answerer, format }: { agent: Agent; answerer: Answerer; format: OutputFormat },
 ): AgentOutput {
   const { out, err } = context;
-  let words = "";
+  let reply = "";
   let requests = 0;
   let retries = 0;
   let end: TurnEndEvent | undefined;
   const denials = new Denials();
-  const tellCompaction = compactionReporter(context, {
+  const reportCompaction = compactionReporter(context, {
     answerer,
     pins: () => agent.session.fold.projection.pins.size,
     ownPrompt: () => readUserPrompt(context),
@@ -102,15 +102,15 @@ function agentOutput(
     event: async (event) => {
       if (event.kind === "request-start") requests = event.number;
       if (event.kind === "retry-start") retries += 1;
-      if (event.kind === "reply-start") words = "";
-      if (event.kind === "text-delta") words += event.text;
+      if (event.kind === "reply-start") reply = "";
+      if (event.kind === "text-delta") reply += event.text;
       if (event.kind === "turn-end") end = event;
       denials.note(event);
       if (format === "stream-json") {
         await out.json(eventJson(event, agent.session.id));
         return;
       }
-      await tellCompaction(event);
+      await reportCompaction(event);
       if (event.kind === "warning") await err.write(warningLine(event));
       else if (event.kind === "cleared") await err.write(`${clearEventText(event)}\n`);
       else if (event.kind === "left-out") await err.write(`${omissionText(event)}\n`);
@@ -119,8 +119,8 @@ function agentOutput(
     },
     end: async () => {
       const reason = end?.reason ?? "failed";
-      const report = resultReport(agent, { words, requests, retries, denials, end });
-      if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
+      const report = resultReport(agent, { reply, requests, retries, denials, end });
+      if (format === "text") await out.write(reply === "" ? "" : `${reply}\n`);
       else await out.json(report);
       if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
       const why = end === undefined ? "" : turnEndText(end);
@@ -130,12 +130,12 @@ function agentOutput(
   };
 }
 
-function resultReport(agent: Agent, { words, requests, retries, denials, end }: TurnFigures): object {
+function resultReport(agent: Agent, { reply, requests, retries, denials, end }: TurnFigures): object {
   const { costs } = agent.conversation;
   return {
     type: "result",
     reason: end?.reason ?? "failed",
-    result: words,
+    result: reply,
     session_id: agent.session.id,
     model: agent.model,
     num_requests: requests,
@@ -150,14 +150,14 @@ function resultReport(agent: Agent, { words, requests, retries, denials, end }: 
 }
 
 interface TurnFigures {
-  readonly words: string;
+  readonly reply: string;
   readonly requests: number;
   readonly retries: number;
   readonly denials: Denials;
   readonly end: TurnEndEvent | undefined;
 }
 
-/** `type` and `session_id` are what scripts for other agents look for; the loop's own words for the same are left out. */
+/** Scripts for other agents look for `type` and `session_id`; the loop's own names for the same are left out. */
 function eventJson(event: LoopEvent, session: string): object {
   if (event.kind === "turn-start") return { type: event.kind, session_id: session, model: event.model };
   const { kind, ...fields } = event;

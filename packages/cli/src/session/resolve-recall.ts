@@ -10,7 +10,7 @@ import { exitCode, failure, type Failure } from "../program/failure.ts";
 
 export interface RecallRequest {
   readonly query: string;
-  /** Of the hits, from 1; the first where it is absent. */
+  /** The page of the hits, from 1; absent: the first. */
   readonly page?: number | undefined;
 }
 
@@ -19,37 +19,37 @@ export type RecallOutcome =
   | { readonly kind: "words"; readonly searched: SearchOutcome };
 
 /**
- * An id, where something has it. A few characters that begin one may as well be a word, and are one where it is found;
- * what can only be an id and is none is looked for as it stands: parts of it stand in other ids.
+ * Takes the query for an id if something has it. A few characters that begin an id may also be a word, and are searched
+ * for first. What can only be an id and is none is searched for as it stands, since parts of it occur in other ids.
  */
 export async function resolveRecall(log: NamedLog, { query, page = 1 }: RecallRequest): Promise<RecallOutcome> {
   const search = async (words: string): Promise<SearchOutcome> =>
     await searchSession(log, { source: log.source, query: words, page });
-  // No id has a space in it, and looking for one reads the whole log.
+  // No id contains a space, and looking for one reads the whole log.
   const expanded: ExpandOutcome = /\s/.test(query) ? { kind: "not-found" } : await expand(log, log.source, query);
-  const orElse = async (words: string): Promise<RecallOutcome> => {
+  const searchOrId = async (words: string): Promise<RecallOutcome> => {
     const searched = await search(words);
     return searched.kind === "found" && searched.total > 0 ? { kind: "words", searched } : { kind: "id", expanded };
   };
   if (expanded.kind === "not-found")
-    return idForm.test(query) ? await orElse(`"${query}"`) : { kind: "words", searched: await search(query) };
-  const isBeginning =
+    return idPattern.test(query) ? await searchOrId(`"${query}"`) : { kind: "words", searched: await search(query) };
+  const isPrefix =
     expanded.kind === "ambiguous" || (expanded.kind === "entry" && readEntryText(expanded.bytes).id !== query);
-  return isBeginning && fewCharacters.test(query) ? await orElse(query) : { kind: "id", expanded };
+  return isPrefix && shortPrefix.test(query) ? await searchOrId(query) : { kind: "id", expanded };
 }
 
 /** Of calls, entries and blobs. */
-const idForm = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
-/** Eight is what a list shows of an id. */
-const fewCharacters = /^[\da-f]{4,7}$/i;
+const idPattern = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
+/** Lists show eight characters of an id. */
+const shortPrefix = /^[\da-f]{4,7}$/i;
 
 interface RecalledText {
-  /** Whole, where the query was the beginning of an entry's. */
+  /** The whole id, if the query was a prefix of an entry's. */
   readonly id: string;
   readonly bytes: Uint8Array;
 }
 
-/** Of an entry what was said in it; of anything else all of it. */
+/** For an entry, what was said in it; otherwise the whole content. */
 export function toRecalledText(query: string, original: Original): RecalledText {
   const entry = original.kind === "entry" ? readEntryText(original.bytes) : undefined;
   return {
@@ -63,7 +63,7 @@ const alsoNamedMax = 5;
 
 interface HitsLook {
   readonly style: Style;
-  /** How to see this page. */
+  /** The command that shows this page. */
   readonly goesOn: (page: number) => string;
 }
 
@@ -91,13 +91,13 @@ function hitText(style: Style, { id, kind, at, call, snippet, also }: SearchHit)
 }
 
 interface EntryText {
-  /** Whole, however little of it was given. */
+  /** The whole id, even if only a prefix was given. */
   readonly id: string | undefined;
-  /** What was said in it, as hits quote it; undefined where that is nothing. */
+  /** What was said in it, as hits quote it; undefined if it has no text. */
   readonly text: string | undefined;
 }
 
-/** What a person wants of an entry: `expand` has its line as it stands in the log. */
+/** What the user wants of an entry; `expand` prints its line as it is in the log. */
 function readEntryText(bytes: Uint8Array): EntryText {
   const entry = readLines({ bytes, start: 0 }).logged[0]?.entry;
   if (entry === undefined) return { id: undefined, text: undefined };
@@ -109,7 +109,7 @@ type Original = Extract<ExpandOutcome, { readonly bytes: Uint8Array }>;
 
 interface OriginalInput {
   readonly id: string;
-  /** Of the log. */
+  /** The log's path. */
   readonly path: string;
   readonly expanded: ExpandOutcome;
 }

@@ -1,34 +1,34 @@
 import type { SessionChoice } from "../agent/agent-options.ts";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { CommandContext } from "../program/command.ts";
-import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { quoteForShell } from "../text/format.ts";
 
 interface SessionFlags {
   readonly continue: boolean;
-  /** Empty: which one is to be chosen. */
+  /** Empty: the user chooses one. */
   readonly resume: string | undefined;
   readonly fork: boolean;
-  /** `counts`: where nothing was said in any session but something was typed, a new one begins with that. */
+  /** `counts`: if no session has a message but there is unsent input, a new session begins with it. */
   readonly leftInput?: "counts";
 }
 
-/** `choose`: by the person, from a list. */
+/** `choose`: the user picks one from a list. */
 type SessionChoiceOutcome = SessionChoice | { readonly kind: "choose" } | Failure;
 
-/** The session that a line names. */
+/** The session that a command line names. */
 export async function resolveSessionChoice(
   context: CommandContext,
-  asked: SessionFlags,
+  flags: SessionFlags,
 ): Promise<SessionChoiceOutcome> {
-  if (asked.continue && asked.resume !== undefined)
-    return usage("--continue and --resume name two sessions", "Give one of them.");
-  const kind = asked.fork ? "fork" : "resume";
-  if (asked.resume === "")
-    return asked.fork ? usage("--fork needs a session", "Name it: --resume <session>.") : { kind: "choose" };
-  if (asked.resume !== undefined) return findNamedSession(context, { kind, name: asked.resume });
-  if (asked.continue) return findNewestSession(context, { kind, leftInput: asked.leftInput });
-  return asked.fork ? usage("--fork needs a session", "Add --continue or --resume <session>.") : { kind: "new" };
+  if (flags.continue && flags.resume !== undefined)
+    return usageError("--continue and --resume name two sessions", "Give one of them.");
+  const kind = flags.fork ? "fork" : "resume";
+  if (flags.resume === "")
+    return flags.fork ? usageError("--fork needs a session", "Name it: --resume <session>.") : { kind: "choose" };
+  if (flags.resume !== undefined) return findNamedSession(context, { kind, name: flags.resume });
+  if (flags.continue) return findNewestSession(context, { kind, leftInput: flags.leftInput });
+  return flags.fork ? usageError("--fork needs a session", "Add --continue or --resume <session>.") : { kind: "new" };
 }
 
 interface NamedSession {
@@ -56,7 +56,7 @@ async function findNamedSession(
   });
 }
 
-/** It is opened where its files are: here its paths would mean others. */
+/** It must be opened where its files are: here its paths would mean other files. */
 const otherProjectFailure = (id: string, root: string | undefined): Failure =>
   failure({
     code: exitCode.notFound,
@@ -68,11 +68,11 @@ const ambiguousFailure = (name: string, candidates: readonly string[]): Failure 
   failure({
     code: exitCode.usage,
     message: `several sessions begin with ${name}`,
-    hint: `Write more of the id: ${candidates.slice(0, candidatesToldMax).join(", ")}`,
+    hint: `Write more of the id: ${candidates.slice(0, candidatesShownMax).join(", ")}`,
   });
 
 /** Enough to see where they differ. */
-const candidatesToldMax = 4;
+const candidatesShownMax = 4;
 
 interface NewestSession extends Pick<NamedSession, "kind"> {
   readonly leftInput: SessionFlags["leftInput"];
@@ -83,7 +83,7 @@ async function findNewestSession(
   { kind, leftInput }: NewestSession,
 ): Promise<SessionChoice | Failure> {
   const { openWorkspace } = await import("../host/workspace.ts");
-  // A session in which nothing was said, because a hook stopped it, is nothing to go on with.
+  // A session without a message, because a hook stopped it, is not worth resuming.
   const found = (await openWorkspace(context).list("project")).find(({ messageCount }) => messageCount !== 0);
   if (found !== undefined) return { kind, id: sessionId(found.sessionId) };
   if (leftInput === "counts" && (await hasLeftInput(context))) return { kind: "new" };
@@ -102,5 +102,3 @@ async function hasLeftInput(context: CommandContext): Promise<boolean> {
   const { deps, folder } = project;
   return (await findAbandonedInput({ ...deps, folder })) !== undefined;
 }
-
-const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });

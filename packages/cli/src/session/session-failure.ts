@@ -12,7 +12,7 @@ type OpenOrWriteFailure =
   | Extract<AdoptOutcome, { kind: "damaged" }>
   | WriteFailure;
 
-/** Of a write that was refused. */
+/** The exit code for a refused write. */
 const refusalCode = (why: WriteFailure["why"]): ExitCode & (4 | 6) =>
   why === "lock-lost" ? exitCode.busy : exitCode.machine;
 
@@ -51,13 +51,16 @@ export function sessionFailure(outcome: OpenOrWriteFailure, session: string): Fa
   }
 }
 
-/** Scripts learn from it whether a turn was answered, and tell a full disk from a model that failed. Undefined: it had no end. */
+/**
+ * Lets scripts see whether a turn was answered, and tell a full disk from a failed model. Undefined: the turn had no
+ * end.
+ */
 export function turnExitCode(end: Pick<TurnEndEvent, "reason" | "unwritten"> | undefined): ExitCode {
   if (end?.unwritten !== undefined) return refusalCode(end.unwritten);
   return end?.reason === "answered" ? exitCode.fine : exitCode.negative;
 }
 
-/** `whileBusy`: what to do where somebody else has the session. */
+/** `whileBusy`: what to do if another process has the session. */
 export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }>, whileBusy: string): Failure {
   switch (opened.kind) {
     case "no-key":
@@ -86,7 +89,7 @@ function unreadableDenyRulesFailure(problems: readonly Problem[]): Failure {
   const others = problems.length > 1 ? ` (and ${problems.length - 1} more like it)` : "";
   return failure({
     code: exitCode.usage,
-    message: `what your settings forbid can't be told: ${first === undefined ? "" : problemWithHint(first)}${others}`,
-    hint: "Correct the file, then start again; `palimpsest explain` says everything that is wrong with it.",
+    message: `it is unclear what your settings forbid: ${first === undefined ? "" : problemWithHint(first)}${others}`,
+    hint: "Correct the file, then start again; `palimpsest explain` lists everything that is wrong with it.",
   });
 }

@@ -7,27 +7,27 @@ import { exitCode, failure, type Failure } from "../program/failure.ts";
 
 export const responderNames = ["echo", "extract", "adversary"] as const;
 
-/** Who answers: a scenario, a recorded session, or one of the actors that need nothing. */
+/** What answers: a scenario, a recorded session, or one of the built-in responders. */
 export async function chooseResponder(
   context: CommandContext,
-  asked: {
+  options: {
     readonly scenario: string | undefined;
     readonly replay: string | undefined;
     readonly actor: string | undefined;
   },
 ): Promise<ChosenResponder | Failure> {
-  const given = [asked.scenario, asked.replay, asked.actor].filter((one) => one !== undefined);
+  const given = [options.scenario, options.replay, options.actor].filter((option) => option !== undefined);
   if (given.length > 1)
     return failure({
       code: exitCode.usage,
       message: "only one can answer",
       hint: "Give one of --scenario, --replay and --actor.",
     });
-  if (asked.scenario !== undefined)
-    return (await import("./load-scripted-responder.ts")).loadScriptedResponder(context, asked.scenario);
-  if (asked.replay !== undefined)
-    return (await import("./load-scripted-responder.ts")).loadReplayResponder(context, asked.replay);
-  switch (asked.actor) {
+  if (options.scenario !== undefined)
+    return (await import("./load-scripted-responder.ts")).loadScriptedResponder(context, options.scenario);
+  if (options.replay !== undefined)
+    return (await import("./load-scripted-responder.ts")).loadReplayResponder(context, options.replay);
+  switch (options.actor) {
     case undefined:
     case "echo":
       return { kind: "actor", actor: echoResponder };
@@ -38,7 +38,7 @@ export async function chooseResponder(
     default:
       return failure({
         code: exitCode.usage,
-        message: `there is no actor called ${asked.actor}`,
+        message: `there is no actor called ${options.actor}`,
         hint: `Actors: ${responderNames.join(", ")}; --scenario and --replay bring their own.`,
       });
   }

@@ -9,27 +9,31 @@ import { collectReplies, replayResponder } from "@palimpsest/simulator/internal/
 import { openNamedLog } from "../session/named-log.ts";
 import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
 
-/** One that follows a scenario. */
+/** A responder that follows a scenario. */
 export async function loadScriptedResponder({ err }: CommandContext, file: string): Promise<ChosenResponder | Failure> {
-  const read = await readScenario(file);
-  if (read.kind === "scenario") {
-    const { seed } = read.scenario;
-    return { kind: "actor", actor: scriptResponder(read.scenario), ...(seed === undefined ? {} : { seed }) };
+  const outcome = await readScenario(file);
+  if (outcome.kind === "scenario") {
+    const { scenario } = outcome;
+    return { kind: "actor", actor: scriptResponder(scenario), seed: scenario.seed };
   }
-  if (read.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
+  if (outcome.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
   const hint = "`palimpsest help simulate` lists the fields.";
-  const [first, ...others] = read.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
+  const [first, ...others] = outcome.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
   if (first === undefined || others.length === 0)
     return failure({ code: exitCode.usage, message: first ?? `${file} can't be read`, hint });
   for (const problem of [first, ...others].slice(0, problemsShownMax))
     await err.write(`${err.style("red", "error:")} ${problem}\n`);
-  return failure({ code: exitCode.usage, message: `${file} has ${formatNumber(read.problems.length)} problems`, hint });
+  return failure({
+    code: exitCode.usage,
+    message: `${file} has ${formatNumber(outcome.problems.length)} problems`,
+    hint,
+  });
 }
 
-/** More than anybody mends before the next try. */
+/** More than anyone fixes before the next try. */
 const problemsShownMax = 100;
 
-/** One that says what was said in a recorded session. */
+/** A responder that repeats the replies of a recorded session. */
 export async function loadReplayResponder(context: CommandContext, name: string): Promise<ChosenResponder | Failure> {
   const log = await openNamedLog(context, name);
   if (log.kind === "failure") return log;
@@ -49,10 +53,10 @@ export async function loadReplayResponder(context: CommandContext, name: string)
   }
 }
 
-/** Who answers in the simulator. */
+/** What answers in the simulator. */
 export interface ChosenResponder {
   readonly kind: "actor";
   readonly actor: Responder;
-  /** The scenario's, where it names one. */
-  readonly seed?: number;
+  /** The scenario's, if it names one. */
+  readonly seed?: number | undefined;
 }

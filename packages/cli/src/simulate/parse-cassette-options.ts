@@ -1,4 +1,4 @@
-import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 
 type Speed = "real" | "instant";
 
@@ -15,29 +15,32 @@ interface CassetteFlags {
 
 type Value = string | boolean | readonly string[] | undefined;
 
-/** Undefined where nobody asks for cassettes. `ofSimulator`: options that mean nothing where the simulator itself says nothing. */
+/**
+ * Undefined if cassettes are not asked for. `ofSimulator`: options that mean nothing if the simulator itself does not
+ * answer.
+ */
 export function parseCassetteOptions(
-  asked: CassetteFlags,
+  flags: CassetteFlags,
   ofSimulator: Readonly<Record<string, Value>>,
 ): Cassettes | Failure | undefined {
-  const { record, upstream, cassette, "cassette-speed": speed } = asked;
+  const { record, upstream, cassette, "cassette-speed": speed } = flags;
   const mode = record === undefined ? "--cassette" : "--record";
   if (record === undefined && upstream !== undefined)
-    return usage("--upstream says where --record passes requests on to", "Give --record <folder> too.");
+    return usageError("--upstream says where --record passes requests on to", "Give --record <folder> too.");
   if (cassette === undefined && speed !== undefined)
-    return usage("--cassette-speed says how fast --cassette answers", "Give --cassette <folder> too.");
+    return usageError("--cassette-speed says how fast --cassette answers", "Give --cassette <folder> too.");
   if (record === undefined && cassette === undefined) return undefined;
   const others = Object.entries({ ...(record === undefined ? {} : { cassette }), ...ofSimulator })
     .filter(([, value]) => isGiven(value))
     .map(([name]) => name);
   if (others.length > 0)
-    return usage(
+    return usageError(
       `${mode} goes without ${others.map((name) => `--${name}`).join(", ")}`,
       record === undefined ? "A cassette answers as it was recorded." : "The upstream answers, not the simulator.",
     );
   if (record !== undefined) return recordOptions(record, upstream);
   if (speed !== undefined && speed !== "real" && speed !== "instant")
-    return usage(`there is no speed called ${speed}`, "Speeds: real, instant.");
+    return usageError(`there is no speed called ${speed}`, "Speeds: real, instant.");
   return { kind: "play", folder: cassette ?? "", speed: speed ?? "instant" };
 }
 
@@ -46,19 +49,20 @@ const isGiven = (value: Value): boolean =>
 
 function recordOptions(folder: string, upstream: string | undefined): Cassettes | Failure {
   if (upstream === undefined)
-    return usage(
+    return usageError(
       "--record needs to know who answers",
       "Give --upstream <base URL>, such as https://api.anthropic.com.",
     );
   const url = URL.parse(upstream);
   if (url === null || !/^https?:$/.test(url.protocol))
-    return usage(`${upstream} is no base URL`, "Such as https://api.anthropic.com.");
+    return usageError(`${upstream} is no base URL`, "Such as https://api.anthropic.com.");
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
-    return usage("a base URL holds no password, query or fragment", "Clients send their own key; it is passed on.");
+    return usageError(
+      "a base URL holds no password, query or fragment",
+      "Clients send their own key; it is passed on.",
+    );
   return { kind: "record", folder, upstream };
 }
-
-const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
 export const portInUse = (port: number): Failure =>
   failure({

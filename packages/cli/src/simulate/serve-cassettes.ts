@@ -19,19 +19,19 @@ export async function serveCassettes(
     hostname,
   }: { readonly cassettes: Cassettes; readonly port: number; readonly hostname: string | undefined },
 ): Promise<Outcome> {
-  const at: ServeOptions = { port, ...(hostname === undefined ? {} : { hostname }) };
-  const served =
+  const serveOptions: ServeOptions = { port, ...(hostname === undefined ? {} : { hostname }) };
+  const started =
     cassettes.kind === "record"
-      ? await beginRecording(context, { ...cassettes, at })
-      : await beginPlaying(context, { ...cassettes, at });
-  if (served.kind === "failure") return served;
-  const { serving, told } = served;
+      ? await beginRecording(context, { ...cassettes, serveOptions })
+      : await beginPlaying(context, { ...cassettes, serveOptions });
+  if (started.kind === "failure") return started;
+  const { serving, announcement } = started;
   if (serving.kind === "failed")
     return serving.code === "EADDRINUSE"
       ? portInUse(port)
       : failure({ code: exitCode.machine, message: serving.message, hint: "Choose another address or port." });
   await context.out.write(`${serving.url}\n`);
-  await context.err.write(`${told}; stop with Ctrl-C.\n`);
+  await context.err.write(`${announcement}; stop with Ctrl-C.\n`);
   await untilStopped();
   await serving.close();
   return exitCode.fine;
@@ -40,27 +40,27 @@ export async function serveCassettes(
 interface ServeStart {
   readonly kind: "begun";
   readonly serving: ServeOutcome;
-  readonly told: string;
+  readonly announcement: string;
 }
 
 type ServeStartInput<Kind extends Cassettes["kind"]> = Extract<Cassettes, { kind: Kind }> & {
-  readonly at: ServeOptions;
+  readonly serveOptions: ServeOptions;
 };
 
 async function beginRecording(
   context: CommandContext,
-  { folder, upstream, at }: ServeStartInput<"record">,
+  { folder, upstream, serveOptions }: ServeStartInput<"record">,
 ): Promise<ServeStart | Failure> {
   const onLost = (message: string): void => void tell(context, message);
   const recorder = await CassetteRecorder.open({ folder, upstream, onLost }).catch(ignoreNotAFolder);
   if (recorder === undefined) return noFolder(folder);
-  const serving = await serveRecorder(recorder, at);
-  return { kind: "begun", serving, told: `${upstream} answers; cassettes go to ${folder}` };
+  const serving = await serveRecorder(recorder, serveOptions);
+  return { kind: "begun", serving, announcement: `${upstream} answers; cassettes go to ${folder}` };
 }
 
 async function beginPlaying(
   context: CommandContext,
-  { folder, speed, at }: ServeStartInput<"play">,
+  { folder, speed, serveOptions }: ServeStartInput<"play">,
 ): Promise<ServeStart | Failure> {
   const onMiss = (message: string): void => void tell(context, message);
   const opening = await CassettePlayer.open({ folder, speed, onMiss }).catch(ignoreNotAFolder);
@@ -75,11 +75,15 @@ async function beginPlaying(
       message: `${folder} holds no cassette that can be read`,
       hint: "Record some with --record and --upstream.",
     });
-  const serving = await servePlayer(player, at);
-  return { kind: "begun", serving, told: `${formatNumber(player.cassetteCount)} cassettes of ${folder} answer` };
+  const serving = await servePlayer(player, serveOptions);
+  return {
+    kind: "begun",
+    serving,
+    announcement: `${formatNumber(player.cassetteCount)} cassettes of ${folder} answer`,
+  };
 }
 
-/** On stderr: stdout holds the URL alone, for scripts. */
+/** On stderr: stdout holds only the URL, for scripts. */
 async function tell({ err }: CommandContext, message: string): Promise<void> {
   await err.write(`${oneLine(message)}\n`);
 }

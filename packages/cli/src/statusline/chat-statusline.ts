@@ -18,22 +18,22 @@ export interface ChatStatusline {
   readonly close: () => void;
 }
 
-/** A person's own command, run again when something of the chat has changed. One that fails says so in its place. */
+/** Runs the user's command again when something in the chat has changed. A failing command shows its error instead. */
 export function createChatStatusline({ command, show, ...input }: ChatStatuslineInput): ChatStatusline {
-  let facts: { readonly session: SessionId; readonly gathered: AgentFactsCollector } | undefined;
-  /** Another session begins with nothing of the one before. */
-  const factsOf = ({ session: { id: session } }: Agent): AgentFactsCollector => {
-    if (facts?.session !== session) facts = { session, gathered: new AgentFactsCollector(input) };
-    return facts.gathered;
+  let facts: { readonly session: SessionId; readonly collector: AgentFactsCollector } | undefined;
+  /** Another session starts from zero. */
+  const collectorFor = ({ session: { id: session } }: Agent): AgentFactsCollector => {
+    if (facts?.session !== session) facts = { session, collector: new AgentFactsCollector(input) };
+    return facts.collector;
   };
-  const line = new Statusline(createStatuslineDeps(command), (told) =>
-    show(told.kind === "lines" ? told.lines : [`The statusline command ${told.why}.`]),
+  const line = new Statusline(createStatuslineDeps(command), (outcome) =>
+    show(outcome.kind === "lines" ? outcome.lines : [`The statusline command ${outcome.why}.`]),
   );
   return {
     changed: (agent, event) => {
-      const gathered = factsOf(agent);
-      if (event !== undefined) gathered.observe(event);
-      if (event === undefined || changesFigures(event)) line.update(() => statusJson(gathered.factsAbout(agent)));
+      const collector = collectorFor(agent);
+      if (event !== undefined) collector.observe(event);
+      if (event === undefined || changesFigures(event)) line.update(() => statusJson(collector.factsAbout(agent)));
     },
     close: () => line.close(),
   };
@@ -49,10 +49,10 @@ interface LinesChanged {
   readonly removed: number;
 }
 
-/** What people's scripts want to know of an agent and only its events tell: gathered as they come. */
+/** Collects what statusline scripts want to know of an agent and only its events tell. */
 class AgentFactsCollector {
   readonly #input: AgentFactsInput;
-  readonly #begun: Millis;
+  readonly #startedAt: Millis;
   readonly #linesByCall = new Map<ToolUseId, LinesChanged>();
   #usage: Usage | undefined;
   #requestedAt: Millis | undefined;
@@ -62,18 +62,18 @@ class AgentFactsCollector {
 
   constructor(input: AgentFactsInput) {
     this.#input = input;
-    this.#begun = input.now();
+    this.#startedAt = input.now();
   }
 
   observe(event: LoopEvent): void {
     if (event.kind === "request-start") this.#requestedAt = this.#input.now();
-    if (event.kind === "reply-end") this.#replied(event.usage);
+    if (event.kind === "reply-end") this.#countReply(event.usage);
     if (event.kind === "call-start") {
       const change = parseTextChange(event.tool, event.input);
       if (change !== undefined)
         this.#linesByCall.set(event.id, { added: countLines(change.after), removed: countLines(change.before ?? "") });
     }
-    if (event.kind === "call-end") this.#called(event);
+    if (event.kind === "call-end") this.#countLines(event);
   }
 
   factsAbout(agent: Agent): AgentFacts {
@@ -93,11 +93,11 @@ class AgentFactsCollector {
       windowTokens: thresholds.window,
       usedTokens,
       usage: this.#usage ?? lastLoggedUsage(agent),
-      inputTokens: tokens(Object.values(sent).reduce((sum, one) => sum + one, 0)),
+      inputTokens: tokens(Object.values(sent).reduce((sum, count) => sum + count, 0)),
       outputTokens: output,
       costNanos: nanoUsd(totalNanos),
       hitRate,
-      durationMillis: now() - this.#begun,
+      durationMillis: now() - this.#startedAt,
       apiDurationMillis: this.#apiMillis,
       linesAdded: this.#added,
       linesRemoved: this.#removed,
@@ -105,13 +105,13 @@ class AgentFactsCollector {
     };
   }
 
-  #replied(usage: Usage | undefined): void {
+  #countReply(usage: Usage | undefined): void {
     this.#usage = usage ?? this.#usage;
     if (this.#requestedAt !== undefined) this.#apiMillis += millis(this.#input.now() - this.#requestedAt);
     this.#requestedAt = undefined;
   }
 
-  #called({ id, outcome }: Extract<LoopEvent, { kind: "call-end" }>): void {
+  #countLines({ id, outcome }: Extract<LoopEvent, { kind: "call-end" }>): void {
     const lines = this.#linesByCall.get(id);
     this.#linesByCall.delete(id);
     if (lines === undefined || outcome !== "done") return;
@@ -120,7 +120,7 @@ class AgentFactsCollector {
   }
 }
 
-/** Of a session that is gone on with: its log tells it until there is a reply. */
+/** For a resumed session: the log's usage counts until there is a reply. */
 const lastLoggedUsage = ({ session }: Agent): Usage | undefined => {
   const last = session.fold.path.entries.findLast((entry) => entry.kind === "assistant" && entry.usage !== undefined);
   return last?.kind === "assistant" ? last.usage : undefined;

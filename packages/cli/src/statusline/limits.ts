@@ -1,8 +1,8 @@
 import { millis } from "palimpsest/internal/schema/brand";
 
-/** How long it has to be quiet before the command runs: events come in bursts. */
+/** How long events must pause before the command runs: they come in bursts. */
 export const statuslineDebounceMs = millis(300);
-/** A command that takes longer would show what is no longer true. */
+/** The output of a slower command would be out of date. */
 export const statuslineTimeoutMs = millis(5_000);
-/** Of a line, styling included: no terminal is wider. */
+/** Characters of a line, styling included: no terminal is wider. */
 export const statuslineCharsMax = 2_000;

@@ -2,7 +2,7 @@ import type { NanoUsd, SessionId, Tokens } from "palimpsest/internal/schema/bran
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { requestTokens, type Usage } from "palimpsest/internal/schema/usage";
 
-/** What an agent knows of itself, for people's scripts. */
+/** What statusline scripts are told about an agent. */
 export interface AgentFacts {
   readonly session: SessionId;
   readonly transcriptPath: string;
@@ -12,7 +12,7 @@ export interface AgentFacts {
   readonly version: string;
   readonly policy: string;
   readonly windowTokens: Tokens;
-  /** Of the context as it is now, by the figure that the chat shows. */
+  /** The current size of the context, the figure that the chat shows. */
   readonly usedTokens: Tokens;
   /** Of the last reply; undefined before the first one. */
   readonly usage: Usage | undefined;
@@ -30,8 +30,8 @@ export interface AgentFacts {
 }
 
 /**
- * The JSON that a statusline command of the ecosystem reads from its input. Per cent are of the window, as its scripts expect;
- * what only we know stands under `palimpsest`.
+ * The JSON that statusline commands of other agents read from their input. Percentages are of the window, as such
+ * scripts expect; what only we know is under `palimpsest`.
  */
 export function statusJson(facts: AgentFacts): JsonObject {
   const { usage, usedTokens, windowTokens } = facts;
@@ -69,10 +69,10 @@ export function statusJson(facts: AgentFacts): JsonObject {
   };
 }
 
-/** A fixed mark of the format, whatever the window is. */
+/** A constant of the format, whatever the window is. */
 const longContextTokens = 200_000;
 
-/** Whole ones, from 0 to 100: scripts draw bars with them. */
+/** Integers from 0 to 100: scripts draw bars with them. */
 const wholePercent = (part: number, whole: number): number =>
   whole <= 0 ? 0 : Math.min(100, Math.max(0, Math.round((part / whole) * 100)));
 

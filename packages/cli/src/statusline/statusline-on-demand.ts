@@ -2,8 +2,8 @@ import type { ChatStatusline } from "./chat-statusline.ts";
 import type { TerminalUi } from "../chat/terminal-ui.ts";
 
 export interface OnDemandStatusline extends ChatStatusline {
-  /** Whose lines it writes. */
-  readonly behind: (front: TerminalUi) => TerminalUi;
+  /** Attaches the UI that shows its lines. */
+  readonly behind: (ui: TerminalUi) => TerminalUi;
 }
 
 type FindStatusline = (show: (lines: readonly string[]) => void) => Promise<ChatStatusline | undefined>;
@@ -11,40 +11,40 @@ type StatuslineChange = Parameters<ChatStatusline["changed"]>;
 
 type StatuslineState =
   | { readonly kind: "unknown" }
-  /** `meanwhile`: what has happened since, and is told to it once it is found. */
+  /** `meanwhile`: the changes since; they are passed on once it is found. */
   | { readonly kind: "sought"; readonly meanwhile: StatuslineChange[] }
   | { readonly kind: "found"; readonly line: ChatStatusline }
   | { readonly kind: "none" };
 
-/** Nothing of it is looked for until there is an agent to tell of. */
+/** Finds the command only when there is an agent to report on. */
 export function statuslineOnDemand(find: FindStatusline): OnDemandStatusline {
-  let front: TerminalUi | undefined;
-  let now: StatuslineState = { kind: "unknown" };
-  const seek = async (meanwhile: StatuslineChange[]): Promise<void> => {
-    now = { kind: "sought", meanwhile };
-    const line = await find((lines) => front?.setStatusline?.(lines));
-    if (isClosed(now)) return line?.close();
-    now = line === undefined ? { kind: "none" } : { kind: "found", line };
+  let ui: TerminalUi | undefined;
+  let state: StatuslineState = { kind: "unknown" };
+  const load = async (meanwhile: StatuslineChange[]): Promise<void> => {
+    state = { kind: "sought", meanwhile };
+    const line = await find((lines) => ui?.setStatusline?.(lines));
+    if (isClosed(state)) return line?.close();
+    state = line === undefined ? { kind: "none" } : { kind: "found", line };
     for (const change of meanwhile) line?.changed(...change);
   };
   return {
     changed: (...change) => {
-      switch (now.kind) {
+      switch (state.kind) {
         case "unknown":
-          return void seek([change]);
+          return void load([change]);
         case "sought":
-          return void now.meanwhile.push(change);
+          return void state.meanwhile.push(change);
         case "found":
-          return now.line.changed(...change);
+          return state.line.changed(...change);
         case "none":
           return undefined;
       }
     },
     close: () => {
-      if (now.kind === "found") now.line.close();
-      now = { kind: "none" };
+      if (state.kind === "found") state.line.close();
+      state = { kind: "none" };
     },
-    behind: (of) => (front = of),
+    behind: (attached) => (ui = attached),
   };
 }
 

@@ -7,22 +7,22 @@ import { statuslineLinesMax } from "../tui/limits.ts";
 import { setTimeout as wait } from "node:timers/promises";
 
 export interface StatuslineDeps {
-  /** Runs the person's command with this text as its input. Must not reject. */
+  /** Runs the user's command with this text as its input. Must not reject. */
   readonly run: (input: string, signal: AbortSignal) => Promise<HookProcessEnd>;
-  /** Ends early where the signal is aborted. Must not reject. */
+  /** Resolves early if the signal aborts. Must not reject. */
   readonly wait: (ms: Millis, signal: AbortSignal) => Promise<void>;
 }
 
 /**
- * A line under the editor that a person's command writes.
+ * A line under the editor, written by the user's command.
  *
- *   quiet ──update──▶ waiting ──statuslineDebounceMs──▶ running ──ends──▶ quiet: its line is told
- *   waiting ──update──▶ waiting: the time begins anew
- *   running ──update──▶ running, one behind it ──ends──▶ waiting: its line is told
+ *   quiet ──update──▶ waiting ──statuslineDebounceMs──▶ running ──ends──▶ quiet: its line is shown
+ *   waiting ──update──▶ waiting: the time starts again
+ *   running ──update──▶ running, one pending ──ends──▶ waiting: its line is shown
  *   any ──close──▶ closed
  *
- * A run is let to its end, though something newer is there by then: where events come faster than a slow command, its line
- * would never be told otherwise.
+ * A run is never cut short by newer events: if they come faster than a slow command ends, its line would never be shown
+ * otherwise.
  */
 export class Statusline {
   readonly #deps: StatuslineDeps;
@@ -30,18 +30,18 @@ export class Statusline {
   readonly #closed = new AbortController();
   #waiting: AbortController | undefined;
   #run: "none" | "running" = "none";
-  #behind: (() => JsonObject) | undefined;
+  #pending: (() => JsonObject) | undefined;
 
   constructor(deps: StatuslineDeps, onLine: (line: StatuslineOutcome) => void) {
     this.#deps = deps;
     this.#onLine = onLine;
   }
 
-  /** Something has changed; `status` is asked for when it is quiet. */
+  /** Something has changed; `status` is called once events have paused. */
   update(status: () => JsonObject): void {
     if (this.#closed.signal.aborted) return;
     if (this.#run === "running") {
-      this.#behind = status;
+      this.#pending = status;
       return;
     }
     this.#waiting?.abort();
@@ -64,9 +64,9 @@ export class Statusline {
     if (this.#closed.signal.aborted) return;
     const line = readStatusline(end);
     if (line !== undefined) this.#onLine(line);
-    const behind = this.#behind;
-    this.#behind = undefined;
-    if (behind !== undefined) this.update(behind);
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (pending !== undefined) this.update(pending);
   }
 }
 
@@ -74,12 +74,12 @@ export type StatuslineOutcome =
   | { readonly kind: "lines"; readonly lines: readonly string[] }
   | { readonly kind: "failed"; readonly why: string };
 
-/** What a statusline command's end says; undefined where a newer run has taken its place. */
+/** The outcome of a run of the command; undefined if a newer run has replaced it. */
 export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefined {
   switch (end.kind) {
     case "exited":
       if (end.code !== 0)
-        return statuslineFailure(`ended with exit code ${end.code}${firstComplaint(end.stderr.text)}`);
+        return statuslineFailure(`ended with exit code ${end.code}${firstErrorLine(end.stderr.text)}`);
       return { kind: "lines", lines: styleLines(end.stdout.text) };
     case "killed":
       return statuslineFailure(`was ended by ${end.signal}`);
@@ -92,15 +92,15 @@ export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefin
   }
 }
 
-/** Of what it complained about, the first line. */
-function firstComplaint(complaint: string): string {
-  const [first] = styleLines(complaint.replaceAll(stylePattern, ""));
+/** The first line of the error message. */
+function firstErrorLine(stderr: string): string {
+  const [first] = styleLines(stderr.replaceAll(stylePattern, ""));
   return first === undefined ? "" : `: ${first.trim().replace(/\.$/, "")}`;
 }
 
 const statuslineFailure = (why: string): StatuslineOutcome => ({ kind: "failed", why });
 
-/** The first lines that say something. Colours and weights are their own; whatever else would drive the terminal is shown instead. */
+/** The first lines with content. Their colours and weights are kept; other control characters are made printable. */
 export const styleLines = (output: string): readonly string[] =>
   output
     .split(/\r?\n/)
@@ -129,9 +129,9 @@ export interface StatuslineCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** As hooks run: a process group of its own, ended as a whole. */
+/** As hooks run: in a process group of its own, ended as a whole. */
 export const createStatuslineDeps = (command: StatuslineCommand): StatuslineDeps => ({
   run: (input, signal) => runHookProcess({ ...command, input, timeoutMs: statuslineTimeoutMs, signal }),
-  // An abort is how it is told that it is not needed any more.
+  // An abort only means that the pause is no longer needed.
   wait: (ms, signal) => wait(ms, undefined, { signal }).catch(() => {}),
 });

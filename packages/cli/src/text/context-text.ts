@@ -35,22 +35,24 @@ function headline(
   { style, columns, model, ...look }: ContextLook,
 ): string {
   const share = Math.round((used / window) * 100);
-  const left = pressure.blocking ? "over the limit: no request fits" : `${pressure.percentLeft}% left until compaction`;
-  const leftShown = pressure.blocking ? style("red", left) : left;
+  const leftText = pressure.blocking
+    ? "over the limit: no request fits"
+    : `${pressure.percentLeft}% left until compaction`;
+  const leftStyled = pressure.blocking ? style("red", leftText) : leftText;
   const about = size.source === "estimate" ? "about " : "";
   const figures = `${about}${formatNumber(used)} of ${formatNumber(window)} tokens (${[`${share}%`, ...countSourceText(size)].join(", ")}),`;
   const assumed = windowAssumptionText(look);
   const gap = (...sides: readonly string[]): string => (sides.join(" ").length <= columns ? " " : "\n");
   const title =
     assumed === "" ? style("bold", model) : style("bold", model) + gap(model, assumed) + wrapText(assumed, columns);
-  return `${title}\n${wrapText(figures, columns)}${gap(figures, left)}${leftShown}\n`;
+  return `${title}\n${wrapText(figures, columns)}${gap(figures, leftText)}${leftStyled}\n`;
 }
 
 function usageDoubtText({ doubtedUsage }: ContextReport, { style, columns }: ContextLook): string {
   return doubtedUsage === undefined ? "" : `${style("yellow", wrapText(doubtText(doubtedUsage), columns))}\n`;
 }
 
-/** Nothing where the provider counted all of it: that is the usual case. */
+/** Empty if the provider counted all of it, which is the usual case. */
 function countSourceText({ source, estimated }: ContextReport["size"]): readonly string[] {
   if (source === "estimate") return ["estimated"];
   if (estimated === 0) return [];
@@ -78,7 +80,7 @@ function categoryTable(report: ContextReport, { style, columns }: ContextLook): 
   return `${style("bold", "categories")}\n${table([{ title: "" }, ...titled], rows)}`;
 }
 
-/** Less of a name tells nothing. */
+/** Fewer characters of a name say nothing. */
 const nameCharsMin = 12;
 
 const titles: ReadonlyMap<string, string> = new Map([
@@ -92,13 +94,16 @@ const titles: ReadonlyMap<string, string> = new Map([
   ["other", "images and documents"],
 ]);
 
-/** Where there is little room the kind is shortened before the tool, and a tool loses its beginning: servers' tools share theirs. */
+/**
+ * If there is little room, the kind is shortened before the tool, and a tool loses its beginning: a server's tools
+ * share theirs.
+ */
 function categoryTitle(
   name: string,
   { report, room }: { readonly report: ContextReport; readonly room: number },
 ): string {
   if (name === fixedCategory) {
-    const isRest = report.categories.some((one) => isFixedKind(one.name));
+    const isRest = report.categories.some((category) => isFixedKind(category.name));
     return clip(isRest ? "the rest of the fixed part" : categoryLabel(name), room);
   }
   const whole = categoryLabel(name);
@@ -107,7 +112,7 @@ function categoryTitle(
   return whole.length <= room ? whole : `${kind}: ${clipStart(rest.join("."), Math.max(4, room - kind.length - 2))}`;
 }
 
-/** A category for people, however long. */
+/** The name of a category for the user, however long. */
 function categoryLabel(name: string): string {
   if (name === fixedCategory) return "system prompt, tools and what is not logged";
   const [kind = "", ...rest] = name.split(".");
@@ -134,7 +139,10 @@ interface ItemLabelInput extends Pick<LargeItem, "what"> {
   readonly entry: string;
 }
 
-/** Ends in an id that `palimpsest expand` takes: of a result its call's, unless that has no room, else its entry's. */
+/**
+ * Ends in an id that `palimpsest expand` accepts: for a result that of its call if there is room, else that of its
+ * entry.
+ */
 function itemLabel({ what, entry }: ItemLabelInput, room: number): string {
   const [, words = what, call = ""] = /^(.* result) (\S+)$/s.exec(what) ?? [];
   const id = call !== "" && call.length + nameCharsMin <= room ? call : shortId(entry);
@@ -149,37 +157,45 @@ function rereadFilesText({ reads: { repeated, superseded } }: ContextReport, { s
     `${count}×`,
     clipStart(path, Math.max(20, columns - 20)),
   ]);
-  const gone = superseded.reduce((total, { tokens }) => total + tokens, 0);
+  const supersededTokens = superseded.reduce((total, { tokens }) => total + tokens, 0);
   const which = superseded.length === 1 ? "1 read shows" : `${superseded.length} reads show`;
   const note =
     superseded.length === 0
       ? ""
-      : `${wrapText(`${which} a version that has changed since: ${formatNumber(gone)} tokens`, columns)}\n`;
+      : `${wrapText(`${which} a version that has changed since: ${formatNumber(supersededTokens)} tokens`, columns)}\n`;
   return `${style("bold", "files read more than once")}\n${table([{ title: "wasted", align: "right" }, { title: "read" }, { title: "" }], rows)}${note}`;
 }
 
 const gridCells = 200;
 const gridColumnsMax = 20;
 
-/** One group of categories has one colour and one sign, so that the grid can be read without colour too. */
+/** Each group of categories has one colour and one sign, so that the grid can be read without colour too. */
 interface GridGroup {
   readonly name: string;
-  readonly of: RegExp;
+  readonly pattern: RegExp;
   readonly colour: Format;
   readonly sign: string;
 }
 
 const gridGroups: readonly GridGroup[] = [
-  { name: "fixed part", of: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
-  { name: "tool results", of: /^results\./, colour: "cyan", sign: "■" },
-  { name: "tool requests", of: /^requests\./, colour: "yellow", sign: "▣" },
-  { name: "conversation", of: /^(?:human|assistant|thinking|summary|localCommandOutput)$/, colour: "green", sign: "◆" },
-  { name: "attachments, media", of: /./, colour: "red", sign: "▲" },
+  { name: "fixed part", pattern: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
+  { name: "tool results", pattern: /^results\./, colour: "cyan", sign: "■" },
+  { name: "tool requests", pattern: /^requests\./, colour: "yellow", sign: "▣" },
+  {
+    name: "conversation",
+    pattern: /^(?:human|assistant|thinking|summary|localCommandOutput)$/,
+    colour: "green",
+    sign: "◆",
+  },
+  { name: "attachments, media", pattern: /./, colour: "red", sign: "▲" },
 ];
 const freeSign = "·";
 const reserveSign = "▒";
 
-/** The legend stands beside the squares where there is room, else below them; on a narrow screen the rows are shorter and more. */
+/**
+ * The legend stands beside the squares if there is room, else below them; on a narrow screen there are more and shorter
+ * rows.
+ */
 function contextGrid(
   report: ContextReport,
   { style, columns }: { readonly style: Style; readonly columns: number },
@@ -191,14 +207,14 @@ function contextGrid(
   );
   const legend = gridLegend(report, style);
   const legendWidth = Math.max(...gridLegend(report, (_, words) => words).map((line) => line.length));
-  const beside = 2 * perRow + 3 + legendWidth <= columns;
-  const lines = beside ? rows.map((row, at) => `${row}  ${legend[at] ?? ""}`) : [...rows, "", ...legend];
+  const fitsBeside = 2 * perRow + 3 + legendWidth <= columns;
+  const lines = fitsBeside ? rows.map((row, at) => `${row}  ${legend[at] ?? ""}`) : [...rows, "", ...legend];
   return `${lines.map((line) => `  ${line}`.trimEnd()).join("\n")}\n`;
 }
 
 /**
- * A square each: what is used by group, then what is free, then the reserve. A view over its window fills the grid, and
- * the squares are shares of the view: of the window they would show the first group alone.
+ * One sign per square: what is used, by group, then what is free, then the reserve. If the view exceeds its window, it
+ * fills the grid and the squares are shares of the view: shares of the window would show the first group alone.
  */
 function gridSigns(report: ContextReport, style: Style): string[] {
   const parts = [
@@ -210,7 +226,7 @@ function gridSigns(report: ContextReport, style: Style): string[] {
   return parts.flatMap(({ sign }, at) => Array.from({ length: counts[at] ?? 0 }, () => sign));
 }
 
-/** As many squares as the grid has, in proportion; what is there at all has one. */
+/** Distributes the grid's squares in proportion; every non-zero size gets at least one. */
 function squaresFor(sizes: readonly number[]): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (total === 0) return sizes.map((_, at) => (at === 0 ? gridCells : 0));
@@ -238,13 +254,15 @@ function gridLegend(report: ContextReport, style: Style): string[] {
   return [...lines, free, `${reserveSign} autocompact buffer ${formatNumber(report.reserve)}`];
 }
 
-/** A category is of the first group that its name fits. */
+/** A category belongs to the first group that its name matches. */
 const groupTokens = (group: GridGroup, { categories }: ContextReport): number =>
   sumCounts(
-    categories.filter(({ name }) => gridGroups.find(({ of }) => of.test(name)) === group).map(({ tokens }) => tokens),
+    categories
+      .filter(({ name }) => gridGroups.find(({ pattern }) => pattern.test(name)) === group)
+      .map(({ tokens }) => tokens),
   );
 
-/** One line: what is largest in the words of `palimpsest context`, which has the rest. */
+/** One line: the largest parts in the words of `palimpsest context`, which has the rest. */
 export function headroomText({ tokens, limit, largest, because }: Extract<LoopEvent, { kind: "no-headroom" }>): string {
   const named = largest
     .slice(0, largestNamedMax)
@@ -252,13 +270,13 @@ export function headroomText({ tokens, limit, largest, because }: Extract<LoopEv
   return `no headroom: about ${formatNumber(tokens)} tokens of ${formatNumber(limit)}, and nothing is left to clear${because === undefined ? "" : `; ${withoutStop(oneLine(because))}`}; the largest: ${named.join(", ")}; \`palimpsest context\` shows all`;
 }
 
-/** More make no line that anybody reads. */
+/** A longer list would not be read. */
 const largestNamedMax = 3;
 
-/** Of one item, its id included. */
+/** Columns of one item, its id included. */
 const itemColumns = 48;
 
-/** A category by its name, or an item with the entry that it stands in. */
+/** A category by its name, or an item with its entry. */
 function largestLabel(what: string): string {
   const [, item, entry] = /^(.*) \(([^()\s]+)\)$/s.exec(what) ?? [];
   return item === undefined || entry === undefined

@@ -12,7 +12,7 @@ import type { PaidCall } from "palimpsest/internal/schema/edit";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 
-/** What was paid for, as people and scripts are told it. */
+/** What was paid for, in the words for users and scripts. */
 const nameBySource: Readonly<Record<CostSource, string>> = {
   main: "conversation",
   notes: "notes",
@@ -25,9 +25,9 @@ const nameBySource: Readonly<Record<CostSource, string>> = {
 
 type Sources = CostReport["bySource"];
 
-/** By name, those that were asked for. */
-export const costBySourceName = (bySource: Sources): readonly (readonly [name: string, of: CostSummary])[] =>
-  presentSources(bySource).map(([source, of]) => [nameBySource[source], of] as const);
+/** By name, only the sources with costs. */
+export const costBySourceName = (bySource: Sources): readonly (readonly [name: string, costs: CostSummary])[] =>
+  presentSources(bySource).map(([source, costs]) => [nameBySource[source], costs] as const);
 
 interface SourceMoney {
   readonly requests: number;
@@ -38,9 +38,9 @@ interface SourceMoney {
   readonly output_usd: number;
 }
 
-/** Dollars by what they were paid for; their `cost_usd` adds up to what the session has cost. */
+/** Dollars by what they were paid for; their `cost_usd` adds up to the cost of the session. */
 export function moneyBySource(bySource: Sources): Readonly<Record<string, SourceMoney>> {
-  return Object.fromEntries(costBySourceName(bySource).map(([name, of]) => [name, sourceMoney(of)]));
+  return Object.fromEntries(costBySourceName(bySource).map(([name, costs]) => [name, sourceMoney(costs)]));
 }
 
 function sourceMoney({ requests, totalNanos, nanosByKind }: CostSummary): SourceMoney {
@@ -57,15 +57,15 @@ function sourceMoney({ requests, totalNanos, nanosByKind }: CostSummary): Source
 
 function presentSources(bySource: Sources): readonly (readonly [CostSource, CostSummary])[] {
   return costSources.flatMap((source) => {
-    const of = bySource[source];
-    return of === undefined ? [] : [[source, of] as const];
+    const costs = bySource[source];
+    return costs === undefined ? [] : [[source, costs] as const];
   });
 }
 
-/** Undefined where there is no call, or a model has no known price. */
+/** Undefined if there is no call, or a model has no known price. */
 export type CallsPricer = (calls: readonly PaidCall[]) => NanoUsd | undefined;
 
-/** `models`: what the person's own settings say of them. */
+/** `models`: the user's own settings of models. */
 export function createCallsPricer(models: readonly ModelOverride[]): CallsPricer {
   const costs = new CostLedger(models);
   return (calls) => {

@@ -17,11 +17,11 @@ interface ExplainLook {
   readonly columns: number;
 }
 
-/** One line of a section: cells, and last where it comes from, which goes on a line of its own where there is no room. */
+/** One line of a section: cells, and last its source, which goes on a line of its own if there is no room. */
 interface Row {
   readonly cells: readonly string[];
   readonly last: string;
-  /** Not as it is by default: what a person looks for. */
+  /** Differs from the default: what the user looks for. */
   readonly changed?: boolean;
 }
 
@@ -35,14 +35,14 @@ export interface ExplainInput extends ProjectSettings {
   readonly servers: readonly DefinedServer[];
 }
 
-export function explainText(here: ExplainInput, look: ExplainLook): string {
-  const { reading, numbers, servers } = here;
+export function explainText(input: ExplainInput, look: ExplainLook): string {
+  const { reading, numbers, servers } = input;
   const sections = [
     windowSection(numbers),
     thresholdSection(numbers),
     policySection(numbers),
-    settingsSection(here),
-    switchSection(here),
+    settingsSection(input),
+    switchSection(input),
     ...(servers.length === 0 ? [] : [serverSection(servers)]),
     builtInSection,
   ];
@@ -96,7 +96,7 @@ function thresholdSection(numbers: ResolvedSettings): Section {
   };
 }
 
-/** What the policy says; where a switch has the last word, that too. */
+/** What the policy says, and the switch that overrides it, if there is one. */
 function policySection({ policy, switches }: ResolvedSettings): Section {
   const byPolicy = switchesByPolicy(policy);
   return {
@@ -111,12 +111,12 @@ function policySection({ policy, switches }: ResolvedSettings): Section {
   };
 }
 
-const isOther = (name: SettingName): boolean => !name.startsWith("flags.");
+const isNoSwitch = (name: SettingName): boolean => !name.startsWith("flags.");
 
 const settingsSection = ({ reading }: ProjectSettings): Section => ({
   title: "Settings",
   heads: ["setting", "value", "default", "source"],
-  rows: settingNames.filter(isOther).map((name) => {
+  rows: settingNames.filter(isNoSwitch).map((name) => {
     const { default: standard, defaultSays, basis, state } = settingTable[name];
     const inForce = reading.settings[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
@@ -130,7 +130,7 @@ const settingsSection = ({ reading }: ProjectSettings): Section => ({
   }),
 });
 
-/** In place of a value that nothing reads. */
+/** Shown instead of a value that nothing reads. */
 const notThereYet = "not there yet";
 
 const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
@@ -142,8 +142,8 @@ const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
     const inForce = numbers.switches[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
     const master = masterBySwitch[name];
-    const isMasters = master !== undefined && inForce === reading.settings[master];
-    const source = switchSource(inForce, { master: isMasters ? master : undefined, standard });
+    const isFromMaster = master !== undefined && inForce === reading.settings[master];
+    const source = switchSource(inForce, { master: isFromMaster ? master : undefined, standard });
     const isUnused = inForce.value && unused.has(name);
     return {
       cells: [name + basisMark(basis), valueText(inForce.value), valueText(standard)],
@@ -153,7 +153,7 @@ const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
   }),
 });
 
-/** A switch that nobody set and that is not as by default is as the policy has it: that is said. */
+/** A switch that nobody set and that differs from the default comes from the policy: the text says so. */
 function switchSource(
   { source, from, value }: Sourced<boolean>,
   { master, standard }: { readonly master: string | undefined; readonly standard: boolean },
@@ -207,15 +207,15 @@ function sectionText({ title, heads, rows }: Section, { style, columns }: Explai
     .map((head, at) => Math.max(head.length, ...rows.map(({ cells }) => cells[at]?.length ?? 0)));
   const widths = shrinkWidths(natural, columns);
   const isFigures = (at: number): boolean => heads[at] === "tokens";
-  const padded = (cell: string, at: number): string => {
+  const pad = (cell: string, at: number): string => {
     const width = widths[at] ?? 0;
     return isFigures(at) ? cell.padStart(width) : clip(cell, width).padEnd(width);
   };
-  const lead = (cells: readonly string[]): string => `  ${cells.map(padded).join("  ")}`;
+  const lead = (cells: readonly string[]): string => `  ${cells.map(pad).join("  ")}`;
   const lines = rows.map(({ cells, last, changed }) => {
-    const front = lead(cells);
-    const fits = front.length + 2 + last.length <= columns;
-    const text = fits ? `${front}  ${last}` : `${front.trimEnd()}\n${indentWrapped(last, columns)}`;
+    const start = lead(cells);
+    const fits = start.length + 2 + last.length <= columns;
+    const text = fits ? `${start}  ${last}` : `${start.trimEnd()}\n${indentWrapped(last, columns)}`;
     return changed === true ? style("cyan", text) : text;
   });
   const fullHead = `${lead(heads.slice(0, -1))}  ${heads.at(-1) ?? ""}`;
@@ -223,10 +223,10 @@ function sectionText({ title, heads, rows }: Section, { style, columns }: Explai
   return `${style("bold", title)}\n${head}\n${lines.join("\n")}\n`;
 }
 
-/** Less of a value tells nothing. */
+/** Fewer characters of a value say nothing. */
 const cellCharsMin = 8;
 
-/** The widest columns give what a narrow screen lacks: values, mostly a model's name. What a row is called stays whole. */
+/** On a narrow screen the widest columns shrink: values, mostly a model's name. A row's name stays whole. */
 function shrinkWidths(widths: readonly number[], columns: number): readonly number[] {
   const [name = 0, ...others] = widths;
   let over = widths.reduce((sum, width) => sum + width + 2, 0) - columns;
@@ -248,8 +248,8 @@ const indentWrapped = (text: string, columns: number): string =>
 function filesText({ files, trust }: ProjectSettings["reading"], { style }: ExplainLook): string {
   const colours = { read: "green", missing: "dim", broken: "red" } as const;
   const lines = files.map(({ scope, path, state }) => {
-    const isDoubted = scope !== "user" && state === "read" && trust !== "trusted";
-    const note = isDoubted ? " (not trusted: it can only forbid)" : "";
+    const isUntrusted = scope !== "user" && state === "read" && trust !== "trusted";
+    const note = isUntrusted ? " (not trusted: it can only forbid)" : "";
     return `  ${scope.padEnd(8)} ${style(colours[state], state.padEnd(8))} ${path}${note}`;
   });
   return `${style("bold", "Files")}\n${lines.join("\n")}\n`;

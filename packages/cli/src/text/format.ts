@@ -1,10 +1,10 @@
 import { plural } from "palimpsest/internal/schema/format-count";
 import type { ModelChoice } from "../agent/model/model-choice.ts";
 
-/** A count for people: `12,345`. */
+/** A count with separators: `12,345`. */
 export const formatNumber = (count: number): string => Math.round(count).toLocaleString("en-US");
 
-/** Somebody's text where one line is expected: it must not look like lines of ours. */
+/** Foreign text on a single line: it must not look like lines of ours. */
 export const oneLine = (value: string): string => value.replaceAll(/\s+/g, (run) => (run.includes("\n") ? " " : run));
 
 /** The same, cut to a width. */
@@ -21,7 +21,10 @@ export function clipStart(value: string, width: number): string {
   return characters.length > width ? `…${characters.slice(1 - width).join("")}` : flat;
 }
 
-/** Broken between words into lines of this width; what has none, a path, stays whole so that it can be copied. */
+/**
+ * Broken between words into lines of this width; a text without spaces, such as a path, stays whole so that it can be
+ * copied.
+ */
 export function wrapText(text: string, width: number): string {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -32,7 +35,7 @@ export function wrapText(text: string, width: number): string {
   return lines.join("\n");
 }
 
-/** Each line of a text filled; as it is where nobody knows how wide it is shown. No character is added or taken away. */
+/** Wraps each line of a text; unchanged if the width is unknown. No visible character is added or removed. */
 export const wrapLines = (text: string, width: number | undefined): string =>
   width === undefined
     ? text
@@ -41,7 +44,7 @@ export const wrapLines = (text: string, width: number | undefined): string =>
         .map((line) => (line.length <= width ? line : wrapText(line, width)))
         .join("\n");
 
-/** The beginning of a uuid, which `palimpsest expand` takes for the whole; another id is not cut. */
+/** The beginning of a uuid, which `palimpsest expand` accepts; other ids are not cut. */
 export const shortId = (id: string): string => (/^[\da-f]{8}-[\da-f]{4}-/i.test(id) ? id.slice(0, 8) : id);
 
 /** `1 range`, `2 ranges`. */
@@ -50,20 +53,20 @@ export const quantity = (count: number, thing: string): string => `${formatNumbe
 /** Prices of single replies are small: `$0.000123`. */
 export const formatUsd = (usd: number): string => `$${usd.toFixed(usd !== 0 && Math.abs(usd) < 0.01 ? 6 : 4)}`;
 
-/** Of a share from 0 to 1. Rounded down: what is not whole must not look so. */
+/** For a share from 0 to 1. Rounded down: 99.9% must not look like all. */
 export const formatPercent = (share: number): string => `${Math.floor(share * 100)}%`;
 
-/** A word as it has to be typed: in single quotes a shell takes everything as it stands. */
+/** A word as it has to be typed: in single quotes a shell takes everything literally. */
 export const quoteForShell = (word: string): string =>
   /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Who is asked: the simulator charges what nobody pays, and `none` is nobody. */
+/** What is asked: the simulator's prices are paid by nobody, and `none` stands for no model. */
 export type Answerer = ModelChoice["kind"];
 
 export const formatCost = (answerer: Answerer, nanos: number): string =>
   `${formatUsd(nanos / 1e9)}${answerer === "simulator" ? " (simulated)" : ""}`;
 
-/** How long something is or has been, in one unit: `5 s`, `3 min`, `2 h`, `4 d`. */
+/** A duration in one unit: `5 s`, `3 min`, `2 h`, `4 d`. */
 export function formatAge(ageMillis: number): string {
   const seconds = Math.max(0, Math.floor(ageMillis / 1000));
   if (seconds < 60) return `${seconds} s`;

@@ -13,7 +13,7 @@ import { labelByCompactionPath } from "../tui/text/event-lines.ts";
 
 const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
 
-/** A receipt in a few lines: what happened to how many entries, the tokens, and when it pays. */
+/** A receipt in a few lines: what happened to how many entries, the tokens, and when it pays off. */
 export function receiptText(receipt: Receipt, style: Style): string {
   const counts = classes.flatMap((name) => {
     const lines = receipt.lines.filter((line) => line.class === name);
@@ -45,32 +45,32 @@ export interface ListedCost {
   readonly at: string;
   readonly trigger: string | undefined;
   readonly calls: readonly PaidCall[];
-  /** Undefined where a model has no known price. */
+  /** Undefined if a model has no known price. */
   readonly costNanos: NanoUsd | undefined;
 }
 
 export interface ListedBoundary extends BoundaryFacts {
-  /** Of its calls; undefined where there was none, or a model has no known price. */
+  /** The cost of its calls; undefined if there was none, or a model has no known price. */
   readonly costNanos: NanoUsd | undefined;
 }
 
 interface ReceiptLook {
   readonly style: Style;
   readonly columns: number;
-  /** As the person named it, for the lines to copy. */
+  /** As the user named it, for the lines to copy. */
   readonly session: string;
 }
 
-/** One edit of a session: what it did, by which rule, what it cost, and how to take it back. */
+/** One edit of a session: what it did, by which rule, what it cost, and how to undo it. */
 export function editReceiptText(edit: ListedEdit, { style, columns, session }: ReceiptLook): string {
   const { id, kind, at, state, because, receipt, count, boundary } = edit;
   const cause = edit.cause ?? boundary?.trigger;
   const what = count === undefined ? kind : `${kind} of ${formatNumber(count)}`;
   const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
-  const wide = columns - labelColumns;
+  const width = columns - labelColumns;
   const lines = [
-    ...(because === undefined ? [] : [labelLine("because", wrapText(oneLine(because), wide))]),
-    ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, wide)]),
+    ...(because === undefined ? [] : [labelLine("because", wrapText(oneLine(because), width))]),
+    ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, width)]),
     ...(receipt === undefined
       ? []
       : [
@@ -78,7 +78,7 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
             "tokens",
             `${formatNumber(receipt.tokensBefore)} → ${formatNumber(receipt.tokensAfter)} (messages alone, estimated)`,
           ),
-          labelLine("price", wrapText(priceText(receipt.price), wide)),
+          labelLine("price", wrapText(priceText(receipt.price), width)),
         ]),
     ...(state === "in force" && edit.undoes ? [labelLine("undo", `palimpsest undo ${session} ${id}`)] : []),
   ];
@@ -90,19 +90,19 @@ export const spendingText = ({ at, trigger, calls, costNanos }: ListedCost, styl
 
 interface ExtractionsLook {
   readonly style: Style;
-  /** Of all of them; undefined where nothing was answered, or a model has no known price. */
+  /** The cost of all of them; undefined if nothing was answered, or a model has no known price. */
   readonly costNanos: NanoUsd | undefined;
 }
 
-/** All of them in a few lines: there may be one every few rounds. Empty where there is none. */
+/** All of them in a few lines: there may be one every few rounds. Empty if there is none. */
 export function extractionsText(extractions: readonly Extraction[], { style, costNanos }: ExtractionsLook): string {
   if (extractions.length === 0) return "";
-  const calls = extractions.flatMap((one) => one.calls);
+  const calls = extractions.flatMap((extraction) => extraction.calls);
   const failures = extractions.filter(({ failed }) => failed !== undefined).length;
-  const vain = failures === 0 ? "" : `, ${formatNumber(failures)} in vain`;
+  const failuresText = failures === 0 ? "" : `, ${formatNumber(failures)} in vain`;
   return [
     style("bold", "notes"),
-    labelLine("taken", `${quantity(extractions.length, "time")}${vain}`),
+    labelLine("taken", `${quantity(extractions.length, "time")}${failuresText}`),
     ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
     "",
   ].join("\n");
@@ -114,7 +114,7 @@ const headText = (
 ): string =>
   `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${oneLine(cause)})`}`;
 
-/** What is known: without the size before it there is nothing to compare with. */
+/** The known sizes: without the size before it there is nothing to compare with. */
 function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly string[] {
   if (tokensBefore === undefined) return [];
   const after = tokensAfter === undefined ? "" : ` → ${formatNumber(tokensAfter)}`;
@@ -122,7 +122,7 @@ function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly st
 }
 
 /** What our own boundaries say of their summaries; other tools say less, or nothing. */
-function summaryLines(boundary: ListedBoundary, wide: number): readonly string[] {
+function summaryLines(boundary: ListedBoundary, width: number): readonly string[] {
   const { path, messagesSummarised, durationMillis, auditScore, instructions, calls, changes, chain } = boundary;
   const written = [
     ...(path === undefined ? [] : [summaryPathText(path)]),
@@ -132,10 +132,10 @@ function summaryLines(boundary: ListedBoundary, wide: number): readonly string[]
   return [
     ...(path === undefined ? [] : [labelLine("summary", written.join(" "))]),
     ...(auditScore === undefined ? [] : [labelLine("audit", `${formatPercent(auditScore)} before the repair`)]),
-    ...changes.map((change) => labelLine("changed", wrapText(oneLine(change), wide))),
+    ...changes.map((change) => labelLine("changed", wrapText(oneLine(change), width))),
     ...(calls.length === 0 ? [] : [costLine(boundary)]),
-    ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), wide))]),
-    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(oneLine(instructions), wide))]),
+    ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), width))]),
+    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(oneLine(instructions), width))]),
   ];
 }
 
@@ -152,14 +152,17 @@ const labelColumns = 10;
 const labelLine = (label: string, text: string): string =>
   `  ${label.padEnd(labelColumns - 2)}${text.replaceAll("\n", `\n${" ".repeat(labelColumns)}`)}`;
 
-/** What one uncached input token costs is 1. */
+/** In units of the price of one uncached input token. */
 function priceText({ now, perRound, breakEvenRounds }: ReceiptPrice): string {
   const first =
     now < 0 ? `saves ${formatNumber(-now)} input tokens at once` : `costs ${formatNumber(now)} input tokens now`;
   return `${first}, ${perRound < 0 ? `costs ${formatNumber(-perRound)}` : `saves ${formatNumber(perRound)}`} in each later round; ${paysText(breakEvenRounds)}`;
 }
 
-/** What a log knows of a boundary besides its receipt. Sizes are of the whole context, as a provider or the tool counted it. */
+/**
+ * What a log knows of a boundary besides its receipt. Sizes are of the whole context, as counted by a provider or the
+ * tool.
+ */
 export interface BoundaryFacts {
   readonly trigger: string | undefined;
   readonly tokensBefore: number | undefined;
@@ -173,31 +176,34 @@ export interface BoundaryFacts {
   readonly instructions: string | undefined;
   /** Requests for the summary that were answered. */
   readonly calls: readonly PaidCall[];
-  /** Of these calls, as it was booked then. */
+  /** The cost of these calls, as it was booked then. */
   readonly bookedNanos: number | undefined;
-  /** What was done to the summary, and why notes were passed over; a line each. */
+  /** What was changed in the summary, and why notes were not used; a line each. */
   readonly changes: readonly string[];
   readonly chain: BoundaryMetadata["chain"];
 }
 
-/** Of every boundary on a path. Where its own line is silent: the reply before it, and the request of the next one. */
+/**
+ * The facts of every boundary on a path. What a boundary's line lacks is taken from the reply before it and the next
+ * request.
+ */
 export function readBoundaryFacts(path: readonly Entry[]): ReadonlyMap<EntryId, BoundaryFacts> {
   const facts = new Map<EntryId, BoundaryFacts>();
   let before: number | undefined;
-  let open: EntryId | undefined;
+  let openBoundary: EntryId | undefined;
   for (const entry of path) {
     if (entry.kind === "edit" && entry.edit.type === "boundary") {
       const { metadata } = entry.edit;
       facts.set(entry.id, { ...factsInMetadata(metadata), tokensBefore: metadata.preTokens ?? before });
-      open = metadata.postTokens === undefined ? entry.id : undefined;
+      openBoundary = metadata.postTokens === undefined ? entry.id : undefined;
       before = undefined;
     }
     if (entry.kind !== "assistant" || entry.usage === undefined) continue;
     before = contextTokens(entry.usage);
-    const waiting = open === undefined ? undefined : facts.get(open);
-    if (open !== undefined && waiting !== undefined)
-      facts.set(open, { ...waiting, tokensAfter: requestTokens(entry.usage) });
-    open = undefined;
+    const openFacts = openBoundary === undefined ? undefined : facts.get(openBoundary);
+    if (openBoundary !== undefined && openFacts !== undefined)
+      facts.set(openBoundary, { ...openFacts, tokensAfter: requestTokens(entry.usage) });
+    openBoundary = undefined;
   }
   return facts;
 }
@@ -228,11 +234,11 @@ export function undoReportText(
   return [...said.map((line) => `${oneLine(line)}\n`), ...texts].join("");
 }
 
-/** Where a session goes on behind a branch. */
+/** Where a session continues after a branch. */
 export const branchPointText = ({ before: { edit, id } }: Extract<UndoOutcome, { kind: "branched" }>): string =>
   edit.type === "branch" ? "where it was before the branch" : `from before ${edit.type} ${oneLine(id)}`;
 
-/** What produced a summary that a log tells of: its path may be one that we do not know. */
+/** What produced a summary according to the log: it may be a path that we do not know. */
 const summaryPathText = (path: string): string =>
   isKnownPath(path) ? labelByCompactionPath[path] : `by ${oneLine(path)}`;
 

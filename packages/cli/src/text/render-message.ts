@@ -3,7 +3,7 @@ import { isObject, type JsonObject, textField } from "palimpsest/internal/schema
 import { oneLine } from "./format.ts";
 import type { Style } from "./style.ts";
 
-/** Long enough to tell what a block is, short enough that a conversation can be skimmed. */
+/** Long enough to tell what a block is, short enough to skim a conversation. */
 const shortCharsMax = 600;
 
 interface MessageLook {
@@ -18,7 +18,7 @@ export function renderMessage(message: Message, look: MessageLook): string {
 }
 
 export function renderSystem(texts: readonly string[], look: MessageLook): string {
-  const blocks = texts.map((words) => renderBlock({ type: "text", text: words }, look));
+  const blocks = texts.map((text) => renderBlock({ type: "text", text }, look));
   return `${look.style("bold", "── system")}\n${blocks.join("\n")}\n`;
 }
 
@@ -46,7 +46,7 @@ const resultText = (content: string | readonly JsonObject[] | undefined): string
 const partText = (part: JsonObject): string =>
   isObject(part) ? (textField(part, "text") ?? `[${textField(part, "type") ?? "block"}]`) : "";
 
-/** Cut at a character, never inside one. */
+/** Never cuts inside a character. */
 function shortenText(value: string): string {
   const characters = value.slice(0, 2 * shortCharsMax);
   const shown = Array.from(characters).slice(0, shortCharsMax).join("");
@@ -55,6 +55,6 @@ function shortenText(value: string): string {
     : `${shown}… (${value.length - shown.length} more characters; --full shows them)`;
 }
 
-/** The way out of a view that is not sendable for open calls. */
+/** The way out of a view that can't be sent because of open calls. */
 export const openCallsAdvice =
   "Nothing has to be done: when the session goes on, a repair entry freezes a synthetic error result for each of them.";

@@ -6,13 +6,15 @@ export type Style = (format: Format, text: string) => string;
 
 export const plain: Style = (_, text) => text;
 
-/** Styles in marks instead of the terminal's own sequences. Who writes turns exactly these marks into them, and nothing else. */
+/**
+ * Styles as marks instead of escape sequences. The output turns exactly these marks into sequences, and nothing else.
+ */
 interface MarkedStyle {
   readonly style: Style;
   readonly sequences: (marked: string) => string;
 }
 
-/** `secret` stands in every mark: text from a log can't hold it, so it can't be taken for styling of ours. */
+/** `secret` is part of every mark: text from a log can't contain it, so it can't pass for our styling. */
 export function createMarkedStyle(secret: string): MarkedStyle {
   const mark = (code: number): string => `<${secret}:${code}>`;
   const marks = new RegExp(`<${secret}:(\\d+)>`, "g");
@@ -25,7 +27,7 @@ export function createMarkedStyle(secret: string): MarkedStyle {
   };
 }
 
-/** Colour for people's eyes only: never into a pipe or file, and never against NO_COLOR (https://no-color.org). */
+/** Colour only at a terminal: never in a pipe or file, and never against NO_COLOR (https://no-color.org). */
 export function wantsColour(stream: { readonly isTTY?: boolean }, env: Readonly<NodeJS.ProcessEnv>): boolean {
   if (isSet(env["NO_COLOR"])) return false;
   if (isSet(env["FORCE_COLOR"])) return env["FORCE_COLOR"] !== "0";

@@ -8,7 +8,7 @@ import { clip, quantity, wrapText, formatNumber, formatUsd, oneLine } from "./fo
 import type { Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 
-/** A request of a trace as the list shows it. Null: there was no reply to tell. */
+/** A request of a trace as the list shows it. Null: there was no reply. */
 export interface ListedRequest extends ExtensionListed {
   readonly n: number;
   readonly id: string;
@@ -22,14 +22,14 @@ export interface ListedRequest extends ExtensionListed {
   /** Of all iterations together. */
   readonly tokens: ListedTokens | null;
   readonly costUsd: number | null;
-  /** What a count of tokens answered. */
+  /** The answer to a request that counts tokens. */
   readonly countedTokens: number | null;
-  /** Where the server compacted: each time that the model was asked. */
+  /** If the server compacted: each time that the model was asked. */
   readonly iterations: readonly (ListedTokens & { readonly type: "message" | "compaction" })[];
   readonly appliedEdits: readonly AppliedEdit[];
   /** Why it was refused. */
   readonly error: { readonly type: string; readonly message: string } | null;
-  /** Number of the earlier request that the reasons speak of. */
+  /** The number of the earlier request that the reasons refer to. */
   readonly comparedWith: number | null;
   readonly reasons: readonly MissReason[];
   readonly faults: readonly string[];
@@ -44,16 +44,19 @@ export interface ListedTokens {
 
 type AppliedEdit = NonNullable<ReplyLine["appliedEdits"]>[number];
 
-/** Where there is no room for all columns, those go that say least about the cache. Without a width nothing is cut. */
+/**
+ * If there is no room for all columns, those that say least about the cache are dropped. Without a width nothing is
+ * cut.
+ */
 export function traceTable(requests: readonly ListedRequest[], width: number | undefined): string {
   if (requests.length === 0) return "The trace has no requests yet.\n";
   const room = width ?? Number.POSITIVE_INFINITY;
   const fits = (cells: readonly Cell[]): boolean => cellsWidth(cells, requests) + happenedCharsMin <= room;
   const cells = fits(wide) ? wide : narrow;
-  const left = Math.max(happenedCharsMin, room - cellsWidth(cells, requests));
+  const lastWidth = Math.max(happenedCharsMin, room - cellsWidth(cells, requests));
   return table(
     [...cells, { title: "cache" }],
-    requests.map((request) => [...cells.map(({ of }) => of(request)), cut(whatHappened(request), left)]),
+    requests.map((request) => [...cells.map(({ of }) => of(request)), cut(whatHappened(request), lastWidth)]),
   );
 }
 
@@ -85,13 +88,14 @@ const wide: readonly Cell[] = [
 ];
 const narrow: readonly Cell[] = [number, tokens("read"), tokens("written"), cost];
 
-/** Room for the last column's most usual words. */
+/** Room for the most usual texts of the last column. */
 const happenedCharsMin = 24;
 
-/** Of the columns and the gaps behind them. */
+/** The width of the columns and the gaps behind them. */
 const cellsWidth = (cells: readonly Cell[], requests: readonly ListedRequest[]): number =>
   cells.reduce(
-    (sum, { title, of }) => sum + 2 + requests.reduce((most, one) => Math.max(most, of(one).length), title.length),
+    (sum, { title, of }) =>
+      sum + 2 + requests.reduce((longest, request) => Math.max(longest, of(request).length), title.length),
     0,
   );
 
@@ -100,11 +104,11 @@ function whatHappened({ endpoint, countedTokens, comparedWith, reasons, faults, 
   const where = endpoint === "/v1/messages" || endpoint === "" ? [] : [endpoint];
   const count = countedTokens === null ? [] : [`${formatNumber(countedTokens)} tokens counted`];
   const against = comparedWith === null ? [] : [`${reasons.map(reasonText).join(", ")} (against ${comparedWith})`];
-  // Without blocks there is nothing that a later one could be compared with.
+  // Without blocks, later requests have nothing to compare with.
   const first = comparedWith === null && request.tokens !== null && request.blocks > 0 ? ["first"] : [];
   const why = error === null ? "" : `: ${cut(oneLine(error.message), errorCharsMax)}`;
-  const ended = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
-  const ending = outcome === "delivered" ? [] : [`${ended}${why}`];
+  const endText = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
+  const ending = outcome === "delivered" ? [] : [`${endText}${why}`];
   return [
     ...where,
     ...count,
@@ -140,12 +144,12 @@ function editText(edit: AppliedEdit): string {
   }
 }
 
-/** `--json` has it whole. */
+/** `--json` has the whole message. */
 const errorCharsMax = 120;
 
 interface DiffLook {
   readonly style: Style;
-  /** Nothing is cut or broken without it. */
+  /** Undefined: nothing is cut or wrapped. */
   readonly columns: number | undefined;
 }
 
@@ -176,7 +180,7 @@ export function diffText({ from, to, blocks, parameters, cache }: TraceDiff, { s
 }
 
 const labelColumns = 12;
-/** Narrower than this nothing can be read, whatever the terminal. */
+/** Anything narrower is unreadable, whatever the terminal. */
 const textCharsMin = 20;
 
 function changeText(change: BlockChange): string {
@@ -209,7 +213,7 @@ function differenceLines(
   const indent = " ".repeat(labelColumns);
   if (difference === undefined) return [`${indent}what differs is not in the trace`];
   const { at, old, now } = difference;
-  // What differs has half of the line at least.
+  // The differing part gets at least half of the line.
   const around = Math.floor(room / 4);
   const before = cutBefore(showWhitespace(difference.before), around);
   const after = cut(showWhitespace(difference.after), around);
@@ -227,14 +231,14 @@ function differenceLines(
 function parameterText({ name, old, now, breaks }: ParameterChange, room: number): string {
   const harmless = name === extension.field.path ? "breaks nothing in the cache" : "does not matter to the cache";
   const effect = breaks === null ? harmless : `breaks the cache from ${breaks} on`;
-  const shown = (value: unknown): string => clip(JSON.stringify(value), Math.min(80, room));
-  return `${name}: ${shown(old)} → ${shown(now)} (${effect})`;
+  const show = (value: unknown): string => clip(JSON.stringify(value), Math.min(80, room));
+  return `${name}: ${show(old)} → ${show(now)} (${effect})`;
 }
 
-/** Line ends stay visible: they may be all that differs. */
+/** Line ends stay visible: they may be the only difference. */
 const showWhitespace = (text: string): string => text.replaceAll("\n", "⏎").replaceAll("\t", "⇥");
 
-/** Its beginning, with every blank as it is. */
+/** The beginning of the text, with every blank as it is. */
 const cut = (text: string, width: number): string =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 

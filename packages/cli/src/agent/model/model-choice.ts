@@ -7,17 +7,17 @@ import type { ModelPort } from "palimpsest/internal/ports/model-port";
 import { type ServerChoice, serverName, serverUrl, usesOpenaiApi } from "../../settings/project-settings.ts";
 import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
 
-/** Who answers: a provider, a simulator in this process, or nobody. */
+/** What answers: a provider, a simulator in this process, or nothing. */
 export type ModelChoice =
   | Extract<ServerChoice, { kind: "provider" }>
   | { readonly kind: "simulator"; readonly actor: Responder; readonly seed: number }
   /**
-   * Nobody: every request fails with this message. For what goes without a model too. `baseUrl`: of the server that is
-   * asked otherwise, whose sizes of the model count.
+   * No model: every request fails with this message. For operations that also work without one. `baseUrl`: the server
+   * that would be asked otherwise; the model sizes that it declared count.
    */
   | { readonly kind: "none"; readonly message: string; readonly baseUrl?: string | undefined };
 
-/** Whose words of a model's sizes count. */
+/** The server whose declared model sizes count. */
 export const serverChoice = (choice: ModelChoice): ServerChoice =>
   choice.kind === "simulator" ? { kind: "in-process" } : { kind: "provider", baseUrl: choice.baseUrl };
 
@@ -25,7 +25,7 @@ export type PickModelOutcome =
   | {
       readonly kind: "model";
       readonly model: ModelPort;
-      /** Its address, by which is remembered what it says of its models; undefined: it says nothing that lasts. */
+      /** The address under which answers about its models are remembered. Undefined: its answers are not remembered. */
       readonly server?: string;
     }
   /** `message`: what is missing, and what to do about it. */
@@ -33,7 +33,7 @@ export type PickModelOutcome =
 
 interface PickModelInput extends ClockDep {
   readonly choice: ModelChoice;
-  /** Its id. */
+  /** The model's id. */
   readonly name: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -41,11 +41,11 @@ interface PickModelInput extends ClockDep {
 export function pickModel({ choice, name, env, now }: PickModelInput): PickModelOutcome {
   if (choice.kind === "simulator") return pickSimulator({ ...choice, now });
   const provider = usesOpenaiApi(name, env) ? "openai" : "anthropic";
-  const addressed = { model: name, env, baseUrl: choice.baseUrl };
-  const server = serverName(addressed);
+  const target = { model: name, env, baseUrl: choice.baseUrl };
+  const server = serverName(target);
   if (choice.kind === "none") return { kind: "model", model: unavailableModel(choice.message, provider), server };
-  const reached = { env, now, baseUrl: serverUrl(addressed), server };
-  return provider === "openai" ? pickOpenai(reached) : pickAnthropic(reached);
+  const input = { env, now, baseUrl: serverUrl(target), server };
+  return provider === "openai" ? pickOpenai(input) : pickAnthropic(input);
 }
 
 interface SimulatorInput extends ClockDep {
@@ -79,11 +79,11 @@ interface ProviderInput extends ClockDep {
 }
 
 function pickAnthropic({ env, now, baseUrl, server }: ProviderInput): PickModelOutcome {
-  const to = baseUrl === undefined ? {} : { baseUrl };
+  const address = baseUrl === undefined ? {} : { baseUrl };
   const apiKey = env["ANTHROPIC_API_KEY"];
   const authToken = env["ANTHROPIC_AUTH_TOKEN"];
-  if (apiKey !== undefined && apiKey !== "") return { ...loadAnthropic({ apiKey, now, ...to }), server };
-  if (authToken !== undefined && authToken !== "") return { ...loadAnthropic({ authToken, now, ...to }), server };
+  if (apiKey !== undefined && apiKey !== "") return { ...loadAnthropic({ apiKey, now, ...address }), server };
+  if (authToken !== undefined && authToken !== "") return { ...loadAnthropic({ authToken, now, ...address }), server };
   return {
     kind: "no-key",
     message: "Set ANTHROPIC_API_KEY (a server of your own: any value), or --model simulator.",
@@ -94,8 +94,8 @@ function pickOpenai({ env, now, baseUrl, server }: ProviderInput): PickModelOutc
   const apiKey = env["OPENAI_API_KEY"] ?? (baseUrl === undefined ? undefined : "none");
   if (apiKey === undefined)
     return { kind: "no-key", message: "Set OPENAI_API_KEY or --base-url, or use --model simulator to try it without." };
-  const to = baseUrl === undefined ? {} : { baseUrl };
-  return { ...loadOpenai({ apiKey, now, uuid: randomUUID, ...to }), server };
+  const address = baseUrl === undefined ? {} : { baseUrl };
+  return { ...loadOpenai({ apiKey, now, uuid: randomUUID, ...address }), server };
 }
 
 function loadAnthropic(options: AnthropicOptions): Extract<PickModelOutcome, { kind: "model" }> {

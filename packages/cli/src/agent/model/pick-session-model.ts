@@ -6,31 +6,31 @@ import type { Session } from "palimpsest/internal/session/session";
 import type { ModelDescription, ModelPort } from "palimpsest/internal/ports/model-port";
 
 interface SessionModel {
-  readonly first: ProjectSettings;
+  readonly settings: ProjectSettings;
   readonly model: string;
   readonly picked: PickModelOutcome;
 }
 
-/** The model that a session goes on with, and the settings as they count for it. */
+/** The model that a session continues with, and the settings resolved for it. */
 export async function pickSessionModel({ engine, options, deps, session }: AgentParts): Promise<SessionModel> {
   const { flags, env, model: choice } = options;
   const settingsFor = (name: string | undefined): Promise<ProjectSettings> =>
     engine.settings({ flags, model: name, server: serverChoice(choice) });
-  const named = await settingsFor(lastRequestedModel(session) ?? session.model);
-  const model = modelToAnswer(choice, named.numbers.model ?? modelDefault);
-  const first = model === named.numbers.model ? named : await settingsFor(model);
+  const recorded = await settingsFor(lastRequestedModel(session) ?? session.model);
+  const model = modelToAnswer(choice, recorded.numbers.model ?? modelDefault);
+  const settings = model === recorded.numbers.model ? recorded : await settingsFor(model);
   const picked = pickModel({ choice, name: model, env, now: deps.now });
-  if (picked.kind === "no-key") return { first, model, picked };
-  return { first, model, picked: { ...picked, model: describeOnce(picked.model, session) } };
+  if (picked.kind === "no-key") return { settings, model, picked };
+  return { settings, model, picked: { ...picked, model: describeOnce(picked.model, session) } };
 }
 
-/** The simulator plays models of its own API: another provider's session goes on with the default one. */
-const modelToAnswer = (choice: ModelChoice, named: string): string =>
-  choice.kind === "simulator" && !/^claude/i.test(named) ? modelDefault : named;
+/** The simulator only serves models of its own API: a session of another provider continues with the default model. */
+const modelToAnswer = (choice: ModelChoice, name: string): string =>
+  choice.kind === "simulator" && !/^claude/i.test(name) ? modelDefault : name;
 
 /**
- * A model whose server is asked once what it says of a model, whoever wants to know it: several may wait for the same
- * answer, so only the end of the session aborts it. An answer that did not come is asked for again.
+ * Wraps a model so that its server describes each model once. Several callers may wait for the same answer, so only the
+ * end of the session aborts it. A missing answer is asked for again.
  */
 export function describeOnce(model: ModelPort, session: Pick<Session, "onClose">): ModelPort {
   const closing = new AbortController();
@@ -48,9 +48,9 @@ export function describeOnce(model: ModelPort, session: Pick<Session, "onClose">
   return {
     ...model,
     describe: (name) => {
-      const asked = descriptionByModel.get(name) ?? ask(name);
-      descriptionByModel.set(name, asked);
-      return asked;
+      const description = descriptionByModel.get(name) ?? ask(name);
+      descriptionByModel.set(name, description);
+      return description;
     },
   };
 }

@@ -9,21 +9,21 @@ import { asTokens } from "palimpsest/internal/schema/brand";
 import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
 import type { Session } from "palimpsest/internal/session/session";
 
-/** What the model's server says besides replies. */
+/** What the model's server answers besides replies. */
 interface ServerAnswers {
   readonly declaredSizes: ServerSizes["current"];
   readonly countedFixed: FixedPartCount["current"];
-  readonly askBeside: AskDuringTurn;
+  readonly askDuring: AskDuringTurn;
 }
 
-/** As far as it is remembered; the rest is asked for beside the first turn. Must not reject. */
+/** Starts with the remembered answers; the rest is asked for during the first turn. Must not reject. */
 export async function openServerAnswers(parts: AgentParts, input: FixedPartCountInput): Promise<ServerAnswers> {
   const sizes = await openServerSizes(parts, { model: input.baseline.model, picked: input.picked });
   const fixed = await openFixedPartCount(parts, input);
   return {
     declaredSizes: sizes.current,
     countedFixed: fixed.current,
-    askBeside: (turn) => fixed.askBeside(sizes.askBeside(turn)),
+    askDuring: (turn) => fixed.askDuring(sizes.askDuring(turn)),
   };
 }
 
@@ -36,27 +36,25 @@ interface FixedPartCount {
   /** What the server counted; undefined as long as it has counted nothing. */
   readonly current: () => FixedFigure | undefined;
   /**
-   * Asks the server where it has not counted this part lately. Its count is used from the next request on, and
-   * remembered; one that can't be right is passed over.
+   * Asks the server if it has not counted this part lately. Its count is remembered and used from the next request on;
+   * an implausible count is dropped.
    */
-  readonly askBeside: AskDuringTurn;
+  readonly askDuring: AskDuringTurn;
 }
 
-type FixedPartCountDeps = Pick<AgentParts, "engine" | "session" | "options">;
-
-/** What the session's requests carry besides messages, as the server itself counts it. Must not reject. */
+/** What the session's requests carry besides messages, as counted by the server. Must not reject. */
 async function openFixedPartCount(
-  { engine, session, options }: FixedPartCountDeps,
+  { engine, session, options }: AgentParts,
   { baseline, picked: { model, server } }: FixedPartCountInput,
 ): Promise<FixedPartCount> {
   const count = model.count?.bind(model);
-  if (server === undefined || count === undefined) return { current: () => undefined, askBeside: (turn) => turn };
+  if (server === undefined || count === undefined) return { current: () => undefined, askDuring: (turn) => turn };
   const part = baselineFixedPart(baseline);
   const name = providerCounterName({ server, model: baseline.model });
   let counted = await engine.recallCountedPart(part, name);
   return {
     current: () => counted,
-    askBeside: askDuringFirstTurn(session, {
+    askDuring: askDuringFirstTurn(session, {
       state: options.countFixedPart === "on" && counted === undefined ? "due" : "known",
       ask: async (signal) => {
         const figure = await engine.countFixedPart(
@@ -78,15 +76,13 @@ async function openFixedPartCount(
 
 interface ServerSizes {
   readonly current: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
-  /** Asks the server where it has said nothing lately. What it says counts from then on, and is remembered. */
-  readonly askBeside: AskDuringTurn;
+  /** Asks the server if it has said nothing lately. Its answer is remembered and counts at once. */
+  readonly askDuring: AskDuringTurn;
 }
 
-type ServerSizesDeps = Pick<AgentParts, "engine" | "session" | "options">;
-
-/** The sizes that a server declares of a model. Must not reject. */
+/** The model's sizes as declared by a server. Must not reject. */
 async function openServerSizes(
-  parts: ServerSizesDeps,
+  { engine, session, options }: AgentParts,
   {
     model,
     picked,
@@ -95,20 +91,19 @@ async function openServerSizes(
     readonly picked: Pick<Extract<PickModelOutcome, { kind: "model" }>, "model" | "server">;
   },
 ): Promise<ServerSizes> {
-  const { engine, session, options } = parts;
   const { server } = picked;
-  if (server === undefined) return { current: () => ({}), askBeside: (turn) => turn };
-  let said: Sizes | undefined = await engine.recallDeclaredModel({ server, model });
+  if (server === undefined) return { current: () => ({}), askDuring: (turn) => turn };
+  let declared: Sizes | undefined = await engine.recallDeclaredModel({ server, model });
   return {
     current: () => ({
-      serverTokens: asTokens(said?.windowTokens),
-      serverInputTokens: asTokens(said?.inputTokensMax),
+      serverTokens: asTokens(declared?.windowTokens),
+      serverInputTokens: asTokens(declared?.inputTokensMax),
     }),
-    askBeside: askDuringFirstTurn(session, {
-      state: options.askSizes === "on" && said === undefined ? "due" : "known",
+    askDuring: askDuringFirstTurn(session, {
+      state: options.askSizes === "on" && declared === undefined ? "due" : "known",
       ask: () => picked.model.describe(model),
       take: (described) => {
-        said = described;
+        declared = described;
         return engine.rememberDeclaredModel({ server, model }, described);
       },
     }),
@@ -121,20 +116,20 @@ interface Sizes {
 }
 
 interface ServerQuestion<Answer> {
-  /** `known`: nobody is asked. */
+  /** `known`: the server is not asked. */
   readonly state: "due" | "known";
-  /** Undefined if the server has no answer. `signal`: the session is being closed. */
+  /** Undefined if the server has no answer. `signal` aborts when the session is closed. */
   readonly ask: (signal: AbortSignal) => Promise<Answer | undefined>;
-  /** Takes the answer into use and remembers it. */
+  /** Puts the answer to use and remembers it. */
   readonly take: (answer: Answer) => Promise<void>;
 }
 
-/** Hands a turn on as it is; the first one makes the question be asked. */
+/** Returns the turn unchanged; the first call makes the question be asked. */
 type AskDuringTurn = <Turn>(turn: Turn) => Turn;
 
 /**
- * Asks the server while the first turn runs, once. Nobody waits for the answer, and a server that does not answer is
- * nobody's trouble. Closing stops the question, but not the writing of an answer, which takes no time.
+ * Asks the server once, while the first turn runs. The turn does not wait for the answer, and a missing answer is no
+ * error. Closing the session aborts the question, but waits until an answer is written, which takes no time.
  */
 function askDuringFirstTurn<Answer>(
   session: Pick<Session, "onClose">,

@@ -11,7 +11,7 @@ import { workingStateAttachmentType } from "palimpsest/internal/schema/restored-
 import { readSkillCall, skillToolName, type InvokedSkill } from "../../tool/skill/skill-tool.ts";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 
-/** What the model was told of skills: kept as a setting, so that it goes through boundaries with the others. */
+/** The skills that the model was told of. Kept as a setting, so that it survives boundaries with the others. */
 const announcedName = announcementSetting("skills");
 
 type AnnouncedSkills = Readonly<Record<string, string>>;
@@ -21,8 +21,8 @@ const announcedShape = z.record(z.string(), z.string());
 type Announceable = Pick<Skill, "name" | "description">;
 
 /**
- * Tells the model which skills there are, behind the conversation: the first time all, later what is otherwise now. A
- * boundary does not make it tell them again: a call for a name that is not known is answered with those that are.
+ * Tells the model behind the conversation which skills there are: all the first time, later only the changes. They are
+ * not announced again after a boundary: a call with an unknown name is answered with the known ones.
  */
 export async function announceSkills(session: Session, skills: readonly Announceable[]): Promise<AppendEntriesOutcome> {
   const drafts = skillDrafts(readAnnouncedSkills(session), skills);
@@ -33,16 +33,16 @@ function readAnnouncedSkills({ fold }: Pick<Session, "fold">): AnnouncedSkills {
   return announcedShape.safeParse(fold.projection.settings.get(announcedName)).data ?? {};
 }
 
-/** None where nothing has changed. Skills are given by name, so the text is the same whatever order a disk has. */
+/** Empty if nothing has changed. Skills come sorted by name, so the text does not depend on the order of the disk. */
 export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceable[]): readonly Draft[] {
   const known = new Map(Object.entries(before));
   const names = new Set(skills.map(({ name }) => name));
-  const news = skills.filter(({ name, description }) => known.get(name) !== description);
+  const changed = skills.filter(({ name, description }) => known.get(name) !== description);
   const gone = [...known.keys()].filter((name) => !names.has(name));
-  if (news.length + gone.length === 0) return [];
-  const list = skillListText(news);
+  if (changed.length + gone.length === 0) return [];
+  const list = skillListText(changed);
   const texts = [
-    ...(news.length === 0
+    ...(changed.length === 0
       ? []
       : [
           `${known.size === 0 ? "These skills are there" : "These skills are new or have changed"}. Where a task fits what one is for, call the tool skill with its name first.\n${list}`,
@@ -50,7 +50,7 @@ export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceab
     ...(gone.length === 0 ? [] : [`These skills are no longer there: ${gone.join(", ")}.`]),
   ];
   const value = Object.fromEntries(skills.map(({ name, description }) => [name, description]));
-  // The news first: told twice after a crash is better than never.
+  // The announcement comes first: after a crash, twice is better than never.
   return [
     {
       type: "attachment",
@@ -61,26 +61,27 @@ export function skillDrafts(before: AnnouncedSkills, skills: readonly Announceab
 }
 
 function skillListText(skills: readonly Announceable[]): string {
-  let left = skillListCharsMax;
+  let charsLeft = skillListCharsMax;
   const lines: string[] = [];
-  const bare: string[] = [];
+  const withoutText: string[] = [];
   for (const { name, description } of skills) {
     const line = `- ${name}: ${description}`;
-    left -= line.length;
-    if (left >= 0) lines.push(line);
-    else bare.push(name);
+    charsLeft -= line.length;
+    if (charsLeft >= 0) lines.push(line);
+    else withoutText.push(name);
   }
-  return [...lines, ...(bare.length === 0 ? [] : [`- without room for what they are for: ${bare.join(", ")}`])].join(
-    "\n",
-  );
+  return [
+    ...lines,
+    ...(withoutText.length === 0 ? [] : [`- without room for what they are for: ${withoutText.join(", ")}`]),
+  ].join("\n");
 }
 
 /**
- * The skills that were called, by what the path says: calls that were answered without an error, and what was put back
- * behind a boundary. Nothing is held in memory, so a resume, an undo and another branch need no care of their own.
+ * The skills that were called, according to the path: calls that were answered without an error, and skills that were
+ * restored behind a boundary. Nothing is kept in memory, so a resume, an undo and another branch need no special care.
  */
 export function findInvokedSkills({ path }: Pick<Fold, "path">): readonly InvokedSkill[] {
-  const done = findAnsweredCalls(path.entries);
+  const answered = findAnsweredCalls(path.entries);
   const byName = new Map<string, InvokedSkill>();
   let newest = 0;
   const put = (skill: InvokedSkill): void => {
@@ -89,19 +90,19 @@ export function findInvokedSkills({ path }: Pick<Fold, "path">): readonly Invoke
   };
   for (const entry of path.entries) {
     for (const skill of skillsRestatedIn(entry)) put(skill);
-    for (const { id, ...called } of skillCallsIn(entry))
-      if (done.has(id)) put({ ...called, nth: newest + 1, shownBy: id });
+    for (const { id, ...call } of skillCallsIn(entry))
+      if (answered.has(id)) put({ ...call, nth: newest + 1, shownBy: id });
   }
   return [...byName.values()];
 }
 
 function findAnsweredCalls(entries: readonly Entry[]): ReadonlySet<ToolUseId> {
-  const done = new Set<ToolUseId>();
+  const answered = new Set<ToolUseId>();
   for (const entry of entries)
     if (entry.kind === "user")
       for (const block of entry.blocks)
-        if (block.type === "tool_result" && block.is_error !== true) done.add(block.tool_use_id);
-  return done;
+        if (block.type === "tool_result" && block.is_error !== true) answered.add(block.tool_use_id);
+  return answered;
 }
 
 interface SkillCall extends Pick<InvokedSkill, "name" | "args"> {
@@ -113,8 +114,8 @@ const skillCallsIn = (entry: Entry): readonly SkillCall[] =>
     ? []
     : entry.blocks.flatMap((block) => {
         if (block.type !== "tool_use" || block.name.toLowerCase() !== skillToolName) return [];
-        const called = readSkillCall(block.input);
-        return called === undefined ? [] : [{ ...called, id: block.id }];
+        const call = readSkillCall(block.input);
+        return call === undefined ? [] : [{ ...call, id: block.id }];
       });
 
 const restatedShape = z.object({ name: z.string(), nth: z.number(), args: z.string().optional() });
@@ -129,6 +130,6 @@ function skillsRestatedIn(entry: Entry): readonly InvokedSkill[] {
 }
 
 function skillIn(data: Json | undefined, shownBy: EntryId | undefined): readonly InvokedSkill[] {
-  const read = restatedShape.safeParse(isObject(data) ? field(data, "skill") : undefined);
-  return read.success ? [{ ...read.data, shownBy }] : [];
+  const parsed = restatedShape.safeParse(isObject(data) ? field(data, "skill") : undefined);
+  return parsed.success ? [{ ...parsed.data, shownBy }] : [];
 }

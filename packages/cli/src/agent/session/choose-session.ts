@@ -11,7 +11,7 @@ type ChooseSessionOutcome =
   | { readonly kind: "open"; readonly session: Session }
   | Exclude<OpenAgentOutcome, { kind: "agent" } | { kind: "no-key" } | { kind: "unread-bans" }>;
 
-/** The session that was asked for: a new one, one that goes on, or a copy of another. */
+/** Opens the requested session: a new one, an existing one, or a copy of another. */
 export async function chooseSession(
   deps: ProjectStore & Pick<SessionDeps, "isClearable">,
   options: AgentOptions,

@@ -19,8 +19,8 @@ type CopySessionOutcome =
   | WriteFailure;
 
 /**
- * Byte for byte: what was frozen stays frozen, the requests go on with the same bytes, and places that the log names
- * are where they were. Whole or not at all.
+ * Copies byte for byte: what was frozen stays frozen, requests continue with the same bytes, and offsets in the log
+ * stay valid. Copies the whole log or nothing.
  */
 export async function copySession(
   { transcripts }: TranscriptsDep,
@@ -29,22 +29,22 @@ export async function copySession(
   const source = await transcripts.openForReading(from);
   if (source === undefined) return { kind: "missing", id: from };
   try {
-    const first = await readOriginLine(source);
-    // A log that has not begun has no first line either.
-    const made: OpenForWritingOutcome =
-      first === undefined
+    const firstLine = await readOriginLine(source);
+    // An empty log has no first line.
+    const opened: OpenForWritingOutcome =
+      firstLine === undefined
         ? await transcripts.create(to)
-        : await transcripts.adopt({ id: to, originLine: first.text, ...sourceFrom(source, first.end) });
-    if (made.kind === "exists" || made.kind === "missing") return { kind: "missing", id: to };
-    if (made.kind !== "open") return made;
-    await made.writer.close();
+        : await transcripts.adopt({ id: to, originLine: firstLine.text, ...sourceFrom(source, firstLine.end) });
+    if (opened.kind === "exists" || opened.kind === "missing") return { kind: "missing", id: to };
+    if (opened.kind !== "open") return opened;
+    await opened.writer.close();
     return { kind: "copied" };
   } finally {
     await source.close();
   }
 }
 
-/** Without its line break; `end` is behind it. */
+/** The first line without its line break; `end` is the offset behind the break. */
 async function readOriginLine(
   source: ByteSource,
 ): Promise<{ readonly text: string; readonly end: number } | undefined> {
@@ -72,23 +72,25 @@ function sourceFrom(
 }
 
 /**
- * The sessions that this one was forked from, newest first. A fork notes whom it was copied from, and a copied entry
- * names the session that wrote it, but so may any line of a log from elsewhere: only a transcript that begins as ours
- * does is believed to be one that ours was copied from.
+ * The sessions that this one was forked from, newest first. A fork notes its source, and a copied entry names the
+ * session that wrote it, but a log from elsewhere may claim the same: a session is only believed to be an ancestor if
+ * its transcript begins with the same line as ours.
  */
 export async function findAncestors({ transcripts }: TranscriptsDep, session: Session): Promise<readonly SessionId[]> {
-  const named = candidateAncestors(session);
-  if (named.length === 0) return [];
-  const own = await readFirstLine(transcripts, session.id);
-  const found = await Promise.all(
-    named.map(async (id) => (own !== undefined && (await readFirstLine(transcripts, id)) === own ? [id] : [])),
+  const candidates = candidateAncestors(session);
+  if (candidates.length === 0) return [];
+  const firstLine = await readFirstLine(transcripts, session.id);
+  const confirmed = await Promise.all(
+    candidates.map(async (id) =>
+      firstLine !== undefined && (await readFirstLine(transcripts, id)) === firstLine ? [id] : [],
+    ),
   );
-  return found.flat();
+  return confirmed.flat();
 }
 
 /**
- * Notes in a fresh copy which session it was made from: behind a boundary, no entry of the view tells. No store removes a
- * session: where the note fails, the copy stays, and a person is told which it is.
+ * Notes in a fresh copy which session it was made from, since behind a boundary no entry of the view says so. No store
+ * removes a session: if the note fails, the copy stays, and the error names it.
  */
 export async function rememberOrigin(session: Session, from: SessionId): Promise<WriteFailure | undefined> {
   const value = [...new Set([from, ...candidateAncestors(session)])].slice(0, ancestorsMax);
@@ -97,7 +99,7 @@ export async function rememberOrigin(session: Session, from: SessionId): Promise
   return { ...appended, message: `${appended.message} (session ${session.id}, the copy of ${from}, stays behind)` };
 }
 
-/** Kept as a setting of the session: it goes through boundaries with the others. */
+/** Kept as a setting of the session, so that it survives boundaries with the others. */
 const ancestorsName = "session.ancestors";
 
 const ancestorsShape = z.array(z.string());
@@ -112,14 +114,14 @@ function candidateAncestors({ id, fold }: Session): readonly SessionId[] {
     .slice(0, ancestorsMax);
 }
 
-/** Of a very long one its start. Undefined where there is none. */
+/** At most the beginning of a very long line. Undefined if there is none. */
 async function readFirstLine(transcripts: Transcripts, id: SessionId): Promise<string | undefined> {
   try {
     const source = await transcripts.openForReading(id);
     if (source === undefined) return undefined;
     try {
       const head = await source.read({ start: 0, end: Math.min(originLineBytesMax, source.size) });
-      const end = head.indexOf(0x0a);
+      const end = head.indexOf(newline);
       return head.length === 0 ? undefined : new TextDecoder().decode(end === -1 ? head : head.subarray(0, end));
     } finally {
       await source.close();

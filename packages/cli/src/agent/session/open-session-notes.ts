@@ -14,14 +14,14 @@ import type { Toolbox } from "../tools/toolbox.ts";
 interface SessionNotesInput {
   readonly deps: AgentDeps;
   readonly box: Toolbox;
-  /** Of the conversation. */
+  /** A fork of the conversation. */
   readonly fork: Fork;
-  /** Where people's own prompts are. */
+  /** The folder of the user's own prompts. */
   readonly home: string;
   readonly turns: "one" | "many";
 }
 
-/** Undefined in a store without notes files, and where no tool edits any. */
+/** Undefined if the store has no notes files or no tool edits them. */
 export function openSessionNotes({ session, deps }: AgentParts, input: SessionNotesInput): SessionNotes | undefined {
   const { box, fork, home, turns } = input;
   const notesFile = deps.notesFileFor?.(session.id);
@@ -46,7 +46,7 @@ export function openSessionNotes({ session, deps }: AgentParts, input: SessionNo
   );
 }
 
-/** Where a person would be asked the engine answers: the file is its own. */
+/** The engine answers instead of the user: the notes file is its own. */
 async function mayEditNotes(
   { permit }: Pick<Toolbox, "permit">,
   { tool, path }: { readonly tool: string; readonly path: string },
@@ -64,7 +64,10 @@ const promptValues: Readonly<Record<keyof NotesPromptValues, true>> = {
   budgets: true,
 };
 
-/** Files of these names in the home folder take the place of ours; one that can't be used is told, and ours counts. Must not reject. */
+/**
+ * Files of these names in the home folder replace ours. A file that can't be used yields a warning, and ours is taken.
+ * Must not reject.
+ */
 export async function readNotesOptions(home: string): Promise<NotesOptions> {
   const promptPath = join(home, "prompts", "notes.md");
   const [template, prompt] = await Promise.all([

@@ -9,14 +9,13 @@ import { readTodos, type Todo } from "../../tool/todo-tool.ts";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { parseCheckpointJson } from "palimpsest/internal/session/checkpoint";
 
-/** By the names that agents in the field give the tool, lower case. */
+/** The names that common agents give the tool, in lower case. */
 export const todoTools: ReadonlySet<string> = new Set(["todo", "todowrite"]);
 
 /**
- * The task list as a session's own entries have it: of the newest call that was answered without an error, or as it was
- * put back behind a boundary. Where the log was read from a boundary on and nothing behind that tells the list, because it
- * was not put back or a kill came first, what was open of it is in the boundary's checkpoint. Whoever goes on with the
- * session goes on with it.
+ * The task list according to the session's entries: from the newest call that was answered without an error, or as it
+ * was restored behind a boundary. If the log was read from a boundary on and nothing behind it holds the list (it was
+ * not restored, or the process was killed first), the open tasks are in the boundary's checkpoint.
  */
 export async function readTodosFromLog(deps: BlobsDep, { path }: Pick<Fold, "path">): Promise<readonly Todo[]> {
   const recorded = newestTodoList(path.entries);
@@ -27,7 +26,7 @@ export async function readTodosFromLog(deps: BlobsDep, { path }: Pick<Fold, "pat
   const blob = checkpoint === undefined ? undefined : await deps.blobs.get(checkpoint);
   const facts = blob === undefined ? undefined : factsShape.safeParse(parseCheckpointJson(blob)).data?.facts;
   return (facts?.openTodos ?? []).flatMap(({ text, status, task }) =>
-    // Tasks that are spoken of by an id are of another tool.
+    // Tasks with an id belong to another tool.
     task === undefined ? [{ content: text, status: status === "in_progress" ? status : "pending" } as const] : [],
   );
 }
@@ -35,10 +34,10 @@ export async function readTodosFromLog(deps: BlobsDep, { path }: Pick<Fold, "pat
 const factsShape = checkpointShape.pick({ facts: true });
 
 function newestTodoList(path: readonly Entry[]): readonly Todo[] | undefined {
-  const done = new Set<ToolUseId>();
+  const answered = new Set<ToolUseId>();
   for (const entry of path.toReversed()) {
-    if (entry.kind === "user") for (const id of successfulCalls(entry.blocks)) done.add(id);
-    const list = entry.kind === "assistant" ? todosInCalls(entry.blocks, done) : todosInAttachment(entry);
+    if (entry.kind === "user") for (const id of successfulCalls(entry.blocks)) answered.add(id);
+    const list = entry.kind === "assistant" ? todosInCalls(entry.blocks, answered) : todosInAttachment(entry);
     if (list !== undefined) return list;
   }
   return undefined;
@@ -47,9 +46,9 @@ function newestTodoList(path: readonly Entry[]): readonly Todo[] | undefined {
 const successfulCalls = (blocks: readonly Block[]): readonly ToolUseId[] =>
   blocks.flatMap((block) => (block.type === "tool_result" && block.is_error !== true ? [block.tool_use_id] : []));
 
-function todosInCalls(blocks: readonly Block[], done: ReadonlySet<ToolUseId>): readonly Todo[] | undefined {
+function todosInCalls(blocks: readonly Block[], answered: ReadonlySet<ToolUseId>): readonly Todo[] | undefined {
   for (const block of blocks.toReversed()) {
-    if (block.type !== "tool_use" || !todoTools.has(block.name.toLowerCase()) || !done.has(block.id)) continue;
+    if (block.type !== "tool_use" || !todoTools.has(block.name.toLowerCase()) || !answered.has(block.id)) continue;
     const list = readTodos(block.input);
     if (list !== undefined) return list;
   }

@@ -7,7 +7,7 @@ import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { HookPayload } from "palimpsest/internal/ports/hooks";
 import type { AgentOptions } from "../agent-options.ts";
 
-/** What hooks are told of the session as a whole. */
+/** What hooks are told about the session as a whole. */
 export const sessionHooks = (deps: HookDeps, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
   notify: (notice) => notifyHooks(deps, notice),
   close: (why = "other") => endSession(deps, { session, why, log: "close" }),
@@ -33,7 +33,7 @@ async function notifyHooks({ hooks, place }: HookDeps, notice: UserNotice): Prom
 
 type SessionStartOutcome = { readonly kind: "greeted"; readonly warnings: readonly string[] } | WriteFailure;
 
-/** Hooks are told that the session begins or goes on, and which instructions count; what they add is said to the model. */
+/** Tells hooks that the session starts or resumes and which instructions count; what they add goes to the model. */
 export async function announceSessionStart(
   deps: HookDeps,
   {
@@ -49,23 +49,23 @@ export async function announceSessionStart(
   },
 ): Promise<SessionStartOutcome> {
   const source = { new: "startup", resume: "resume", fork: "fork" } as const;
-  const moments: readonly HookPayload[] = [
+  const events: readonly HookPayload[] = [
     { name: "SessionStart", source: options.startedBy ?? source[options.session.kind], model },
     ...instructions.files.map((file) => instructionsLoadedEvent(file, "session_start")),
   ];
   const warnings: string[] = [];
   const { signal = new AbortController().signal } = options;
-  for (const moment of moments) {
-    const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, signal);
+  for (const event of events) {
+    const outcome = await deps.hooks.fire({ ...deps.place(), ...event }, signal);
     warnings.push(...outcome.messages, ...outcome.warnings);
     if (outcome.context.length === 0) continue;
-    const appended = await session.append(...outcome.context.map((one) => contextDraft(one)));
+    const appended = await session.append(...outcome.context.map((text) => contextDraft(text)));
     if (appended.kind === "failed") return appended;
   }
   return { kind: "greeted", warnings };
 }
 
-/** The event of one file; an imported one says so, whatever the files were loaded for. */
+/** The event for one file. An imported file is reported as an import, whatever the files were loaded for. */
 export const instructionsLoadedEvent = (
   { path, scope, importedBy }: Pick<Instruction, "path" | "scope" | "importedBy">,
   cause: "session_start" | "compact",

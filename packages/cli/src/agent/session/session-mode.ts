@@ -17,17 +17,17 @@ import type { NotesFile } from "palimpsest/internal/ports/session-files";
 
 interface SessionModeInput {
   readonly session: Pick<Session, "append" | "fold">;
-  /** What flags and settings gave when the session was opened: as wide as it gets by itself. */
+  /** The mode from flags and settings when the session was opened. The session gets no wider than this by itself. */
   readonly opening: () => PermissionMode;
 }
 
 /**
- * The permission mode of one session. What was changed since it was opened stands in the log, as settings, so a resume, a
- * fork and another branch find it there. What a log says can narrow; it widens only as far as a person widened it in this
+ * The permission mode of one session. Changes since it was opened are in the log, as settings, so a resume, a fork and
+ * another branch find them there. A log can narrow the mode, but widens it only as far as the user widened it in this
  * process, because any log may have come from elsewhere.
  *
- *   opening ──enter──▶ plan ──a person accepts──▶ default, acceptEdits ──enter──▶ plan …
- *   any ──a person changes it──▶ any
+ *   opening ──enter──▶ plan ──the user accepts──▶ default, acceptEdits ──enter──▶ plan …
+ *   any ──the user changes it──▶ any
  */
 export class SessionMode {
   readonly #session: SessionModeInput["session"];
@@ -41,7 +41,7 @@ export class SessionMode {
 
   /** Read from the log at each call. */
   current(): PermissionMode {
-    const logged = this.#logged();
+    const logged = this.#loggedMode();
     const opening = this.#opening();
     return logged === undefined ? opening : narrower(logged, wider(opening, this.#granted));
   }
@@ -52,9 +52,9 @@ export class SessionMode {
     return { modeText, plan: readLoggedPlan(this.#session) };
   }
 
-  /** The model is told by who calls this. */
+  /** The caller tells the model. */
   async enter(): Promise<AppendEntriesOutcome> {
-    if (this.#logged() === "plan" && this.#told() === "plan") return nothingAppended;
+    if (this.#loggedMode() === "plan" && this.#announcedMode() === "plan") return nothingAppended;
     return await this.#session.append(...modeDrafts("plan"));
   }
 
@@ -62,15 +62,15 @@ export class SessionMode {
     return await this.#session.append(planDraft(plan));
   }
 
-  /** On a person's word only. The model is told by who calls this. */
+  /** Only when the user says so. The caller tells the model. */
   async leave(mode: ModeAfterPlan, plan: string): Promise<AppendEntriesOutcome> {
-    // The mode last: cut off between the two, the session is still in plan mode.
+    // The mode comes last: if the process dies between the two, the session is still in plan mode.
     const written = await this.#session.append(planDraft({ text: plan, state: "accepted" }), ...modeDrafts(mode));
     if (written.kind === "appended") this.#granted = wider(this.#granted, mode);
     return written;
   }
 
-  /** On a person's word only: a key, a flag. The model is told. */
+  /** Only when the user says so, by key or flag. The model is told. */
   async change(mode: PermissionMode): Promise<AppendEntriesOutcome> {
     const before = this.current();
     const written = await this.#session.append(...announceModeDrafts(before, mode));
@@ -79,36 +79,36 @@ export class SessionMode {
   }
 
   /**
-   * Tells the model of a mode that it does not know of: before the first request, where a session is gone on with under
-   * another one, and behind a rewind, which the mode goes through and its telling does not. Of no mode but plan is told
-   * what was so from the start.
+   * Tells the model about a mode that it does not know of: before the first request, when a session resumes under
+   * another mode, and after a rewind, which keeps the mode but not its announcement. A mode that held from the start is
+   * announced only if it is plan mode.
    */
   async tell(): Promise<AppendEntriesOutcome> {
-    const [known, now] = [this.#told(), this.current()];
+    const [known, now] = [this.#announcedMode(), this.current()];
     if (known === now || (known === undefined && now !== "plan")) return nothingAppended;
     return await this.#session.append(...announceModeDrafts(known ?? "default", now));
   }
 
-  #logged(): PermissionMode | undefined {
-    return this.#named(modeName);
+  #loggedMode(): PermissionMode | undefined {
+    return this.#readMode(modeName);
   }
 
-  #told(): PermissionMode | undefined {
-    return this.#named(announcedModeName);
+  #announcedMode(): PermissionMode | undefined {
+    return this.#readMode(announcedModeName);
   }
 
-  #named(setting: string): PermissionMode | undefined {
-    const named = modeShape.safeParse(this.#session.fold.projection.settings.get(setting)).data;
-    return named === undefined ? undefined : modeBySettingName[named];
+  #readMode(setting: string): PermissionMode | undefined {
+    const name = modeShape.safeParse(this.#session.fold.projection.settings.get(setting)).data;
+    return name === undefined ? undefined : modeBySettingName[name];
   }
 }
 
 const nothingAppended: AppendEntriesOutcome = { kind: "appended", entries: [] };
 
-/** Both kept as settings of the session: they go through boundaries with the others. */
+/** Both are kept as settings of the session, so that they survive boundaries with the others. */
 const modeName = "session.permissionMode";
 const planName = "session.plan";
-/** What the model takes it to be. */
+/** The mode that the model believes to be in force. */
 const announcedModeName = announcementSetting("permissionMode");
 
 const modeShape = z.enum(["default", "acceptEdits", "plan", "bypassPermissions"]);
@@ -123,11 +123,11 @@ const modeDrafts = (mode: PermissionMode): readonly Draft[] =>
   [modeName, announcedModeName].map((name) => ({ type: "setting", name, value: nameByMode[mode] }));
 const planDraft = ({ text, state }: KeptPlan): Draft => ({ type: "setting", name: planName, value: { text, state } });
 
-/** The telling first: told twice after a crash is better than never. */
+/** The announcement comes first: after a crash, twice is better than never. */
 function announceModeDrafts(before: PermissionMode, now: PermissionMode): readonly Draft[] {
   const content = renderChange({ kind: "mode", before: nameByMode[before], now: nameByMode[now] });
-  const telling: Draft = { type: "attachment", attachment: { type: hookContextAttachmentType, content } };
-  return [...(content === undefined ? [] : [telling]), ...modeDrafts(now)];
+  const announcement: Draft = { type: "attachment", attachment: { type: hookContextAttachmentType, content } };
+  return [...(content === undefined ? [] : [announcement]), ...modeDrafts(now)];
 }
 
 const nameByMode: { readonly [Mode in PermissionMode]: NamedMode } = {
@@ -153,12 +153,12 @@ const wider = (one: PermissionMode, other: PermissionMode): PermissionMode =>
 
 interface PlanningInput {
   readonly mode: Pick<SessionMode, "enter" | "keepPlan" | "leave">;
-  /** Where people read it. */
+  /** The file in which the user reads the plan. */
   readonly file: Pick<NotesFile, "path" | "write">;
   readonly person: PlanReview;
 }
 
-/** What the log says of the plan counts; the file is for people's eyes, and is written first. */
+/** The plan in the log counts; the file is for the user to read, and is written first. */
 export const createPlanning = (input: PlanningInput): PlanMode => ({
   enter: async () => {
     const entered = await input.mode.enter();
@@ -175,8 +175,8 @@ async function proposePlan(
   if (entered.kind === "failed") return planningFailure(entered.message);
   const written = await file.write(plan);
   if (written.kind === "failed") return planningFailure(written.message);
-  const kept = await mode.keepPlan({ text: plan, state: "proposed" });
-  if (kept.kind === "failed") return planningFailure(kept.message);
+  const stored = await mode.keepPlan({ text: plan, state: "proposed" });
+  if (stored.kind === "failed") return planningFailure(stored.message);
   const answer: PlanAnswer = await person.review({ plan, path: file.path }, signal);
   if (signal.aborted) return { kind: "refused" };
   switch (answer.kind) {

@@ -12,29 +12,29 @@ import { findGitBranch } from "../../tool/working-state/place-part.ts";
 import type { AgentParts } from "../agent-options.ts";
 import type { ToolChoice } from "../tools/tool-choice.ts";
 
-/** What a session has besides its tools' own state: skills, a mode that can change, and who looks at plans. */
+/** What a session has besides the state of its tools: skills, a mode that can change, and plan review. */
 export interface SkillsAndPlan {
   readonly mode: SessionMode;
-  /** With the mode that is in force. */
+  /** With the current mode. */
   readonly choice: () => ToolChoice;
-  /** None where there were no skills when the session was opened: then there is no tool for them either. */
+  /** Empty if there were no skills when the session was opened: then there is no tool for them either. */
   readonly skillPlaces: readonly SkillLocation[];
-  /** Absent where nobody can look at a plan: then there is no tool for it. */
+  /** Absent if the user can't review plans: then there is no tool for it. */
   readonly planning?: PlanMode | undefined;
   readonly warnings: readonly string[];
 }
 
-/** `choice`: what flags and settings give, the same object while nothing has changed. */
+/** `choice`: from flags and settings; the same object while nothing has changed. */
 export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolChoice): Promise<SkillsAndPlan> {
   const { options, session } = parts;
   const places = await findSkillPlaces(parts);
   const { skills, problems } = await findSkills(places);
   const mode = new SessionMode({ session, opening: () => choice().mode });
   const warnings = problems.map((problem) => `Skills: ${problem}`);
-  // Whoever goes on with a session may name a mode for it, once; a copy of one is never wider than that one.
-  const isNamed = options.session.kind === "resume" && options.carriedMode === undefined;
-  const named = isNamed ? options.tools.mode : undefined;
-  const changed = named === undefined || named === mode.current() ? undefined : await mode.change(named);
+  // A caller who resumes a session may name a mode for it, once; a copy is never wider than its source.
+  const mayNameMode = options.session.kind === "resume" && options.carriedMode === undefined;
+  const requested = mayNameMode ? options.tools.mode : undefined;
+  const changed = requested === undefined || requested === mode.current() ? undefined : await mode.change(requested);
   if (changed?.kind === "failed") warnings.push(`The permission mode stays ${mode.current()}: ${changed.message}`);
   return {
     mode,
@@ -45,13 +45,13 @@ export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolCho
   };
 }
 
-/** A person's own first: what a clone brings along takes the place of none. */
+/** The user's own come first: skills from a clone replace none of them. */
 async function findSkillPlaces({ engine, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
-  const theirs = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
+  const claudeFolder = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
   const within = await realpath(root);
   return [
     { folder: join(engine.home, "skills") },
-    { folder: join(theirs, "skills") },
+    { folder: join(claudeFolder, "skills") },
     { folder: join(root, ".palimpsest", "skills"), within },
     { folder: join(root, ".claude", "skills"), within },
   ];
@@ -63,28 +63,28 @@ function openPlanning({ deps, options, session }: AgentParts, mode: SessionMode)
   return createPlanning({ mode, file, person: options.planReview });
 }
 
-/** The same object while neither has changed: rules are parsed anew for each other one. */
+/** Returns the same object while neither has changed: rules are parsed again for each new object. */
 function withMode(choice: () => ToolChoice, mode: Pick<SessionMode, "current">): () => ToolChoice {
-  let last: { readonly from: ToolChoice; readonly made: ToolChoice } | undefined;
+  let last: { readonly from: ToolChoice; readonly choice: ToolChoice } | undefined;
   return () => {
     const [from, now] = [choice(), mode.current()];
-    if (last === undefined || last.from !== from || last.made.mode !== now)
-      last = { from, made: { ...from, mode: now } };
-    return last.made;
+    if (last === undefined || last.from !== from || last.choice.mode !== now)
+      last = { from, choice: { ...from, mode: now } };
+    return last.choice;
   };
 }
 
 interface AnnounceFirstInput {
   readonly session: Session;
   readonly mode: Pick<SessionMode, "tell">;
-  /** Absent where the agent has no tool for them. */
+  /** Absent if the agent has no tool for them. */
   readonly skills: Skills | undefined;
   readonly cwd: string;
 }
 
 /**
- * A turn that has not begun, and before it what the model does not know yet of the mode and the skills. What can't be written of that is not
- * told: the turn itself finds the disk as it is and says so.
+ * A turn that has not begun, preceded by what the model does not know yet of the mode and the skills. Write failures
+ * are not reported here: the turn itself meets the same disk and reports them.
  */
 export async function* announceFirst(
   { session, mode, skills, cwd }: AnnounceFirstInput,

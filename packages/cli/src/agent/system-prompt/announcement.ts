@@ -10,86 +10,91 @@ import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { renderChange } from "./render-change.ts";
 
-/** A text in the view that may tell of a part of the header. */
+/** A text in the view that may announce a part of the header. */
 export interface ShownAnnouncement {
   readonly entry: EntryId;
   /** As the view shows it. */
   readonly text: string;
-  /** Of which part; absent where the entry was not read, or bears no mark. */
+  /** The part that it announces; absent if the entry was not read or has no mark. */
   readonly part?: string;
 }
 
-/** What changed since the prefix was frozen, told behind the conversation. */
+/** Announcements of what changed since the prefix was frozen, placed behind the conversation. */
 export const changeDrafts = (changes: readonly PrefixChange[]): readonly Draft[] =>
   changes.flatMap((change) => {
-    const telling = announceChange(change);
-    return telling === undefined
+    const announcement = announceChange(change);
+    return announcement === undefined
       ? []
-      : [{ type: "attachment", attachment: { type: hookContextAttachmentType, ...telling } }];
+      : [{ type: "attachment", attachment: { type: hookContextAttachmentType, ...announcement } }];
   });
 
-/** A change as it is told behind the conversation. Undefined where there is nothing that the model need know. */
+/** The announcement of a change. Undefined if the model need not know of it. */
 export function announceChange(change: PrefixChange): Announcement | undefined {
-  const told = renderChange(change);
-  if (told === undefined) return undefined;
-  const of = headerPartName(change);
-  return { content: escapeReminderTag(told), ...(of === undefined ? {} : { data: { tells: of } }) };
+  const text = renderChange(change);
+  if (text === undefined) return undefined;
+  const part = headerPartName(change);
+  return { content: escapeReminderTag(text), ...(part === undefined ? {} : { data: { tells: part } }) };
 }
 
 interface Announcement {
   readonly content: string;
-  /** By which it is known again as the telling of its part. */
+  /** The mark by which the announcement is recognised as being about its part. */
   readonly data?: JsonObject;
 }
 
-/** What the view says of the header, oldest first. What an undo or a boundary took out of it tells nobody anything. */
+/** What the view says about the header, oldest first, without what an undo or a boundary removed from it. */
 export function announcementsInView({ path, projection }: Fold): readonly ShownAnnouncement[] {
   const partByEntry = new Map<EntryId, string>();
   for (const entry of path.entries) {
     if (entry.kind !== "attachment" || entry.id === undefined) continue;
     const data = field(entry.attachment, "data");
-    const of = isObject(data) ? textField(data, "tells") : undefined;
-    if (of !== undefined) partByEntry.set(entry.id, of);
+    const part = isObject(data) ? textField(data, "tells") : undefined;
+    if (part !== undefined) partByEntry.set(entry.id, part);
   }
   return projection.items.flatMap(({ entry, attachment, blocks }) => {
     const [block] = blocks;
     if (attachment === undefined || block?.type !== "text") return [];
-    const of = partByEntry.get(entry);
-    return [{ entry, text: block.text, ...(of === undefined ? {} : { part: of }) }];
+    const part = partByEntry.get(entry);
+    return [{ entry, text: block.text, ...(part === undefined ? {} : { part }) }];
   });
 }
 
 interface ChangesToAnnounceInput {
   /** What requests carry. */
   readonly sent: FrozenParts;
-  /** What was told last, by what is written down; it may have left the view since. */
-  readonly told: FrozenParts;
+  /** What was announced last, according to the log; it may have left the view since. */
+  readonly announced: FrozenParts;
   readonly now: FrozenParts;
-  readonly tellings: readonly ShownAnnouncement[];
+  readonly announcements: readonly ShownAnnouncement[];
 }
 
 /**
- * What has to be told so that header and view together say what is so now, and say it once. The newest telling of a part
- * counts; where none is marked, a change since `told`, or one whose words the view does not show, is told.
+ * The changes to announce so that header and view together state the current parts once. The newest announcement of a
+ * part counts; if none is marked, a change since `announced`, or one whose words the view does not show, is announced.
  */
-export function changesToAnnounce({ sent, told, now, tellings }: ChangesToAnnounceInput): readonly PrefixChange[] {
-  const since = diffFrozenParts(told, now);
+export function changesToAnnounce({
+  sent,
+  announced,
+  now,
+  announcements,
+}: ChangesToAnnounceInput): readonly PrefixChange[] {
+  const since = diffFrozenParts(announced, now);
   const sinceByPart = byPart(since);
   const differsByPart = byPart(diffFrozenParts(sent, now));
   const newestByPart = new Map(
-    tellings.flatMap(({ part: of, text: shown }) => (of === undefined ? [] : [[of, shown] as const])),
+    announcements.flatMap(({ part, text }) => (part === undefined ? [] : [[part, text] as const])),
   );
-  const shown = new Set(tellings.map((telling) => telling.text));
+  const shown = new Set(announcements.map(({ text }) => text));
   const parts = new Set([...sinceByPart.keys(), ...differsByPart.keys(), ...newestByPart.keys()]);
   const changes = [...parts].flatMap((part) => {
-    const truths = currentStatements(part, now);
-    const trueWords = truths.map((change) => reminderText(change));
+    const statements = currentStatements(part, now);
+    const texts = statements.map((change) => reminderText(change));
     const newest = newestByPart.get(part);
-    const isTold =
+    const isAnnounced =
       newest === undefined
-        ? !sinceByPart.has(part) && (!differsByPart.has(part) || trueWords.some((words) => shown.has(words)))
-        : trueWords.includes(newest);
-    return isTold ? [] : [sinceByPart.get(part) ?? differsByPart.get(part) ?? truths[0]];
+        ? !sinceByPart.has(part) && (!differsByPart.has(part) || texts.some((text) => shown.has(text)))
+        : texts.includes(newest);
+    return isAnnounced ? [] : [sinceByPart.get(part) ?? differsByPart.get(part) ?? statements[0]];
   });
   return [
     ...since.filter((change) => headerPartName(change) === undefined),
@@ -106,7 +111,7 @@ const byPart = (changes: readonly PrefixChange[]): ReadonlyMap<string, PrefixCha
 
 const reminderText = (change: PrefixChange): string => wrapReminder(announceChange(change)?.content ?? "");
 
-/** Each way to say how a part is now; the first says it whatever was said before. */
+/** Each way to state how a part is now; the first holds whatever was said before. */
 function currentStatements(part: string, { tools, system }: FrozenParts): readonly PrefixChange[] {
   const tool = tools.find(({ name }) => toolPart(name) === part);
   if (tool !== undefined)

@@ -18,56 +18,61 @@ type FreezeOutcome =
   | {
       readonly kind: "frozen";
       readonly baseline: Baseline;
-      /** Why no request so far has this prefix; undefined where there was none, or the last one had it. */
+      /** Why no request so far has this prefix; undefined if there was no request, or if the last one had it. */
       readonly moved: BreakCause | undefined;
     }
   | WriteFailure;
 
 interface FreezeInput {
   readonly session: Session;
-  /** As it would be rendered at this moment. */
+  /** The parts as they would be rendered now. */
   readonly now: FrozenParts;
 }
 
 /**
- * The prefix of a session's requests to one model. The first time it is written down, as a blob that an entry names;
- * whoever opens the session later sends the same bytes, also after other models had their turns: thinking may be bound to
- * them. What is otherwise now is told behind the conversation, each change once; again where an edit, an undo or a kill
- * took what told it out of the view.
+ * The prefix of a session's requests to one model. The first time it is stored, as a blob that an entry names; later
+ * openings of the session send the same bytes, also after turns of other models, because thinking may be bound to them.
+ * What has changed since is announced behind the conversation, each change once, and again if an edit, an undo or a
+ * kill removed the announcement from the view.
  */
 export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInput): Promise<FreezeOutcome> {
   const state = readFrozenState(session.fold);
-  const own = state?.byModel[now.model];
-  const sent = await readFrozenParts(deps, own?.sent);
-  const told = sent === undefined ? now : ((await readFrozenParts(deps, own?.told)) ?? sent);
+  const stored = state?.byModel[now.model];
+  const sent = await readFrozenParts(deps, stored?.sent);
+  const announced = sent === undefined ? now : ((await readFrozenParts(deps, stored?.told)) ?? sent);
   const moved = prefixChange(state, { sent, now }) ?? (state === undefined ? undefined : findEditSinceReply(session));
-  const changes = changesToAnnounce({ sent: sent ?? now, told, now, tellings: announcementsInView(session.fold) });
+  const changes = changesToAnnounce({
+    sent: sent ?? now,
+    announced,
+    now,
+    announcements: announcementsInView(session.fold),
+  });
   const news = [...(moved?.kind === "model" ? [moved] : []), ...changes];
   const frozen = { kind: "frozen", baseline: makeBaseline(sent ?? now), moved } as const;
   if (sent !== undefined && news.length === 0) return frozen;
   const put = await deps.blobs.put(new TextEncoder().encode(JSON.stringify(now)));
   if (put.kind === "failed") return put;
-  const blobs = { sent: sent === undefined || own === undefined ? put.id : own.sent, told: put.id };
+  const blobs = { sent: sent === undefined || stored === undefined ? put.id : stored.sent, told: put.id };
   const next = { last: now.model, byModel: { ...state?.byModel, [now.model]: blobs } };
-  // The news first: told twice after a crash is better than never.
+  // The announcement comes first: after a crash, twice is better than never.
   const appended = await session.append(...changeDrafts(news), frozenStateDraft(next));
   return appended.kind === "failed" ? appended : frozen;
 }
 
-/** The model that was asked last, under the name by which it was asked: servers call themselves otherwise. */
+/** The model of the last request, under the name used in the request: servers report other names. */
 export const lastRequestedModel = (session: Session): string | undefined => readFrozenState(session.fold)?.last;
 
-/** Names of the tools that the model takes for its own: those that were sent to it, and what it was told of them since. */
+/** Names of the tools that the model believes to have: those that were sent to it, with the announced changes since. */
 export async function toolsKnownToModel(
   deps: BlobsDep,
   { session, model }: { readonly session: Session; readonly model: string },
 ): Promise<ReadonlySet<string>> {
-  const own = readFrozenState(session.fold)?.byModel[model];
-  const parts = (await readFrozenParts(deps, own?.told)) ?? (await readFrozenParts(deps, own?.sent));
+  const stored = readFrozenState(session.fold)?.byModel[model];
+  const parts = (await readFrozenParts(deps, stored?.told)) ?? (await readFrozenParts(deps, stored?.sent));
   return new Set(parts?.tools.map(({ name }) => name));
 }
 
-/** A blob that is gone can't be sent again: then the prefix is made anew, and that is told too. */
+/** A missing blob can't be sent again: then the prefix is rendered anew, and that counts as a change too. */
 function prefixChange(
   state: FrozenState | undefined,
   { sent, now }: { readonly sent: FrozenParts | undefined; readonly now: FrozenParts },
@@ -78,28 +83,30 @@ function prefixChange(
 }
 
 /**
- * An edit since the newest reply, as `palimpsest undo` makes it: what that reply's request left in the cache does not fit.
- * It stands behind the reply and counts, or stood before it and has changed sides by an undo.
+ * An edit since the newest reply, such as `palimpsest undo` makes: the cache entry of that reply's request no longer
+ * fits. The edit either stands behind the reply and counts, or stood before it and was toggled by an undo.
  */
 function findEditSinceReply({ fold }: Session): BreakCause | undefined {
   const { entries } = fold.path;
   const newest = entries.findLastIndex((entry) => entry.kind === "assistant" && !entry.synthetic);
   const repliedAt = Date.parse(entries[newest]?.timestamp ?? "");
   if (Number.isNaN(repliedAt)) return undefined;
-  const [then, now] = [findUndoneEdits(entries.slice(0, newest + 1)), findUndoneEdits(entries)];
-  const switched = entries
+  const [undoneThen, undoneNow] = [findUndoneEdits(entries.slice(0, newest + 1)), findUndoneEdits(entries)];
+  const isToggled = entries
     .slice(0, newest)
-    .some((entry) => entry.kind === "edit" && isUndoable(entry) && then.has(entry.id) !== now.has(entry.id));
-  if (switched) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
+    .some(
+      (entry) => entry.kind === "edit" && isUndoable(entry) && undoneThen.has(entry.id) !== undoneNow.has(entry.id),
+    );
+  if (isToggled) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
   const added = entries
     .slice(newest)
-    .find((entry): entry is EditEntry => entry.kind === "edit" && isRewriting(entry) && !now.has(entry.id));
+    .find((entry): entry is EditEntry => entry.kind === "edit" && isRewriting(entry) && !undoneNow.has(entry.id));
   return added === undefined ? undefined : { kind: "edit", edit: added.edit.type, repliedAt: millis(repliedAt) };
 }
 
-/** An offload rewrites nothing when it is made, since it stands before the first request that shows it; its undo does. */
+/** An offload rewrites nothing when it is made, since it precedes the first request that shows it; its undo does. */
 const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || isRewriting({ edit });
 
-/** What an undo changes, the edit says that it takes back. */
+/** What an undo changes is described by the edit that it takes back. */
 const isRewriting = ({ edit }: Pick<EditEntry, "edit">): boolean =>
   edit.type === "branch" || (edit.type !== "undo" && changesView(edit));

@@ -1,7 +1,7 @@
 import type { PrefixChange } from "palimpsest/internal/cache/baseline";
 import { environmentPiece, promptPiece } from "./render-system-prompt.ts";
 
-/** Under the ecosystem's names. */
+/** The names that common agents use. */
 export type PermissionMode = "default" | "acceptEdits" | "plan" | "bypassPermissions";
 
 interface ModeChange {
@@ -11,8 +11,8 @@ interface ModeChange {
 }
 
 /**
- * What the model is told of something that changed since the prefix was rendered, as the body of a reminder behind the
- * conversation. Undefined where there is nothing that it need know.
+ * The reminder text about a change since the prefix was rendered, to stand behind the conversation. Undefined if the
+ * model need not know of it.
  */
 export function renderChange(change: PrefixChange | ModeChange): string | undefined {
   switch (change.kind) {
@@ -47,8 +47,8 @@ function pieceLabel(piece: string): string {
 
 function modeText({ before, now }: ModeChange): string | undefined {
   if (before === now) return undefined;
-  const left = before === "plan" ? "Plan mode is over: files may be changed and commands run again.\n" : "";
-  return left + textByMode[now];
+  const planEnd = before === "plan" ? "Plan mode is over: files may be changed and commands run again.\n" : "";
+  return planEnd + textByMode[now];
 }
 
 const textByMode: { readonly [Mode in PermissionMode]: string } = {

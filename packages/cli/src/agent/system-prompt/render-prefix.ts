@@ -73,8 +73,9 @@ const isRepository = async (root: string): Promise<boolean> =>
   );
 
 /**
- * Models since 4.6 decide by themselves how much to think. Where thinking is valid only behind the prefix it was made with,
- * the server is asked to leave out what an edit or an undo has cut off from its own, instead of refusing the request.
+ * Models since 4.6 decide by themselves how much to think. For models whose thinking is only valid behind the prefix it
+ * was made with, the server is asked to drop thinking that an edit or an undo has separated from its prefix, instead of
+ * refusing the request.
  */
 function thinkingOptions(model: string): Pick<FrozenParts, "thinking" | "betas"> {
   if (!/claude/.test(model) || modelName(model).version < 4.06) return { betas: [] };
@@ -86,8 +87,8 @@ function thinkingOptions(model: string): Pick<FrozenParts, "thinking" | "betas">
 }
 
 /**
- * When a session began: when the first entry of its path was written. A log that was opened at a boundary has a path that
- * begins there, so its head is looked at. Undefined where nothing was written yet, or the head can't be read.
+ * When the first entry of the session's path was written. The path of a log that was opened at a boundary begins there,
+ * so the head of the log is read. Undefined if nothing was written yet or the head can't be read.
  */
 async function readSessionStart(
   { transcripts }: TranscriptsDep,
@@ -105,7 +106,7 @@ async function readSessionStart(
   }
 }
 
-/** The line that says where a copy comes from stands before the conversation. */
+/** The line that names the origin of a copy precedes the conversation. */
 const isOfPath = (entry: Entry): boolean =>
   entry.id !== undefined && !entry.sidechain && !(entry.kind === "edit" && entry.edit.type === "origin");
 

@@ -4,14 +4,14 @@ import type { PromptChoice, PromptFamily } from "palimpsest/internal/schema/sett
 import { systemPrompt } from "./system-prompt.ts";
 import { toSingleLine } from "palimpsest/internal/schema/to-printable";
 
-/** What is true of a whole session. Frozen at its start: the text stands in front of every request. */
+/** Facts that hold for a whole session. Frozen at its start: the text precedes every request. */
 export interface EnvironmentFacts {
   readonly model: string;
   readonly cwd: string;
-  /** As the machine names it: `linux`, `darwin`, `win32`. */
+  /** As Node names it: `linux`, `darwin`, `win32`. */
   readonly platform: string;
   readonly git: "repository" | "none";
-  /** The day the session started, where the person is: `2026-11-15`. */
+  /** The user's local day when the session started: `2026-11-15`. */
   readonly startedOn: string;
 }
 
@@ -23,10 +23,10 @@ export const environmentText = ({ model, cwd, platform, git, startedOn }: Enviro
 - Git repository: ${git === "repository" ? "yes" : "no"}
 - This session started on ${toSingleLine(startedOn)}. Later dates are told in reminders.`;
 
-/** The day where the user is, as the system prompt and reminders name it: `2026-11-15`. */
+/** The user's local day, as the system prompt and reminders write it: `2026-11-15`. */
 export const localDay = (at: number): string => new Date(at).toLocaleDateString("sv-SE");
 
-/** Of a day in that form. */
+/** `day` in the same form. */
 export const weekday = (day: string): string =>
   new Date(`${day}T00:00:00Z`).toLocaleDateString("en-US", { weekday: "long", timeZone: "UTC" });
 
@@ -39,8 +39,8 @@ interface SystemPromptInput {
 }
 
 /**
- * The system prompt, piece by piece, what changes least first: the prompt is the same for every session, the
- * environment for this one, and instructions may be read anew at a compaction. Rendered then and at the start only.
+ * The system prompt in pieces, the most stable first: the prompt is the same for every session, the environment for
+ * this one, and instructions may be read again at a compaction. Rendered only then and at the start.
  */
 export const renderSystemPrompt = ({
   choices,
@@ -49,7 +49,9 @@ export const renderSystemPrompt = ({
 }: SystemPromptInput): readonly SystemPiece[] => [
   { name: promptPiece, text: choosePrompt(environment.model, choices) },
   { name: environmentPiece, text: environmentText(environment) },
-  ...instructions.filter(({ text }) => text !== "").map((one) => ({ name: one.path, text: instructionText(one) })),
+  ...instructions
+    .filter(({ text }) => text !== "")
+    .map((instruction) => ({ name: instruction.path, text: instructionText(instruction) })),
 ];
 
 export const promptPiece = "prompt";
@@ -67,7 +69,7 @@ const scopeText: { readonly [Scope in Instruction["scope"]]: string } = {
   local: "the user's own, for this project",
 };
 
-/** Beginnings of model names, without what a gateway or a cloud puts in front of them. */
+/** Prefixes of model names, without what a gateway or a cloud puts in front of them. */
 const families: readonly { readonly id: string; readonly family: PromptFamily }[] = [
   { id: "claude", family: "claude" },
   { id: "gpt", family: "gpt" },
@@ -80,14 +82,14 @@ const families: readonly { readonly id: string; readonly family: PromptFamily }[
   { id: "gemma", family: "gemini" },
 ];
 
-/** The text for a model. Users' choices count before ours; of several the longest beginning that fits. */
+/** The prompt text for a model. The user's choices come before ours; the longest matching prefix wins. */
 export function choosePrompt(model: string, choices: readonly PromptChoice[]): string {
   const chosen = longestFor(model, choices);
   if (chosen?.text !== undefined) return chosen.text;
   return systemPrompt(chosen?.family ?? longestFor(model, families)?.family ?? "other");
 }
 
-function longestFor<Of extends { readonly id: string }>(model: string, rows: readonly Of[]): Of | undefined {
+function longestFor<Row extends { readonly id: string }>(model: string, rows: readonly Row[]): Row | undefined {
   const names = [model, model.replace(gatewayPrefix, "")].map((name) => name.toLowerCase());
   return rows
     .filter(({ id }) => names.some((name) => name.startsWith(id.toLowerCase())))

@@ -42,7 +42,7 @@ const common = `You are the agent of Palimpsest. You work on a person's machine,
 - Refer to code as path:line. Don't repeat code that the person can see in the change.
 - Be honest about what is uncertain, unfinished or went wrong. Disagree where you have a reason.`;
 
-/** What models of a family tend to need saying. */
+/** What models of a family tend to need. */
 const byFamily: { readonly [Family in PromptFamily]: string } = {
   claude: `# Manner
 - Keep to the size of the task. No abstractions, fallbacks or comments that nobody asked for; no summary files.

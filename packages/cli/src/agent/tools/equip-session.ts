@@ -30,26 +30,26 @@ interface EquipInput {
   readonly cwd: string;
   readonly shell: Shell;
   readonly groups: RunningGroups | undefined;
-  readonly beside: JobsAndServers;
-  readonly toolsHad: ReadonlySet<string>;
+  readonly background: JobsAndServers;
+  readonly toolsKnown: ReadonlySet<string>;
 }
 
-/** The session's tools, and where its agent asks for compaction. */
+/** Creates the session's tools and the place where its agent asks for compaction. */
 export async function equipSession(parts: AgentParts, input: EquipInput): Promise<SessionEquipment> {
   const { engine, options, deps, root, session } = parts;
   const { settings, model, cwd, shell, groups } = input;
   const isOn = () => resolveForModel(settings.current().settings, { model }).switches["compact.agent"].value;
   const asks = await openCompactionRequests(deps, { session, model, isOn });
-  const own = await openSkillsAndPlan(parts, followToolChoice(options, settings));
-  const { skillPlaces, planning, mode } = own;
-  const leaves = openSessionAllowRules({
+  const skillsAndPlan = await openSkillsAndPlan(parts, followToolChoice(options, settings));
+  const { skillPlaces, planning, mode } = skillsAndPlan;
+  const allowRules = openSessionAllowRules({
     engine,
     flags: options.flags,
-    choice: own.choice,
+    choice: skillsAndPlan.choice,
     inSettings: () => settings.current().settings["permissions.allow"].value,
   });
   const box = await createToolbox({
-    choice: leaves.choice,
+    choice: allowRules.choice,
     deps,
     session,
     env: options.env,
@@ -57,38 +57,38 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     groups,
     roots: [root, cwd],
     home: homedir(),
-    sandbox: { use: input.beside.sandbox, ownHome: engine.home, temporary: input.beside.temporary },
+    sandbox: { use: input.background.sandbox, ownHome: engine.home, temporary: input.background.temporary },
     guarded: pathsToGuard(engine.home, settings.current().files),
     compactionAsks: asks,
     skillPlaces,
     planState: () => mode.state(),
-    ...keepKnownTools({ person: options.person, planning, jobs: input.beside.jobs }, input.toolsHad),
-    servers: input.beside.servers,
-    leaves,
+    ...keepKnownTools({ person: options.person, planning, jobs: input.background.jobs }, input.toolsKnown),
+    servers: input.background.servers,
+    allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },
   });
-  input.beside.reachThrough(box.network);
-  const telling = { session, mode, skills: box.skills, cwd };
-  return { box, asks, skillsAndPlan: own, announceFirst: (turn) => announceFirst(telling, turn), allowRules: leaves };
+  input.background.reachThrough(box.network);
+  const unannounced = { session, mode, skills: box.skills, cwd };
+  return { box, asks, skillsAndPlan, announceFirst: (turn) => announceFirst(unannounced, turn), allowRules };
 }
 
 interface SessionEquipment {
   readonly box: Toolbox;
   readonly asks: CompactionRequests | undefined;
   readonly skillsAndPlan: SkillsAndPlan;
-  /** A turn, and before it what the model does not know yet. */
+  /** Precedes a turn with what the model does not know yet. */
   readonly announceFirst: (turn: AsyncIterable<LoopEvent>) => AsyncGenerator<LoopEvent>;
   readonly allowRules: SessionAllowRules;
 }
 
 function followToolChoice({ tools, carriedMode }: AgentOptions, settings: FollowedSettings): () => ToolChoice {
-  const wishes = { ...tools, mode: carriedMode ?? tools.mode };
+  const requested = { ...tools, mode: carriedMode ?? tools.mode };
   const current = () => settings.current().settings;
-  const narrowed = narrowOnly(resolveToolChoice(wishes, current()));
-  return memoizeByInput(current, (now) => narrowed(resolveToolChoice(wishes, now)));
+  const narrow = narrowOnly(resolveToolChoice(requested, current()));
+  return memoizeByInput(current, (now) => narrow(resolveToolChoice(requested, now)));
 }
 
-/** What tools are made of that are not there everywhere: each is absent where an agent has no such tool. */
+/** What optional tools are built on: each is absent if the agent has no such tool. */
 interface OptionalToolDeps {
   readonly person: UserPort | undefined;
   readonly planning: PlanMode | undefined;
@@ -96,27 +96,30 @@ interface OptionalToolDeps {
 }
 
 /**
- * A session that has had a tool keeps it, also where it is gone on with alone or only compacted: what takes its place there
- * refuses. To say that tools are gone, and that they are back with their definitions, would cost more each time than a
- * call that is refused.
+ * A session keeps every tool that it has had, also when it runs without a user or is only compacted; a stand-in then
+ * refuses the calls. Announcing that tools are gone, and that they are back with their definitions, would cost more
+ * each time than a refused call.
  */
-const keepKnownTools = ({ person, planning, jobs }: OptionalToolDeps, had: ReadonlySet<string>): OptionalToolDeps => ({
-  person: person ?? (had.has("ask_user") ? noUser : undefined),
-  planning: planning ?? (had.has("plan") ? unattendedPlanMode : undefined),
-  jobs: jobs ?? (had.has("bash_output") ? foregroundOnlyJobs : undefined),
+const keepKnownTools = (
+  { person, planning, jobs }: OptionalToolDeps,
+  known: ReadonlySet<string>,
+): OptionalToolDeps => ({
+  person: person ?? (known.has("ask_user") ? noUser : undefined),
+  planning: planning ?? (known.has("plan") ? unattendedPlanMode : undefined),
+  jobs: jobs ?? (known.has("bash_output") ? foregroundOnlyJobs : undefined),
 });
 
 interface CompactionRequestsInput {
   readonly session: Session;
-  /** Under the name by which it is asked. */
+  /** The name used in requests. */
   readonly model: string;
-  /** Whether the switch is on at this moment. */
+  /** Whether the switch is on now. */
   readonly isOn: () => boolean;
 }
 
 /**
- * Where a session's agent can ask for compaction; undefined where it can't. The tool is one more definition in front of
- * everything, so a session whose requests to the model were sent without it goes on without it.
+ * How a session's agent asks for compaction; undefined if it can't. The tool is one more definition in front of
+ * everything, so a session whose requests to the model were sent without it continues without it.
  */
 export async function openCompactionRequests(
   deps: BlobsDep,
@@ -128,18 +131,18 @@ export async function openCompactionRequests(
   return isDefined ? createCompactionRequests(isOn) : undefined;
 }
 
-/** A switch that is turned off while a session runs leaves the tool defined, so that no byte changes, and refusing. */
+/** If the switch is turned off while a session runs, the tool stays defined, so that no byte changes, and refuses. */
 export function createCompactionRequests(isOn: () => boolean): CompactionRequests {
-  let wish: AgentCompactionRequest | undefined;
+  let pending: AgentCompactionRequest | undefined;
   return {
     request: (note) => {
       if (!isOn()) return { kind: "refused", why: "Asking for compaction has been turned off." };
-      wish = { note };
+      pending = { note };
       return { kind: "taken" };
     },
     take: () => {
-      const taken = isOn() ? wish : undefined;
-      wish = undefined;
+      const taken = isOn() ? pending : undefined;
+      pending = undefined;
       return taken;
     },
   };

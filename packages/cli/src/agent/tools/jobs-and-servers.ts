@@ -30,27 +30,27 @@ import type { Settings } from "palimpsest/internal/settings/resolve-settings";
 import { strongerMode } from "../../settings/narrow-project-file.ts";
 import { chooseSandboxUse } from "../../tool/sandbox/find-sandbox.ts";
 
-/** What runs beside a session's conversation for its agent, and ends with the session. */
+/** What runs in the background of a session and ends with it. */
 export interface JobsAndServers {
-  /** Absent where nothing may run in the background. */
+  /** Absent if nothing may run in the background. */
   readonly jobs: Jobs | undefined;
-  /** Lets them outlive the session's close, for the next agent of the same session, which ends them then. */
+  /** Lets the jobs outlive the session's close. The next agent of the same session ends them then. */
   readonly handOver: () => Jobs | undefined;
-  /** Of the session's commands: removed with it, or with the jobs that were handed over. */
+  /** For the session's commands. Removed with the session, or with the jobs that were handed over. */
   readonly temporary: TemporaryFolder;
-  /** How commands, and servers of the project, run now. */
+  /** How commands and the project's servers run now. */
   readonly sandbox: () => SandboxUse;
-  /** Servers of the project are not started before it is known how they reach hosts. Undefined: they reach none. */
+  /** The project's servers start only once it is known how they reach hosts. Undefined: they reach none. */
   readonly reachThrough: (network: SessionNetworkDeps | undefined) => void;
-  /** Absent where none may be started. */
+  /** Absent if none may be started. */
   readonly servers: ToolServers | undefined;
-  /** What is known of the servers once each has answered or has failed to. Must not reject. */
+  /** Resolves with what is known of the servers once each has answered or failed. Must not reject. */
   readonly serversSettled: () => Promise<readonly KnownServer[]>;
-  /** To be told before the next request. */
+  /** To be appended before the next request. */
   readonly news: () => readonly Draft[];
-  /** For people, when it opens. */
+  /** Shown to the user when the session opens. */
   readonly warnings: readonly string[];
-  /** For people, as it comes. */
+  /** Shown to the user as they come up. */
   readonly takeWarnings: () => readonly string[];
 }
 
@@ -60,34 +60,34 @@ interface JobsAndServersInput {
   readonly groups: RunningGroups | undefined;
   /** A real path. */
   readonly cwd: string;
-  /** That the model takes for its own. */
-  readonly toolsHad: ReadonlySet<string>;
+  /** The tools that the model believes to have. */
+  readonly toolsKnown: ReadonlySet<string>;
 }
 
 export async function startJobsAndServers(
   parts: AgentParts,
-  { settings, shell, groups, cwd, toolsHad }: JobsAndServersInput,
+  { settings, shell, groups, cwd, toolsKnown }: JobsAndServersInput,
 ): Promise<JobsAndServers> {
   const { engine, options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
-  const forJobs = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
-  const jobs = openJobs(options.jobs, () => new ShellJobs(forJobs));
-  let ending = jobs;
-  // As it opens: what is written while the session runs waits for the next, as hooks do.
+  const jobsDeps = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
+  const jobs = openJobs(options.jobs, () => new ShellJobs(jobsDeps));
+  let jobsToClose = jobs;
+  // Read once: what is written while the session runs counts for the next, as with hooks.
   const defined = await readServers(settings.current(), { root, hash });
   const definitions = defined.servers.flatMap(({ leave, definition }) => (leave === "given" ? [definition] : []));
   const { connectServer: connect, env } = options;
-  // Where none can be reached, a session that has had them keeps the tools for them, and none to call.
-  const started = connect === undefined ? [] : definitions;
+  // If no server can be reached, a session that has had them keeps the tools for them, without any server to call.
+  const definitionsToStart = connect === undefined ? [] : definitions;
   const sandbox = followSandboxSetting(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(resolveToolChoice(options.tools, settings.current().settings)).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
   const guarded = pathsToGuard(engine.home, settings.current().files);
-  const held = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
-  const enterFor = await sandboxServers({ ...held, network: network.promise });
-  const isKept = connect === undefined && toolsHad.has(useToolName);
+  const sandboxInput = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
+  const enterFor = await sandboxServers({ ...sandboxInput, network: network.promise });
+  const keepsTools = connect === undefined && toolsKnown.has(useToolName);
   const servers =
-    started.length === 0 && !isKept
+    definitionsToStart.length === 0 && !keepsTools
       ? undefined
       : new ToolServers(
           {
@@ -98,12 +98,12 @@ export async function startJobsAndServers(
             hash,
             wait: pauseUnref,
           },
-          { definitions: started, shownAnnouncement: () => findShownAnnouncement(session.fold) },
+          { definitions: definitionsToStart, shownAnnouncement: () => findShownAnnouncement(session.fold) },
         );
-  // Also where the agent does not come to be: nothing of it outlives the session.
+  // Registered early: also if the agent can't be opened, nothing outlives the session.
   session.onClose(async () => {
     network.resolve(undefined);
-    await Promise.all([ending?.close(), servers?.close()]);
+    await Promise.all([jobsToClose?.close(), servers?.close()]);
     if (jobs === undefined) await temporary.remove();
   });
   return {
@@ -112,7 +112,7 @@ export async function startJobsAndServers(
     reachThrough: network.resolve,
     temporary,
     handOver: () => {
-      ending = undefined;
+      jobsToClose = undefined;
       return jobs;
     },
     servers,
@@ -133,14 +133,14 @@ export async function startJobsAndServers(
   };
 }
 
-function openJobs(asked: AgentOptions["jobs"], made: () => Jobs): Jobs | undefined {
-  if (typeof asked === "object") return asked;
-  return asked === "on" ? made() : undefined;
+function openJobs(option: AgentOptions["jobs"], create: () => Jobs): Jobs | undefined {
+  if (typeof option === "object") return option;
+  return option === "on" ? create() : undefined;
 }
 
 const connectUnavailable = { kind: "failed", why: "servers are not reached here" } as const;
 
-/** So that what outlives a killed agent is ended when its session is gone on with. */
+/** Lets processes that outlive a killed agent be ended when its session is resumed. */
 const recordGroup = (groups: RunningGroups | undefined): ServerStart["record"] =>
   groups && ((leader) => groups.record({ leader, toolUse: undefined }));
 
@@ -156,7 +156,7 @@ const notApprovedWarnings = ({ servers }: DefinedServers): readonly string[] =>
 
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Whoever stops waiting has his reasons. A pause alone keeps no process alive. */
+/** Resolves early if the signal aborts. The timer alone keeps no process alive. */
 const pauseUnref = (time: number, signal: AbortSignal): Promise<void> =>
   wait(time, undefined, { signal, ref: false }).catch(() => undefined);
 
@@ -167,29 +167,29 @@ interface OrphanInput extends Pick<AgentParts, "session"> {
 export type EndOrphansOutcome =
   | {
       readonly kind: "settled";
-      /** For the commands to come. Undefined in a store that keeps no record of them. */
+      /** Records the commands to come. Undefined in a store that keeps no record of them. */
       readonly groups: RunningGroups | undefined;
       readonly warnings: readonly string[];
     }
   | WriteFailure;
 
 /**
- * Commands that outlived an earlier run of the session, which was killed, are ended, and their calls answered with that.
- * Of a group without its leader nobody knows whose it is: it is told, as long as it is there.
+ * Ends commands that outlived an earlier run of the session, which was killed, and answers their calls with that. The
+ * owner of a group without a leader is unknown: it is reported as long as it exists.
  */
 export async function endOrphanedCommands(
   deps: SessionFiles,
   { session, jobs }: OrphanInput,
 ): Promise<EndOrphansOutcome> {
   const groups = deps.runningGroupsFor?.(session.id);
-  // Jobs that were handed over run on, and are on record; whoever had them has settled what was left before.
+  // Jobs that were handed over go on and stay on record; their previous agent has settled what was left before.
   if (typeof jobs === "object") return { kind: "settled", groups, warnings: [] };
-  const left = (await groups?.left()) ?? [];
-  const warnings = left.flatMap(({ state, leader }) =>
+  const leftover = (await groups?.left()) ?? [];
+  const warnings = leftover.flatMap(({ state, leader }) =>
     state === "leaderless" ? [`A command of the last run may still be running (group ${leader}).`] : [],
   );
-  const ended = await endOrphanGroups(left);
-  // Servers of tools that were left running are nobody's call, and are started anew.
+  const ended = await endOrphanGroups(leftover);
+  // MCP servers that were left running belong to no call, and are started anew.
   const calls = ended.flatMap(({ toolUse }) => toolUse ?? []);
   if (calls.length === 0) return { kind: "settled", groups, warnings };
   const settled = await session.settle(new Map(calls.map((toolUse) => [toolUse, endedLaterText])));
@@ -201,19 +201,19 @@ export async function endOrphanedCommands(
   };
 }
 
-async function endOrphanGroups(left: readonly LeftoverGroup[]): Promise<readonly LeftoverGroup[]> {
+async function endOrphanGroups(leftover: readonly LeftoverGroup[]): Promise<readonly LeftoverGroup[]> {
   await Promise.all(
-    left.map(async ({ leader, state, forget }) => {
+    leftover.map(async ({ leader, state, forget }) => {
       if (state === "ours") await endGroup(leader);
       if (state !== "leaderless") await forget();
     }),
   );
-  return left.filter(({ state }) => state === "ours");
+  return leftover.filter(({ state }) => state === "ours");
 }
 
 /**
- * How commands run while a session is open. A setting that is strengthened meanwhile counts at once and stays; one that
- * is weakened counts when the session is opened again, since the agent itself may have changed the file.
+ * How commands run while a session is open. A setting that becomes stronger counts at once and stays; one that becomes
+ * weaker counts when the session is opened again, since the agent itself may have changed the file.
  */
 export function followSandboxSetting(
   found: SandboxSearchOutcome | undefined,
@@ -227,7 +227,7 @@ export function followSandboxSetting(
   };
 }
 
-/** For people, when a session opens: why no command will run. */
+/** Tells the user when a session opens why no command will run. */
 const sandboxWarnings = (use: SandboxUse): readonly string[] =>
   use.kind === "refused"
     ? [`No command runs: you require a sandbox, and there is none here: ${use.why}. To have one, ${use.remedy}.`]

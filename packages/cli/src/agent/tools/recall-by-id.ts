@@ -11,8 +11,8 @@ import type { Entry } from "palimpsest/internal/schema/entry";
 import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
 
 /**
- * What an id stands for, as the model is shown it: text as text, images and documents as what they are. One that the provider
- * refused when it was recalled before is described in words.
+ * What an id stands for, as the model is shown it: text as text, images and documents as themselves. A medium that the
+ * provider refused after an earlier recall is described in words.
  */
 export async function recallById({
   deps,
@@ -54,7 +54,10 @@ export async function recallById({
 const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const textOutcome = (text: string): ExpandOutcome => ({ kind: "found", text, media: [] });
 
-/** The JSON of blocks, or of an entry with blocks, in which each image and document is named and stands apart. */
+/**
+ * The JSON of blocks, or of an entry with blocks. Each image and document in it is replaced by a name and listed
+ * separately.
+ */
 function withMedia(json: string, refused: ReadonlySet<string>): ExpandOutcome {
   const value = tryParseJson(json);
   if (value === undefined) return textOutcome(json);
@@ -75,7 +78,7 @@ function withMedia(json: string, refused: ReadonlySet<string>): ExpandOutcome {
   return { kind: "found", text, media };
 }
 
-/** What the JSON does not hold. A name would not do: an earlier recall may be quoted in it. */
+/** A string that the JSON does not contain. A fixed name would not do: the JSON may quote an earlier recall. */
 function pickUnusedMark(json: string): string {
   let mark = privateUse;
   while (json.includes(mark)) mark += privateUse;
@@ -86,12 +89,12 @@ const privateUse = "\uE000";
 
 interface MediaMarks {
   readonly mark: string;
-  /** Those found, in the order of their marks. */
+  /** The media found, in the order of their marks. */
   readonly blocks: Medium[];
 }
 
 function markMedia(value: Json, marking: MediaMarks): Json {
-  if (isArray(value)) return value.map((one) => markMedia(one, marking));
+  if (isArray(value)) return value.map((item) => markMedia(item, marking));
   if (!isObject(value)) return value;
   if (isMedium(value)) {
     marking.blocks.push(value);
@@ -102,7 +105,7 @@ function markMedia(value: Json, marking: MediaMarks): Json {
 
 const notShown = "not shown: the provider refused it when it was recalled before";
 
-/** What can be said of it without showing it: nothing of one that stands elsewhere. */
+/** What can be said of a medium without showing it: nothing if its data is elsewhere. */
 function describeMedium({ source }: Medium): readonly string[] {
   const data = isObject(source) ? source["data"] : undefined;
   if (typeof data !== "string") return [];
@@ -113,7 +116,7 @@ function describeMedium({ source }: Medium): readonly string[] {
     : [header.format.toUpperCase(), `${header.width} × ${header.height} pixels`, size];
 }
 
-/** An image that was kept by itself, under the type that it is of: as it came it may have been declared otherwise. */
+/** An image that was stored by itself, with the type detected from its bytes: it may have been declared wrongly. */
 function imageIn(bytes: Uint8Array, refused: ReadonlySet<string>): ExpandOutcome | undefined {
   const data = Buffer.from(bytes).toString("base64");
   const header = imageHeader(data);
@@ -126,18 +129,19 @@ function imageIn(bytes: Uint8Array, refused: ReadonlySet<string>): ExpandOutcome
 
 type Medium = JsonObject & { readonly type: "image" | "document" };
 
-/** A block that only claims the type, as in a call's input, has no source. */
+/** A block that only claims the type, such as in a call's input, has no source. */
 const isMedium = (value: JsonObject): value is Medium => isMediaType(value["type"]) && isObject(value["source"]);
 
-/** The same for the same bytes, whatever type they were declared as. */
+/** Equal for equal bytes, whatever type was declared. */
 function mediumKey({ source }: Medium): string {
   const data = isObject(source) ? source["data"] : undefined;
   return typeof data === "string" ? data : JSON.stringify(source);
 }
 
 /**
- * Images and documents that were recalled and then left out because the provider refused them, by key. Recalling one again
- * would be refused again. What was left out where it first stood may be recalled once: among fewer it may be accepted.
+ * Keys of the images and documents that were recalled and then left out because the provider refused them; another
+ * recall would be refused again. A medium that was left out where it first stood may be recalled once: among fewer it
+ * may be accepted.
  */
 function findRefusedMedia(path: readonly Entry[]): ReadonlySet<string> {
   const leftOut = entriesWithoutMedia(path);
@@ -158,13 +162,13 @@ function findRefusedMedia(path: readonly Entry[]): ReadonlySet<string> {
   return keys;
 }
 
-/** Entries that are sent without their images and documents by an edit that is in force. */
+/** Entries whose images and documents are left out by an edit that counts. */
 function entriesWithoutMedia(path: readonly Entry[]): ReadonlySet<string> {
   const undone = findUndoneEdits(path);
   return new Set(
     path.flatMap((entry) =>
       entry.kind === "edit" && entry.edit.type === "leave-out" && entry.edit.part === "media" && !undone.has(entry.id)
-        ? entry.edit.entries.map((left) => left.entry)
+        ? entry.edit.entries.map(({ entry: id }) => id)
         : [],
     ),
   );

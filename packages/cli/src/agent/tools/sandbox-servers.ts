@@ -15,18 +15,18 @@ import { sessionSandbox } from "../../tool/sandbox/session-sandbox.ts";
 import type { TemporaryFolder } from "../../tool/sandbox/temporary-folder.ts";
 
 interface SandboxedServersInput {
-  /** Of this engine. */
+  /** The home folder of this engine. */
   readonly ownHome: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Of the project. */
+  /** The project's folder. */
   readonly root: string;
   readonly sandbox: () => SandboxUse;
   readonly temporary: TemporaryFolder;
   /** A real path. */
   readonly cwd: string;
-  /** Files and folders that hold settings, as they are named. */
+  /** Files and folders that hold settings, by their given names. */
   readonly guarded: readonly string[];
-  /** Asked for at each start. */
+  /** Called at each start. */
   readonly rules: () => Rules;
   readonly defined: DefinedServers;
   /** Undefined: they reach no host. */
@@ -34,8 +34,8 @@ interface SandboxedServersInput {
 }
 
 /**
- * How each server enters the sandbox. A user's own runs as they set it up. A project's was approved by its definition,
- * and what the program behind it does nobody has seen: it is held like a command that was allowed.
+ * How each server enters the sandbox. The user's own servers run as the user set them up. A project's server was
+ * approved by its definition, but the user has not seen what its program does: it is confined like an allowed command.
  */
 export async function sandboxServers({
   root,
@@ -45,24 +45,24 @@ export async function sandboxServers({
   network,
   ...places
 }: SandboxedServersInput): Promise<(launch: ServerLaunch) => ServerStart["enter"]> {
-  const held = sessionSandbox({
+  const confinement = sessionSandbox({
     use: sandbox,
     roots: await realRoots([root, cwd]),
     home: homedir(),
     readRoots: [],
     ...places,
   });
-  const ofUser = new Set(
+  const userServers = new Set(
     defined.servers.flatMap(({ scope, definition }) => (scope === "user" ? [definition.name] : [])),
   );
   return ({ definition: { name } }) =>
-    ofUser.has(name)
+    userServers.has(name)
       ? undefined
       : async (start) =>
-          held.enter(start, { acts: [], network: serverNetwork({ name, start, session: await network }) });
+          confinement.enter(start, { acts: [], network: serverNetwork({ name, start, session: await network }) });
 }
 
-/** Each host is decided by rule, or asked about, as for a command. */
+/** Each host is decided by rule or by asking, as for a command. */
 const serverNetwork = ({
   name,
   start,

@@ -7,13 +7,13 @@ import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
 interface SessionAllowRulesInput {
   readonly engine: Pick<Workspace, "addAllowRules" | "allowRulePlace" | "settings">;
   readonly flags: readonly FlagInput[];
-  /** Without what a person allows while the session is open; the same object while nothing has changed. */
+  /** Without what the user allows while the session is open; the same object while nothing has changed. */
   readonly choice: () => ToolChoice;
-  /** What the settings allow at this moment. */
+  /** What the settings allow now. */
   readonly inSettings: () => readonly string[];
 }
 
-/** What a person allows for good while the session is open. Rules in `deny` and `ask` still count before it. */
+/** What the user allows for good while the session is open. Rules in `deny` and `ask` still come first. */
 export interface SessionAllowRules extends AllowRuleDep {
   readonly choice: () => ToolChoice;
   /** What was allowed so far, oldest first. */
@@ -21,8 +21,8 @@ export interface SessionAllowRules extends AllowRuleDep {
 }
 
 /**
- * Where a rule that counts stands. `here`: nowhere but in this session. `written`: in a settings file, of which those who
- * follow the settings have not heard yet. `seen`: they have; taken out there, it counts no more.
+ * Where a rule that counts is stored. `here`: only in this session. `written`: in a settings file, but the watch has
+ * not reported it yet. `seen`: the watch has reported it; if it is removed there, it no longer counts.
  */
 type AllowRuleState = "here" | "written" | "seen";
 
@@ -32,47 +32,47 @@ export function openSessionAllowRules({
   choice,
   inSettings,
 }: SessionAllowRulesInput): SessionAllowRules {
-  let given: readonly string[] = [];
-  const held = new Map<string, AllowRuleState>();
+  let granted: readonly string[] = [];
+  const stateByRule = new Map<string, AllowRuleState>();
   let widened = choice;
   const widen = (): void => {
     widened = memoizeByInput(choice, (now) => {
-      syncWithSettings(held, new Set(inSettings()));
-      return { ...now, allow: [...now.allow, ...held.keys()] };
+      syncWithSettings(stateByRule, new Set(inSettings()));
+      return { ...now, allow: [...now.allow, ...stateByRule.keys()] };
     });
   };
   return {
     choice: () => widened(),
-    granted: () => given,
+    granted: () => granted,
     describeProjectRule: async () => placeText(await engine.allowRulePlace()),
     allowAlways: async ({ rules, scope }) => {
       const [problem] = findRuleProblems({ allow: rules });
       if (problem !== undefined) return { kind: "wrong", why: problem.what };
-      given = [...new Set([...given, ...rules])];
-      for (const rule of rules) if (!held.has(rule)) held.set(rule, "here");
+      granted = [...new Set([...granted, ...rules])];
+      for (const rule of rules) if (!stateByRule.has(rule)) stateByRule.set(rule, "here");
       widen();
       if (scope === "session") return { kind: "kept" };
-      const kept = await writeAllowRules({ engine, flags }, rules);
-      if (kept.kind === "kept" && kept.warning === undefined) {
-        for (const rule of rules) held.set(rule, "written");
+      const outcome = await writeAllowRules({ engine, flags }, rules);
+      if (outcome.kind === "kept" && outcome.warning === undefined) {
+        for (const rule of rules) stateByRule.set(rule, "written");
         widen();
       }
-      return kept;
+      return outcome;
     },
   };
 }
 
-function syncWithSettings(held: Map<string, AllowRuleState>, now: ReadonlySet<string>): void {
-  for (const [rule, state] of Array.from(held)) {
+function syncWithSettings(stateByRule: Map<string, AllowRuleState>, now: ReadonlySet<string>): void {
+  for (const [rule, state] of Array.from(stateByRule)) {
     if (state === "here") continue;
-    if (now.has(rule)) held.set(rule, "seen");
-    else if (state === "seen") held.delete(rule);
+    if (now.has(rule)) stateByRule.set(rule, "seen");
+    else if (state === "seen") stateByRule.delete(rule);
   }
 }
 
 const placeText = ({ path, root }: AllowRulePlace): string => `kept in ${path} for ${root}`;
 
-/** For this session the rules count in any case. */
+/** The rules count for this session even if they can't be written. */
 async function writeAllowRules(
   { engine, flags }: Pick<SessionAllowRulesInput, "engine" | "flags">,
   rules: readonly string[],
@@ -82,11 +82,9 @@ async function writeAllowRules(
     case "added":
     case "known": {
       const { reading } = await engine.settings({ flags });
-      const counting = new Set(reading.settings["permissions.allow"].value);
+      const allowed = new Set(reading.settings["permissions.allow"].value);
       const { path } = await engine.allowRulePlace();
-      return rules.every((rule) => counting.has(rule))
-        ? { kind: "kept" }
-        : sessionOnly(`It does not count in ${path}.`);
+      return rules.every((rule) => allowed.has(rule)) ? { kind: "kept" } : sessionOnly(`It does not count in ${path}.`);
     }
     case "refused":
       return sessionOnly(added.why);

@@ -10,42 +10,42 @@ export interface ToolChoice {
   readonly deny: readonly string[];
 }
 
-/** What the caller asks for on top of the settings; without a mode theirs counts. */
+/** What the caller asks for on top of the settings; without a mode, theirs counts. */
 export interface ToolOptions extends Omit<ToolChoice, "mode" | "ask"> {
   readonly mode?: PermissionMode | undefined;
 }
 
-export const resolveToolChoice = (asked: ToolOptions, settings: Settings): ToolChoice => ({
-  mode: asked.mode ?? modeByName[settings["permissions.defaultMode"].value],
-  allow: [...settings["permissions.allow"].value, ...asked.allow],
+export const resolveToolChoice = (requested: ToolOptions, settings: Settings): ToolChoice => ({
+  mode: requested.mode ?? modeByName[settings["permissions.defaultMode"].value],
+  allow: [...settings["permissions.allow"].value, ...requested.allow],
   ask: settings["permissions.ask"].value,
-  deny: [...settings["permissions.deny"].value, ...asked.deny],
+  deny: [...settings["permissions.deny"].value, ...requested.deny],
 });
 
 /**
- * The choice while a session is open, from what it was when it opened and what the settings say now. Whoever can change
- * a file that counts must not gain by it, and that may be the agent itself: what narrows counts at once and stays, what
- * widens counts when the session is opened again.
+ * The choice while a session is open, from the choice when it opened and the current settings. Changing a settings file
+ * must give no advantage, since the agent itself may do it: what narrows counts at once and stays, what widens counts
+ * when the session is opened again.
  */
 export function narrowOnly(opening: ToolChoice): (now: ToolChoice) => ToolChoice {
-  const asking = new Set(opening.ask);
-  const denying = new Set(opening.deny);
+  const askRules = new Set(opening.ask);
+  const denyRules = new Set(opening.deny);
   return (now) => {
-    for (const rule of now.ask) asking.add(rule);
-    for (const rule of now.deny) denying.add(rule);
-    const allowing = new Set(now.allow);
+    for (const rule of now.ask) askRules.add(rule);
+    for (const rule of now.deny) denyRules.add(rule);
+    const allowRules = new Set(now.allow);
     return {
       mode: opening.mode,
-      allow: opening.allow.filter((rule) => allowing.has(rule)),
-      ask: [...asking],
-      deny: [...denying],
+      allow: opening.allow.filter((rule) => allowRules.has(rule)),
+      ask: [...askRules],
+      deny: [...denyRules],
     };
   };
 }
 
-/** Undefined: there is no such mode. */
+/** Undefined if there is no such mode. */
 export const parsePermissionMode = (name: string): PermissionMode | undefined => {
-  const known = permissionModeNames.find((one) => one === name);
+  const known = permissionModeNames.find((mode) => mode === name);
   return known && modeByName[known];
 };
 
@@ -56,12 +56,12 @@ const modeByName: { readonly [Name in (typeof permissionModeNames)[number]]: Per
   bypassPermissions: "bypass",
 };
 
-/** Made anew only when what it is made from is another. */
-export function memoizeByInput<From, Made>(from: () => From, make: (from: From) => Made): () => Made {
-  let last: { readonly from: From; readonly made: Made } | undefined;
+/** Rebuilt only when the input is another object. */
+export function memoizeByInput<Input, Output>(read: () => Input, make: (input: Input) => Output): () => Output {
+  let last: { readonly input: Input; readonly output: Output } | undefined;
   return () => {
-    const now = from();
-    if (last === undefined || last.from !== now) last = { from: now, made: make(now) };
-    return last.made;
+    const input = read();
+    if (last === undefined || last.input !== input) last = { input, output: make(input) };
+    return last.output;
   };
 }

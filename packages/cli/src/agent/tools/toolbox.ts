@@ -38,7 +38,10 @@ import { recallById } from "./recall-by-id.ts";
 import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
 
 interface ToolboxInput {
-  /** Asked for at each call, so that a rule counts from when it is written; the same object while nothing has changed. */
+  /**
+   * Called at each tool call, so that a rule counts as soon as it is written; the same object while nothing has
+   * changed.
+   */
   readonly choice: () => ToolChoice;
   readonly deps: ProjectStore;
   readonly session: Session;
@@ -48,32 +51,32 @@ interface ToolboxInput {
   readonly shell: Shell;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
-  /** Holds the commands. Absent: they run as this process does. */
+  /** Confines the commands. Absent: they run as this process does. */
   readonly sandbox?: SandboxInput | undefined;
-  /** Files and folders that hold settings, as they are named: no rule is a leave to change them. */
+  /** Files and folders that hold settings, by their given names: no rule allows changing them. */
   readonly guarded?: readonly string[];
-  /** Absent where the agent can't ask for compaction. */
+  /** Absent if the agent can't ask for compaction. */
   readonly compactionAsks?: CompactionRequests | undefined;
-  /** None, or absent: the agent has no tool for skills. */
+  /** Empty or absent: the agent has no tool for skills. */
   readonly skillPlaces?: readonly SkillLocation[];
-  /** Absent where nobody can look at a plan. */
+  /** Absent if the user can't review plans. */
   readonly planning?: PlanMode | undefined;
   readonly planState?: () => PlanState;
-  /** Absent where nothing may run in the background. */
+  /** Absent if nothing may run in the background. */
   readonly jobs?: Jobs | undefined;
-  /** Absent where none may be started. */
+  /** Absent if none may be started. */
   readonly servers?: ToolServers | undefined;
-  /** Absent where the net is not to be reached. */
+  /** Absent if the network must not be reached. */
   readonly web?: Web | undefined;
-  /** Absent where there is nobody to ask. */
+  /** Absent if there is no user to ask. */
   readonly person?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
-  readonly leaves?: AllowRuleDep | undefined;
+  readonly allowRules?: AllowRuleDep | undefined;
 }
 
 interface SandboxInput {
   readonly use: () => SandboxUse;
-  /** Of this engine. */
+  /** The home folder of this engine. */
   readonly ownHome: string;
   readonly temporary: TemporaryFolder;
 }
@@ -81,32 +84,34 @@ interface SandboxInput {
 /** Tools with the state that their calls change. */
 interface Toolset {
   readonly tools: readonly Tool[];
-  /** Where the shell stands, if it went elsewhere. */
+  /** The shell's directory, if it has changed. */
   readonly cwd: () => string | undefined;
-  /** A fork's own: the same definitions, and a copy of the state. */
+  /** For a fork: the same definitions and a copy of the state. */
   readonly forked: () => Toolset;
 }
 
 export interface Toolbox extends PermissionDep, Toolset {
-  /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
+  /**
+   * What the tools know and a summary would not: files, task list, place. Read when a part is asked for, not before.
+   */
   readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
   readonly todos: () => readonly Todo[];
   /** How programs in the sandbox reach hosts. Absent: they reach none. */
   readonly network: SessionNetworkDeps | undefined;
-  /** By the rules in force now. */
+  /** By the current rules. */
   readonly mayRead: (path: string) => boolean;
-  /** Absent where there is no tool for them. */
+  /** Absent if there is no tool for them. */
   readonly skills: Skills | undefined;
-  /** What the tools keep is as the session has it now: another branch, or an edit taken back, may tell it otherwise. */
+  /** Reloads the tools' state from the session, after a change of branch or an undo. */
   readonly readAgain: () => Promise<void>;
 }
 
 interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
-  /** Where the agent stands as long as its shell went nowhere else. */
+  /** The agent's directory until its shell changes it. */
   readonly cwd: string;
 }
 
-/** The built-in tools of one session, with what they may do. */
+/** The built-in tools of one session, with their permissions. */
 export async function createToolbox({
   choice,
   deps,
@@ -124,7 +129,7 @@ export async function createToolbox({
   const guardedNow = () => realPaths(input.guarded ?? []);
   const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
   const policy = memoizeByInput(choice, (now) => createPolicy(now, { ...places, guardedNow, sandboxNow }));
-  const searching = new SessionSearch(deps, session.id);
+  const sessionSearch = new SessionSearch(deps, session.id);
   const fixed: StatelessDeps = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
@@ -137,7 +142,7 @@ export async function createToolbox({
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
     expand: (id) => recallById({ deps, session, id }),
-    search: (options) => searching.search(options),
+    search: (options) => sessionSearch.search(options),
     web: input.web,
     servers: input.servers,
   };
@@ -176,10 +181,10 @@ export async function createToolbox({
 
 /** What the rules and the mode of a choice say. */
 function createPolicy(
-  { mode, ...written }: ToolChoice,
+  { mode, ...ruleTexts }: ToolChoice,
   places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules">,
 ) {
-  const { rules } = parseRules(written);
+  const { rules } = parseRules(ruleTexts);
   return {
     rules,
     mayRead: createMayRead({ rules, ...places }),
@@ -192,46 +197,46 @@ interface NetworkPolicy extends PermissionDep {
   readonly rules: Rules;
 }
 
-/** Hosts are decided by the rules in force when a command connects. */
+/** Hosts are decided by the rules that count when a command connects. */
 function createNetwork(
-  { web, person = noUser, leaves = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "leaves">,
+  { web, person = noUser, allowRules = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "allowRules">,
   policy: () => NetworkPolicy,
 ): SessionNetworkDeps | undefined {
   const permit: PermissionDep["permit"] = (request) => policy().permit(request);
   const isNamed = (host: string): boolean => isHostNamed(policy().rules, host);
-  return web && { net: web.net, hosts: new SessionHosts({ ...leaves, permit, isNamed, person }) };
+  return web && { net: web.net, hosts: new SessionHosts({ ...allowRules, permit, isNamed, person }) };
 }
 
 const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
 
-/** A person's own skills lie outside of the project, and name files beside them. */
+/** The user's own skills are outside of the project, and name files next to them. */
 const userSkillFolders = (places: readonly SkillLocation[]): readonly string[] =>
   places.flatMap(({ folder, within }) => (within === undefined ? [folder] : []));
 
-/** Both where a path leads and where it stands: a link may be replaced as well as followed. */
+/** Both the target of a path and the path itself: a link may be replaced as well as followed. */
 async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(
+  const resolved = await Promise.all(
     paths.map(async (path) => {
-      const [itself, folder] = [await resolveRealPath(path, "/"), await resolveRealPath(dirname(path), "/")];
+      const [target, folder] = [await resolveRealPath(path, "/"), await resolveRealPath(dirname(path), "/")];
       return [
-        ...(itself.kind === "real" ? [itself.path] : []),
+        ...(target.kind === "real" ? [target.path] : []),
         ...(folder.kind === "real" ? [join(folder.path, basename(path))] : []),
       ];
     }),
   );
-  return [...new Set(found.flat())];
+  return [...new Set(resolved.flat())];
 }
 
 /**
- * Previews and notes that were cut name files here for the model to read: the session's own, and those it was forked
- * from. The first of them makes the folder. Nowhere in a store without files.
+ * Previews and shortened notes name files in these folders for the model to read: the session's own and those of its
+ * ancestors. The folder is created by its first file. Empty in a store without files.
  */
 async function readablePlaces(deps: ProjectStore, session: Session): Promise<readonly string[]> {
   const ids = [session.id, ...(await findAncestors(deps, session))];
   return (await Promise.all(ids.map((id) => readablePlacesOfSession(deps, id)))).flat();
 }
 
-/** None where a link leads from it to somewhere else. */
+/** Empty if a link in it leads somewhere else. */
 async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: SessionId): Promise<readonly string[]> {
   if (readablePlacesFor === undefined) return [];
   const { folder, paths } = readablePlacesFor(id);
@@ -254,13 +259,13 @@ type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState: standing, todos, compactionAsks, planning, person, jobs, network }: ToolState,
+  { shellState, todos, compactionAsks, planning, person, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState: standing, todos, compactionAsks, planning, person, jobs, network }),
-  cwd: () => standing.cwd,
+  tools: builtinTools({ ...fixed, shellState, todos, compactionAsks, planning, person, jobs, network }),
+  cwd: () => shellState.cwd,
   forked: () =>
     createToolset(fixed, {
-      shellState: { ...standing },
+      shellState: { ...shellState },
       todos: { ...todos },
       compactionAsks: compactionAsks && refusedCompactionRequests,
       planning: planning && forkPlanMode,
@@ -270,7 +275,7 @@ const createToolset = (
     }),
 });
 
-/** As it was given: not offloaded, cleared or covered by a boundary. */
+/** Whether it is shown as it was: not offloaded, cleared or covered by a boundary. */
 const isShownWhole = ({ fold: { messages, projection } }: Session, shownBy: ReadFile["shownBy"]): boolean =>
   projection.items.some(({ entry }) => entry === shownBy) ||
   messages.some(({ content }) =>

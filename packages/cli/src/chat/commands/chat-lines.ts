@@ -7,20 +7,20 @@ import type { Failure } from "../../program/failure.ts";
 
 interface ChatLines {
   readonly style: Style;
-  /** Whatever the text quotes, only what `style` made of it is more than characters. What is too long goes on below. */
+  /** Only what `style` added has a meaning to the terminal, whatever the text quotes. Long lines are wrapped. */
   readonly toLines: (text: string) => readonly string[];
 }
 
-/** What a command lays out, as lines for the chat. */
+/** Turns the text of a command into lines for the chat. */
 export function chatLines({ context: { out, env }, ui }: Pick<ChatCommandContext, "context" | "ui">): ChatLines {
   const marked = createMarkedStyle(randomUUID());
   const { columns } = ui;
   return {
     style: wantsColour({ isTTY: out.isTerminal }, env) ? marked.style : plain,
     toLines: (text) => {
-      const shown = toPrintable(text.replace(/\n$/, "").replaceAll("\t", "  "));
+      const printable = toPrintable(text.replace(/\n$/, "").replaceAll("\t", "  "));
       return marked
-        .sequences(shown)
+        .sequences(printable)
         .split("\n")
         .flatMap((line) => wrapLine(line, columns));
     },
@@ -29,17 +29,17 @@ export function chatLines({ context: { out, env }, ui }: Pick<ChatCommandContext
 
 /** Lays a text out and shows it. */
 export function print(chat: Pick<ChatCommandContext, "context" | "ui" | "act">, text: (style: Style) => string): void {
-  const { style, toLines: of } = chatLines(chat);
-  chat.act({ kind: "print", lines: of(text(style)) });
+  const { style, toLines } = chatLines(chat);
+  chat.act({ kind: "print", lines: toLines(text(style)) });
 }
 
-/** Behind its own indentation, or below what its label stands before. */
+/** Continuation lines are indented like the line, or like the text behind its label. */
 function wrapLine(line: string, columns: number): readonly string[] {
   if (visibleWidth(line) <= columns) return [line];
   const [head = ""] = /^ *(?:[a-z]+ {2,})?/.exec(line) ?? [];
   const indent = head.length > columns / 2 ? 0 : head.length;
   const [first = "", ...others] = wrapTextWithAnsi(line.slice(indent), columns - indent);
-  return [`${line.slice(0, indent)}${first}`, ...others.map((one) => `${" ".repeat(indent)}${one}`)];
+  return [`${line.slice(0, indent)}${first}`, ...others.map((rest) => `${" ".repeat(indent)}${rest}`)];
 }
 
 type NoticeTarget = Pick<ChatCommandContext, "act">;
@@ -49,14 +49,14 @@ export const tell = ({ act }: NoticeTarget, text: string): void => act({ kind: "
 export const warn = ({ act }: NoticeTarget, text: string): void => act({ kind: "tell", tone: "warning", text });
 
 /** What went wrong, and in a second sentence what to do about it here. */
-export const refuse = (telling: NoticeTarget, { message, hint }: Pick<Failure, "message" | "hint">): void =>
-  warn(telling, `${asSentence(message)}${hint === undefined ? "" : ` ${hint}`}`);
+export const refuse = (target: NoticeTarget, { message, hint }: Pick<Failure, "message" | "hint">): void =>
+  warn(target, `${asSentence(message)}${hint === undefined ? "" : ` ${hint}`}`);
 
-/** The machine refused to write: what was said before stays. */
+/** The log could not be written: what was said before stays. */
 export const tellWriteFailure = ({ act }: NoticeTarget, { message }: { readonly message: string }): void =>
   act({ kind: "tell", tone: "error", text: `It could not be written: ${message}` });
 
-/** Begins with a capital, unless it begins with a name: that of a file or an entry has its own letters. */
+/** Capitalises the first letter, unless the message begins with a name: names of files and entries keep their case. */
 const asSentence = (message: string): string => {
   const text = message.trim();
   const first = /^[a-z]+[\s,:]/.test(text) ? text.slice(0, 1).toUpperCase() : text.slice(0, 1);

@@ -26,15 +26,21 @@ import { chatLines, refuse, tell, tellWriteFailure } from "./chat-lines.ts";
 export interface CompactPartOptions {
   readonly part: CompactionRange;
   readonly instructions?: string | undefined;
-  /** `ask`: the person looks at it first. */
+  /** `ask`: the user reviews it first. */
   readonly decision: "ask" | "commit";
 }
 
-/** Proposes, shows, and commits or cancels. Raised at any time before the commit, the signal leaves the view as it was. */
-export async function compactPart(chat: ChatCommandContext, wish: CompactPartOptions): Promise<void> {
-  const { part, instructions, decision } = wish;
-  const ask: ProposalRequest = { part, ...(instructions === undefined ? {} : { instructions }) };
-  const proposed = await runEvents(chat, { events: chat.agent.compaction.propose(ask, chat.signal), tells: isAny });
+/**
+ * Proposes, shows, and commits or cancels. If the signal aborts at any time before the commit, the view stays as it
+ * was.
+ */
+export async function compactPart(chat: ChatCommandContext, options: CompactPartOptions): Promise<void> {
+  const { part, instructions, decision } = options;
+  const request: ProposalRequest = { part, ...(instructions === undefined ? {} : { instructions }) };
+  const proposed = await runEvents(chat, {
+    events: chat.agent.compaction.propose(request, chat.signal),
+    isShown: isAny,
+  });
   if (proposed.kind === "failed") return tellHint(chat, { proposed, part });
   const { proposal } = proposed;
   const decided: ConsiderOutcome =
@@ -59,15 +65,15 @@ async function tellHint(
   if (paid > 0) tell(chat, `${formatCost(chat.answerer, paid)} was paid for a summary that is not used.`);
 }
 
-/** The person is asked by dialogs. Whatever comes behind the signal counts for nothing. */
+/** Asks the user in dialogs. Answers after the signal has aborted do not count. */
 function askByDialogs(chat: ChatCommandContext): Parameters<typeof considerProposal>[1] {
   const { ui, act, agent, signal } = chat;
   return {
-    // How an edit fares is told in other words.
-    propose: (ask) => runEvents(chat, { events: agent.compaction.propose(ask, signal), tells: isNotFailure }),
+    // The outcome of an edit is shown in other words.
+    propose: (request) => runEvents(chat, { events: agent.compaction.propose(request, signal), isShown: isNotFailure }),
     decide: async (shown) => {
       act({ kind: "preview" });
-      // The summary is paid for, whatever becomes of it.
+      // The summary is paid for, whatever happens to it.
       act({ kind: "figures", figures: agentFigures(agent) });
       if (signal.aborted) return "stopped";
       const title = `Compact ${partText(shown.ask.part)}`;
@@ -115,29 +121,29 @@ async function commitProposal(
 ): Promise<void> {
   const { agent } = chat;
   const events = agent.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
-  const done = await runEvents(chat, { events, tells: isAny });
-  if (done.kind === "failed") {
+  const committed = await runEvents(chat, { events, isShown: isAny });
+  if (committed.kind === "failed") {
     await agent.compaction.cancel(proposal);
-    return tellHint(chat, { proposed: done, part: proposal.ask.part });
+    return tellHint(chat, { proposed: committed, part: proposal.ask.part });
   }
-  // Nobody is told of a compaction that a power cut could still take away.
+  // A compaction is reported only once a power cut can no longer undo it.
   const ended = await agent.session.endTurn();
   if (ended.kind === "failed") tellWriteFailure(chat, ended);
-  else tell(chat, `Audit ${auditText(done.audit)}. /undo brings back what was summarised.`);
+  else tell(chat, `Audit ${auditText(committed.audit)}. /undo brings back what was summarised.`);
 }
 
 interface EventRun<Result> {
   readonly events: AsyncGenerator<LoopEvent, Result>;
-  /** Those that the chat is told of. */
-  readonly tells: (event: LoopEvent) => boolean;
+  /** Filters the events that the chat shows. */
+  readonly isShown: (event: LoopEvent) => boolean;
 }
 
 const isAny = (): boolean => true;
 const isNotFailure = ({ kind }: LoopEvent): boolean => kind !== "compaction-failed";
 
-const runEvents = <Result>({ act }: ChatCommandContext, { events, tells }: EventRun<Result>): Promise<Result> =>
+const runEvents = <Result>({ act }: ChatCommandContext, { events, isShown }: EventRun<Result>): Promise<Result> =>
   drainEvents(events, (event) => {
-    if (tells(event)) act({ kind: "event", event, at: nowMillis() });
+    if (isShown(event)) act({ kind: "event", event, at: nowMillis() });
   });
 
 const nowMillis = () => millis(Date.now());
@@ -146,7 +152,7 @@ export interface CompactHintInput extends HintContext {
   readonly part: CompactionRange;
 }
 
-/** What a person who asked for it in the chat can do; undefined where that is nothing. */
+/** What a user who asked for it in the chat can do; undefined if there is nothing. */
 export function compactHint(
   reason: CompactionFailure,
   { ownPrompt, pins, part }: CompactHintInput,
@@ -185,7 +191,7 @@ export const compactCommand: ChatCommand = async ({ rest, flags }, chat) => {
   return stay;
 };
 
-/** Old tool results show their markers, down to a target. No model is asked. */
+/** Clears old tool results down to a target. No model is asked. */
 export const clearResultsCommand: ChatCommand = async ({ rest }, chat) => {
   const target = parseClearTarget(rest);
   if (target.kind !== "target") {

@@ -15,7 +15,7 @@ export interface CompletionRequest {
   readonly typed: string;
 }
 
-/** What may stand behind a command, those like what is typed first. `value` is what is put there. */
+/** Completions for a command's argument, the best match first. `value` is inserted. */
 export async function completions(
   context: Pick<CommandContext, "env" | "cwd">,
   { agent, of, typed }: CompletionRequest,
@@ -49,14 +49,14 @@ async function candidates(
   }
 }
 
-/** What a person said comes first: it is what they know. */
+/** The user's messages come first: they are what the user remembers. */
 function messageCandidates({ session }: Agent): readonly Choice[] {
-  const said = messageChoices(session);
-  const known = new Set(said.map(({ value }) => value));
-  return [...said, ...pinChoices(session).filter(({ value }) => !known.has(value))];
+  const messages = messageChoices(session);
+  const known = new Set(messages.map(({ value }) => value));
+  return [...messages, ...pinChoices(session).filter(({ value }) => !known.has(value))];
 }
 
-/** By the id or by what it is called; in their own order as long as nothing is typed. */
+/** Matches the id or the label; keeps the order as long as nothing is typed. */
 function rankByLikeness(typed: string, choices: readonly Choice[]): readonly Choice[] {
   if (typed === "") return choices.slice(0, completionsMax);
   return choices

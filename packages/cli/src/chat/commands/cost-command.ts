@@ -16,12 +16,12 @@ export const costCommand: ChatCommand = async (_slashed, chat) => {
   const report = agent.conversation.costs.toJSON();
   const reductions = await readReductions(chat);
   const inputNanos = agent.conversation.known === undefined ? undefined : agent.conversation.known.prices.input * 1000;
-  const shown = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
-  print(chat, (style) => costText(shown, style));
+  const input = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
+  print(chat, (style) => costText(input, style));
   return stay;
 };
 
-/** Undefined where the log can't be read. */
+/** Undefined if the log can't be read. */
 async function readReductions({ context, agent: { session } }: ChatCommandContext): Promise<Reductions | undefined> {
   const log = await openNamedLog(context, session.id);
   if (log.kind === "failure") return undefined;
@@ -37,7 +37,7 @@ export interface CostTextInput extends Pick<ChatCommandContext, "answerer"> {
   /** What was paid before the session was forked or copied from another. */
   readonly inherited: CostSummary;
   readonly reductions: Reductions | undefined;
-  /** Of one token of uncached input; undefined of a model without a known price. */
+  /** The price of one token of uncached input; undefined for a model without a known price. */
   readonly inputNanos: number | undefined;
 }
 
@@ -46,9 +46,9 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
   if (session.requests === 0 && inherited.requests === 0) return "Nothing was asked of a model yet.\n";
   const simulated = answerer === "simulator" ? ": simulated, nothing was paid" : "";
   const unpriced = isPriced(session) && session.unpriced > 0;
-  const without = unpriced ? `, without ${quantity(session.unpriced, "request")} of no known price` : "";
+  const exceptText = unpriced ? `, without ${quantity(session.unpriced, "request")} of no known price` : "";
   const lines = [
-    `${style("bold", costOrUnknown(session))} for ${quantity(session.requests, "request")}${without}${simulated}`,
+    `${style("bold", costOrUnknown(session))} for ${quantity(session.requests, "request")}${exceptText}${simulated}`,
     "",
     costTable("by model", Object.entries(byModel), style),
     costTable("by purpose", costBySourceName(bySource), style),
@@ -71,16 +71,16 @@ const costColumns: readonly Column[] = [
   { title: "cost", align: "right" },
 ];
 
-type CostRow = readonly [name: string, of: CostSummary];
+type CostRow = readonly [name: string, costs: CostSummary];
 
 function costTable(title: string, rows: readonly CostRow[], style: Style): string {
-  const cells = rows.map(([name, of]) => [
+  const cells = rows.map(([name, costs]) => [
     name,
-    formatNumber(of.requests),
-    formatNumber(countPromptTokens(of)),
-    formatPercent(of.hitRate),
-    formatNumber(of.tokensByKind.output),
-    isPriced(of) ? formatNanos(of.totalNanos) : "not known",
+    formatNumber(costs.requests),
+    formatNumber(countPromptTokens(costs)),
+    formatPercent(costs.hitRate),
+    formatNumber(costs.tokensByKind.output),
+    isPriced(costs) ? formatNanos(costs.totalNanos) : "not known",
   ]);
   return `${style("bold", title)}\n${table([{ title: "" }, ...costColumns], cells)}`;
 }
@@ -88,23 +88,24 @@ function costTable(title: string, rows: readonly CostRow[], style: Style): strin
 const countPromptTokens = ({ tokensByKind: { input, cacheWrite5m, cacheWrite1h, cacheRead } }: CostSummary): number =>
   input + cacheWrite5m + cacheWrite1h + cacheRead;
 
-/** False: no request has a known price, so $0 would be no figure at all. */
+/** False: no request has a known price, so $0 would be wrong. */
 const isPriced = ({ requests, unpriced }: CostSummary): boolean => requests === 0 || unpriced < requests;
-const costOrUnknown = (of: CostSummary): string => (isPriced(of) ? formatNanos(of.totalNanos) : "price not known");
+const costOrUnknown = (costs: CostSummary): string =>
+  isPriced(costs) ? formatNanos(costs.totalNanos) : "price not known";
 
-function cacheText(of: CostSummary): string {
-  const { hitRate, savedNanos } = of;
+function cacheText(costs: CostSummary): string {
+  const { hitRate, savedNanos } = costs;
   const effect =
     savedNanos < 0
       ? `cost ${formatNanos(Math.abs(savedNanos))} more than sending all of it uncached`
       : `saved ${formatNanos(savedNanos)}`;
   const read = `cache     ${formatPercent(hitRate)} of all prompt tokens were read from it.`;
-  return isPriced(of) ? `${read} That ${effect}.` : read;
+  return isPriced(costs) ? `${read} That ${effect}.` : read;
 }
 
 /**
- * Edits make later requests cheaper, and are paid for by what they have written to the cache again, which their receipts
- * know, and by the calls for summaries and notes. What is left of it is what they have saved, or cost.
+ * Edits make later requests cheaper. Their price is what they have written to the cache again (their receipts know it)
+ * and the calls for summaries and notes. The difference is what they have saved, or cost.
  */
 function reductionsText(
   { edits, tokens, savedInputTokens }: Reductions,
@@ -115,17 +116,18 @@ function reductionsText(
     { name: "notes", nanos: bySource.notes?.totalNanos ?? 0 },
   ].filter(({ nanos }) => nanos > 0);
   const upkeepNanos = upkeep.reduce((sum, { nanos }) => sum + nanos, 0);
-  const paid =
+  const paidText =
     upkeep.length === 0 ? "" : `${formatNanos(upkeepNanos)} for ${upkeep.map(({ name }) => name).join(" and ")}`;
-  if (edits === 0) return `Nothing was taken out of the view yet${paid === "" ? "" : `, and ${paid} was paid`}.`;
-  const taken = `${quantity(edits, "edit")} took about ${formatNumber(tokens)} tokens out of the view.`;
-  if (inputNanos === undefined) return taken;
+  if (edits === 0)
+    return `Nothing was taken out of the view yet${paidText === "" ? "" : `, and ${paidText} was paid`}.`;
+  const removedText = `${quantity(edits, "edit")} took about ${formatNumber(tokens)} tokens out of the view.`;
+  if (inputNanos === undefined) return removedText;
   const netNanos = savedInputTokens * inputNanos - upkeepNanos;
   const effect =
     netNanos < 0
       ? `cost about ${formatNanos(-netNanos)} more than doing nothing`
       : `saved about ${formatNanos(netNanos)}`;
-  return `${taken} ${paid === "" ? "That has" : `With ${paid}, that has`} ${effect} so far.`;
+  return `${removedText} ${paidText === "" ? "That has" : `With ${paidText}, that has`} ${effect} so far.`;
 }
 
 const formatNanos = (nanos: number): string => formatUsd(nanos / 1e9);
@@ -133,28 +135,31 @@ const formatNanos = (nanos: number): string => formatUsd(nanos / 1e9);
 /** What edits of the view have saved so far. */
 export interface Reductions {
   readonly edits: number;
-  /** Taken out of the view, by estimate. */
+  /** Removed from the view, by estimate. */
   readonly tokens: number;
-  /** In tokens of uncached input, at the prices of a warm cache, before what summaries cost; below 0 where less was saved than written again. */
+  /**
+   * In tokens of uncached input, at the prices of a warm cache, before the cost of summaries; below 0 if less was saved
+   * than written again.
+   */
   readonly savedInputTokens: number;
 }
 
 /**
- * By the receipts of the edits in force that show less than before. The request behind an edit pays for what it moved,
- * each later one saves: `-now`, then `perRound` for every round more. An edit that nothing was asked behind has saved
- * nothing yet.
+ * Computed from the receipts of the edits that count and show less than before. The request after an edit pays for what
+ * it moved, each later one saves: `-now`, then `perRound` for every further round. An edit without a request after it
+ * has saved nothing yet.
  */
 export function computeReductions(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
-  const roundsBehind = roundsSinceEdit(path);
+  const roundsByEdit = roundsSinceEdit(path);
   let sum: Reductions = { edits: 0, tokens: 0, savedInputTokens: 0 };
   for (const { id, kind, state, receipt } of edits) {
     if (state === "undone" || receipt === undefined) continue;
     const { now, perRound, readRate } = receipt.price;
-    // What the provider withholds stays in the messages: only its price says that it is gone.
+    // What the provider withholds stays in the messages: only the price shows that it is gone.
     const isPricedOnly = isWithholdingKind(kind) && perRound > 0 && readRate > 0;
     const tokens = isPricedOnly ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
     if (tokens <= 0) continue;
-    const rounds = roundsBehind.get(id) ?? 0;
+    const rounds = roundsByEdit.get(id) ?? 0;
     sum = {
       edits: sum.edits + 1,
       tokens: sum.tokens + tokens,
@@ -164,18 +169,18 @@ export function computeReductions(path: readonly Entry[], edits: readonly Record
   return sum;
 }
 
-/** By edit: replies of the model that stand behind it. A reply may be several entries. */
+/** Replies of the model after each edit. A reply may be several entries. */
 function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
-  const behind = new Map<string, number>();
+  const roundsByEdit = new Map<string, number>();
   const replies = new Set<string>();
   for (const entry of path.toReversed()) {
     if (entry.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
-    if (entry.kind === "edit") behind.set(entry.id, replies.size);
+    if (entry.kind === "edit") roundsByEdit.set(entry.id, replies.size);
   }
-  return behind;
+  return roundsByEdit;
 }
 
-/** What fills the window now, as the next request will have it. */
+/** What fills the window in the next request. */
 export const contextCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, ui } = chat;
   const { window } = agent.numbers();

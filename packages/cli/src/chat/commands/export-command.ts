@@ -22,20 +22,20 @@ const aboutByFormat: Readonly<Record<ExportFormat, string>> = {
 export const formatChoices = (): readonly Choice[] =>
   exportFormats.map((format) => ({ value: format, label: format, description: aboutByFormat[format] }));
 
-/** Writes the session to a file in the chat's folder, or to the one that is named. */
+/** Writes the session to a file in the chat's folder, or to the named one. */
 export const exportCommand: ChatCommand = async ({ rest }, chat) => {
   const named = rest === "" ? await pickFormat(chat) : rest;
   if (named === undefined) return stay;
   const target = parseTarget(named);
   if (target === undefined) {
     const hint = "/export md, html or jsonl, or a file that ends so: /export notes.md";
-    refuse(chat, { message: `neither a form nor a file of one: ${named}`, hint });
+    refuse(chat, { message: `this is no format, and no file name that ends in one: ${named}`, hint });
   } else await exportSession(chat, target);
   return stay;
 };
 
 async function pickFormat({ ui, signal }: ChatCommandContext): Promise<string | undefined> {
-  const chosen = await ui.choose({ title: "In which form?", choices: formatChoices(), search: "none" }, signal);
+  const chosen = await ui.choose({ title: "Which format?", choices: formatChoices(), search: "none" }, signal);
   return signal.aborted ? undefined : chosen;
 }
 

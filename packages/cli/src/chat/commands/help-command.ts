@@ -5,7 +5,7 @@ import type { Style } from "../../text/style.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 import { print, refuse } from "./chat-lines.ts";
 
-/** What can be typed: all of it, or one command. */
+/** Help for everything that can be typed, or for one command. */
 export const helpCommand: ChatCommand = async ({ rest }, chat) => {
   const { columns } = chat.ui;
   const word = rest.replace(/^\//, "");
@@ -26,7 +26,7 @@ interface HelpLook {
 
 type HelpRow = readonly [typed: string, about: string];
 
-/** As docs/chat.md lists them too. */
+/** docs/chat.md lists them too. */
 export const helpKeys: readonly HelpRow[] = [
   ["Enter", "sends; while the agent works, the message waits for its next round"],
   ["Shift-Enter, Alt-Enter, Ctrl-J", "a new line; \\ before Enter too"],
@@ -42,7 +42,7 @@ export const helpKeys: readonly HelpRow[] = [
 function overviewText(look: HelpLook): string {
   const commands = slashCommands
     .filter(({ state }) => state === "here")
-    .map((one): HelpRow => [slashUsage(one), one.summary]);
+    .map((command): HelpRow => [slashUsage(command), command.summary]);
   const { style } = look;
   return [
     style("bold", "commands"),
@@ -53,12 +53,12 @@ function overviewText(look: HelpLook): string {
   ].join("\n");
 }
 
-/** Beside each other where there is room for both, else below. */
+/** Two columns if there is room for both, else one below the other. */
 function rowsText(rows: readonly HelpRow[], { columns }: HelpLook): string {
   const width = Math.max(...rows.map(([typed]) => typed.length)) + 2;
   const room = columns - width - 2;
   const lines = rows.map(([typed, about]) =>
-    room >= besideColumnsMin
+    room >= aboutColumnsMin
       ? `  ${typed.padEnd(width)}${indent(wrapText(about, room), width + 2)}`
       : `  ${typed}\n    ${indent(wrapText(about, columns - 4), 4)}`,
   );
@@ -67,8 +67,8 @@ function rowsText(rows: readonly HelpRow[], { columns }: HelpLook): string {
 
 const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`);
 
-/** Fewer make a column of single words. */
-const besideColumnsMin = 24;
+/** A narrower column would hold single words. */
+const aboutColumnsMin = 24;
 
 function commandText(command: SlashCommand, { style, columns }: HelpLook): string {
   const { summary, aliases, state } = command;

@@ -5,15 +5,15 @@ import type { Style } from "../../text/style.ts";
 import { print, tell } from "./chat-lines.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 
-/** Those in force, with the file that each stands in. */
+/** The current hooks, with the file of each. */
 export const hooksCommand: ChatCommand = async (_slashed, chat) => {
   const { hooks } = chat.agent;
   if (hooks.length === 0)
-    tell(chat, "No hooks are in force. They stand under `hooks` in a settings.json: see docs/hooks.md.");
+    tell(chat, "There are no hooks. They are set under `hooks` in a settings.json: see docs/hooks.md.");
   else print(chat, (style) => hooks.map((hook) => hookText(hook, style)).join("\n"));
   const { reading } = await openWorkspace(chat.context).settings();
   if (JSON.stringify(reading.settings.hooks.value) !== JSON.stringify(hooks))
-    tell(chat, "The settings name other hooks by now: those count from the next session on.");
+    tell(chat, "The hooks in your settings have changed: the new ones count from the next session on.");
   return stay;
 };
 

@@ -13,18 +13,18 @@ import { formatBytes } from "palimpsest/internal/schema/format-count";
 import type { Model, ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel, knownModels } from "palimpsest/internal/tokens/known-models";
 
-/** Shorter beginnings are more likely a slip than a name. */
+/** A shorter prefix is more likely a slip than a name. */
 const messagePrefixCharsMin = 4;
 
-/** By the whole id, else by a beginning that only one has. */
+/** Matches the whole id, else a unique prefix. */
 export function findMessage(messages: readonly RewindPoint[], named: string): RewindPoint | undefined {
   const exact = messages.find(({ id }) => id === named);
   if (exact !== undefined || named.length < messagePrefixCharsMin) return exact;
-  const begun = messages.filter(({ id }) => id.startsWith(named));
-  return begun.length === 1 ? begun[0] : undefined;
+  const matches = messages.filter(({ id }) => id.startsWith(named));
+  return matches.length === 1 ? matches[0] : undefined;
 }
 
-/** Messages of a person, newest first. */
+/** The user's messages, newest first. */
 export const messageChoices = (session: Session): readonly Choice[] =>
   listRewindPoints(session).map(({ id, text, at, state }) => ({
     value: id,
@@ -32,7 +32,7 @@ export const messageChoices = (session: Session): readonly Choice[] =>
     description: [at?.slice(0, 16).replace("T", " "), ...(state === "covered" ? ["summarised"] : [])].join("  "),
   }));
 
-/** What of the view can be pinned or is, newest first: what was said, and results. */
+/** What is pinned in the view or can be, newest first: messages and results. */
 export function pinChoices({ fold: { projection } }: Session): readonly Choice[] {
   const { items, pins } = projection;
   return items.toReversed().flatMap((item) => {
@@ -42,10 +42,10 @@ export function pinChoices({ fold: { projection } }: Session): readonly Choice[]
 }
 
 function itemLabel({ role, blocks }: Item): string | undefined {
-  const said = blocks.flatMap((block) => blockText(block) ?? []).join(" ");
-  if (said === "") return undefined;
+  const text = blocks.flatMap((block) => blockText(block) ?? []).join(" ");
+  if (text === "") return undefined;
   const who = blocks.some(({ type }) => type === "tool_result") ? "result" : role === "user" ? "you" : "agent";
-  return `${who}: ${clip(said, messageCharsMax)}`;
+  return `${who}: ${clip(text, messageCharsMax)}`;
 }
 
 function blockText(block: Block): string | undefined {
@@ -64,12 +64,12 @@ function describeItem({ entry, blocks }: Item, pins: ReadonlySet<EntryId>): stri
 interface SessionChoicesInput {
   /** Newest first. */
   readonly sessions: readonly SessionSummary[];
-  /** The one that is open; absent where none is. */
+  /** The open session; absent if there is none. */
   readonly current?: SessionId;
   readonly nowMillis: number;
 }
 
-/** Sessions that can be gone on with: those in which something was said. */
+/** Sessions that can be resumed: those with at least one message. */
 export const sessionChoices = ({ sessions, current, nowMillis }: SessionChoicesInput): readonly Choice[] =>
   sessions
     .filter(({ sessionId, isSidechain, messageCount }) => sessionId !== current && !isSidechain && messageCount !== 0)
@@ -87,7 +87,7 @@ function describeSession({ modified, messageCount, sizeBytes }: SessionSummary, 
   return [`${formatAge(nowMillis - Date.parse(modified))} ago`, ...messages, formatBytes(sizeBytes)].join(", ");
 }
 
-/** Models that settings describe, then those that are known without. */
+/** Models from the settings, then the built-in ones. */
 export function modelChoices(overrides: readonly ModelOverride[]): readonly Choice[] {
   const ids = new Set([...overrides, ...knownModels].map(({ id }) => id));
   return [...ids].map((id) => ({ value: id, label: id, description: describeModel(findModel(id, overrides)) }));

@@ -9,7 +9,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { modelChoices } from "./message-choices.ts";
 import { refuse, tell } from "./chat-lines.ts";
 
-/** The same session goes on with another model. Any name is taken: a provider may know more models than we do. */
+/** The session continues with another model. Any name is accepted: a provider may know more models than we do. */
 export const modelCommand: ChatCommand = async ({ rest }, chat) => {
   const { agent } = chat;
   const name = rest === "" ? await pickModelName(chat) : rest;
@@ -20,7 +20,7 @@ export const modelCommand: ChatCommand = async ({ rest }, chat) => {
   }
   if (name === simulatorName) {
     const hint = "It has no key and no memory of a provider: start with palimpsest --model simulator.";
-    refuse(chat, { message: "the simulator is no model that a chat changes to", hint });
+    refuse(chat, { message: "a chat can't change to the simulator", hint });
     return stay;
   }
   const flags = [{ flag: "model", text: name }];
@@ -51,6 +51,6 @@ async function tellCacheCost(chat: ChatCommandContext, name: string): Promise<vo
   const { model, session } = chat.agent;
   const size = Math.round(session.ledger.size.tokens * tokenizerRatio(model, name));
   const isKnown = findModel(name, await readModelOverrides(chat)) !== undefined;
-  const unknown = isKnown ? "" : " It is not known here: its window is assumed, and its price is not reckoned.";
+  const unknown = isKnown ? "" : " It is not known here: its window is assumed, and its price is not counted.";
   tell(chat, `${name}: the next request writes about ${formatNumber(size)} tokens to its cache.${unknown}`);
 }

@@ -5,7 +5,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { pinChoices } from "./message-choices.ts";
 import { refuse, tell, tellWriteFailure, warn } from "./chat-lines.ts";
 
-/** Pins a message, or lets go of one that is pinned. */
+/** Pins a message, or unpins a pinned one. */
 export const pinCommand: ChatCommand = async ({ rest }, chat) => {
   const named = rest === "" ? await pickPin(chat) : rest;
   if (named !== undefined) await togglePin(chat, named);

@@ -4,11 +4,11 @@ import type { Choice } from "../../tui/chat-ui.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 import { refuse, tell } from "./chat-lines.ts";
 
-/** Presets by which a context can be managed, with what each does. */
+/** The presets, with what each does. */
 export const policyChoices = (): readonly Choice[] =>
   presetNames.map((name) => ({ value: name, label: name, description: getPreset(name).about }));
 
-/** The same session goes on under another policy. */
+/** The session continues under another policy. */
 export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   const { agent, ui, signal } = chat;
   const current = agent.numbers().policy.name;
@@ -18,7 +18,7 @@ export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   const title = `Which policy? ${current} is in force`;
   const name = rest === "" ? await ui.choose({ title, choices, search: "typed", at: current }, signal) : rest;
   if (name === undefined || signal.aborted) return stay;
-  if (!presetNames.some((one) => one === name)) {
+  if (!presetNames.some((preset) => preset === name)) {
     const near = nearestName(name, presetNames);
     const hint = near === undefined ? `There are ${presetNames.join(", ")}.` : `Did you mean ${near}?`;
     refuse(chat, { message: `no policy is called ${name}`, hint });

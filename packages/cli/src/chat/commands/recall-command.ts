@@ -21,15 +21,15 @@ export const recallCommand: ChatCommand = async ({ rest }, chat) => {
     return stay;
   }
   try {
-    const ask = parseRecallRequest(rest);
-    showRecalled(chat, { log, query: ask.query, meant: await resolveRecall(log, ask) });
+    const request = parseRecallRequest(rest);
+    showRecalled(chat, { log, query: request.query, outcome: await resolveRecall(log, request) });
   } finally {
     await log.source.close();
   }
   return stay;
 };
 
-/** `--page 2 words`, as on the command line; anything else is what is looked for. */
+/** `--page 2 words`, as on the command line; anything else is the query. */
 function parseRecallRequest(rest: string): RecallRequest {
   const [, page, query] = /^--page\s+(\d{1,6})\s+(.+)$/s.exec(rest.trim()) ?? [];
   return query === undefined ? { query: rest } : { query, page: Math.max(1, Number(page)) };
@@ -37,11 +37,11 @@ function parseRecallRequest(rest: string): RecallRequest {
 
 function showRecalled(
   chat: ChatCommandContext,
-  { log, query, meant }: { readonly log: NamedLog; readonly query: string; readonly meant: RecallOutcome },
+  { log, query, outcome }: { readonly log: NamedLog; readonly query: string; readonly outcome: RecallOutcome },
 ): void {
   const { id } = chat.agent.session;
-  if (meant.kind === "words") {
-    const { searched } = meant;
+  if (outcome.kind === "words") {
+    const { searched } = outcome;
     if (searched.kind === "no-words")
       return refuse(chat, { message: `there is no word in ${query} to search for`, hint: "Letters, digits or an id." });
     if (searched.total === 0)
@@ -50,7 +50,7 @@ function showRecalled(
     print(chat, (style) => `${hitsText(searched, { style, goesOn })}/recall <id> shows the whole of one.`);
     return;
   }
-  const original = originalOrFailure({ id: query, path: log.path, expanded: meant.expanded });
+  const original = originalOrFailure({ id: query, path: log.path, expanded: outcome.expanded });
   if (original.kind === "failure")
     return refuse(chat, { message: original.message, hint: "/recall <words> searches." });
   const recalled = toRecalledText(query, original);

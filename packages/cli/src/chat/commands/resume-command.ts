@@ -4,7 +4,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { refuse, tell } from "./chat-lines.ts";
 import { sessionChoices } from "./message-choices.ts";
 
-/** Goes on with another session of the project; this one stays. */
+/** Continues with another session of the project; this one stays. */
 export const resumeCommand: ChatCommand = async ({ rest }, chat) => {
   const id = rest === "" ? await pickSession(chat) : await findSession(chat, rest);
   return id === undefined ? stay : { kind: "open", session: { kind: "resume", id: sessionId(id) } };
@@ -30,16 +30,16 @@ async function findSession(chat: ChatCommandContext, name: string): Promise<stri
   const found = await engine.resolveLog(name);
   if (found.kind === "foreign") await found.source.close();
   if (found.kind === "ambiguous") {
-    const some = found.candidates.slice(0, 4).join(", ");
-    refuse(chat, { message: `several sessions begin with ${name}`, hint: `Write more of the id: ${some}` });
+    const candidates = found.candidates.slice(0, 4).join(", ");
+    refuse(chat, { message: `several sessions begin with ${name}`, hint: `Write more of the id: ${candidates}` });
   } else if (found.kind !== "ours") {
     refuse(chat, { message: `no session of ours is called ${name}`, hint: listHint });
   } else if (found.id === agent.session.id) tell(chat, "That is this session.");
   else {
     const owner = await engine.findLogOwner(found);
     if (owner.kind === "here") return found.id;
-    const how = `Run palimpsest --resume ${found.id} in ${owner.root ?? "the folder of that project"}.`;
-    refuse(chat, { message: `session ${found.id} belongs to ${owner.root ?? "another project"}`, hint: how });
+    const hint = `Run palimpsest --resume ${found.id} in ${owner.root ?? "the folder of that project"}.`;
+    refuse(chat, { message: `session ${found.id} belongs to ${owner.root ?? "another project"}`, hint });
   }
   return undefined;
 }

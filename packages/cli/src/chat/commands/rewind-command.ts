@@ -7,7 +7,7 @@ import { messageCharsMax } from "../limits.ts";
 import { messageChoices, findMessage } from "./message-choices.ts";
 import { refuse, tell, tellWriteFailure, warn } from "./chat-lines.ts";
 
-/** A message, and what becomes of it and of what was said since. */
+/** Picks a message, and what happens to it and to everything after it. */
 export const rewindCommand: ChatCommand = async ({ rest }, chat) => {
   const message = await chooseMessage(chat, rest);
   if (message !== undefined) await chooseAction(chat, message);
@@ -50,7 +50,7 @@ const summariseUpTo: Choice = {
 };
 const neverMind: Choice = { value: "nothing", label: "Never mind" };
 
-/** What a boundary covers can't be summarised again from within. */
+/** What a boundary covers can't be summarised again by itself. */
 const choicesFor = ({ state }: RewindPoint): readonly Choice[] =>
   state === "in-view" ? [restore, summariseFrom, summariseUpTo, neverMind] : [restore, neverMind];
 

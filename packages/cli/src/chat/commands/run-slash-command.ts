@@ -9,7 +9,7 @@ import {
 
 type AvailableCommand = Extract<(typeof slashCommands)[number], { state: "here" }>["name"];
 
-/** Each is loaded when somebody wants it: a chat begins with none of them. */
+/** Each is loaded on first use: a chat starts without them. */
 const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCommand> } = {
   help: async () => (await import("./help-command.ts")).helpCommand,
   compact: async () => (await import("./compact-part.ts")).compactCommand,
@@ -32,7 +32,7 @@ const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCo
 
 const isAvailable = (name: string): name is AvailableCommand => Object.hasOwn(commandByName, name);
 
-/** Runs one command of the chat to its end. No turn runs meanwhile. */
+/** Runs one chat command to its end. No turn runs meanwhile. */
 export async function runSlashCommand(slashed: SlashInput, chat: ChatCommandContext): Promise<ChatCommandOutcome> {
   if (isAvailable(slashed.name)) return (await commandByName[slashed.name]())(slashed, chat);
   chat.act({ kind: "tell", tone: "warning", text: `/${slashed.name} is not here yet.` });

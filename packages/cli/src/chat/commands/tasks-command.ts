@@ -4,23 +4,24 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
 import { print, tell } from "./chat-lines.ts";
 
-/** What runs beside the conversation. A job can be looked at, and ended; what a person sees of it the agent still gets. */
+/** Shows background work. A job can be looked at and ended; the agent still gets the output that the user has seen. */
 export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
   const jobs = agent.jobs();
   const { notes, preparation } = agent.aside();
-  const beside = [
+  const backgroundLines = [
     ...(notes === "running" ? ["notes are being taken"] : []),
     ...(preparation === "none" ? [] : [`a summary made ahead is ${preparation === "ready" ? "ready" : "on its way"}`]),
   ];
-  if (jobs.length === 0 && beside.length === 0) {
+  if (jobs.length === 0 && backgroundLines.length === 0) {
     tell(chat, "Nothing runs beside the conversation.");
     return stay;
   }
   print(chat, (style) =>
-    [...jobs.map((job) => `${style("bold", job.id)}  ${stateText(job)}  ${oneLine(job.command)}`), ...beside].join(
-      "\n",
-    ),
+    [
+      ...jobs.map((job) => `${style("bold", job.id)}  ${stateText(job)}  ${oneLine(job.command)}`),
+      ...backgroundLines,
+    ].join("\n"),
   );
   if (jobs.length > 0) await pickJob(chat, jobs);
   return stay;
@@ -39,16 +40,16 @@ async function pickJob(chat: ChatCommandContext, jobs: readonly Job[]): Promise<
     description: `${job.id}, ${stateText(job)}`,
   }));
   const id = await ui.choose({ title: "Which one?", choices, search: "typed", verb: "look" }, signal);
-  const job = jobs.find((one) => one.id === id);
+  const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined || signal.aborted) return;
   showJob(chat, job);
   if (job.state.kind === "running") await offerEnd(chat, job);
 }
 
 function showJob(chat: ChatCommandContext, { id }: Job): void {
-  const seen = chat.agent.jobControl?.peek(id);
-  if (seen === undefined || seen.kind === "unknown") return tell(chat, `${id} is not known any more.`);
-  const lines = seen.output === "" ? [] : seen.output.replace(/\n$/, "").split("\n");
+  const peeked = chat.agent.jobControl?.peek(id);
+  if (peeked === undefined || peeked.kind === "unknown") return tell(chat, `${id} is not known any more.`);
+  const lines = peeked.output === "" ? [] : peeked.output.replace(/\n$/, "").split("\n");
   const shown = lines.slice(-jobLinesMax);
   const rest = lines.length - shown.length;
   const earlier = rest === 0 ? [] : [`… ${formatNumber(rest)} earlier lines`];

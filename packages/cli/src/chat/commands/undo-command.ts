@@ -6,7 +6,9 @@ import { branchPointText, undoReportText } from "../../text/receipt-text.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { print, refuse, tell, tellWriteFailure } from "./chat-lines.ts";
 
-/** The newest edit in force; where that leads to a view that can't be sent, from before it instead, if the person wants. */
+/**
+ * Undoes the newest edit that counts. If the view before it can't be sent, offers to rewind to before the edit instead.
+ */
 export const undoCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
   const outcome = await agent.view.undo();
@@ -40,7 +42,7 @@ async function reportUndo(chat: ChatCommandContext, outcome: UndoOutcome): Promi
   const { agent } = chat;
   if (outcome.kind === "failed") return tellWriteFailure(chat, outcome);
   if (outcome.kind === "refused") return refuse(chat, refusal(agent.session.id, outcome));
-  // Nobody is told of an undo that a power cut could still take away.
+  // An undo is reported only once a power cut can no longer undo it.
   const ended = await agent.session.endTurn();
   if (ended.kind === "failed") return tellWriteFailure(chat, ended);
   const size = `about ${formatNumber(agent.session.ledger.size.tokens)} tokens`;
@@ -53,10 +55,10 @@ async function reportUndo(chat: ChatCommandContext, outcome: UndoOutcome): Promi
   }
   print(chat, (style) => `${undoReportText(outcome, style)}context   now ${size}`);
   const back = outcome.undos.toReversed().map((id) => `palimpsest undo ${agent.session.id} ${id}`);
-  tell(chat, `To bring it again, when the chat is closed: ${back.join(" && ")}`);
+  tell(chat, `To redo it, when the chat is closed: ${back.join(" && ")}`);
 }
 
-/** The command of the chat takes no id, so what comes back by one is named as the shell takes it. */
+/** The chat command takes no id, so edits that need one are named with their shell command. */
 function refusal(
   session: string,
   { text, redo }: Extract<UndoOutcome, { kind: "refused" }>,
@@ -64,6 +66,6 @@ function refusal(
   if (redo === undefined) return { message: text };
   return {
     message: "nothing is left to undo",
-    hint: `To bring the ${redo.type} again, when the chat is closed: palimpsest undo ${session} ${redo.undo}`,
+    hint: `To redo the ${redo.type}, when the chat is closed: palimpsest undo ${session} ${redo.undo}`,
   };
 }

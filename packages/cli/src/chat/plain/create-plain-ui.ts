@@ -12,10 +12,10 @@ import {
   questionText,
 } from "./questions.ts";
 
-/** A chat line by line: no part of the screen is ever drawn again. */
+/** A chat that writes line by line: it never redraws. */
 export function createPlainUi(input: PlainUiInput): TerminalUi {
   const lines = new PlainLines(input);
-  const typed = async <Answer>(ask: TypedQuestion<Answer>, signal: AbortSignal): Promise<Answer> => {
+  const askForLine = async <Answer>(ask: TypedQuestion<Answer>, signal: AbortSignal): Promise<Answer> => {
     if (input.person === "pipe") return ask.otherwise;
     const line = await lines.ask(ask.text, signal);
     return line === undefined ? ask.otherwise : ask.read(line);
@@ -30,30 +30,30 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
     show: (state) => lines.show(state),
     refill: (text) => lines.tell(`not sent, so that you can send it again:\n${text}`),
     permission: (ask, signal) =>
-      typed(
+      askForLine(
         { text: permissionText(ask), read: (line) => permissionAnswer(line, ask), otherwise: { kind: "nobody" } },
         signal,
       ),
     question: async ({ questions }, signal) => {
       const answers: (readonly string[])[] = [];
-      for (const one of questions) {
-        const ask = { text: questionText(one), read: (line: string) => line, otherwise: undefined };
-        const line = await typed<string | undefined>(ask, signal);
+      for (const question of questions) {
+        const ask = { text: questionText(question), read: (line: string) => line, otherwise: undefined };
+        const line = await askForLine<string | undefined>(ask, signal);
         if (line === undefined) return { kind: "nobody" };
         if (line.trim() === "") return { kind: "declined" };
-        answers.push(questionAnswer(line, one));
+        answers.push(questionAnswer(line, question));
       }
       return { kind: "answered", answers };
     },
     review: ({ plan }, signal) =>
-      typed({ text: planText(plan), read: planAnswer, otherwise: { kind: "nobody" } }, signal),
+      askForLine({ text: planText(plan), read: planAnswer, otherwise: { kind: "nobody" } }, signal),
     choose: ({ title, choices }, signal) =>
-      typed(
+      askForLine(
         { text: choiceText(title, choices), read: (line) => choiceAnswer(line, choices), otherwise: undefined },
         signal,
       ),
     preview: ({ title, facts, details, text }, signal) =>
-      typed(
+      askForLine(
         {
           text: `${title}\n${facts.join("\n")}\n\n${[...details, text].join("\n")}\n\ncommit it? y: commit, n or Enter: not committed [y/N] `,
           read: previewAnswer,
@@ -71,6 +71,6 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
 interface TypedQuestion<Answer> {
   readonly text: string;
   readonly read: (line: string) => Answer;
-  /** Where nobody is there, or the question is taken away. */
+  /** The answer if there is no user, or if the question is withdrawn. */
   readonly otherwise: Answer;
 }

@@ -15,7 +15,7 @@ export interface PlainUiInput {
   readonly context: Pick<CommandContext, "stdin" | "out">;
   readonly handlers: TerminalUiHandlers;
   readonly now: () => Millis;
-  /** `pipe`: nobody is there to be asked, and a line is read when the one before is dealt with. */
+  /** `pipe`: there is no user to ask, and a line is read once the one before it is done. */
   readonly person: "there" | "pipe";
 }
 
@@ -24,14 +24,14 @@ interface OpenQuestion {
   readonly answer: (line: string | undefined) => void;
 }
 
-/** Lines that come in and go out, in their order: what is typed is an answer where something is asked, and else sent. */
+/** Lines in and out, in order: a typed line answers the open question, or else is sent. */
 export class PlainLines {
   readonly #input: PlainUiInput;
   readonly #turnstile = new Turnstile();
   readonly #typed: string[] = [];
   #lines: Interface | undefined;
   #printed = 0;
-  #asked: OpenQuestion | undefined;
+  #question: OpenQuestion | undefined;
   #isRunning = false;
   #isPromptDue = false;
   #interruptedAt: number = -Infinity;
@@ -45,12 +45,12 @@ export class PlainLines {
     process.on("SIGINT", this.#interrupt);
     const lines = createInterface({ input: this.#input.context.stdin, terminal: false });
     this.#lines = lines;
-    if (this.#input.person === "pipe") void this.#oneByOne(lines);
+    if (this.#input.person === "pipe") void this.#readPipe(lines);
     else {
       lines.on("line", (line) => this.#take(line));
       lines.once("close", () => this.#input.handlers.quit());
     }
-    // What the chat begins with is sent in this same moment.
+    // The chat's first message is sent in this same moment.
     queueMicrotask(() => void this.#promptAtRest());
   }
 
@@ -64,12 +64,12 @@ export class PlainLines {
   show(state: ChatState): void {
     const { out } = this.#input.context;
     for (const item of state.done.from(this.#printed)) {
-      const said = userTextIn(item);
-      const at = said === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === said);
+      const userText = userTextIn(item);
+      const at = userText === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === userText);
       if (at !== -1) this.#typed.splice(at, 1);
       const text =
         at === -1 ? itemText(item, { style: out.style, now: this.#input.now(), columns: this.#columns }) : undefined;
-      if (text !== undefined && item.kind === "output") this.#bytes(`${text}\n`);
+      if (text !== undefined && item.kind === "output") this.#writeDrawn(`${text}\n`);
       else if (text !== undefined) this.tell(text);
     }
     this.#printed = state.done.length;
@@ -81,7 +81,7 @@ export class PlainLines {
     this.#written = this.#written.then(() => out.write(`${text}\n`));
   }
 
-  /** Undefined where the question was taken away. */
+  /** Undefined if the question was withdrawn. */
   async ask(text: string, signal: AbortSignal): Promise<string | undefined> {
     const leave = await this.#turnstile.enter();
     try {
@@ -89,36 +89,36 @@ export class PlainLines {
       const { out } = this.#input.context;
       this.#written = this.#written.then(() => out.write(wrapLines(text, this.#columns)));
       return await new Promise<string | undefined>((resolve) => {
-        this.#asked = { since: this.#input.now(), answer: resolve };
+        this.#question = { since: this.#input.now(), answer: resolve };
         signal.addEventListener("abort", () => resolve(undefined), { once: true });
       });
     } finally {
-      this.#asked = undefined;
+      this.#question = undefined;
       leave();
     }
   }
 
-  /** Of a terminal, which would break words. */
+  /** The terminal's width: the terminal itself would break within words. */
   get #columns(): number | undefined {
     const { isTerminal, columns } = this.#input.context.out;
     return isTerminal ? columns : undefined;
   }
 
   #take(line: string): void {
-    const asked = this.#asked;
-    if (asked !== undefined && this.#input.now() - asked.since >= answerGuardMillis) asked.answer(line);
+    const question = this.#question;
+    if (question !== undefined && this.#input.now() - question.since >= answerGuardMillis) question.answer(line);
     else this.#submit(line);
   }
 
   #submit(line: string): void {
     const { handlers, person } = this.#input;
-    // A terminal shows what is typed by itself.
+    // A terminal echoes what is typed.
     if (person === "there") this.#typed.push(line);
     handlers.submit(line);
     void this.#promptAtRest();
   }
 
-  async #oneByOne(lines: Interface): Promise<void> {
+  async #readPipe(lines: Interface): Promise<void> {
     const { handlers } = this.#input;
     for await (const line of lines) {
       this.#submit(line);
@@ -128,7 +128,7 @@ export class PlainLines {
     handlers.quit();
   }
 
-  /** Once, however many lines were typed until then. */
+  /** Prompts once, however many lines were typed until then. */
   async #promptAtRest(): Promise<void> {
     if (this.#isPromptDue) return;
     this.#isPromptDue = true;
@@ -143,8 +143,8 @@ export class PlainLines {
     this.#written = this.#written.then(() => context.out.write("> "));
   }
 
-  /** Lines that a command has laid out are printable already, but for their colours. */
-  #bytes(text: string): void {
+  /** Lines of a command are printable already, except for their colours. */
+  #writeDrawn(text: string): void {
     const { out } = this.#input.context;
     this.#written = this.#written.then(() => out.bytes(Buffer.from(text)));
   }
@@ -161,7 +161,7 @@ export class PlainLines {
   };
 }
 
-/** Of the person: a message, or a command as a chat repeats it above its answer. */
+/** The user's text: a message, or a command that the chat repeats above its answer. */
 function userTextIn(item: ChatItem): string | undefined {
   if (item.kind === "person") return item.text.trim();
   if (item.kind !== "output" || item.lines[0]?.startsWith("> ") !== true) return undefined;
@@ -171,41 +171,41 @@ function userTextIn(item: ChatItem): string | undefined {
 interface PlainLook {
   readonly style: Style;
   readonly now: Millis;
-  /** Of the terminal; undefined where the lines go to a file or a program. */
+  /** The terminal's width; undefined if the lines go to a file or a program. */
   readonly columns: number | undefined;
 }
 
-/** An item line by line, without its line end; undefined for what a plain chat does not show. */
+/** An item line by line, without the final line end; undefined for items that a plain chat does not show. */
 function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | undefined {
-  const wrapped = (text: string): string => wrapLines(text, columns);
+  const wrap = (text: string): string => wrapLines(text, columns);
   switch (item.kind) {
     case "person":
-      return style("cyan", wrapped(`> ${item.text.replaceAll("\n", "\n  ")}`));
+      return style("cyan", wrap(`> ${item.text.replaceAll("\n", "\n  ")}`));
     case "text":
-      return wrapped(item.state === "cut" ? `${item.text} …` : item.text);
+      return wrap(item.state === "cut" ? `${item.text} …` : item.text);
     case "thinking":
       return undefined;
     case "call":
       return callText(item, { style, now, columns });
     case "edit":
     case "compacted":
-      return style("dim", wrapped(item.line));
+      return style("dim", wrap(item.line));
     case "retry":
-      return style("dim", wrapped(retryText(item, now)));
+      return style("dim", wrap(retryText(item, now)));
     case "notice":
-      return item.tone === "plain" ? wrapped(item.text) : style(colourByTone[item.tone], wrapped(item.text));
+      return item.tone === "plain" ? wrap(item.text) : style(colourByTone[item.tone], wrap(item.text));
     case "output":
       return item.lines.join("\n");
   }
 }
 
-/** Wrapped as one, then painted part by part: wrapping moves nothing. */
+/** Wrapped as a whole, then coloured in parts: colours must not change the wrapping. */
 function callText({ tool, title, state, summary }: CallItem, { style, columns }: PlainLook): string {
   const head = `[${oneLine(tool)}]`;
-  const called = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
-  const whole = wrapLines(summary === "" ? called : `${called}: ${oneLine(summary)}`, columns);
-  const result = whole.slice(called.length);
-  return `${style("yellow", whole.slice(0, head.length))}${whole.slice(head.length, called.length)}${result === "" ? "" : style("dim", result)}`;
+  const heading = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
+  const whole = wrapLines(summary === "" ? heading : `${heading}: ${oneLine(summary)}`, columns);
+  const result = whole.slice(heading.length);
+  return `${style("yellow", whole.slice(0, head.length))}${whole.slice(head.length, heading.length)}${result === "" ? "" : style("dim", result)}`;
 }
 
 const colourByTone: Readonly<Record<Exclude<Tone, "plain">, Format>> = { warning: "yellow", error: "red" };

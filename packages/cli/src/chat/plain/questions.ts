@@ -19,7 +19,7 @@ import { formatCount, plural } from "palimpsest/internal/schema/format-count";
 import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
 import { type DiffLine, diffTexts } from "../../tui/text/diff-texts.ts";
 
-/** Questions as text, and what a typed line answers. */
+/** Questions as text, and the meaning of a typed answer. */
 export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionPrompt): string {
   const title = callTitle(tool, input);
   const hosts = hostsToConnect({ tool, acts });
@@ -39,7 +39,7 @@ export function permissionText({ tool, input, acts, reason, suggestedRules }: Pe
   ].join("\n");
 }
 
-/** What a file would hold, or what a tool of a server is given: the title says only where. */
+/** The new content of a file, or the input of a server's tool: the title only says where. */
 function callInputText(tool: string, input: JsonObject): readonly string[] {
   const change = parseTextChange(tool, input);
   if (change !== undefined) return diffText(change);
@@ -47,12 +47,12 @@ function callInputText(tool: string, input: JsonObject): readonly string[] {
   return called === undefined ? [] : [`  with ${cutText(JSON.stringify(called.input))}`];
 }
 
-/** What will hold a command, and where nothing is to hold it the reason that the model gives. */
+/** The sandbox of a command, or if there is to be none, the model's reason. */
 function sandboxText(act: ToolAction): readonly string[] {
-  const held = act.kind === "shell" ? describeSandbox(act) : "";
-  if (act.kind !== "shell" || held === "") return [];
+  const sandbox = act.kind === "shell" ? describeSandbox(act) : "";
+  if (act.kind !== "shell" || sandbox === "") return [];
   const reason = act.outsideReason === undefined ? [] : [`  the agent's reason: ${oneLine(act.outsideReason)}`];
-  return [`  ${held}`, ...reason];
+  return [`  ${sandbox}`, ...reason];
 }
 
 function actText(act: ToolAction): string {
@@ -72,13 +72,13 @@ function actText(act: ToolAction): string {
   }
 }
 
-/** Nothing but a plain yes allows anything. */
+/** Only a plain yes allows anything. */
 export function permissionAnswer(line: string, { suggestedRules }: PermissionPrompt): PermissionAnswer {
-  const said = line.trim();
-  const word = said.toLowerCase();
+  const answer = line.trim();
+  const word = answer.toLowerCase();
   if (word === "y" || word === "yes") return { kind: "once" };
   if (word === "a" && suggestedRules !== undefined) return { kind: "always", rules: suggestedRules, scope: "session" };
-  return word === "" || word === "n" || word === "no" ? { kind: "denied" } : { kind: "denied", words: said };
+  return word === "" || word === "n" || word === "no" ? { kind: "denied" } : { kind: "denied", words: answer };
 }
 
 export function questionText({ question, options, choose }: Question): string {
@@ -86,21 +86,21 @@ export function questionText({ question, options, choose }: Question): string {
   return `${question}\n${listWithNumbers(options)}\n(${how}; an empty line declines): `;
 }
 
-/** Numbers of options count as these; anything else is an answer of the person's own. */
+/** Numbers select options; anything else is the user's own answer. */
 export function questionAnswer(line: string, { options, choose }: Question): readonly string[] {
-  const said = line.trim();
-  const parts = choose === "many" ? said.split(",").map((part) => part.trim()) : [said];
+  const answer = line.trim();
+  const parts = choose === "many" ? answer.split(",").map((part) => part.trim()) : [answer];
   const chosen = parts.map((part) => (/^\d+$/.test(part) ? options[Number(part) - 1]?.label : undefined));
-  return chosen.every((label) => label !== undefined) ? chosen : [said];
+  return chosen.every((label) => label !== undefined) ? chosen : [answer];
 }
 
-/** The letters of the plan's dialog; a plain terminal has no editor for it. */
+/** The letters of the plan dialog; a plain terminal has no editor for the plan. */
 export const planText = (plan: string): string =>
   `${plan}\n\nis this the plan? y: yes, ask before each edit, a: yes, edits without asking, n: keep planning; any other words are told to the model, and it plans on: `;
 
 export function planAnswer(line: string): PlanAnswer {
-  const said = line.trim();
-  switch (said.toLowerCase()) {
+  const answer = line.trim();
+  switch (answer.toLowerCase()) {
     case "y":
     case "yes":
       return { kind: "accepted", mode: "default" };
@@ -111,7 +111,7 @@ export function planAnswer(line: string): PlanAnswer {
     case "no":
       return { kind: "refused" };
     default:
-      return { kind: "refused", words: said };
+      return { kind: "refused", words: answer };
   }
 }
 
@@ -122,9 +122,9 @@ export function choiceText(title: string, choices: readonly Choice[]): string {
 }
 
 export function choiceAnswer(line: string, choices: readonly Choice[]): string | undefined {
-  const said = line.trim();
-  const numbered = /^\d+$/.test(said) ? choices[Number(said) - 1] : undefined;
-  return (choices.find(({ value, label }) => value === said || label === said) ?? numbered)?.value;
+  const answer = line.trim();
+  const numbered = /^\d+$/.test(answer) ? choices[Number(answer) - 1] : undefined;
+  return (choices.find(({ value, label }) => value === answer || label === answer) ?? numbered)?.value;
 }
 
 export function previewAnswer(line: string): PreviewAnswer {
@@ -138,7 +138,9 @@ const listWithNumbers = (options: readonly { readonly label: string; readonly de
     .map(({ label, description }, at) => `  ${at + 1}  ${label}${description === undefined ? "" : `: ${description}`}`)
     .join("\n");
 
-/** What would be written, line by line, bounded: what is left out is counted, as it is decided about. */
+/**
+ * What would be written, line by line, cut at a limit. The omitted lines are counted, since they are decided about too.
+ */
 function diffText({ before, after }: TextChange): readonly string[] {
   const { hunks } = diffTexts({ before: before ?? "", after });
   const lines = hunks.flatMap((hunk, index) => [...(index === 0 ? [] : ["    ⋮"]), ...hunk.map(diffLineText)]);
@@ -155,7 +157,7 @@ const diffLineText = ({ kind, text }: DiffLine): string => `  ${signByKind[kind]
 
 const signByKind: Readonly<Record<DiffLine["kind"], string>> = { same: " ", removed: "-", added: "+" };
 
-/** What is left out is counted. */
+/** The omitted part is counted. */
 function cutText(text: string): string {
   if (text.length <= changeLineCharsMax) return text;
   const end = safeCutIndex(text, changeLineCharsMax);

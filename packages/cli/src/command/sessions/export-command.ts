@@ -99,10 +99,10 @@ const hintByWhy: Readonly<Record<ExportRefusal["why"], string>> = {
   "no-folder": "Make it first, or name another place with --out.",
 };
 
-/** From this size on reading a log takes long enough to want a sign of life. */
+/** From this size on, reading a log takes long enough to show progress. */
 const progressBytesMin = 16 * 1024 * 1024;
 
-/** A line on a terminal's stderr that is wiped at the end; nothing where nobody looks. */
+/** A line on a terminal's stderr that is wiped at the end; nothing elsewhere. */
 function progressOn(
   { err }: Pick<CommandContext, "err">,
   { verb, size }: { verb: string; size: number },

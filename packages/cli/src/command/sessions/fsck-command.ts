@@ -74,7 +74,7 @@ async function checkOrRepair(
   }
 }
 
-/** From this size on a check takes long enough to want a sign of life. */
+/** From this size on, a check takes long enough to show progress. */
 const progressBytesMin = 64 * 1024 * 1024;
 
 function progressOn(err: Output, size: number): OnProgress {
@@ -101,15 +101,17 @@ async function show({ out }: CommandContext, report: Report & { readonly format:
 
 function asText({ log, mode, found, repaired, left }: Report): string {
   const head = `${oneLine(log.path)}\n${formatNumber(found.entries)} entries in ${formatBytes(found.bytes)}\n`;
-  const damage = found.damage.map((one) => `damage  ${findingText(one)}`);
-  const notes = found.notes.map((one) => `note    ${findingText(one)}`);
-  const kept = repaired.map(
+  const damage = found.damage.map((finding) => `damage  ${findingText(finding)}`);
+  const notes = found.notes.map((finding) => `note    ${findingText(finding)}`);
+  const repairs = repaired.map(
     ({ start, end, kept: where }) => `repaired  bytes ${start}–${end}, kept at ${oneLine(where)}`,
   );
-  const accepted = left.accepted.map((one) => `accepted on ${oneLine(one.at.slice(0, 10))}  ${findingText(one)}`);
+  const accepted = left.accepted.map(
+    (finding) => `accepted on ${oneLine(finding.at.slice(0, 10))}  ${findingText(finding)}`,
+  );
   const count = left.damage.length;
   const verdict = count === 0 ? noDamage(left) : `${quantity(count, "damaged range")}${adviceOn({ log, mode })}`;
-  return `${head}${[...damage, ...notes, ...kept, ...accepted, verdict].join("\n")}\n`;
+  return `${head}${[...damage, ...notes, ...repairs, ...accepted, verdict].join("\n")}\n`;
 }
 
 const noDamage = ({ accepted }: LogCheck): string =>

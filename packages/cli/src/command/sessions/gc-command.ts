@@ -48,7 +48,8 @@ function busy([first, ...others]: readonly SessionWriter[]): Failure {
 const countFreedBytes = ({ unreferenced, temporaries, mode }: GcReport): number =>
   mode === "list" ? 0 : sum(unreferenced.filter(({ state }) => state === "deleted")) + sum(temporaries);
 
-const sum = (of: readonly { readonly bytes: number }[]): number => of.reduce((total, { bytes }) => total + bytes, 0);
+const sum = (items: readonly { readonly bytes: number }[]): number =>
+  items.reduce((total, { bytes }) => total + bytes, 0);
 
 function asText(report: GcReport): string {
   const { blobs, unreferenced, temporaries, writers, mode } = report;
@@ -62,13 +63,13 @@ function asText(report: GcReport): string {
     rows.length === 0
       ? ""
       : `${table([{ title: "blob" }, { title: "size", align: "right" }, { title: "put" }, { title: "" }], rows)}\n`;
-  const left = temporaries.map(({ path, bytes }) => `${path}  ${formatBytes(bytes)}, left by a crash\n`).join("");
+  const leftovers = temporaries.map(({ path, bytes }) => `${path}  ${formatBytes(bytes)}, left by a crash\n`).join("");
   const open = writers
     .map(({ session, holder }) => `session ${session} is in use by ${holder}: nothing is deleted until it is closed\n`)
     .join("");
-  const gone = unreferenced.filter(({ state }) => state !== "young");
-  const total = `${formatNumber(gone.length)} of ${formatNumber(blobs)} blobs and ${formatNumber(temporaries.length)} temporary files, ${formatBytes(sum(gone) + sum(temporaries))}`;
-  return `${listed}${left}${open}${mode === "list" ? "would delete" : "deleted"} ${total}\n`;
+  const deletable = unreferenced.filter(({ state }) => state !== "young");
+  const total = `${formatNumber(deletable.length)} of ${formatNumber(blobs)} blobs and ${formatNumber(temporaries.length)} temporary files, ${formatBytes(sum(deletable) + sum(temporaries))}`;
+  return `${listed}${leftovers}${open}${mode === "list" ? "would delete" : "deleted"} ${total}\n`;
 }
 
 const textByState = { young: "too young to delete", deletable: "", deleted: "deleted" } as const;

@@ -49,7 +49,7 @@ interface ImportedFile {
   readonly session: SessionId;
   readonly sizeBytes: number;
   readonly notes: readonly ImportNote[];
-  /** The session that was made of the same file when it was shorter. */
+  /** The session that was made from the same file when it was shorter. */
   readonly goesOnFrom?: SessionId;
 }
 
@@ -90,11 +90,11 @@ async function importAll(context: CommandContext, { engine, deps, paths }: Impor
   const skipped: SkippedImport[] = [];
   const files: string[] = [];
   for (const path of paths) {
-    const below = await filesBelow(resolve(context.cwd, path));
-    if (below.kind === "files") files.push(...below.paths);
-    else if (below.kind === "missing")
+    const found = await filesBelow(resolve(context.cwd, path));
+    if (found.kind === "files") files.push(...found.paths);
+    else if (found.kind === "missing")
       skipped.push({ path, why: "not found", detail: "there is no such file or folder" });
-    else skipped.push({ path, why: "failed", detail: below.message });
+    else skipped.push({ path, why: "failed", detail: found.message });
   }
   const adopted = await listAdoptedSessions(deps);
   const known = sessionBySource(adopted);
@@ -110,22 +110,22 @@ async function importAll(context: CommandContext, { engine, deps, paths }: Impor
 }
 
 interface ImportFileInput extends Omit<ImportInput, "paths"> {
-  /** Grows as files are imported: the same content twice in one run is one session. */
+  /** Grows as files are imported: the same content twice in one run becomes one session. */
   readonly known: Map<BlobId, SessionId>;
   readonly adopted: readonly AdoptedSession[];
 }
 
 /** Must not reject: one bad file never stops the rest. */
-async function importOne(importing: ImportFileInput, path: string): Promise<ImportedFile | SkippedImport> {
+async function importOne(input: ImportFileInput, path: string): Promise<ImportedFile | SkippedImport> {
   try {
-    return await importFile(importing, path);
+    return await importFile(input, path);
   } catch (error) {
     return { path, why: "failed", detail: failureFromError(error).message };
   }
 }
 
-async function importFile(importing: ImportFileInput, path: string): Promise<ImportedFile | SkippedImport> {
-  const { engine, deps, known } = importing;
+async function importFile(input: ImportFileInput, path: string): Promise<ImportedFile | SkippedImport> {
+  const { engine, deps, known } = input;
   const log = await engine.resolveLog(path);
   if (log.kind === "ours") return { path, why: "one of our own", detail: `session ${log.id}` };
   if (log.kind !== "foreign")
@@ -137,33 +137,36 @@ async function importFile(importing: ImportFileInput, path: string): Promise<Imp
     if (format === undefined) return { path, why: "unknown format", detail: "its content is of no form that we know" };
     if (source.size === 0) return { path, why: "nothing said", detail: `a ${formatLabel(format)} without a message` };
     const hash = translated?.from.sha256 ?? (await hashSource(deps.sha256, source));
-    const before = known.get(hash);
-    if (before !== undefined) return skipImported(path, before);
+    const imported = known.get(hash);
+    if (imported !== undefined) return skipImported(path, imported);
     const from = translated === undefined ? {} : { translatedFrom: translated.from };
     const opened = await adoptOnce(deps, { path: log.path, format, source, ...from });
-    // By another process, since this one looked.
+    // Adopted by another process since the first check.
     if (opened.kind === "adopted") return skipImported(path, opened.id);
     if (opened.kind !== "open")
       return { path, why: "failed", detail: sessionFailure(opened, deps.sessionOf(hash)).message };
     await opened.writer.close();
     known.set(hash, opened.writer.id);
-    const grown = await grownFrom(importing, log.path);
-    const goesOn = grown === undefined ? {} : { goesOnFrom: grown };
+    const shorter = await findShorterImport(input, log.path);
+    const goesOn = shorter === undefined ? {} : { goesOnFrom: shorter };
     return { path, format, session: opened.writer.id, sizeBytes: size, notes: translated?.notes ?? [], ...goesOn };
   } finally {
     await log.source.close();
   }
 }
 
-/** The session that was made of the most of the file that was there before. */
-async function grownFrom({ engine, deps, adopted }: ImportFileInput, path: string): Promise<SessionId | undefined> {
-  const ofPath = adopted
+/** The session made from the longest earlier state of the file. */
+async function findShorterImport(
+  { engine, deps, adopted }: ImportFileInput,
+  path: string,
+): Promise<SessionId | undefined> {
+  const candidates = adopted
     .filter(({ origin }) => origin.edit.path === path)
     .toSorted((one, other) => sourceMark(other.origin).length - sourceMark(one.origin).length);
-  const file = ofPath.length === 0 ? undefined : await engine.openFile(path);
+  const file = candidates.length === 0 ? undefined : await engine.openFile(path);
   if (file === undefined) return undefined;
   try {
-    for (const { session, origin } of ofPath)
+    for (const { session, origin } of candidates)
       if ((await sourceState(deps.sha256, origin, file)).kind === "grown") return session;
     return undefined;
   } finally {
@@ -201,7 +204,7 @@ async function show({ out, err }: CommandContext, { imported, skipped }: Report)
   }
 }
 
-/** What translating did not carry, over all files: each kind once. */
+/** What the translations could not carry over, for all files together: each kind once. */
 function notesText(imported: readonly ImportedFile[]): string {
   const byKind = Map.groupBy(
     imported.flatMap(({ notes }) => notes),

@@ -45,11 +45,11 @@ const wide: readonly Cell[] = [
 ];
 const narrow: readonly Cell[] = [id, { title: "modified", of: ({ modified }) => modified.slice(0, 10) }, messages];
 
-/** From here on there is room for all columns and a title. */
+/** From this width on there is room for all columns and a title. */
 const wideColumnsMin = 80;
 const titleCharsMin = 16;
 
-/** The title takes what the other columns leave. */
+/** The title gets what the other columns leave. */
 function listText(sessions: readonly SessionSummary[], columns: number): string {
   const cells = columns < wideColumnsMin ? narrow : wide;
   const rows = sessions.map((session) => cells.map(({ of }) => of(session)));

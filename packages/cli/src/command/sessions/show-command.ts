@@ -61,12 +61,12 @@ interface SessionDescription {
   readonly damagedRanges: number;
 }
 
-/** The other tool's file that a session was made from, and what has become of it. */
+/** The other tool's file that a session was made from, and its state now. */
 interface SessionSource {
   readonly path: string;
   readonly state: "same" | "grown" | "changed" | "gone";
   readonly grownBytes?: number;
-  /** The session that was made of the file as it is now. */
+  /** The session that was made from the file as it is now. */
   readonly goesOnIn?: SessionId;
 }
 
@@ -74,24 +74,24 @@ async function readSource(context: CommandContext, log: NamedLog): Promise<Sessi
   const origin = log.session === undefined ? undefined : await readOrigin(log.source);
   if (origin === undefined || log.session === undefined) return null;
   const { path } = origin.edit;
-  const now = await openWorkspace(context).openFile(path);
-  if (now === undefined) return { path, state: "gone" };
+  const file = await openWorkspace(context).openFile(path);
+  if (file === undefined) return { path, state: "gone" };
   try {
-    const state = await sourceState(log.session.deps.sha256, origin, now);
+    const state = await sourceState(log.session.deps.sha256, origin, file);
     if (state.kind !== "grown") return { path, state: state.kind };
-    const goesOnIn = await findSessionOfFile(log.session.deps, { path, now });
+    const goesOnIn = await findSessionOfFile(log.session.deps, { path, file });
     return { path, state: "grown", grownBytes: state.bytes, ...(goesOnIn === undefined ? {} : { goesOnIn }) };
   } finally {
-    await now.close();
+    await file.close();
   }
 }
 
 async function findSessionOfFile(
   deps: ProjectStore,
-  { path, now }: { readonly path: string; readonly now: ByteSource },
+  { path, file }: { readonly path: string; readonly file: ByteSource },
 ): Promise<SessionId | undefined> {
   for (const { session, origin } of await listAdoptedSessions(deps))
-    if (origin.edit.path === path && (await sourceState(deps.sha256, origin, now)).kind === "same") return session;
+    if (origin.edit.path === path && (await sourceState(deps.sha256, origin, file)).kind === "same") return session;
   return undefined;
 }
 
@@ -100,11 +100,11 @@ interface DescribedEdit {
   readonly kind: string;
   readonly at: string;
   readonly state: "in force" | "undone";
-  /** Of a setting: which. */
+  /** The setting's name, if the edit is a setting. */
   readonly name?: string;
-  /** Calls that it books, which show in no other line. */
+  /** Calls that it books, which no other line shows. */
   readonly calls?: number;
-  /** Of these calls; null where a model has no known price. */
+  /** The cost of these calls; null if a model has no known price. */
   readonly costUsd?: number | null;
 }
 
@@ -168,7 +168,7 @@ const labelColumns = 10;
 const underLabel = (text: string, columns: number): string =>
   wrapText(text, columns - labelColumns).replaceAll(/^/gm, " ".repeat(labelColumns));
 
-/** Ids are there to be copied, so they are never cut: where a row has no room for its id, it stands below. */
+/** Ids are there to be copied, so they are never cut: an id without room in its row stands below it. */
 function editTable(edits: readonly DescribedEdit[], columns: number): string {
   const rows = edits.map(({ kind, at, state, name, costUsd }) => [
     `${kind}${name === undefined ? "" : ` ${oneLine(name)}`}${costText(costUsd)}`,
@@ -195,6 +195,6 @@ function costText(costUsd: DescribedEdit["costUsd"]): string {
 function sourceText({ path, state, grownBytes = 0, goesOnIn }: SessionSource): string {
   const where = goesOnIn === undefined ? `palimpsest sessions import ${oneLine(path)}` : `session ${goesOnIn} goes on`;
   const grown = `, which has grown by ${formatBytes(grownBytes)} since: ${where}`;
-  const became = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
-  return `${oneLine(path)}${became}`;
+  const change = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
+  return `${oneLine(path)}${change}`;
 }
