@@ -15,9 +15,8 @@ import {
 type EntryReader<Found> = (entry: JsonObject) => Found | undefined;
 
 /**
- * Lines that are decoded and parsed only when somebody looks at them: a list looks at a few of each transcript, and
- * thousands of transcripts pass through it. `key` is a quoted word without which `read` finds nothing; lines that do
- * not contain it are passed over as bytes.
+ * Decodes and parses lines only when they are read: a list needs a few lines of each of thousands of transcripts. `key` is
+ * a JSON key or string that a line must contain for `read` to find anything; other lines are skipped without decoding.
  */
 class LazyEntries {
   readonly #lines: readonly Buffer[];
@@ -60,7 +59,7 @@ class LazyEntries {
   }
 }
 
-/** Lines that do not parse are passed over: damage is reported by whoever opens the transcript, a list must come out all the same. */
+/** Undefined for a damaged line: opening the transcript reports the damage, but listing must not fail. */
 function parseObject(line: string): JsonObject | undefined {
   try {
     const value = parseJson(line);
@@ -70,7 +69,7 @@ function parseObject(line: string): JsonObject | undefined {
   }
 }
 
-/** Views into the chunk, nothing is copied. */
+/** Returns views into the chunk; nothing is copied. */
 function splitLines(chunk: Uint8Array): readonly Buffer[] {
   const data = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   const lines: Buffer[] = [];
@@ -88,12 +87,12 @@ interface SummariseSessionInput {
   readonly sessionId: SessionId;
   readonly mtimeMs: number;
   readonly birthtimeMs: number;
-  /** An older row of the same transcript: its count stands for the bytes it covered. */
+  /** An older row of the same transcript: its count is reused for the bytes that it covered. */
   readonly earlier: Pick<SessionSummary, "sizeBytes" | "messageCount"> | undefined;
   readonly counting: MessageCountMode;
 }
 
-/** One row of the list, from both ends of the transcript: unless everything is to be counted, the bytes read do not depend on its length. */
+/** One row of the list, read from both ends of the transcript. Unless all messages are counted, the bytes read do not depend on its length. */
 export async function summariseSession(session: SummariseSessionInput): Promise<SessionSummary> {
   const { entries, messageCount } = await readEnds(session);
   return {
@@ -111,7 +110,7 @@ export async function summariseSession(session: SummariseSessionInput): Promise<
 }
 
 interface TranscriptEnds {
-  /** Of the head, then of the tail: what lies between was not read. */
+  /** The entries of the head, then those of the tail; the part in between was not read. */
   readonly entries: LazyEntries;
   readonly messageCount: number | undefined;
 }
@@ -129,7 +128,7 @@ async function readEnds({ source, earlier, counting }: SummariseSessionInput): P
   return { entries, messageCount: await countBehind(source, { earlier, counting }) };
 }
 
-/** Goes on from an earlier count where there is one; undefined where more would have to be read than a quick list may. */
+/** Continues from an earlier count if there is one; undefined if it would have to read more than a quick list may. */
 async function countBehind(
   source: ByteSource,
   { earlier, counting }: Pick<SummariseSessionInput, "earlier" | "counting">,
@@ -141,7 +140,7 @@ async function countBehind(
 }
 
 interface CountedPart {
-  /** Where the first line begins that was not counted. */
+  /** The start of the first line that was not counted. */
   readonly start: number;
   readonly count: number;
 }
@@ -153,12 +152,12 @@ async function findEarlierCount(
   if (earlier?.messageCount === undefined || earlier.sizeBytes === 0 || earlier.sizeBytes > source.size)
     return undefined;
   const start = earlier.sizeBytes;
-  // A count that ended in the middle of a line can't be carried on.
+  // A count that ended in the middle of a line can't be continued.
   const [last] = await source.read({ start: start - 1, end: start });
   return last === newlineByte ? { start, count: earlier.messageCount } : undefined;
 }
 
-/** Piece by piece: memory holds one piece and the line that it cuts. A line that is too long to be parsed is no message. */
+/** Reads in chunks and holds one chunk and its last, incomplete line. A line that is too long to be parsed does not count. */
 async function countFrom(source: ByteSource, from: number): Promise<number> {
   let count = 0;
   let cut: Uint8Array = new Uint8Array();
@@ -185,13 +184,13 @@ const promptText = (raw: JsonObject): string | undefined => {
   return reading.kind === "entry" ? userTypedText(reading.entry) : undefined;
 };
 
-/** Counted in code points, so that no pair of surrogates is split. The slice bounds the work for a huge prompt. */
+/** Counts code points, so that no surrogate pair is split. The first slice bounds the work for a huge prompt. */
 const clipPrompt = (prompt: string): string =>
   Array.from(prompt.slice(0, 2 * firstPromptCharsMax))
     .slice(0, firstPromptCharsMax)
     .join("");
 
-/** What a person chose before what a model chose, the newest of each. */
+/** Prefers the user's title over the model's, and the newest of each. */
 function findTitle(entries: LazyEntries): string | undefined {
   const newest = (type: string, key: string) =>
     entries.last(type, (entry) => (entry["type"] === type ? nonEmpty(entry, key) : undefined));
@@ -203,7 +202,7 @@ function entryTimestamp(entry: JsonObject): string | undefined {
   return stamp === undefined ? undefined : isoTime(stamp);
 }
 
-/** One form for all, since rows are sorted by it. What parses as a date may hold anything, in brackets. */
+/** Normalises times, because rows are sorted by them and a string that parses as a date may contain arbitrary text in parentheses. */
 export function isoTime(stamp: string): string | undefined {
   const ms = Date.parse(stamp);
   return Number.isNaN(ms) ? undefined : toIso(ms);
