@@ -12,76 +12,6 @@ import {
   tornLineParsedBytesMax,
 } from "./limits.ts";
 
-type EntryReader<Found> = (entry: JsonObject) => Found | undefined;
-
-/**
- * Decodes and parses lines only when they are read: a list needs a few lines of each of thousands of transcripts. `key` is
- * a JSON key or string that a line must contain for `read` to find anything; other lines are skipped without decoding.
- */
-class LazyEntries {
-  readonly #lines: readonly Buffer[];
-  readonly #entryByLine = new Map<number, JsonObject | undefined>();
-
-  constructor(lines: readonly Buffer[]) {
-    this.#lines = lines;
-  }
-
-  first<Found>(key: string, read: EntryReader<Found>): Found | undefined {
-    for (let index = 0; index < this.#lines.length; index += 1) {
-      const found = this.#readAt({ index, key, read });
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-
-  last<Found>(key: string, read: EntryReader<Found>): Found | undefined {
-    for (let index = this.#lines.length - 1; index >= 0; index -= 1) {
-      const found = this.#readAt({ index, key, read });
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-
-  count(key: string, matches: (entry: JsonObject) => boolean): number {
-    let count = 0;
-    for (let index = 0; index < this.#lines.length; index += 1) {
-      if (this.#readAt({ index, key, read: (entry) => matches(entry) || undefined }) === true) count += 1;
-    }
-    return count;
-  }
-
-  #readAt<Found>(look: { index: number; key: string; read: EntryReader<Found> }): Found | undefined {
-    const line = this.#lines[look.index];
-    if (line === undefined || !line.includes(`"${look.key}"`)) return undefined;
-    if (!this.#entryByLine.has(look.index)) this.#entryByLine.set(look.index, parseObject(line.toString("utf8")));
-    const entry = this.#entryByLine.get(look.index);
-    return entry === undefined ? undefined : look.read(entry);
-  }
-}
-
-/** Undefined for a damaged line: opening the transcript reports the damage, but listing must not fail. */
-function parseObject(line: string): JsonObject | undefined {
-  try {
-    const value = parseJson(line);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns views into the chunk; nothing is copied. */
-function splitLines(chunk: Uint8Array): readonly Buffer[] {
-  const data = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  const lines: Buffer[] = [];
-  for (let start = 0; start <= data.byteLength;) {
-    const newline = data.indexOf(0x0a, start);
-    const end = newline === -1 ? data.byteLength : newline;
-    lines.push(data.subarray(start, end));
-    start = end + 1;
-  }
-  return lines;
-}
-
 interface SummariseSessionInput {
   readonly source: ByteSource;
   readonly sessionId: SessionId;
@@ -172,6 +102,76 @@ async function countFrom(source: ByteSource, from: number): Promise<number> {
 }
 
 const newlineByte = 0x0a;
+
+type EntryReader<Found> = (entry: JsonObject) => Found | undefined;
+
+/**
+ * Decodes and parses lines only when they are read: a list needs a few lines of each of thousands of transcripts. `key` is
+ * a JSON key or string that a line must contain for `read` to find anything; other lines are skipped without decoding.
+ */
+class LazyEntries {
+  readonly #lines: readonly Buffer[];
+  readonly #entryByLine = new Map<number, JsonObject | undefined>();
+
+  constructor(lines: readonly Buffer[]) {
+    this.#lines = lines;
+  }
+
+  first<Found>(key: string, read: EntryReader<Found>): Found | undefined {
+    for (let index = 0; index < this.#lines.length; index += 1) {
+      const found = this.#readAt({ index, key, read });
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  last<Found>(key: string, read: EntryReader<Found>): Found | undefined {
+    for (let index = this.#lines.length - 1; index >= 0; index -= 1) {
+      const found = this.#readAt({ index, key, read });
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  count(key: string, matches: (entry: JsonObject) => boolean): number {
+    let count = 0;
+    for (let index = 0; index < this.#lines.length; index += 1) {
+      if (this.#readAt({ index, key, read: (entry) => matches(entry) || undefined }) === true) count += 1;
+    }
+    return count;
+  }
+
+  #readAt<Found>(look: { index: number; key: string; read: EntryReader<Found> }): Found | undefined {
+    const line = this.#lines[look.index];
+    if (line === undefined || !line.includes(`"${look.key}"`)) return undefined;
+    if (!this.#entryByLine.has(look.index)) this.#entryByLine.set(look.index, parseObject(line.toString("utf8")));
+    const entry = this.#entryByLine.get(look.index);
+    return entry === undefined ? undefined : look.read(entry);
+  }
+}
+
+/** Undefined for a damaged line: opening the transcript reports the damage, but listing must not fail. */
+function parseObject(line: string): JsonObject | undefined {
+  try {
+    const value = parseJson(line);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns views into the chunk; nothing is copied. */
+function splitLines(chunk: Uint8Array): readonly Buffer[] {
+  const data = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  const lines: Buffer[] = [];
+  for (let start = 0; start <= data.byteLength;) {
+    const newline = data.indexOf(0x0a, start);
+    const end = newline === -1 ? data.byteLength : newline;
+    lines.push(data.subarray(start, end));
+    start = end + 1;
+  }
+  return lines;
+}
 
 const isMessage = (entry: JsonObject): boolean => entry["type"] === "user" || entry["type"] === "assistant";
 const isSide = (entry: JsonObject): boolean => entry["isSidechain"] === true;

@@ -19,35 +19,6 @@ import { byNewest, summariseSession } from "../summarise-session.ts";
 import { type FaultAt, faultFailure, type Fault } from "./fault.ts";
 import { memoryLeases } from "./memory-leases.ts";
 
-/** A byte buffer that only grows; appending takes amortised constant time per byte. `slice` returns copies, which never change. */
-class GrowingBytes {
-  #buffer: Uint8Array = new Uint8Array(1024);
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  append(data: Uint8Array): void {
-    const needed = this.#size + data.byteLength;
-    if (needed > this.#buffer.byteLength) {
-      const larger = new Uint8Array(Math.max(needed, 2 * this.#buffer.byteLength));
-      larger.set(this.#buffer.subarray(0, this.#size));
-      this.#buffer = larger;
-    }
-    this.#buffer.set(data, this.#size);
-    this.#size = needed;
-  }
-
-  fill(value: number, range: { readonly start: number; readonly end: number }): void {
-    this.#buffer.fill(value, range.start, Math.min(this.#size, range.end));
-  }
-
-  slice(range: { readonly start: number; readonly end: number }): Uint8Array {
-    return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
-  }
-}
-
 interface MemoryTranscriptsOptions {
   readonly deps: ClockDep;
   /** Leases to share with other callers; by default the transcripts have their own. */
@@ -290,4 +261,33 @@ function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
       await close();
     },
   };
+}
+
+/** A byte buffer that only grows; appending takes amortised constant time per byte. `slice` returns copies, which never change. */
+class GrowingBytes {
+  #buffer: Uint8Array = new Uint8Array(1024);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  append(data: Uint8Array): void {
+    const needed = this.#size + data.byteLength;
+    if (needed > this.#buffer.byteLength) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#buffer.byteLength));
+      larger.set(this.#buffer.subarray(0, this.#size));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(data, this.#size);
+    this.#size = needed;
+  }
+
+  fill(value: number, range: { readonly start: number; readonly end: number }): void {
+    this.#buffer.fill(value, range.start, Math.min(this.#size, range.end));
+  }
+
+  slice(range: { readonly start: number; readonly end: number }): Uint8Array {
+    return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
+  }
 }
