@@ -132,7 +132,7 @@ const entryBlocks = (entry: Entry): readonly Block[] => toItem(entry, { at: 0, o
 /** The texts of a block: every string in a call's input, nothing of thinking. */
 export function blockTexts(block: Block): readonly string[] {
   if (block.type === "text") return [block.text];
-  if (block.type === "tool_use") return [...leaves(block.input)];
+  if (block.type === "tool_use") return [...stringsIn(block.input)];
   return block.type === "tool_result" ? resultTexts(block) : [];
 }
 
