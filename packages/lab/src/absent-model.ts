@@ -9,7 +9,7 @@ import type { AsideRequest, SentRequest } from "./trace-line.ts";
 
 interface AbsentModelInput {
   readonly world: ReplayWorld;
-  /** Of the conversation: a request that begins with it is a fork's. */
+  /** The conversation's system prompt: a request that begins with it comes from a fork. */
   readonly system: readonly TextBlock[];
   readonly meter: Meter;
   readonly cache: ReplayCache;
@@ -25,14 +25,14 @@ interface ModelAnswer {
 }
 
 /**
- * Who is asked beside the conversation: for summaries and for notes. Each request is charged as the provider would: it
- * leaves nothing in the cache, and only a fork reads from it.
+ * Stands in for the model that writes summaries and notes. Each request is charged as the provider would charge it; it
+ * writes nothing to the cache, and only a fork reads from it.
  */
 export class AbsentModel implements ModelPort {
   readonly provider = "anthropic";
   readonly #input: AbsentModelInput;
   #replies = 0;
-  /** Before or behind which it is asked. */
+  /** The current round of the replay. */
   round: RecordedRound | undefined;
   asks: AsideRequest["kind"] = "compaction";
 
@@ -40,7 +40,7 @@ export class AbsentModel implements ModelPort {
     this.#input = input;
   }
 
-  /** It offers nothing of its own. */
+  /** It has no capabilities. */
   describe(): ReturnType<ModelPort["describe"]> {
     return Promise.resolve({ capabilities: {} });
   }
@@ -51,7 +51,7 @@ export class AbsentModel implements ModelPort {
     const { world, windowTokens, cache, spending, onRequest, answer } = this.#input;
     const kind = this.asks;
     const call = request.system === this.#input.system ? "fork" : "plain";
-    const prompt = this.#promptOf(request, call);
+    const prompt = this.#toPrompt(request, call);
     if (prompt.tokens > windowTokens) {
       yield { kind: "failure", failure: { why: "too-long", retry: "never", message: "The prompt is too long." } };
       return;
@@ -67,20 +67,20 @@ export class AbsentModel implements ModelPort {
     onRequest?.({ kind, call, round, prompt, usage });
     const { text, outputTokens } = await answer(kind);
     spending.output(outputTokens);
-    const counted = {
+    const wireUsage = {
       input_tokens: usage.inputTokens,
       cache_read_input_tokens: cacheReadTokens,
       cache_creation_input_tokens: 0,
       output_tokens: outputTokens,
     };
     this.#replies += 1;
-    yield { kind: "reply-start", id: messageId(`aside-${this.#replies}`), model: world.model.id, usage: counted };
+    yield { kind: "reply-start", id: messageId(`aside-${this.#replies}`), model: world.model.id, usage: wireUsage };
     yield { kind: "text-delta", index: 0, text };
     yield { kind: "block-end", index: 0, block: { type: "text", text } };
-    yield { kind: "reply-end", stopReason: "end_turn", usage: counted };
+    yield { kind: "reply-end", stopReason: "end_turn", usage: wireUsage };
   }
 
-  #promptOf({ system, messages, breakpoints }: ModelRequest, call: AsideRequest["call"]) {
+  #toPrompt({ system, messages, breakpoints }: ModelRequest, call: AsideRequest["call"]) {
     const { world, meter } = this.#input;
     if (call === "fork") return meter.prompt(messages, breakpoints);
     const headerTokens = system.reduce((sum, block) => sum + world.tokensOf(block), 0);

@@ -15,8 +15,8 @@ import type { Recording } from "./recording/recording.ts";
 import { measureContent, resolveOffloadLimits, planOffload } from "palimpsest/internal/layers/1-offload/plan";
 
 /**
- * A recording reduced to what money depends on. In round t the request holds the header, every `other` and every result
- * of rounds 0…t, minus what was cleared. A result of round i is stale from round i + staleAfterRounds on.
+ * A recording reduced to the numbers that its cost depends on. In round t the request holds the header, and the other
+ * tokens and results of rounds 0…t, minus what was cleared. A result of round i is stale from round i + staleAfterRounds on.
  */
 export interface CostSession {
   readonly headerTokens: number;
@@ -24,20 +24,20 @@ export interface CostSession {
   readonly rates: { readonly read: number; readonly write: number; readonly output: number };
   readonly staleAfterRounds: number;
   readonly compaction: {
-    /** Tokens that summary and restored files leave in place of everything but the header, the newest round included. */
+    /** Tokens of the summary and the restored files, which replace everything but the header, including the newest round. */
     readonly leavesTokens: number;
     readonly outputTokens: number;
   };
-  /** A request over this is not sent; absent: no limit. */
+  /** A larger request is not sent; absent: no limit. */
   readonly windowTokens?: number;
 }
 
 export interface CostRound {
-  /** The cache has expired before this round's request: everything is written anew, so an edit is free. */
+  /** Whether the cache expired before this round's request: then everything is written again, so an edit is free. */
   readonly cold: boolean;
-  /** What can't be cleared and is new in this round's request: replies, calls, people's words. */
+  /** New tokens in this round's request that can't be cleared: replies, calls, the user's messages. */
   readonly otherTokens: number;
-  /** Results that are new in this round's request and may be cleared, in order: what clearing one would save. */
+  /** For each new result in this round's request that may be cleared: the tokens that clearing it would save. */
   readonly resultTokens: readonly number[];
 }
 
@@ -45,15 +45,15 @@ export interface CostSessionInput {
   readonly recording: Recording;
   readonly lifetime: Lifetime;
   readonly rates: CacheRates;
-  /** What a marker in place of a cleared result costs. */
+  /** The size of the marker that replaces a cleared result. */
   readonly markerTokens: number;
   readonly windowTokens?: number;
   readonly thinking: "kept" | "left-out";
-  /** Of the policy that is held against it: what it never shows whole costs nobody more than its preview. */
+  /** The rule of the policy that is compared with the optimum: a result that it offloads counts only as its preview. */
   readonly offload?: OffloadRule | undefined;
 }
 
-/** A recording reduced to the numbers that the optima are computed from: the same that the runs are charged by. */
+/** Builds the input of the optima from a recording, with the same numbers by which the runs are charged. */
 export function buildCostSession({
   recording,
   lifetime,
@@ -87,7 +87,7 @@ export function buildCostSession({
   };
 }
 
-/** What was recorded, and what is offloaded of it: nothing else is ever decided here. */
+/** A view of the recording in which offloading is the only edit. */
 class RecordedView {
   readonly #fold: Fold;
   #entries = 0;
@@ -115,7 +115,7 @@ class RecordedView {
 
 const unplaced = { parent: null, logicalParent: undefined, sidechain: false } as const;
 
-/** What is new in the view since it was last asked: the same blocks that the runs are charged for. */
+/** Collects the blocks that are new in the view since the last `take`: the same blocks that the runs are charged for. */
 class Arrivals implements ViewWatch {
   readonly #toolById = new Map<ToolUseId, string>();
   #arrived: ArrivedBlock[] = [];
@@ -126,15 +126,15 @@ class Arrivals implements ViewWatch {
     return arrived;
   }
 
-  shown(block: Block, _: EntryId, instead?: ResultReplacement): void {
+  shown(block: Block, _: EntryId, replacement?: ResultReplacement): void {
     if (block.type === "tool_use") this.#toolById.set(block.id, block.name);
-    const isWhole = block.type === "tool_result" && instead === undefined;
-    const tool = isWhole ? this.#toolById.get(block.tool_use_id) : undefined;
+    const isFullResult = block.type === "tool_result" && replacement === undefined;
+    const tool = isFullResult ? this.#toolById.get(block.tool_use_id) : undefined;
     this.#arrived.push({ block, tool });
   }
 
   hidden(block: Block): void {
-    this.#arrived = this.#arrived.filter((one) => one.block !== block);
+    this.#arrived = this.#arrived.filter((arrived) => arrived.block !== block);
   }
 
   reset(): void {}
@@ -144,7 +144,7 @@ class Arrivals implements ViewWatch {
 
 interface ArrivedBlock {
   readonly block: Block;
-  /** Of a result that is shown whole. */
+  /** The tool of a result that is shown in full. */
   readonly tool: string | undefined;
 }
 
@@ -167,11 +167,11 @@ function splitTokens(
 interface OffloadedResult {
   readonly toolUse: ToolUseId;
   readonly content: ToolResultBlock;
-  /** The preview that stands for it. */
+  /** The preview that replaces it. */
   readonly shown: string;
 }
 
-/** What layer 1 takes out of a round's results as they arrive. Which tool they are of does not matter: tools' own limits are not recorded. */
+/** The results of a round that layer 1 offloads when they arrive. The tool does not matter, because the tools' limits are not recorded. */
 export function offloadArrivals(rule: OffloadRule | undefined, before: readonly Entry[]): readonly OffloadedResult[] {
   if (rule === undefined) return [];
   const results = before.flatMap((entry) =>
@@ -194,6 +194,6 @@ export function offloadArrivals(rule: OffloadRule | undefined, before: readonly 
 }
 
 function offloadPreview({ content }: ToolResultBlock, { preview }: OffloadRule): string {
-  const whole = typeof content === "string" ? content : JSON.stringify(content ?? "");
-  return `<persisted-output>\n${whole.length} characters are in a file. They begin:\n${whole.slice(0, preview.length).toWellFormed()}\n…\n</persisted-output>`;
+  const text = typeof content === "string" ? content : JSON.stringify(content ?? "");
+  return `<persisted-output>\n${text.length} characters are in a file. They begin:\n${text.slice(0, preview.length).toWellFormed()}\n…\n</persisted-output>`;
 }

@@ -10,12 +10,12 @@ interface GoneResultsInput {
   readonly world: Pick<ReplayWorld, "tokensOf" | "markerTokens">;
 }
 
-/** Results that the model is not shown whole any more, by the policy's doing and not by a summary's. */
+/** Tracks results that the model no longer sees in full because of the policy's edits, not because of a summary. */
 export class GoneResults {
   readonly #input: GoneResultsInput;
-  /** Of each result that was said, whole. */
-  readonly #wholeById = new Map<ToolUseId, number>();
-  /** What a request is smaller by, or would have been larger by. */
+  /** The full size of each result in tokens. */
+  readonly #fullSizeById = new Map<ToolUseId, number>();
+  /** The tokens that the removal of a result saves in a request. */
   readonly #goneById = new Map<ToolUseId, number>();
   readonly #fetched = new Set<ToolUseId>();
   #inView = new Set<ToolUseId>();
@@ -32,21 +32,21 @@ export class GoneResults {
     if (entry.kind !== "user") return;
     for (const block of entry.blocks) {
       if (block.type !== "tool_result") continue;
-      this.#wholeById.set(block.tool_use_id, this.#input.world.tokensOf(block));
+      this.#fullSizeById.set(block.tool_use_id, this.#input.world.tokensOf(block));
       this.#inView.add(block.tool_use_id);
     }
   }
 
-  /** What the engine tells of its edits. */
+  /** Takes the engine's events about its edits. */
   onEvent(event: LoopEvent): void {
     if (event.kind === "compacted") this.#inView = this.#shown();
-    if (event.kind === "edit" && event.what === "offload") this.#offloaded(event.entries);
+    if (event.kind === "edit" && event.what === "offload") this.#recordOffloads(event.entries);
     if (event.kind !== "cleared") return;
-    if (event.what === "clear") this.#cleared(event.entries);
-    else this.#tookOut();
+    if (event.what === "clear") this.#recordClears(event.entries);
+    else this.#recordRemovals();
   }
 
-  /** The tokens of each that is gone and needed for the first time. */
+  /** The tokens of each needed result that is gone and was not fetched before. */
   fetch(needed: readonly ToolUseId[]): readonly number[] {
     return needed.flatMap((toolUse) => {
       const tokens = this.#goneById.get(toolUse);
@@ -56,28 +56,28 @@ export class GoneResults {
     });
   }
 
-  #offloaded(entries: readonly EntryId[]): void {
+  #recordOffloads(entries: readonly EntryId[]): void {
     for (const edit of this.#edits(entries))
       if (edit.type === "offload")
-        for (const { toolUse } of edit.results) this.#goneById.set(toolUse, this.#whole(toolUse));
+        for (const { toolUse } of edit.results) this.#goneById.set(toolUse, this.#fullSize(toolUse));
   }
 
-  #cleared(entries: readonly EntryId[]): void {
+  #recordClears(entries: readonly EntryId[]): void {
     for (const edit of this.#edits(entries))
       if (edit.type === "clear")
         for (const { toolUse } of edit.results)
-          this.#goneById.set(toolUse, this.#whole(toolUse) - this.#input.world.markerTokens);
+          this.#goneById.set(toolUse, this.#fullSize(toolUse) - this.#input.world.markerTokens);
   }
 
-  /** Whole rounds: which of their results are shown is known only behind the edit, which keeps pairs together. */
-  #tookOut(): void {
+  /** For edits that remove whole rounds: the remaining results are known only after the edit, which keeps pairs together. */
+  #recordRemovals(): void {
     const shown = this.#shown();
-    for (const toolUse of this.#inView.difference(shown)) this.#goneById.set(toolUse, this.#whole(toolUse));
+    for (const toolUse of this.#inView.difference(shown)) this.#goneById.set(toolUse, this.#fullSize(toolUse));
     this.#inView = shown;
   }
 
-  #whole(toolUse: ToolUseId): number {
-    return this.#wholeById.get(toolUse) ?? 0;
+  #fullSize(toolUse: ToolUseId): number {
+    return this.#fullSizeById.get(toolUse) ?? 0;
   }
 
   #edits(entries: readonly EntryId[]): readonly Edit[] {

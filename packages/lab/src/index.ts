@@ -1,4 +1,4 @@
-/** The public names of `@palimpsest/lab`, one by one. */
+/** The public names of `@palimpsest/lab`. */
 export { measureFile, type MeasureFileOutcome } from "./fidelity/measure-fidelity.ts";
 export type { FidelityRequest } from "./fidelity/measure-fidelity.ts";
 export type { FidelityOutcome } from "./fidelity/fidelity-outcome.ts";

@@ -7,14 +7,14 @@ import { estimateBlock, uncalibratedPadding } from "palimpsest/internal/tokens/e
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 
 /**
- * How large a policy takes the context to be. A policy that goes by what the provider counted last is late by everything
- * that came since; its thresholds are moved by as much as it is wrong, so that the rest of the replay need not know.
+ * The size of the context as a policy sees it. A policy that uses the provider's last count misses everything since then;
+ * its thresholds are shifted by this error, so that the rest of the replay need not know about it.
  */
 export class KnownSize {
   readonly #counting: Counting;
   readonly #tokensOf: (block: Block) => number;
   onUsage: number | undefined;
-  /** As the policy estimates it. */
+  /** The policy's estimate of what was added since the last count. */
   #since = 0;
 
   constructor({ counting, tokensOf }: { readonly counting: Counting; readonly tokensOf: (block: Block) => number }) {
@@ -38,22 +38,21 @@ export class KnownSize {
       this.#since += uncalibratedPadding * sumBlocks(entries, estimateBlock);
   }
 
-  /** What was counted before says nothing any more. */
+  /** The last count is no longer valid. */
   onCompacted(): void {
     this.onUsage = undefined;
     this.#since = 0;
   }
 
   shiftThresholds(thresholds: Thresholds, contextTokens: number): Thresholds {
-    const known = this.#known(contextTokens);
-    const wrong = contextTokens - known;
+    const error = contextTokens - this.#knownTokens(contextTokens);
     const { compact, warning } = thresholds;
-    return wrong === 0
+    return error === 0
       ? thresholds
-      : { ...thresholds, compact: tokens(compact + wrong), warning: tokens(warning + wrong) };
+      : { ...thresholds, compact: tokens(compact + error), warning: tokens(warning + error) };
   }
 
-  #known(contextTokens: number): number {
+  #knownTokens(contextTokens: number): number {
     switch (this.#counting) {
       case "usage":
         return this.onUsage ?? 0;
@@ -70,6 +69,6 @@ export class KnownSize {
 
 const sumBlocks = (entries: readonly Entry[], count: (block: Block) => number): number =>
   entries.reduce(
-    (all, entry) => ("blocks" in entry ? entry.blocks.reduce((so, block) => so + count(block), all) : all),
+    (total, entry) => ("blocks" in entry ? entry.blocks.reduce((sum, block) => sum + count(block), total) : total),
     0,
   );

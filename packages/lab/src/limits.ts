@@ -1,90 +1,97 @@
 import { type ToolUseId, millis, tokens } from "palimpsest/internal/schema/brand";
 
-/** Counts up whenever an outcome may come out differently for the same recording: what was kept before is then not used. */
+// Replays.
+
+/** Increased whenever the outcome for the same recording may change; stored outcomes of other versions are ignored. */
 export const replayVersion = 7;
 
-/** Charged for each compaction where the rework is reckoned with that its losses cause. */
+/** Charged for each compaction in `costWithRework`: the rework that the loss of information causes. */
 export const reworkTokens = 40_000;
 
-/** Files of other vendors are priced as this model. */
+/** Recordings of other vendors' models are priced as this model. */
 export const modelDefault = "claude-sonnet-4-5";
 
-/** As long as paths of the engine's own, for what names one: summaries, the prompt for notes, markers and previews of results. */
+/** As long as the engine's real paths, for texts that contain one: summaries, the prompt for notes, markers and previews of results. */
 export const transcriptPathStandIn =
   "/home/user/.palimpsest/projects/project/01234567-89ab-4cde-8f01-23456789abcd.jsonl";
 export const notesPathStandIn = "/home/user/.palimpsest/projects/project/01234567-89ab-4cde-8f01-23456789abcd/notes.md";
 export const resultPathStandIn = (toolUse: ToolUseId): string =>
   `/home/user/.palimpsest/projects/one/blobs/${toolUse}.txt`;
 
-/** The marker whose size plans and optima reckon with: as long as the engine's own for a result that was saved to a file. */
+/** Its size is the marker size in plans and optima: as long as the engine's marker for a result that was saved to a file. */
 export const markerStandIn =
   "[Result cleared to save room. The whole text is in /home/user/.palimpsest/projects/project/session/tool-results/toolu_0123456789.txt: read that file to see it again.]";
 
 /**
- * Assumed, since a recording has no notes: what the extractive summary has to say at the same moments (218 in 18 sessions)
- * has 3,000 tokens in the middle, and 650 of them are new each time; an edit also quotes what it replaces.
+ * Assumed, because a recording has no notes: the extractive summary at the same points (218 in 18 sessions) has a median of
+ * 3,000 tokens, of which 650 are new each time; an edit also quotes the text that it replaces.
  */
 export const notesTokensStandIn = { file: 3_000, edit: 1_000 };
 
-/** The optima's: a result is stale so many rounds after it came. */
+/** In the optima, a result is stale this many rounds after it arrived. */
 export const staleRoundsOfOptimum = 3;
 
-/** Of every file, whatever its model had, so that sessions can be compared. */
+/** The window for every recording, whatever its model had, so that sessions can be compared. */
 export const windowTokensDefault = 200_000;
 
-/** Between two rounds of a recording without times: a usual answer, and far below any cache lifetime. */
+// Recordings.
+
+/** The time between two rounds of a recording without times: as long as a usual reply, and far below any cache lifetime. */
 export const untimedGapMillis = millis(10_000);
 
-/** Of a recording without usage: what a lean agent's system prompt and tools come to. */
+/** Assumed for a recording without usage: the size of a lean agent's system prompt and tools. */
 export const unrecordedHeaderTokens = tokens(10_000);
 
 /**
- * Growth beyond this many times what the text explains came from elsewhere: tools that were added, an image that was
- * not logged. It is no measure of the text. Text that clients never log makes growth up to three times as large.
+ * If the context grew by more than this many times what the text explains, the cause is something else: tools that were
+ * added, an image that was not logged. Such growth does not measure the text. Text that clients never log makes growth up
+ * to three times as large.
  */
 export const explainedRatioMax = 4;
-/** Less than this is explained by reminders whatever its ratio. */
+/** Reminders explain any growth below this, whatever its ratio. */
 export const unexplainedTokensMax = tokens(2_000);
 
-/** A shorter line repeats by itself: braces, imports, headings. */
+/** Shorter lines repeat without being quoted: braces, imports, headings. */
 export const quotedLineCharsMin = 40;
-/** A shorter name is a word of the language, not of one file. */
+/** A shorter name is a common word and not specific to a file. */
 export const identifierCharsMin = 12;
-/** One or two names may be guessed; three were read. */
+/** A model may guess one or two names; three prove that it read them. */
 export const strongIdentifiersMin = 3;
 
-/** Counts up whenever a fidelity may come out differently for the same recording: what was kept before is then not used. */
+// Fidelity.
+
+/** Increased whenever the fidelity for the same recording may change; stored outcomes of other versions are ignored. */
 export const fidelityVersion = 4;
 
-/** Of a line that is a fact: what is behind it is output, and a view that shows the beginning lets one recognise the rest. */
+/** The length of a line as a fact: the rest is output, and a view that shows the beginning is enough to recognise the line. */
 export const lineCharsMax = 200;
 
-/** Of one result: a failing run repeats itself, and the first lines say what failed. */
+/** Per result: a failing run repeats itself, and its first lines show what failed. */
 export const errorLinesMax = 3;
 
-/** Of one message: what has more was pasted, and none of it was typed. */
+/** Per message: a message with more was pasted, and none of it counts as typed. */
 export const detailsMax = 100;
 export const decisionsMax = 20;
 
-/** A shorter sentence decides nothing that could be looked up. */
+/** A shorter sentence contains no decision that could be looked up. */
 export const decisionCharsMin = 8;
 
-/** A shorter message is a phrase that any text may hold by chance: it is shown where it stands alone. */
+/** A shorter message may occur in any text by chance, so it counts as shown only if it stands alone. */
 export const phraseCharsMax = 40;
 
-/** A name alone may be of many files; with its folder it seldom is. */
+/** Many files may share a name; few share the name and the folder. */
 export const pathPartsMin = 2;
 
-/** How far down a recall query a fact may stand and still count as found. */
+/** A fact counts as found if it is among this many hits of a recall query. */
 export const recallHitsMax = 5;
 
-/** Longer queries are no better: a search weighs single words. */
+/** Longer queries are no better, because a search weighs single words. */
 export const queryCharsMax = 300;
 
-/** A recorded summary counts as made at a compaction that is at most so many rounds away: policies count tokens differently. */
+/** A recorded summary belongs to a compaction that is at most this many rounds away: policies count tokens differently. */
 export const samePointRoundsMax = 3;
 
-/** Which compactions are looked at where nobody says: early ones, and one far down the chain. */
+/** The compactions that are measured by default: early ones, and one far down the chain. */
 export const compactionsDefault: readonly number[] = [1, 2, 3, 10];
-/** More are looked at by hand. */
+/** Far more than any session has. */
 export const compactionNumberMax = 1_000;

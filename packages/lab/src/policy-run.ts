@@ -36,35 +36,35 @@ import type { SentRequest } from "./trace-line.ts";
 interface PolicyRunInput {
   readonly world: ReplayWorld;
   readonly policy: Policy;
-  /** `chosen`: by the policy, for each request. */
+  /** `chosen`: the policy chooses for each request. */
   readonly lifetime: Lifetime | "chosen";
   readonly thresholds: Thresholds;
   readonly cache: ReplayCache;
   readonly refetch: RefetchName;
   readonly compaction: CompactionName;
-  /** With `extract`: who writes the summaries instead. */
+  /** With `extract`: writes the summaries instead of the engine. */
   readonly summarise?: Summarise | undefined;
-  /** After each compaction, before anything is sent. */
+  /** Called after each compaction, before anything is sent. */
   readonly onCompacted?: ((compacted: CompactedView) => void) | undefined;
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
-  /** What the engine tells as it happens, and before which round. */
+  /** Called for each event of the engine with the index of the next round. */
   readonly onEvent?: ((event: LoopEvent, round: number) => void) | undefined;
 }
 
 export interface CompactedView {
-  /** Index of the round before whose request it happened. */
+  /** The index of the round whose request follows. */
   readonly round: number;
   readonly messages: readonly Message[];
-  /** Entries that stay in the view as they are. */
+  /** Entries that stay in the view unchanged. */
   readonly kept: readonly EntryId[];
-  /** Of the context. */
+  /** The size of the context. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
 
 /**
- * One policy on one recording: the engine's own conversation, in which everything is said as it was recorded. Each request
- * passes the simulator's rules and its cache; nobody else answers than the recording, and for summaries a stand-in.
+ * Runs one policy on one recording, with the engine's own conversation and all messages as they were recorded. Each request
+ * passes the simulator's rules and its cache. The replies come from the recording; stand-ins replace summaries and notes.
  */
 export class PolicyRun {
   readonly #input: PolicyRunInput;
@@ -77,18 +77,18 @@ export class PolicyRun {
   readonly #notes: ReplayedNotes | undefined;
   readonly #conversation: Conversation;
   readonly #deps: AgentDeps;
-  readonly #numbers: ResolvedSettings;
+  readonly #settings: ResolvedSettings;
   #rounds: Rounds;
   #now: Millis = millis(0);
   #round = 0;
-  /** In the newest reply. */
+  /** The number of calls in the newest reply. */
   #lastCalls = 0;
   readonly spending: Spending;
   readonly contextByRound: number[] = [];
   readonly refusals: string[] = [];
   edits = 0;
   compactions = 0;
-  /** Of all extractions, part of what is spent. */
+  /** The part of the spending that all extractions of notes cost. */
   notesCost = 0;
   failedAt: number | undefined;
 
@@ -103,7 +103,7 @@ export class PolicyRun {
     this.#size = new KnownSize({ counting: policy.counting, tokensOf });
     this.#gone = new GoneResults({ fold: session.fold, world });
     this.spending = new Spending({ rates, headerTokens });
-    this.#numbers = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
+    this.#settings = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
     const facts = new SessionFactBook(this.#recorded.deps, session);
     this.#summaries =
       input.compaction === "extract" ? new ExtractedSummaries({ ...input, session, facts }) : standInSummaries(input);
@@ -124,7 +124,7 @@ export class PolicyRun {
       recorded: this.#recorded,
       lifetime: input.lifetime,
       refetch: input.refetch,
-      compacting: this.#compacting(facts),
+      compacting: this.#compactionSetup(facts),
     });
     this.#model = new AbsentModel({
       world,
@@ -136,7 +136,7 @@ export class PolicyRun {
       onRequest,
       answer: (kind) => this.#answer(kind),
     });
-    this.#deps = this.#runningDeps();
+    this.#deps = this.#agentDeps();
     this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: neverAborted });
   }
 
@@ -164,29 +164,29 @@ export class PolicyRun {
   }
 
   async #arrive({ before, opens }: RecordedRound): Promise<void> {
-    this.#say(before);
+    this.#append(before);
     this.#size.onEntries(before);
     if (opens === "turn")
       this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: neverAborted });
     await this.#drain(this.#rounds.begin());
-    if (this.#lastCalls > 0) await this.#roundEnded();
+    if (this.#lastCalls > 0) await this.#endRound();
   }
 
-  /** The newest reply and what its calls returned are in the view: the moment at which notes may be due. */
-  async #roundEnded(): Promise<void> {
+  /** The newest reply and its results are in the view now, so notes may be due. */
+  async #endRound(): Promise<void> {
     this.#rounds.ended(this.#lastCalls);
     await this.#notes?.settle();
   }
 
-  /** Undefined where nothing that fits can be made. */
+  /** Undefined if no request fits the window. */
   async #next(): Promise<AssembledRequest | undefined> {
     for (;;) {
       const prepared = await this.#drain(this.#rounds.next());
       if (prepared.kind === "request" && prepared.tokens < this.#input.thresholds.window) return prepared;
       if (prepared.kind !== "request" && prepared.kind !== "over-limit") return undefined;
-      // A policy that never compacts has nothing to do about a full window.
+      // A policy that never compacts can't do anything about a full window.
       if (this.#input.policy.compact === undefined) return undefined;
-      // What the provider would refuse is not sent: the engine hears at once that it is too long.
+      // A request that the provider would refuse is not sent: the engine is told at once that it is too long.
       const after = await this.#drain(this.#rounds.refused(tooLong));
       if (after.kind !== "plainer") return undefined;
     }
@@ -194,8 +194,8 @@ export class PolicyRun {
 
   #send({ breakpoints, messages: sent, marks, request, tokens }: AssembledRequest, round: RecordedRound): UsageSplit {
     const { world, thresholds, cache, onRequest } = this.#input;
-    const { written, cache: reckoned, line } = this.#conversation;
-    // As it was recorded: the engine leaves out images that a recording has redacted.
+    const { written, cache: cacheModel, line } = this.#conversation;
+    // The messages as recorded, because the engine leaves out images that are redacted in the recording.
     const next = line.next();
     const messages = next.kind === "sendable" ? next.messages : sent;
     const prompt = this.#meter.prompt(messages, breakpoints);
@@ -212,24 +212,24 @@ export class PolicyRun {
     this.contextByRound.push(prompt.tokens);
     this.#size.counted(usage);
     written.recordWrites(sent, breakpoints);
-    if (marks !== undefined) reckoned?.began(marks, { at: round.at, tokens });
+    if (marks !== undefined) cacheModel?.began(marks, { at: round.at, tokens });
     return usage;
   }
 
-  async #reply({ reply, at, outputTokens }: RecordedRound, counted: UsageSplit): Promise<void> {
-    this.#say(reply, toUsage(counted, outputTokens));
+  async #reply({ reply, at, outputTokens }: RecordedRound, usage: UsageSplit): Promise<void> {
+    this.#append(reply, toUsage(usage, outputTokens));
     this.#size.onReply(reply);
     this.#conversation.cache?.replied(at);
     this.#rounds.replied();
-    this.#charge();
+    this.#chargeRefetches();
     this.#lastCalls = reply.reduce(
       (sum, { blocks }) => sum + blocks.filter(({ type }) => type === "tool_use").length,
       0,
     );
-    if (this.#lastCalls === 0) await this.#roundEnded();
+    if (this.#lastCalls === 0) await this.#endRound();
   }
 
-  #say(entries: RecordedRound["before"], usage?: Usage): void {
+  #append(entries: RecordedRound["before"], usage?: Usage): void {
     this.#recorded.say(entries, { at: this.#now, ...(usage === undefined ? {} : { usage }) });
     for (const entry of entries) {
       this.#summaries.onEntry(entry);
@@ -237,8 +237,8 @@ export class PolicyRun {
     }
   }
 
-  /** The reply quotes what is not shown any more: it is fetched again, once. */
-  #charge(): void {
+  /** Charges for results that the reply quotes although they are no longer shown: each is fetched again once. */
+  #chargeRefetches(): void {
     const { world, refetch } = this.#input;
     if (refetch === "free") return;
     const contextTokens = this.contextByRound.at(-1) ?? 0;
@@ -264,7 +264,7 @@ export class PolicyRun {
     this.notesCost += this.spending.cost - before;
   }
 
-  #compacted(): void {
+  #recordCompaction(): void {
     const { session, line } = this.#recorded;
     const { items, boundaries } = session.fold.projection;
     this.compactions += 1;
@@ -282,7 +282,7 @@ export class PolicyRun {
     });
   }
 
-  #compacting(facts: SessionFactBook): CompactionSetup {
+  #compactionSetup(facts: SessionFactBook): CompactionSetup {
     return {
       session: this.#recorded.session,
       facts,
@@ -299,7 +299,7 @@ export class PolicyRun {
     };
   }
 
-  #runningDeps(): AgentDeps {
+  #agentDeps(): AgentDeps {
     const { offload } = this.#input.policy;
     const limits = offload === undefined ? unlimited : resolveOffloadLimits(offload);
     return {
@@ -314,7 +314,7 @@ export class PolicyRun {
       toolsForFork: () => ({ tools: [], cwd }),
       wait: untilAborted,
       random: () => 0,
-      numbers: () => this.#numbersNow(),
+      numbers: () => this.#currentSettings(),
       offloadLimits: () => limits,
       retries: retryLimitsDefault,
       place: () => ({ session: this.#recorded.session.id, transcriptPath: transcriptPathStandIn, cwd: "/" }),
@@ -322,9 +322,9 @@ export class PolicyRun {
     };
   }
 
-  #numbersNow(): ResolvedSettings {
+  #currentSettings(): ResolvedSettings {
     const thresholds = this.#size.shiftThresholds(this.#input.thresholds, this.#recorded.line.usedTokens);
-    return { ...this.#numbers, thresholds };
+    return { ...this.#settings, thresholds };
   }
 
   async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result>): Promise<Result> {
@@ -334,7 +334,7 @@ export class PolicyRun {
       this.#gone.onEvent(step.value);
       this.#input.onEvent?.(step.value, this.#round);
       if (step.value.kind === "cleared") this.edits += 1;
-      if (step.value.kind === "compacted") this.#compacted();
+      if (step.value.kind === "compacted") this.#recordCompaction();
     }
   }
 }
@@ -343,12 +343,12 @@ const tooLong = { why: "too-long", retry: "never", message: "The prompt is too l
 
 const cwd = (): string => "/";
 
-/** Nobody stops a replay. */
+/** A replay is never stopped. */
 const neverAborted = new AbortController().signal;
 
 const denyAll: AgentDeps["permit"] = () => Promise.resolve({ kind: "denied", reason: "Calls are not run here." });
 
-/** Time passes only as it was recorded. */
+/** Never resolves by itself, because time passes only as it was recorded. */
 const untilAborted: AgentDeps["wait"] = (_, signal) => {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) resolve();

@@ -32,14 +32,14 @@ import type { RefetchName } from "./replay-outcome.ts";
 
 interface RecordedSessionInput {
   readonly world: ReplayWorld;
-  /** `left-out`: as if another had signed it. */
+  /** `left-out`: as if another provider had signed it. */
   readonly thinking: "kept" | "left-out";
   readonly now: () => Millis;
 }
 
 /**
- * A session of the engine over a recording. What was recorded goes into its fold as it is, so that all runs share its blocks
- * and what is known of them; what the engine itself appends goes the usual way, and is kept in memory alone.
+ * A session of the engine over a recording. Recorded entries are appended to its fold directly, so that all runs share the
+ * blocks and what is cached about them. The engine's own entries take the usual way and are kept in memory only.
  */
 export class RecordedSession {
   readonly deps: SessionDeps;
@@ -76,22 +76,22 @@ export class RecordedSession {
     this.line = new RecordedLine(this.session);
   }
 
-  /** As it was recorded, but for what a reply's request was counted to: that is the replay's own. `at`: by its clock. */
+  /** Appends entries as they were recorded, except that a reply gets the usage of the replay. `at` is the time in the replay. */
   say(recorded: readonly Entry[], { at, usage }: { readonly at: Millis; readonly usage?: Usage }): void {
     const timestamp = new Date(at).toISOString();
     const { fold } = this.session;
     for (const entry of recorded) {
       const parent = this.session.leaf;
-      const said =
+      const appended =
         entry.kind === "assistant"
           ? { ...entry, parent, logicalParent: undefined, timestamp, usage }
           : { ...entry, parent, logicalParent: undefined, timestamp };
-      fold.append({ entry: said, ...this.#place() });
+      fold.append({ entry: appended, ...this.#nextRange() });
     }
   }
 
-  /** Each entry has a place of its own, behind all others. */
-  #place(): { readonly start: number; readonly end: number } {
+  /** A byte range for the next entry, after all others. */
+  #nextRange(): { readonly start: number; readonly end: number } {
     const start = this.#end;
     this.#end += 2;
     return { start, end: start + 1 };
@@ -100,7 +100,7 @@ export class RecordedSession {
   #writer(): TranscriptWriter {
     return {
       id: replaySessionId,
-      append: async (lines) => ({ kind: "appended", at: lines.map(() => bytes(this.#place().start)) }),
+      append: async (lines) => ({ kind: "appended", at: lines.map(() => bytes(this.#nextRange().start)) }),
       endTurn: async () => ({ kind: "appended", at: [] }),
       blank: async () => ({ kind: "blanked", setAside: [] }),
       close: () => Promise.resolve(),
@@ -109,7 +109,7 @@ export class RecordedSession {
   }
 }
 
-/** Only the newest round is not sent yet: what was recorded before it was decided about in its own round. */
+/** Only the newest round is unsent: earlier results were decided about in their own rounds. */
 class RecordedLine extends SessionLine {
   readonly #session: Session;
 
@@ -120,13 +120,13 @@ class RecordedLine extends SessionLine {
 
   override unsentRounds(options: CollectRoundsOptions): readonly (readonly RoundResult[])[] {
     const { items, decisions } = this.#session.fold.projection;
-    const answered = items.findLastIndex(({ role }) => role === "assistant");
-    const before = items.findLastIndex(({ role }, at) => role !== "assistant" && at < answered);
-    return collectImportedRounds({ items: items.slice(before + 1), decisions }, options);
+    const lastReply = items.findLastIndex(({ role }) => role === "assistant");
+    const lastSent = items.findLastIndex(({ role }, at) => role !== "assistant" && at < lastReply);
+    return collectImportedRounds({ items: items.slice(lastSent + 1), decisions }, options);
   }
 }
 
-/** What the recording says that requests carry besides messages. */
+/** The recorded size of everything in a request besides the messages. */
 const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
   ({
     tokens: headerTokens,
@@ -135,7 +135,7 @@ const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
     counter: "recording",
   }) as const;
 
-/** As an entry has it. */
+/** The usage in the format of an entry. */
 export const toUsage = (counted: UsageSplit, output: Tokens): Usage => ({
   input: tokens(counted.inputTokens),
   cacheRead: tokens(counted.cacheReadTokens),
@@ -145,7 +145,7 @@ export const toUsage = (counted: UsageSplit, output: Tokens): Usage => ({
 
 const replaySessionId = sessionId("replay");
 
-/** Contents are in the recording: a blob is only named, by a path as long as one of the engine's own. */
+/** Stores nothing, because the recording holds the contents; a link has a path as long as the engine's real ones. */
 const createNamedBlobs = (): Blobs => ({
   ...memoryBlobs(),
   put: () => Promise.resolve({ kind: "stored", id: unstored }),
@@ -162,7 +162,7 @@ interface RecordedConversationInput {
   readonly compacting: CompactionSetup;
 }
 
-/** The engine's conversation over a recording: its header is one block of the system prompt. */
+/** The engine's conversation over a recording. The header is one block of the system prompt. */
 export function createRecordedConversation(input: RecordedConversationInput): Conversation {
   const { world, recorded, lifetime, refetch, compacting } = input;
   const rolling = lifetime === "chosen" ? "5m" : lifetime;

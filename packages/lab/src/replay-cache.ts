@@ -7,15 +7,15 @@ import { createHash } from "node:crypto";
 import type { Breakpoint } from "palimpsest/internal/cache/breakpoint";
 import type { Block, Message } from "palimpsest/internal/schema/block";
 
-/** The cache that a replay's requests meet. */
+/** The prompt cache of a replay. */
 export interface ReplayCache {
-  /** What a request is charged for, and what it leaves behind. */
+  /** Returns what a request is charged for, and updates the cache. */
   send(prompt: Prompt, at: Millis): UsageSplit;
-  /** The same, leaving nothing behind. */
+  /** The same without updating the cache. */
   peek(prompt: Prompt, at: Millis): UsageSplit;
 }
 
-/** As providers have it: read is what an earlier request wrote at a mark, as long as it lives. */
+/** Like the providers' caches: a request reads what an earlier request wrote at a mark, during its lifetime. */
 export function breakpointCache(minimumTokens: number): ReplayCache {
   const cache = new PromptCache();
   return {
@@ -29,8 +29,8 @@ export function breakpointCache(minimumTokens: number): ReplayCache {
 }
 
 /**
- * As formulas have it: whatever a request shares with the one before it is read, wherever it was marked, and the rest is
- * written. How long that lives says the request's newest mark.
+ * Like the formulas: a request reads whatever it shares with the previous request, regardless of marks, and writes the
+ * rest. The request's last mark decides the lifetime.
  */
 export function prefixCache(): ReplayCache {
   let last: { readonly prompt: Prompt; readonly until: number } | undefined;
@@ -52,19 +52,19 @@ export function prefixCache(): ReplayCache {
 const promptLifetime = ({ blocks }: Prompt): Lifetime =>
   blocks.findLast(({ breakpoint }) => breakpoint !== undefined)?.breakpoint ?? "5m";
 
-function countSharedTokens(one: Prompt, other: Prompt): number {
-  // Chains are hashes of everything before: the last equal one ends what is shared.
+function countSharedTokens(a: Prompt, b: Prompt): number {
+  // A chain identifies everything before it, so the shared prefix ends at the last equal chain.
   let low = 0;
-  let high = Math.min(one.blocks.length, other.blocks.length);
+  let high = Math.min(a.blocks.length, b.blocks.length);
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (one.blocks[middle - 1]?.chain === other.blocks[middle - 1]?.chain) low = middle;
+    if (a.blocks[middle - 1]?.chain === b.blocks[middle - 1]?.chain) low = middle;
     else high = middle - 1;
   }
-  return one.blocks[low - 1]?.tokensUpTo ?? 0;
+  return a.blocks[low - 1]?.tokensUpTo ?? 0;
 }
 
-/** Numbers for blocks by what they say, shared by all runs over one recording: each block is read once. */
+/** Numbers blocks by their content. All runs over one recording share it, so that each block is hashed once. */
 export class BlockIds {
   readonly #idByBlock = new WeakMap<Block, number>();
   readonly #idByHash = new Map<string, number>();
@@ -80,11 +80,11 @@ export class BlockIds {
     return id;
   }
 
-  /** A name for everything up to a block: the same for the same blocks said by the same roles, in whichever run. */
+  /** Identifies everything up to a block: the same blocks by the same roles have the same chain in every run. */
   chain(step: string): string {
-    const known = this.#chainByStep.get(step) ?? this.#chainByStep.size + 1;
-    this.#chainByStep.set(step, known);
-    return String(known);
+    const chain = this.#chainByStep.get(step) ?? this.#chainByStep.size + 1;
+    this.#chainByStep.set(step, chain);
+    return String(chain);
   }
 }
 
@@ -96,13 +96,13 @@ interface MeterOptions {
 
 interface MessagePart {
   readonly message: Message;
-  /** Index of its first block among all. */
+  /** The index of its first block in the request. */
   readonly start: number;
 }
 
 /**
- * Requests as the cache sees them, with the recording's own token counts. What is the same as in the request before costs
- * a comparison for each message.
+ * Turns requests into prompts for the cache, with the recording's token counts. The part that equals the previous request
+ * costs only one comparison per message.
  */
 export class Meter {
   readonly #options: MeterOptions;
@@ -125,7 +125,7 @@ export class Meter {
   }
 
   prompt(messages: readonly Message[], breakpoints: readonly Breakpoint[]): Prompt {
-    this.#follow(messages);
+    this.#update(messages);
     const blocks = [...this.#blocks];
     for (const { place, lifetime } of breakpoints) {
       const at = place.part === "messages" ? (this.#parts[place.message]?.start ?? 0) + place.at : 0;
@@ -140,19 +140,19 @@ export class Meter {
     };
   }
 
-  /** A name for everything up to the end of this message, of the newest prompt. */
+  /** Identifies everything up to the end of this message in the newest prompt. */
   chainAt(message: number): string {
     const end = this.#parts[message + 1]?.start ?? this.#blocks.length;
     return this.#blocks[end - 1]?.chain ?? "";
   }
 
-  #follow(messages: readonly Message[]): void {
-    let same = 0;
-    while (same < this.#parts.length && this.#parts[same]?.message === messages[same]) same += 1;
-    const from = this.#parts[same]?.start ?? this.#blocks.length;
-    this.#parts.length = same;
+  #update(messages: readonly Message[]): void {
+    let shared = 0;
+    while (shared < this.#parts.length && this.#parts[shared]?.message === messages[shared]) shared += 1;
+    const from = this.#parts[shared]?.start ?? this.#blocks.length;
+    this.#parts.length = shared;
     this.#blocks.length = from;
-    for (let at = same; at < messages.length; at += 1) {
+    for (let at = shared; at < messages.length; at += 1) {
       const message = messages[at];
       if (message !== undefined) this.#add(message, at);
     }

@@ -18,7 +18,7 @@ import { type TraceLine, traceLine } from "./trace-line.ts";
 
 export interface ReplayDeps extends ReadRecordingDeps {
   readonly sha256: HashDep;
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   readonly open: (path: string) => Promise<ByteSource | undefined>;
 }
 
@@ -26,13 +26,13 @@ export interface ReplayRequest {
   readonly path: string;
   readonly policies: readonly string[];
   readonly prices: readonly PriceName[];
-  /** `none`: no limit, so nothing ever has to be compacted. */
+  /** `none`: no limit, so nothing is ever compacted. */
   readonly windowTokens: number | "none" | undefined;
   readonly refetch: RefetchName;
   readonly cache: CacheName;
-  /** Absent: `stand-in`. */
+  /** `stand-in` by default. */
   readonly compaction?: CompactionName;
-  /** Lines of the trace, one for each request; called in order. */
+  /** Called in order with one line of the trace for each request. */
   readonly onRequest?: (line: TraceLine) => void;
 }
 
@@ -40,7 +40,7 @@ export type ReplayFileOutcome =
   | { readonly kind: "replayed"; readonly outcomes: readonly ReplayOutcome[] }
   | { readonly kind: "skipped"; readonly why: string };
 
-/** Every policy at every price on one recorded session. Costs memory for one recording and one run. */
+/** Replays one recorded session with every policy at every price. Needs memory for one recording and one run. */
 export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Promise<ReplayFileOutcome> {
   const source = await deps.open(request.path);
   if (source === undefined) return { kind: "skipped", why: "the file is gone" };
@@ -49,12 +49,12 @@ export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Prom
   return { kind: "replayed", outcomes: await replayRecording(read.recording, request) };
 }
 
-/** For every price table every policy, in the order in which they were asked for. */
+/** Outcomes by price table and then by policy, in the order of the request. */
 export async function replayRecording(recording: Recording, request: ReplayRequest): Promise<readonly ReplayOutcome[]> {
   const world = createReplayWorld(recording);
   const outcomes: ReplayOutcome[] = [];
   for (const prices of request.prices) {
-    // Few policies offload, and most of these alike: their bounds are computed once.
+    // Few policies offload, and most of those in the same way, so shared bounds are computed once.
     const boundsByOffload = new Map<string, Bounds>();
     for (const name of request.policies) {
       const policy = findPolicy(name);
@@ -96,8 +96,8 @@ function computeBounds(world: ReplayWorld, priced: PricedInput): Bounds {
 type Optima = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull">;
 
 /**
- * None under `auto`: each program knows one lifetime, and choosing for each request may cost less than either. None with
- * `extract`: each knows one size for all summaries.
+ * There are none under `auto`, because each optimum knows one lifetime, and choosing one per request may cost less than
+ * either. There are none with `extract`, because each knows one size for all summaries.
  */
 function computeOptima(
   { recording, rates, markerTokens, thinkingAtLeast }: ReplayWorld,
@@ -167,7 +167,7 @@ async function replayPolicy(
     headerReadCost: spending.headerReadCost,
     costWithRework: spending.cost + compactions * reworkTokens,
     ...bounds,
-    peakContext: run.contextByRound.reduce((peak, one) => Math.max(peak, one), 0),
+    peakContext: run.contextByRound.reduce((peak, size) => Math.max(peak, size), 0),
     edits: run.edits,
     compactions,
     notesTaken: run.notesTaken,

@@ -1,46 +1,47 @@
 import { z } from "zod";
 
 /**
- * What one policy did with one recording. Money is in tokens at the base input price: one uncached input token costs 1.
- * `inputCost` = read·cacheReadTokens + write·cacheWriteTokens + uncachedTokens, the calls of compactions and notes included.
+ * The outcome of one policy on one recording. Costs are in tokens at the base input price: one uncached input token costs 1.
+ * `inputCost` = read·cacheReadTokens + write·cacheWriteTokens + uncachedTokens, including the calls of compactions and notes.
  */
 export interface ReplayOutcome {
   readonly file: string;
   readonly policy: string;
   readonly prices: PriceName;
-  /** Tokens. */
+  /** In tokens. */
   readonly window: number | "none";
   readonly refetch: RefetchName;
   readonly cache: CacheName;
   readonly compaction: CompactionName;
   /** Rounds of the recording. */
   readonly rounds: number;
-  /** Requests sent, those of compactions and notes included. */
+  /** Requests sent, including those of compactions and notes. */
   readonly calls: number;
   readonly uncachedTokens: number;
   readonly cacheWriteTokens: number;
   /** The part of `cacheWriteTokens` that was written for an hour. */
   readonly cacheWrite1hTokens: number;
   readonly cacheReadTokens: number;
-  /** Of compactions and notes only: ordinary output is the same for all policies. */
+  /** Only of compactions and notes: other output is the same for all policies. */
   readonly outputTokens: number;
   readonly inputCost: number;
-  /** What results cost that were needed again when they were cleared. */
+  /** The cost of results that were needed again after they were cleared. */
   readonly refetchCost: number;
-  /** `inputCost + refetchCost + output of compactions and notes at its price`. */
+  /** `inputCost`, `refetchCost` and the output of compactions and notes at its price. */
   readonly cost: number;
-  /** The part of `inputCost` that the fixed header causes. */
+  /** The part of `inputCost` for the fixed header. */
   readonly headerCost: number;
-  /** The part of `inputCost` that reading from the cache causes, and of that what reading the header does. */
+  /** The part of `inputCost` for reading from the cache, and `headerReadCost` is the part of that for reading the header. */
   readonly readCost: number;
   readonly headerReadCost: number;
-  /** `cost` with a charge for every compaction for what summaries lose. */
+  /** `cost` plus a charge for every compaction, because summaries lose information. */
   readonly costWithRework: number;
   /**
-   * The least that `inputCost` and the output of compactions can be with the whole session known, on the same numbers; what the policy offloads counts as its preview.
-   * Two kinds of policies may come in below: who clears a result before it is three rounds old, and who restores nothing behind a compaction, so that less is left than the
-   * optimum's 11,000 tokens. Null under `auto`: the optima know one lifetime for the whole session, and choosing for each
-   * request may cost less than either; and with `extract`: they know one size for all summaries.
+   * The minimum of `inputCost` plus the output of compactions if the whole session were known in advance, with the same
+   * numbers; a result that the policy offloads counts as its preview. Two kinds of policies may cost less: those that clear
+   * a result before it is three rounds old, and those that restore nothing after a compaction, so that less is left than
+   * the optimum's 11,000 tokens. Null under `auto`, because the optima know one lifetime for the whole session, and choosing
+   * one per request may cost less than either; and with `extract`, because they know one size for all summaries.
    */
   readonly optimumClearOnly: number | null;
   readonly optimumFull: number | null;
@@ -48,19 +49,19 @@ export interface ReplayOutcome {
   /** Edits of the view other than compactions. */
   readonly edits: number;
   readonly compactions: number;
-  /** How often notes were taken, and the part of `cost` that this is. */
+  /** How often notes were taken, and the part of `cost` for them. */
   readonly notesTaken: number;
   readonly notesCost: number;
-  /** Requests that break a rule of the API or do not fit the window. */
+  /** Requests that violate a rule of the API or do not fit the window. */
   readonly refused: number;
-  /** Results that were needed again when they were cleared. */
+  /** Results that were needed again after they were cleared. */
   readonly refetched: number;
-  /** The round at which the policy could send nothing that fits; absent where it came through. */
+  /** The round in which no request of the policy fit the window; absent if the policy completed the session. */
   readonly failedAt?: number;
   readonly thinkingTokensLeftOut: number;
-  /** What the recording's own usage costs at the same prices; absent where it has none. */
+  /** The cost of the recorded usage at the same prices; absent if any round has no usage. */
   readonly recordedCost?: number;
-  /** By round: tokens of the request. For plots. */
+  /** The tokens of each round's request, for plots. */
   readonly contextByRound: readonly number[];
 }
 
@@ -68,19 +69,19 @@ export interface ReplayOutcome {
 export const priceNames = ["5m", "1h", "auto"] as const;
 export type PriceName = (typeof priceNames)[number];
 
-/** `free`: results that are needed again cost nothing, and no rule reckons with it. */
+/** `free`: results that are needed again cost nothing, and no rule expects a cost. */
 export const refetchNames = ["charged", "free"] as const;
 export type RefetchName = (typeof refetchNames)[number];
 
-/** `marked`: read is what an earlier request wrote at a mark. `prefix`: whatever a request shares with the one before it. */
+/** `marked`: a request reads what an earlier one wrote at a mark. `prefix`: it reads whatever it shares with the previous one. */
 export const cacheNames = ["marked", "prefix"] as const;
 export type CacheName = (typeof cacheNames)[number];
 
-/** `stand-in`: of a fixed size. `extract`: what the engine writes from the facts of the session where no model summarises. */
+/** `stand-in`: summaries of a fixed size. `extract`: the summaries that the engine writes without a model, from the facts of the session. */
 export const compactionNames = ["stand-in", "extract"] as const;
 export type CompactionName = (typeof compactionNames)[number];
 
-/** An outcome as it was written down. */
+/** The shape of a stored outcome. */
 export const outcomeShape = z.object({
   file: z.string(),
   policy: z.string(),

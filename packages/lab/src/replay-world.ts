@@ -14,7 +14,7 @@ import { BlockIds } from "./replay-cache.ts";
 import type { Recording } from "./recording/recording.ts";
 import type { RatesByLifetime } from "./spending.ts";
 
-/** What all runs over one recording share. */
+/** Everything that all runs over one recording share. */
 export interface ReplayWorld {
   readonly recording: Recording;
   readonly model: Model;
@@ -22,22 +22,22 @@ export interface ReplayWorld {
   readonly ids: BlockIds;
   readonly check: RequestCheck;
   readonly lines: KnownLines;
-  /** Knows each image by now, whichever policy shows it. */
+  /** Shared, so that each image is checked once for all policies. */
   readonly images: ImageGuard;
   readonly needChance: typeof needChance;
   readonly tokensOf: (block: Block) => Tokens;
-  /** Of the line that stands in place of a cleared result. */
+  /** The size of the line that replaces a cleared result. */
   readonly markerTokens: number;
-  /** As it can be replayed: what a server would clear is modelled by clearing here. */
+  /** The policy in a form that can be replayed: clearing by the server is modelled as clearing by the client. */
   readonly policyFor: (policy: Policy) => Policy;
-  /** Thinking that is bound to its prefix is worth nothing behind an edit. */
+  /** The size of all thinking. Thinking that is bound to its prefix is lost after an edit. */
   readonly thinkingTokens: number;
   readonly thinkingUnder: (policy: Policy) => "kept" | "left-out";
-  /** Under whoever edits: the least that any policy sends. */
+  /** For a policy that edits the view: the least thinking that any policy sends. */
   readonly thinkingAtLeast: "kept" | "left-out";
-  /** Results that the reply of this round needs, on strong evidence. */
+  /** The results that the reply of this round needs, by strong evidence. */
   readonly neededIn: (round: number) => readonly ToolUseId[];
-  /** A new text that is taken to have so many tokens: a model that is not there would have written it. */
+  /** Creates a text that counts as having these sizes, in place of a text that a model would have written. */
   readonly standIn: (sizes: StandInSizes) => string;
 }
 
@@ -46,7 +46,7 @@ interface StandInSizes {
   readonly alone: number;
   /** As part of another text. */
   readonly within: number;
-  /** In the message that stands behind a boundary, with all that is put back there. */
+  /** In the message after a boundary, including everything that is restored there. */
   readonly behindBoundary: number;
 }
 
@@ -79,10 +79,10 @@ export function createReplayWorld(recording: Recording): ReplayWorld {
   };
 }
 
-/** Texts in place of what a model would have written, told by their words wherever they stand. */
+/** Texts in place of those that a model would have written, recognised by their wording wherever they occur. */
 class StandIns {
   readonly #sizes: StandInSizes[] = [];
-  /** A block is looked through once; undefined: no such text is in it. */
+  /** Each block is searched once; undefined means that it contains no such text. */
   readonly #tokensByBlock = new WeakMap<Block, Tokens | undefined>();
 
   make(sizes: StandInSizes): string {
@@ -98,15 +98,15 @@ class StandIns {
   }
 
   #count(text: string): Tokens | undefined {
-    const [found, part] = this.#sizes.length === 0 ? [] : (/What happened so far, part (\d+)\./.exec(text) ?? []);
+    const [match, part] = this.#sizes.length === 0 ? [] : (/What happened so far, part (\d+)\./.exec(text) ?? []);
     const sizes = this.#sizes[Number(part) - 1];
-    if (found === undefined || sizes === undefined) return undefined;
-    if (text === found) return tokens(sizes.alone);
+    if (match === undefined || sizes === undefined) return undefined;
+    if (text === match) return tokens(sizes.alone);
     return tokens(text.startsWith(boundaryOpening) ? sizes.behindBoundary : sizes.within);
   }
 }
 
-/** How the engine begins a message behind a boundary. */
+/** The text with which the engine begins the message after a boundary. */
 const [boundaryOpening = ""] = summaryMessage({ summary: "", trigger: "manual" }).split(":");
 
 function defaultModel(): Model {
@@ -120,9 +120,9 @@ const modelledByPolicy = new WeakMap<Policy, Policy>();
 function modelServerClearing(policy: Policy): Policy {
   const { byServer, ...clear } = policy.clear;
   if (byServer === undefined) return policy;
-  const known = modelledByPolicy.get(policy) ?? { ...policy, clear: { bySize: byServer.modelledBy, ...clear } };
-  modelledByPolicy.set(policy, known);
-  return known;
+  const modelled = modelledByPolicy.get(policy) ?? { ...policy, clear: { bySize: byServer.modelledBy, ...clear } };
+  modelledByPolicy.set(policy, modelled);
+  return modelled;
 }
 
 const editsView = ({ clear, truncate, snip, collapse }: Policy): boolean =>

@@ -12,19 +12,19 @@ import type { CheckInput } from "@palimpsest/simulator/internal/validate/check-i
 import { checkRules } from "@palimpsest/simulator/internal/validate/check-rules";
 
 /**
- * Does the API take a request like this? By the simulator's own rules. What was taken once is not looked at again: where a
- * request begins as one that was taken, its rest alone is checked, and the marks.
+ * Checks by the simulator's rules whether the API accepts a request. A prefix that was accepted once is not checked again:
+ * only the rest of the request and its cache marks are.
  */
 export class RequestCheck {
   readonly #model: Model;
   readonly #traits: ModelTraits;
   readonly #images = new ImageGuard();
-  /** Ends of messages that were taken, by the name of everything up to them. */
-  readonly #taken = new Set<string>();
+  /** The chains (see `chainAt`) of accepted prefixes. */
+  readonly #accepted = new Set<string>();
   readonly #wireByMessage = new WeakMap<Message, WireMessage | "malformed">();
-  /** All runs over one recording share its blocks, and make messages of their own. */
+  /** All runs over one recording share its blocks, but each builds its own messages. */
   readonly #wireByBlock = new WeakMap<Block, WireBlock | "malformed">();
-  /** The recording has images that can't be shown. */
+  /** Whether the recording has images that can't be sent. */
   #isGuarded = false;
 
   constructor(model: Model) {
@@ -32,17 +32,17 @@ export class RequestCheck {
     this.#traits = modelTraits(model);
   }
 
-  /** Why it is refused; undefined where it is taken. Signatures are not checked: they are another's. */
+  /** Why the request is refused; undefined if it is accepted. Signatures are not checked: the simulator did not make them. */
   refusal(checked: CheckRequestInput): string | undefined {
-    if (!this.#isGuarded && this.#refusal(checked) === undefined) return undefined;
-    // The loop sends no image that can't be shown, and a recording may hold redacted ones. Few do, so the rest are not looked through.
+    if (!this.#isGuarded && this.#check(checked) === undefined) return undefined;
+    // The loop sends no invalid images, but a recording may hold redacted ones. Few do, so the others are not searched for images.
     const countMax = imagesMax(this.#model.windowTokens);
     const { messages, leftOut } = this.#images.guard(checked.messages, { countMax });
     this.#isGuarded ||= leftOut > 0;
-    return this.#refusal({ ...checked, messages });
+    return this.#check({ ...checked, messages });
   }
 
-  #refusal(checked: CheckRequestInput): string | undefined {
+  #check(checked: CheckRequestInput): string | undefined {
     const { messages, chainAt, breakpoints, outputTokensMax } = checked;
     const from = this.#uncheckedFrom(checked);
     const rest = from === 0 ? messages : [opening, ...messages.slice(from)];
@@ -52,39 +52,39 @@ export class RequestCheck {
       if (read === "malformed") return "a message has not the API's form";
       wire.push(read);
     }
-    const marked = this.#marked(messages, breakpoints);
-    const refused =
-      (from > 0 && from === messages.length ? undefined : checkRules(this.#inputOf(wire, outputTokensMax))) ??
-      checkBreakpoints(this.#inputOf(marked, outputTokensMax));
-    if (refused === undefined) this.#take({ messages, chainAt }, from);
-    return refused?.message;
+    const marked = this.#markedMessages(messages, breakpoints);
+    const refusal =
+      (from > 0 && from === messages.length ? undefined : checkRules(this.#checkInput(wire, outputTokensMax))) ??
+      checkBreakpoints(this.#checkInput(marked, outputTokensMax));
+    if (refusal === undefined) this.#accept({ messages, chainAt }, from);
+    return refusal?.message;
   }
 
-  /** What is taken up to a user's message would be taken without the rest: every call before it is answered. */
-  #take({ messages, chainAt }: Pick<CheckRequestInput, "messages" | "chainAt">, from: number): void {
+  /** A prefix that ends with a user message would be accepted by itself: every call before it is answered. */
+  #accept({ messages, chainAt }: Pick<CheckRequestInput, "messages" | "chainAt">, from: number): void {
     const last = messages.length - 1;
     for (let at = from; at <= last; at += 1)
-      if (at === last || messages[at]?.role === "user") this.#taken.add(chainAt(at));
+      if (at === last || messages[at]?.role === "user") this.#accepted.add(chainAt(at));
   }
 
-  /** Behind the longest part that was taken; 0 where none was, or the rest has media, of which all are counted. */
+  /** The index after the longest accepted prefix; 0 if there is none, or if the rest has media, which are counted over the whole request. */
   #uncheckedFrom({ messages, chainAt }: CheckRequestInput): number {
     for (let at = messages.length - 1; at >= 0; at -= 1)
-      if (this.#taken.has(chainAt(at))) return messages.slice(at + 1).some(holdsMedia) ? 0 : at + 1;
+      if (this.#accepted.has(chainAt(at))) return messages.slice(at + 1).some(holdsMedia) ? 0 : at + 1;
     return 0;
   }
 
-  /** The messages that are marked, and no others: a mark is judged by its block and by the marks before it. */
-  #marked(messages: readonly Message[], breakpoints: readonly Breakpoint[]): WireMessage[] {
-    const markedAt = new Map<number, Map<number, Lifetime>>();
+  /** Only the messages with cache marks: a mark is checked by its block and the marks before it. */
+  #markedMessages(messages: readonly Message[], breakpoints: readonly Breakpoint[]): WireMessage[] {
+    const marksByMessage = new Map<number, Map<number, Lifetime>>();
     for (const { place, lifetime } of breakpoints)
       if (place.part === "messages")
-        markedAt.set(
+        marksByMessage.set(
           place.message,
-          (markedAt.get(place.message) ?? new Map<number, Lifetime>()).set(place.at, lifetime),
+          (marksByMessage.get(place.message) ?? new Map<number, Lifetime>()).set(place.at, lifetime),
         );
-    return [...markedAt]
-      .toSorted(([one], [other]) => one - other)
+    return [...marksByMessage]
+      .toSorted(([a], [b]) => a - b)
       .flatMap(([at, lifetimeByBlock]) => {
         const message = messages[at];
         const read = message === undefined ? "malformed" : this.#read(message);
@@ -97,7 +97,7 @@ export class RequestCheck {
       });
   }
 
-  #inputOf(messages: WireMessage[], outputTokensMax: number): CheckInput {
+  #checkInput(messages: WireMessage[], outputTokensMax: number): CheckInput {
     return {
       request: {
         model: this.#model.id,
@@ -141,13 +141,13 @@ export class RequestCheck {
 
 interface CheckRequestInput {
   readonly messages: readonly Message[];
-  /** A name for everything up to the end of this message: the same for the same messages. */
+  /** Identifies everything up to the end of this message: the same messages have the same chain. */
   readonly chainAt: (message: number) => string;
   readonly breakpoints: readonly Breakpoint[];
   readonly outputTokensMax: number;
 }
 
-/** A request begins with a user: stands for what was taken. */
+/** Replaces the accepted prefix, because a request must begin with a user message. */
 const opening: Message = { role: "user", content: [{ type: "text", text: "taken" }] };
 
 const holdsMedia = ({ content }: Message): boolean =>

@@ -6,7 +6,7 @@ export interface RatesByLifetime {
   readonly "1h": CacheRates;
 }
 
-/** What a run has spent, in tokens at the base input price. */
+/** The costs of a run, in tokens at the base input price. */
 export class Spending {
   readonly #rates: RatesByLifetime;
   readonly #headerTokens: number;
@@ -18,7 +18,7 @@ export class Spending {
   cacheReadTokens = 0;
   outputTokens = 0;
   inputCost = 0;
-  /** The part of `inputCost` that is paid for what the cache gave. */
+  /** The part of `inputCost` for tokens that were read from the cache. */
   readCost = 0;
   headerCost = 0;
   headerReadCost = 0;
@@ -46,10 +46,10 @@ export class Spending {
     this.inputCost +=
       inputTokens + short.read * cacheReadTokens + short.write * cacheWrite5mTokens + long.write * cacheWrite1hTokens;
     this.readCost += short.read * cacheReadTokens;
-    if (header === "with-header") this.#header(usage);
+    if (header === "with-header") this.#chargeHeader(usage);
   }
 
-  #header({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
+  #chargeHeader({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
     const { "5m": short, "1h": long } = this.#rates;
     const isRead = cacheReadTokens >= this.#headerTokens;
     const isWritten = !isRead && cacheWrite5mTokens + cacheWrite1hTokens > 0;
@@ -63,7 +63,7 @@ export class Spending {
     this.outputCost += tokens * this.#rates["5m"].output;
   }
 
-  /** A cleared result was needed: its tokens are written once more, and one more round reads the whole context. */
+  /** Charges for a cleared result that was needed: its tokens are written again, and one more round reads the whole context. */
   refetch({
     tokens,
     contextTokens,

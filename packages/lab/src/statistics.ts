@@ -1,6 +1,6 @@
 import { createRandom } from "@palimpsest/simulator/internal/random";
 
-/** What one figure is over many sessions. */
+/** The distribution of one figure over many sessions. */
 export interface Spread {
   readonly mean: number;
   readonly median: number;
@@ -8,7 +8,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** An estimate and where it would lie in 95 of 100 repetitions with other sessions of the same kind. */
+/** An estimate and its 95 % confidence interval over other sessions of the same kind. */
 export interface Interval {
   readonly estimate: number;
   readonly low: number;
@@ -18,20 +18,20 @@ export interface Interval {
 /** Costs of the same sessions in the same order. */
 interface Costs {
   readonly baseline: readonly number[];
-  /** Undefined where there is nothing to compare: the session then counts on neither side. */
+  /** Undefined if there is nothing to compare: the session then counts on neither side. */
   readonly others: readonly (readonly (number | undefined)[])[];
 }
 
-/** More resamples move the third digit of an interval, which nobody reads. */
+/** More resamples change only the third digit of an interval, which does not matter. */
 const resamples = 2_000;
-/** Any number will do; that it is the same one makes a report the same twice. */
+/** Any fixed number makes reports reproducible. */
 const seed = 20_260_101;
 const tailShare = 0.025;
 
 /** Undefined without values. */
 export function computeSpread(values: readonly number[]): Spread | undefined {
   if (values.length === 0) return undefined;
-  const sorted = values.toSorted((one, other) => one - other);
+  const sorted = values.toSorted((a, b) => a - b);
   return {
     mean: sum(sorted) / sorted.length,
     median: quantile(sorted, 0.5),
@@ -40,7 +40,7 @@ export function computeSpread(values: readonly number[]): Spread | undefined {
   };
 }
 
-/** Of sorted values, between neighbours in proportion; at least one value. */
+/** Takes at least one value, sorted, and interpolates between neighbours. */
 export function quantile(sorted: readonly number[], share: number): number {
   const at = share * (sorted.length - 1);
   const below = sorted[Math.floor(at)];
@@ -50,9 +50,9 @@ export function quantile(sorted: readonly number[], share: number): number {
 }
 
 /**
- * For each of the others the share of the baseline's money that it saves in all sessions together: 1 − Σ cost / Σ baseline. Sessions
- * are drawn anew, with repetition and all costs of a session together; so what makes a session dear as such does not widen an
- * interval. Undefined where the baseline costs nothing. 2,000 × sessions × others steps.
+ * For each of the others, the share of the baseline's cost that it saves over all sessions: 1 − Σ cost / Σ baseline. The
+ * intervals come from a bootstrap over sessions that keeps all costs of a session together, so a session that is expensive
+ * for every policy does not widen an interval. Undefined if the baseline costs nothing. Takes 2,000 × sessions × others steps.
  */
 export function computeSavings({ baseline, others }: Costs): readonly (Interval | undefined)[] {
   const columns = others.map((costs) => toColumn(costs, baseline));
@@ -62,9 +62,9 @@ export function computeSavings({ baseline, others }: Costs): readonly (Interval 
 
 function computeInterval(estimate: number | undefined, drawn: readonly number[]): Interval | undefined {
   if (estimate === undefined) return undefined;
-  const sorted = drawn.toSorted((one, other) => one - other);
+  const sorted = drawn.toSorted((a, b) => a - b);
   if (sorted.length === 0) return { estimate, low: estimate, high: estimate };
-  // An interval from percentiles need not hold the estimate where one session outweighs all others.
+  // A percentile interval may not contain the estimate if one session outweighs all others.
   return {
     estimate,
     low: Math.min(estimate, quantile(sorted, tailShare)),
@@ -72,7 +72,7 @@ function computeInterval(estimate: number | undefined, drawn: readonly number[])
   };
 }
 
-/** Both costs of a session are nothing where one is not known. */
+/** If one cost of a session is unknown, both are 0. */
 interface Column {
   readonly costs: Float64Array;
   readonly baselines: Float64Array;
@@ -84,11 +84,11 @@ const toColumn = (costs: readonly (number | undefined)[], baseline: readonly num
 });
 
 const sumColumn = ({ costs, baselines }: Column): Sums => ({
-  cost: costs.reduce((total, one) => total + one, 0),
-  baseline: baselines.reduce((total, one) => total + one, 0),
+  cost: costs.reduce((total, cost) => total + cost, 0),
+  baseline: baselines.reduce((total, cost) => total + cost, 0),
 });
 
-/** One draw of sessions serves all columns: drawing is the dear part. */
+/** Uses each draw of sessions for all columns, because drawing is the expensive part. */
 function resample(columns: readonly Column[], sessions: number): readonly (readonly number[])[] {
   const random = createRandom(seed);
   const savings: number[][] = columns.map(() => []);
@@ -103,7 +103,7 @@ function resample(columns: readonly Column[], sessions: number): readonly (reado
   return savings;
 }
 
-/** Numbers alone in the inner loop: thousands of sessions times thousands of draws. */
+/** The inner loop, with numbers only: it runs over thousands of sessions times thousands of draws. */
 function sumDraws({ costs, baselines }: Column, draws: Uint32Array): Sums {
   let cost = 0;
   let baseline = 0;
@@ -124,13 +124,13 @@ const savingShare = ({ cost, baseline }: Sums): number | undefined => (baseline 
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Money for people: millions of tokens at the base input price. */
+/** Formats a cost as millions of tokens at the base input price. */
 export const formatMillions = (cost: number): string => `${(cost / 1e6).toFixed(cost < 99.5e6 ? 2 : 0)}M`;
 
-/** `22.6 %`; what rounds to nothing has no sign. */
+/** For example `22.6 %`; a value that rounds to zero has no sign. */
 export const formatPercent = (share: number): string => `${formatTenths(share)} %`;
 
-/** `19.7 to 25.1`: both ends in per cent. */
+/** For example `19.7 to 25.1`, both in per cent. */
 export const formatRange = ({ low, high }: Interval): string => `${formatTenths(low)} to ${formatTenths(high)}`;
 
 export const formatRatios = (spread: Spread | undefined): readonly [string, string, string, string] =>
@@ -138,7 +138,7 @@ export const formatRatios = (spread: Spread | undefined): readonly [string, stri
     ? [noFigure, noFigure, noFigure, noFigure]
     : [formatRatio(spread.mean), formatRatio(spread.median), formatRatio(spread.p90), formatRatio(spread.max)];
 
-/** Where there is no figure. */
+/** Shown if there is no figure. */
 export const noFigure = "–";
 
 const formatRatio = (value: number): string => value.toFixed(2);

@@ -1,29 +1,29 @@
 import type { CompactionName, PriceName, ReplayOutcome } from "./replay-outcome.ts";
 import { type Interval, computeSavings, type Spread, computeSpread, sum } from "./statistics.ts";
 
-/** An outcome without what only plots need. */
+/** An outcome without the figures that only plots need. */
 export type OutcomeFigures = Omit<ReplayOutcome, "contextByRound">;
 
-/** What all policies did at one price table, over the sessions that are long enough. */
+/** The results of all policies at one price table, over all sessions that are long enough. */
 export interface PriceSummary {
   readonly prices: PriceName;
   /** The same for all outcomes of a run. */
   readonly compaction: CompactionName;
   readonly sessions: number;
   readonly rounds: number;
-  /** Sessions with fewer rounds than count. */
+  /** Sessions with too few rounds to be counted. */
   readonly tooShort: number;
-  /** Sessions that no policy came through: they say nothing about policies. */
+  /** Sessions that no policy completed; they are left out because they can't compare policies. */
   readonly hopeless: number;
-  /** The policy that savings are measured against. */
+  /** The policy against which savings are measured. */
   readonly baseline: string;
-  /** Those that came through everywhere, cheapest first; then those that failed somewhere, by what they save in the others. */
+  /** First the policies that completed all sessions, by cost; then those that failed in some, by their saving in the others. */
   readonly policies: readonly PolicySummary[];
-  /** What the recordings' own usage costs, and the baseline in the same sessions; absent where none has usage. */
+  /** The cost of the recorded usage, and the baseline's cost in the same sessions; absent if no recording has usage. */
   readonly recorded?: { readonly sessions: number; readonly cost: number; readonly baselineCost: number };
 }
 
-/** Sums and spreads are over the sessions that the policy came through, savings over those that the baseline did too. */
+/** Sums and spreads cover the sessions that the policy completed, savings those that the baseline completed too. */
 export interface PolicySummary {
   readonly policy: string;
   readonly sessions: number;
@@ -33,7 +33,7 @@ export interface PolicySummary {
   readonly money: MoneyBySource;
   readonly saving: Interval | undefined;
   readonly savingWithRework: Interval | undefined;
-  /** Input and output of compactions over the lower bound; undefined where no session has one. */
+  /** The ratio of the cost without refetching to the lower bound; undefined if no session has a bound. */
   readonly overFull: Spread | undefined;
   readonly overClearOnly: Spread | undefined;
   readonly refetched: number;
@@ -43,7 +43,7 @@ export interface PolicySummary {
   readonly peakContext: number;
 }
 
-/** Its parts add up to `cost`. */
+/** The parts add up to `cost`. */
 export interface MoneyBySource {
   readonly headerRead: number;
   readonly otherRead: number;
@@ -53,7 +53,7 @@ export interface MoneyBySource {
 }
 
 interface Tally {
-  /** In any order; an outcome for the same file, policy and prices takes the place of the one before. */
+  /** In any order; an outcome for the same file, policy and prices replaces the earlier one. */
   add(outcome: OutcomeFigures): void;
   summaries(): readonly PriceSummary[];
 }
@@ -71,23 +71,23 @@ interface PriceTally {
   readonly tooShort: Set<string>;
 }
 
-/** Keeps the numbers of every session: some hundred bytes for each file, policy and price table. */
+/** Keeps the figures of every session: some hundred bytes for each file, policy and price table. */
 export function createTally({ roundsMin, baseline }: TallyOptions): Tally {
   const byPrices = new Map<PriceName, PriceTally>();
   return {
     add: (outcome) => {
-      const counted: PriceTally = byPrices.get(outcome.prices) ?? {
+      const priceTally: PriceTally = byPrices.get(outcome.prices) ?? {
         compaction: outcome.compaction,
         byPolicy: new Map(),
         tooShort: new Set(),
       };
-      byPrices.set(outcome.prices, counted);
+      byPrices.set(outcome.prices, priceTally);
       if (outcome.rounds < roundsMin) {
-        counted.tooShort.add(outcome.file);
+        priceTally.tooShort.add(outcome.file);
         return;
       }
-      const byFile: ByFile = counted.byPolicy.get(outcome.policy) ?? new Map<string, OutcomeFigures>();
-      counted.byPolicy.set(outcome.policy, byFile.set(outcome.file, outcome));
+      const byFile: ByFile = priceTally.byPolicy.get(outcome.policy) ?? new Map<string, OutcomeFigures>();
+      priceTally.byPolicy.set(outcome.policy, byFile.set(outcome.file, outcome));
     },
     summaries: () =>
       [...byPrices].map(([prices, { compaction, byPolicy, tooShort }]) => ({
@@ -108,10 +108,14 @@ function summarizePolicies(
   const roundsByFile = new Map(
     [...byPolicy.values()].flatMap((byFile) => [...byFile.values()].map(({ file, rounds }) => [file, rounds])),
   );
-  const ofBaseline = [...(byPolicy.get(baseline)?.values() ?? [])].filter(cameThrough);
-  const savings = savingByPolicy({ byPolicy, ofBaseline, figure: ({ cost }) => cost });
-  const savingsWithRework = savingByPolicy({ byPolicy, ofBaseline, figure: ({ costWithRework }) => costWithRework });
-  const recorded = summarizeRecorded(ofBaseline);
+  const baselineOutcomes = [...(byPolicy.get(baseline)?.values() ?? [])].filter(isCompleted);
+  const savings = savingByPolicy({ byPolicy, baselineOutcomes, figure: ({ cost }) => cost });
+  const savingsWithRework = savingByPolicy({
+    byPolicy,
+    baselineOutcomes,
+    figure: ({ costWithRework }) => costWithRework,
+  });
+  const recorded = summarizeRecorded(baselineOutcomes);
   return {
     hopeless,
     sessions: roundsByFile.size,
@@ -128,60 +132,60 @@ function summarizePolicies(
 }
 
 function dropHopeless(all: ByPolicy): { readonly byPolicy: ByPolicy; readonly hopeless: number } {
-  const through = new Set(
-    [...all.values()].flatMap((byFile) => [...byFile.values()].filter(cameThrough).map(({ file }) => file)),
+  const completed = new Set(
+    [...all.values()].flatMap((byFile) => [...byFile.values()].filter(isCompleted).map(({ file }) => file)),
   );
   const files = new Set([...all.values()].flatMap((byFile) => [...byFile.keys()]));
   const byPolicy = new Map(
-    [...all].map(([policy, byFile]) => [policy, new Map([...byFile].filter(([file]) => through.has(file)))]),
+    [...all].map(([policy, byFile]) => [policy, new Map([...byFile].filter(([file]) => completed.has(file)))]),
   );
-  return { byPolicy, hopeless: files.size - through.size };
+  return { byPolicy, hopeless: files.size - completed.size };
 }
 
 function savingByPolicy({
   byPolicy,
-  ofBaseline,
+  baselineOutcomes,
   figure,
 }: {
   readonly byPolicy: ByPolicy;
-  readonly ofBaseline: readonly OutcomeFigures[];
+  readonly baselineOutcomes: readonly OutcomeFigures[];
   readonly figure: (outcome: OutcomeFigures) => number;
 }): ReadonlyMap<string, Interval | undefined> {
   const intervals = computeSavings({
-    baseline: ofBaseline.map(figure),
+    baseline: baselineOutcomes.map(figure),
     others: [...byPolicy.values()].map((byFile) =>
-      ofBaseline.map(({ file }) => {
+      baselineOutcomes.map(({ file }) => {
         const outcome = byFile.get(file);
-        return outcome !== undefined && cameThrough(outcome) ? figure(outcome) : undefined;
+        return outcome !== undefined && isCompleted(outcome) ? figure(outcome) : undefined;
       }),
     ),
   });
   return new Map([...byPolicy.keys()].map((policy, at) => [policy, intervals[at]]));
 }
 
-const cameThrough = ({ failedAt }: OutcomeFigures): boolean => failedAt === undefined;
+const isCompleted = ({ failedAt }: OutcomeFigures): boolean => failedAt === undefined;
 
-function compareSummaries(one: PolicySummary, other: PolicySummary): number {
-  const failed = Number(one.failedSessions > 0) - Number(other.failedSessions > 0);
-  if (failed !== 0) return failed;
-  // Costs are of different sessions where these failed.
-  if (one.failedSessions > 0) return savingEstimate(other) - savingEstimate(one);
-  return one.cost - other.cost;
+function compareSummaries(a: PolicySummary, b: PolicySummary): number {
+  const byFailure = Number(a.failedSessions > 0) - Number(b.failedSessions > 0);
+  if (byFailure !== 0) return byFailure;
+  // If both failed in some sessions, their costs cover different sessions and can't be compared.
+  if (a.failedSessions > 0) return savingEstimate(b) - savingEstimate(a);
+  return a.cost - b.cost;
 }
 
-/** Least where there is nothing to compare. */
+/** The lowest value if there is nothing to compare. */
 const savingEstimate = ({ saving }: PolicySummary): number => saving?.estimate ?? -Number.MAX_VALUE;
 
 function policySummary(
   policy: string,
   outcomes: readonly OutcomeFigures[],
 ): Omit<PolicySummary, "saving" | "savingWithRework"> {
-  const through = outcomes.filter(cameThrough);
-  const total = (figure: (outcome: OutcomeFigures) => number): number => sum(through.map(figure));
+  const completed = outcomes.filter(isCompleted);
+  const total = (figure: (outcome: OutcomeFigures) => number): number => sum(completed.map(figure));
   return {
     policy,
-    sessions: through.length,
-    failedSessions: outcomes.length - through.length,
+    sessions: completed.length,
+    failedSessions: outcomes.length - completed.length,
     cost: total(({ cost }) => cost),
     costWithRework: total(({ costWithRework }) => costWithRework),
     money: {
@@ -191,35 +195,35 @@ function policySummary(
       refetch: total(({ refetchCost }) => refetchCost),
       compactionOutput: total(({ cost, inputCost, refetchCost }) => cost - inputCost - refetchCost),
     },
-    overFull: overBound(through, ({ optimumFull }) => optimumFull),
-    overClearOnly: overBound(through, ({ optimumClearOnly }) => optimumClearOnly),
+    overFull: overBound(completed, ({ optimumFull }) => optimumFull),
+    overClearOnly: overBound(completed, ({ optimumClearOnly }) => optimumClearOnly),
     refetched: total(({ refetched }) => refetched),
     edits: total(({ edits }) => edits),
     compactions: total(({ compactions }) => compactions),
-    // Also of sessions that failed: a refusal is often why.
+    // Includes failed sessions, because a refusal is often the cause of the failure.
     refused: sum(outcomes.map(({ refused }) => refused)),
-    peakContext: through.reduce((peak, { peakContext }) => Math.max(peak, peakContext), 0),
+    peakContext: completed.reduce((peak, { peakContext }) => Math.max(peak, peakContext), 0),
   };
 }
 
-/** There are none under prices for which no optimum is known. */
+/** False under prices for which no optimum is known. */
 export const hasBounds = ({ overFull, overClearOnly }: PolicySummary): boolean =>
   overFull !== undefined || overClearOnly !== undefined;
 
-/** Without re-fetching, which the bounds do not know. */
+/** Excludes refetching, which the bounds do not include. */
 const overBound = (
   outcomes: readonly OutcomeFigures[],
   bound: (outcome: OutcomeFigures) => number | null,
 ): Spread | undefined =>
   computeSpread(
     outcomes.flatMap((outcome) => {
-      const least = bound(outcome);
-      return least === null || least === 0 ? [] : [(outcome.cost - outcome.refetchCost) / least];
+      const minimum = bound(outcome);
+      return minimum === null || minimum === 0 ? [] : [(outcome.cost - outcome.refetchCost) / minimum];
     }),
   );
 
-function summarizeRecorded(ofBaseline: readonly OutcomeFigures[]): PriceSummary["recorded"] {
-  const withUsage = ofBaseline.filter(({ recordedCost }) => recordedCost !== undefined);
+function summarizeRecorded(baselineOutcomes: readonly OutcomeFigures[]): PriceSummary["recorded"] {
+  const withUsage = baselineOutcomes.filter(({ recordedCost }) => recordedCost !== undefined);
   if (withUsage.length === 0) return undefined;
   return {
     sessions: withUsage.length,

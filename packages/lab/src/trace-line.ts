@@ -7,7 +7,7 @@ import type { RecordedRound } from "./recording/recording.ts";
 
 export type SentRequest = (RequestRecord & { readonly kind: "round" }) | AsideRequest;
 
-/** `compaction`: the call that asks for a summary. `notes`: an extraction. It leaves nothing in the cache; only a `fork` reads from it. */
+/** `compaction`: the request for a summary. `notes`: an extraction. Neither writes to the cache, and only a `fork` reads from it. */
 export interface AsideRequest extends RequestRecord {
   readonly kind: "compaction" | "notes";
   readonly call: CompactRule["call"];
@@ -19,21 +19,21 @@ interface RequestRecord {
   readonly usage: UsageSplit;
 }
 
-/** One request of a replay, with all that its cost follows from. */
+/** One request of a replay, with everything that determines its cost. */
 export interface TraceLine {
   readonly file: string;
   readonly policy: string;
   readonly prices: PriceName;
   readonly kind: SentRequest["kind"];
-  /** Of a compaction and of notes only. */
+  /** Only for compactions and notes. */
   readonly call?: CompactRule["call"];
   /** From 0. */
   readonly round: number;
   /** When it was sent, in milliseconds. */
   readonly at: number;
-  /** In order: a number for what the block says (the same says the same, within a file), and its tokens. The first is the header. */
+  /** For each block a number that identifies its content within a file, and its tokens. The first block is the header. */
   readonly blocks: readonly (readonly [id: number, tokens: number])[];
-  /** Indices into `blocks` of the cache's marks, and how long each lives. */
+  /** The cache marks: the index into `blocks`, and the lifetime. */
   readonly marks: readonly (readonly [block: number, lifetime: Lifetime])[];
   readonly usage: UsageSplit;
 }

@@ -24,13 +24,13 @@ interface ReplayedNotesInput {
   readonly summaries: Pick<Summaries, "notes">;
   readonly items: () => readonly Item[];
   readonly contextTokens: () => number;
-  /** Asks for them by a fork, whose directive this is. */
+  /** Runs a fork that takes the notes, with this directive. */
   readonly ask: (directive: string) => Promise<void>;
 }
 
 /**
- * The notes of one run. They are taken at the layer's own moments and are there at once: a model takes a while, in which
- * a moment may pass, so this is the most that can be taken. None fails, so none is asked for twice.
+ * The notes of one run. They are taken whenever the layer would take them and are available at once. A real model needs
+ * time, in which the next extraction may become due, so this is the maximum. No extraction fails, so none is repeated.
  */
 export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
   readonly path = notesPathStandIn;
@@ -38,8 +38,8 @@ export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
   #state: NotesState = notesIdle();
   #calls = 0;
   #covers: EntryId | undefined;
-  #noted: ReturnType<Summaries["notes"]> | undefined;
-  #asked: Promise<void> = Promise.resolve();
+  #lastRead: ReturnType<Summaries["notes"]> | undefined;
+  #extraction: Promise<void> = Promise.resolve();
   taken = 0;
 
   constructor(input: ReplayedNotesInput) {
@@ -58,27 +58,27 @@ export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
     this.#state = onEnd(step.state, { outcome: covers === undefined ? "failed" : "taken", rule }).state;
     if (covers === undefined) return;
     this.#covers = covers;
-    this.#asked = this.#input.ask(this.#directive());
+    this.#extraction = this.#input.ask(this.#directive());
     this.taken += 1;
   }
 
   async settle(): Promise<SettleOutcome> {
-    await this.#asked;
+    await this.#extraction;
     return "idle";
   }
 
   async read(): Promise<RecordedNotes | undefined> {
     if (this.#covers === undefined) return undefined;
-    this.#noted = this.#input.summaries.notes(this.#covers);
-    return { text: (await this.#noted).text, covers: this.#covers };
+    this.#lastRead = this.#input.summaries.notes(this.#covers);
+    return { text: (await this.#lastRead).text, covers: this.#covers };
   }
 
-  /** Of the notes that were read last. */
+  /** The template of the notes that were read last. */
   async template(): Promise<Notes> {
-    return (await this.#noted)?.template ?? defaultTemplate;
+    return (await this.#lastRead)?.template ?? defaultTemplate;
   }
 
-  /** What a fork is asked with: from the second time on it is shown what stands in the file. */
+  /** The fork's directive; from the second time on it includes the current notes. */
   #directive(): string {
     const { world } = this.#input;
     const fileTokens = this.taken === 0 ? 0 : notesTokensStandIn.file;
@@ -87,11 +87,11 @@ export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
   }
 }
 
-/** Undefined where the policy takes none. */
+/** Undefined if the policy takes no notes. */
 export const findNotesRule = ({ notes, background }: Policy): NotesRule | undefined =>
   notes === "on" ? background?.notes : undefined;
 
-/** But for what stands in the file. */
+/** Without the content of the file. */
 const notesDirective = notesPrompt({
   path: notesPathStandIn,
   tool: "edit",

@@ -25,17 +25,17 @@ import { textField } from "palimpsest/internal/schema/json";
 import { wireMessage, type WireMessage } from "palimpsest/internal/schema/wire/messages-request";
 import { compactionMove } from "@palimpsest/simulator/internal/responder/summary-move";
 
-/** What a model is taken to have written, in a replay that has none. */
+/** Summaries and notes in place of a model's, for a replay without a model. */
 export interface Summaries {
   /** A summary of everything that the next request would show. */
   write(): Promise<WrittenSummary>;
-  /** The notes of everything up to this entry, and the headings under which they stand. */
+  /** The notes about everything up to this entry, and their headings. */
   notes(covers: EntryId): Promise<{ readonly text: string; readonly template: Notes }>;
-  /** What is put back behind a boundary. */
+  /** What is restored after a boundary. */
   readonly workingState: readonly WorkingStatePart[];
-  /** Everything that is said passes here, in order. */
+  /** Called for every recorded entry, in order. */
   onEntry(entry: Entry): void;
-  /** A boundary was written. */
+  /** Called after a boundary was written. */
   onCompacted(): void;
 }
 
@@ -50,7 +50,7 @@ interface SummariesInput {
   readonly thresholds: Thresholds;
 }
 
-/** Of a fixed size, whatever was said; what is put back is part of it. */
+/** Summaries of a fixed size, whatever the conversation contains; the size includes the restored files. */
 export function standInSummaries({ world, policy, thresholds }: SummariesInput): Summaries {
   const { window: windowTokens } = thresholds;
   const { leavesTokens: alone } = defaultCompactSize({ restores: "nothing", windowTokens });
@@ -78,35 +78,35 @@ export function standInSummaries({ world, policy, thresholds }: SummariesInput):
   };
 }
 
-/** In place of a model: the same messages have the same summary. */
+/** Replaces a model: the same messages always give the same summary. */
 export type Summarise = (input: SummariseInput) => string;
 
 interface SummariseInput {
-  /** As the policy shows them before the compaction. */
+  /** The view of the policy before the compaction. */
   readonly messages: readonly Message[];
   readonly last: LastCompaction | undefined;
-  /** The entry that was said last. */
+  /** The newest recorded entry. */
   readonly newest: EntryId | undefined;
 }
 
-/** What the compaction before has left in the view. */
+/** What the previous compaction left in the view. */
 interface LastCompaction {
-  /** Its summary alone, with what was carried into it. */
+  /** The summary alone, including what the engine added to it. */
   readonly summary: string;
-  /** The text in which the summary stands. */
+  /** The text of the message that contains the summary. */
   readonly summaryText: string;
-  /** That one, and all that was put back beside it. */
+  /** That text, and all texts that were restored with it. */
   readonly texts: ReadonlySet<string>;
 }
 
 interface ExtractedInput extends SummariesInput {
   readonly session: Session;
   readonly facts: Pick<SessionFactBook, "facts">;
-  /** Absent: the summary is extracted from the facts. */
+  /** By default the summary is extracted from the facts. */
   readonly summarise?: Summarise | undefined;
 }
 
-/** Real texts without a model: the recording's facts, or a rule's reading of the messages. What is put back is what the recording shows of it. */
+/** Real summaries without a model, from the recording's facts or by rules from the messages. Restored files have the content that the recording shows. */
 export class ExtractedSummaries implements Summaries {
   readonly #input: ExtractedInput;
   readonly #files = new KnownFiles();
@@ -120,14 +120,14 @@ export class ExtractedSummaries implements Summaries {
   async write(): Promise<WrittenSummary> {
     const { fold } = this.#input.session;
     const next = fold.next();
-    const text = await this.#summary(next.kind === "sendable" ? next.messages : fold.messages, this.#waiting());
+    const text = await this.#summarise(next.kind === "sendable" ? next.messages : fold.messages, this.#waitingItems());
     return { text, outputTokens: this.#count(text) };
   }
 
   async notes(covers: EntryId): Promise<{ readonly text: string; readonly template: Notes }> {
     const { items } = this.#input.session.fold.projection;
-    const behind = items.slice(items.findLastIndex(({ entry }) => entry === covers) + 1);
-    const text = await this.#summary(this.#messagesWithout(behind), behind);
+    const later = items.slice(items.findLastIndex(({ entry }) => entry === covers) + 1);
+    const text = await this.#summarise(this.#messagesWithout(later), later);
     const { sections } = readTemplate(text);
     return { text, template: { preamble: "", sections: sections.map((section) => ({ ...section, body: "" })) } };
   }
@@ -171,18 +171,19 @@ export class ExtractedSummaries implements Summaries {
     };
   }
 
-  async #summary(messages: readonly Message[], shown: readonly Item[]): Promise<string> {
+  /** `kept`: the items that stay in the view after the compaction. */
+  async #summarise(messages: readonly Message[], kept: readonly Item[]): Promise<string> {
     const { summarise, policy, thresholds, facts } = this.#input;
     if (summarise !== undefined) return summarise({ messages, last: this.#last, newest: this.#newest });
-    const whole = await facts.facts();
-    const staying = new Set(shown.map(({ entry }) => entry));
+    const allFacts = await facts.facts();
+    const keptEntries = new Set(kept.map(({ entry }) => entry));
     const { tokensOf, recording } = this.#input.world;
-    const staysTokens = shown.reduce<number>(
-      (sum, { blocks }) => blocks.reduce((so, block) => so + tokensOf(block), sum),
+    const staysTokens = kept.reduce<number>(
+      (total, { blocks }) => blocks.reduce((sum, block) => sum + tokensOf(block), total),
       recording.headerTokens,
     );
     return extractSummary({
-      facts: filterFacts(whole, { holds: (entry) => !staying.has(entry), lastReply: whole.lastReply }),
+      facts: filterFacts(allFacts, { holds: (entry) => !keptEntries.has(entry), lastReply: allFacts.lastReply }),
       budgetTokens: computeBudgets({ thresholds, policy, staysTokens }).extract,
       count: this.#count,
       previousSummary: this.#last?.summaryText,
@@ -190,7 +191,7 @@ export class ExtractedSummaries implements Summaries {
     });
   }
 
-  #waiting(): readonly Item[] {
+  #waitingItems(): readonly Item[] {
     const { session, thresholds } = this.#input;
     return findWaitingItems(session.fold, { waitingTokensMax: waitingTokensMax(thresholds), count: session.count });
   }
@@ -198,10 +199,10 @@ export class ExtractedSummaries implements Summaries {
   #messagesWithout(items: readonly Item[]): readonly Message[] {
     const { fold } = this.#input.session;
     const shown = fold.shown();
-    const out = new Set(items.flatMap(({ entry }) => shown.get(entry) ?? []));
+    const removed = new Set(items.flatMap(({ entry }) => shown.get(entry) ?? []));
     return fold.messages.flatMap(({ role, content }) => {
-      const left = content.filter((block) => !out.has(block));
-      return left.length === 0 ? [] : [{ role, content: left }];
+      const remaining = content.filter((block) => !removed.has(block));
+      return remaining.length === 0 ? [] : [{ role, content: remaining }];
     });
   }
 
@@ -211,10 +212,10 @@ export class ExtractedSummaries implements Summaries {
 const itemText = (item: Item | undefined): string =>
   item?.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n") ?? "";
 
-/** The summary in the message that stands behind a boundary, with what the engine carried into it. */
+/** Extracts the summary, including what the engine added to it, from the message after a boundary. */
 function unwrapSummary(text: string, { summary }: Policy): string {
-  const place = summary?.transcriptPath === "told" ? { transcriptPath: transcriptPathStandIn } : {};
-  const [before = "", after = ""] = summaryMessage({ summary: "\0", trigger: "auto", ...place }).split("\0");
+  const pathOption = summary?.transcriptPath === "told" ? { transcriptPath: transcriptPathStandIn } : {};
+  const [before = "", after = ""] = summaryMessage({ summary: "\0", trigger: "auto", ...pathOption }).split("\0");
   const end = text.indexOf(after, before.length);
   return text.startsWith(before) && end !== -1 ? text.slice(before.length, end) : text;
 }
@@ -225,48 +226,48 @@ interface OpenCall {
 }
 
 /**
- * The files that a recording has read or changed, with the newest content that it shows of them: what a read returned or
- * a write was given. After any other change a file still has the text that it was last shown with.
+ * The files that were read or changed in a recording, with the newest content that the recording shows: the result of a
+ * read or the input of a write. After any other change a file keeps the content that was shown last.
  */
 export class KnownFiles {
   readonly #open = new Map<ToolUseId, OpenCall>();
-  /** The newest last. */
+  /** In order of use, the newest last. */
   readonly #textByPath = new Map<string, string | undefined>();
 
   heard(entry: Entry): void {
     if (!("blocks" in entry)) return;
     for (const block of entry.blocks) {
-      if (block.type === "tool_use") this.#called(block);
-      if (block.type === "tool_result") this.#answered(block);
+      if (block.type === "tool_use") this.#addCall(block);
+      if (block.type === "tool_result") this.#addResult(block);
     }
   }
 
-  /** Newest first, as they are put back. */
+  /** Newest first, the order in which they are restored. */
   get pieces(): readonly RestoredPiece[] {
-    return [...this.#textByPath].toReversed().map(([title, shown]) => ({
+    return [...this.#textByPath].toReversed().map(([title, text]) => ({
       title,
       handle: "read it again when you need it",
-      ...(shown === undefined ? {} : { intro: `Content of ${title}, read again just now:`, text: shown }),
+      ...(text === undefined ? {} : { intro: `Content of ${title}, read again just now:`, text }),
     }));
   }
 
-  #called(call: ToolUseBlock): void {
+  #addCall(call: ToolUseBlock): void {
     const subject = parseSubject(call);
     if (subject.kind === "file") this.#open.set(call.id, { call, subject });
   }
 
-  #answered(result: ToolResultBlock): void {
+  #addResult(result: ToolResultBlock): void {
     const open = this.#open.get(result.tool_use_id);
     this.#open.delete(result.tool_use_id);
     if (open === undefined || result.is_error === true) return;
     const { call, subject } = open;
-    const shown = subject.act === "read" ? resultText(result) : textField(call.input, "content");
-    for (const path of subject.paths) this.#keep(path, shown ?? this.#textByPath.get(path));
+    const text = subject.act === "read" ? resultText(result) : textField(call.input, "content");
+    for (const path of subject.paths) this.#keep(path, text ?? this.#textByPath.get(path));
   }
 
-  #keep(path: string, shown: string | undefined): void {
+  #keep(path: string, text: string | undefined): void {
     this.#textByPath.delete(path);
-    this.#textByPath.set(path, shown);
+    this.#textByPath.set(path, text);
     if (this.#textByPath.size <= filesReadMax) return;
     const [oldest] = this.#textByPath.keys();
     if (oldest !== undefined) this.#textByPath.delete(oldest);
@@ -274,21 +275,21 @@ export class KnownFiles {
 }
 
 /**
- * A summary in nine sections by the rules of the simulator's actor, the same for whoever asks: no model, no chance, and
- * at most a tenth of the conversation. It sees the messages that the policy shows, and in place of what the last compaction
- * left only the summary in it: what is put back beside a summary is put back anew.
+ * Writes a summary in nine sections by the rules of the simulator, without a model or randomness, and of at most a tenth of
+ * the conversation. It sees the messages that the policy shows, but of what the last compaction left only the summary,
+ * because restored files and todos are restored again.
  */
 export const createRuleSummariser =
   (): Summarise =>
   ({ messages, last }) => {
-    const heard = messages.flatMap((message) => toWireMessages(withoutRestored(message, last)));
+    const wireMessages = messages.flatMap((message) => toWireMessages(withoutRestored(message, last)));
     const move = compactionMove({
       model: modelDefault,
       max_tokens: 1,
-      messages: [...heard, { role: "user", content: "Summarise the conversation." }],
+      messages: [...wireMessages, { role: "user", content: "Summarise the conversation." }],
     });
-    const said = move.kind === "say" ? move.blocks : [];
-    const text = said.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+    const blocks = move.kind === "say" ? move.blocks : [];
+    const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
     return /<summary>\n([^]*)\n<\/summary>/.exec(text)?.[1] ?? text;
   };
 
@@ -303,7 +304,7 @@ function withoutRestored({ role, content }: Message, last: Parameters<Summarise>
   };
 }
 
-/** What has not the API's form is nothing that a summary could be about. */
+/** Leaves out a message that the API would not accept. */
 function toWireMessages(message: Message): readonly WireMessage[] {
   const parsed = wireMessage.safeParse(message);
   return parsed.success ? [parsed.data] : [];

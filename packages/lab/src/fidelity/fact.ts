@@ -1,8 +1,8 @@
 import type { EntryId, ToolUseId } from "palimpsest/internal/schema/brand";
 
 /**
- * What of a recording one may want to know again. `lastErrors`: the lines of the newest failure; `errors`: of all before
- * it. `details`: identifiers and numbers in what people said.
+ * The kinds of facts in a recording that may be needed later. `lastErrors`: the lines of the newest failure; `errors`: those
+ * of all earlier failures. `details`: identifiers and numbers in the user's messages.
  */
 export const factKinds = [
   "userMessages",
@@ -17,17 +17,17 @@ export const factKinds = [
 ] as const;
 export type FactKind = (typeof factKinds)[number];
 
-/** Where a recording says something that may be a fact. */
+/** A place in a recording that mentions a possible fact. */
 export interface FactMention {
   readonly kind: Exclude<FactKind, "lastErrors">;
-  /** As it stands there; one line, except of user messages. */
+  /** The exact text; one line, except for user messages. */
   readonly words: string;
   readonly at: MentionPlace;
-  /** The call whose result says it, or that says it itself. */
+  /** The call that mentions it, itself or in its result. */
   readonly call: ToolUseId | undefined;
-  /** By which it comes back besides: the entry of the call, where its result is the place. */
+  /** Other entries that bring the fact back: for a mention in a result, the entry of its call. */
   readonly alsoIn: readonly EntryId[];
-  /** What a later reply would repeat if it needed this. Of results nothing: `Recording.needs` knows. */
+  /** The text that a later reply would repeat if it needed this. Undefined for results, which `Recording.needs` covers. */
   readonly said: string | undefined;
 }
 
@@ -38,18 +38,18 @@ export interface MentionPlace {
   readonly part: "before" | "reply";
 }
 
-/** One fact, however often it was seen. */
+/** One fact with all of its mentions. */
 export interface Fact {
   readonly kind: FactKind;
   readonly words: string;
-  /** Of the newest sighting. */
+  /** The round of the newest mention. */
   readonly round: number;
-  /** Entries and calls that expand to it. */
+  /** The entries and calls that contain it. */
   readonly ids: ReadonlySet<EntryId | ToolUseId>;
   readonly calls: ReadonlySet<ToolUseId>;
   readonly said: string | undefined;
 }
 
-/** Is this said when a compaction takes place before the request of that round? */
+/** Whether the mention comes before a compaction that takes place before the request of round `compactedIn`. */
 export const isSaidBy = ({ round, part }: MentionPlace, compactedIn: number): boolean =>
   round < compactedIn || (round === compactedIn && part === "before");

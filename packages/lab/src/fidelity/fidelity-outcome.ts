@@ -1,59 +1,59 @@
 import type { FactKind } from "./fact.ts";
 import { z } from "zod";
 
-/** What became of facts. Each is in one class: `shown + recoverable + lost` are all. */
+/** What happened to the facts. Each fact is in exactly one class: `shown + recoverable + lost` is the total. */
 export interface Fates {
   /** Verbatim in the view. */
   readonly shown: number;
-  /** The view names an id that expands to it, or recall finds it by its own words. */
+  /** The view contains the id of an entry or call with the fact, or recall finds the fact by its own words. */
   readonly recoverable: number;
-  /** The part of `recoverable` that the view names. */
+  /** The part of `recoverable` whose id is in the view. */
   readonly named: number;
   readonly lost: number;
 }
 
 export type FatesByKind = Readonly<Record<FactKind, Fates>>;
 
-/** What one compaction of a policy left of everything it covers. */
+/** How much one compaction of a policy preserved of what it covers. */
 export interface FidelityOutcome {
   readonly file: string;
   readonly policy: string;
-  /** Tokens. */
+  /** In tokens. */
   readonly window: number | "none";
   readonly summariser: SummariserName;
-  /** Of the session under this policy, from 1. */
+  /** The number of the compaction in the session under this policy, from 1. */
   readonly compaction: number;
-  /** Before the request of this round, from 0. */
+  /** The round, from 0, whose request follows. */
   readonly round: number;
-  /** Who wrote the summary: the one that all policies share, or the recorded session itself. */
+  /** Whether the summary is by the summariser that all policies share, or from the recorded session. */
   readonly summary: "shared" | "recorded";
   readonly userMessages: number;
   readonly userMessagesVerbatim: number;
-  /** Not verbatim, and the view names their ids. */
+  /** Not verbatim, but their ids are in the view. */
   readonly userMessagesByReference: number;
   readonly facts: FatesByKind;
-  /** Those of `facts` that a later round needs. */
+  /** The part of `facts` that a later round needs. */
   readonly neededLater: FatesByKind;
-  /** Of the context: header and view. */
+  /** The size of the context: header and view. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
 
-/** How a policy came through a file. */
+/** The run of a policy over one file. */
 export interface FidelityRun {
   readonly policy: string;
   readonly compactions: number;
-  /** The round at which it could send nothing that fits. */
+  /** The round in which no request fit the window. */
   readonly failedAt?: number;
 }
 
-/** `rules`: made by rules in place of a model, from what the view showed. `extract`: from the facts, as the engine does where no model answers. */
+/** `rules`: made by rules instead of a model, from the view. `extract`: made from the facts, as the engine does if no model answers. */
 export const summariserNames = ["rules", "extract"] as const;
 export type SummariserName = (typeof summariserNames)[number];
 
 export const noFates: Fates = { shown: 0, recoverable: 0, named: 0, lost: 0 };
 
-/** The same for every kind. */
+/** A record with one value for each kind. */
 export function byKind<Value>(valueOf: (kind: FactKind) => Value): Record<FactKind, Value> {
   return {
     userMessages: valueOf("userMessages"),
@@ -71,7 +71,7 @@ export function byKind<Value>(valueOf: (kind: FactKind) => Value): Record<FactKi
 const fates = z.object({ shown: z.number(), recoverable: z.number(), named: z.number(), lost: z.number() });
 const fatesByKind = z.object(byKind(() => fates));
 
-/** As it was written down. */
+/** The shape of a stored outcome. */
 export const fidelityShape = z.object({
   file: z.string(),
   policy: z.string(),

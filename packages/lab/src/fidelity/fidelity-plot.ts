@@ -7,10 +7,10 @@ const panel = { width: 320, height: 206, left: 62, right: 12, top: 30, bottom: 4
 const columns = 3;
 const legendRow = 20;
 const headHeight = 34;
-/** Lines of different policies lie so far apart at least, also where their figures are equal; all together no more than the second. */
+/** The vertical distance between lines of different policies with equal figures, and the most for all lines together. */
 const apart = { each: 1.8, all: 7.2 } as const;
 
-/** Told apart also by those who see red and green alike; more policies than these begin anew, dashed. */
+/** Distinguishable with red-green colour blindness; further policies reuse the colours with dashed lines. */
 const colours = ["#0b5a8a", "#d1660a", "#a33a86", "#4aa9b5", "#6b6b1e", "#b3261e", "#5c6670", "#1f7a4d"] as const;
 
 const kindTitles: Readonly<Record<FactKind, string>> = {
@@ -25,7 +25,7 @@ const kindTitles: Readonly<Record<FactKind, string>> = {
   openTodos: "open todos",
 };
 
-/** A picture that needs nothing else: a panel for each kind of fact, what is shown of it after each compaction, a line for each policy. */
+/** A self-contained SVG with a panel for each kind of fact: the share that is shown after each compaction, with a line for each policy. */
 export function fidelityPlot(
   { compactions, runs }: FidelityFigures,
   { window }: { readonly window: number | "none" },
@@ -72,11 +72,11 @@ function drawPanel(kind: FactKind, { compactions, policies }: PanelInput): strin
   );
   const step = Math.min(apart.each, apart.all / Math.max(1, policies.length - 1));
   const lines = policies.map((policy, index) => {
-    const beside = (index - (policies.length - 1) / 2) * step;
+    const offset = (index - (policies.length - 1) / 2) * step;
     const points = compactions.flatMap(({ policies: summaries }, at) => {
-      const summary = summaries.find((one) => one.policy === policy);
+      const summary = summaries.find((candidate) => candidate.policy === policy);
       const share = summary === undefined ? undefined : computeShownShare(summary.facts[kind]);
-      return share === undefined ? [] : [`${x(at)},${(Number(y(share)) + beside).toFixed(1)}`];
+      return share === undefined ? [] : [`${x(at)},${(Number(y(share)) + offset).toFixed(1)}`];
     });
     const dots = points.map((point) => {
       const [cx = "", cy = ""] = point.split(",");
@@ -90,7 +90,7 @@ function drawPanel(kind: FactKind, { compactions, policies }: PanelInput): strin
     `<text class="axis middle" x="${middle.x}" y="${panel.height - 6}">compaction</text>`,
     `<text class="axis middle" transform="translate(16 ${middle.y}) rotate(-90)">shown, in % of all</text>`,
   ];
-  // The first policy lies on top where lines cross.
+  // The first policy is drawn last, on top of the others.
   return [title, ...axes, ...grid, ...ticks, ...lines.toReversed()].join("");
 }
 

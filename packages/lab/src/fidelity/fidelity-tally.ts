@@ -8,7 +8,7 @@ import {
   noFates,
 } from "./fidelity-outcome.ts";
 
-/** One policy after its n-th compaction, over all sessions that came so far. Facts are added up, so a session counts by what it holds. */
+/** One policy after its n-th compaction, over all sessions with that many. Facts are summed, so a session with more facts counts more. */
 export interface FidelitySummary {
   readonly policy: string;
   readonly sessions: number;
@@ -16,38 +16,38 @@ export interface FidelitySummary {
   readonly userMessagesVerbatim: number;
   readonly userMessagesByReference: number;
   readonly facts: FatesByKind;
-  /** Of all kinds. */
+  /** The sum over all kinds. */
   readonly all: Fates;
   readonly needed: Fates;
-  /** Mean over sessions. */
+  /** The mean over sessions. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** Sessions whose own summary was used. */
+  /** Sessions for which the recorded summary was used. */
   readonly recorded: number;
 }
 
 export interface CompactionSummary {
   readonly compaction: number;
-  /** In the order in which they came. */
+  /** In the order in which they were added. */
   readonly policies: readonly FidelitySummary[];
 }
 
 export interface FidelityFigures {
   readonly compactions: readonly CompactionSummary[];
-  /** By policy: how far it came over all sessions. */
+  /** For each policy the counts over all sessions. */
   readonly runs: readonly PolicyRuns[];
 }
 
 interface PolicyRuns {
   readonly policy: string;
   readonly sessions: number;
-  /** In which it compacted at least once. */
+  /** Sessions with at least one compaction. */
   readonly compacted: number;
   readonly compactionsMost: number;
   readonly failed: number;
 }
 
-/** Holds figures alone, however many files there are. */
+/** Holds only sums, so its size does not grow with the number of files. */
 export class FidelityTally {
   readonly #summaries = new Map<number, Map<string, FidelitySummary>>();
   readonly #runs = new Map<string, PolicyRuns>();
@@ -70,7 +70,7 @@ export class FidelityTally {
   figures(): FidelityFigures {
     const policies = [...this.#runs.keys()];
     const compactions = [...this.#summaries]
-      .toSorted(([one], [other]) => one - other)
+      .toSorted(([a], [b]) => a - b)
       .map(([compaction, byPolicy]) => ({
         compaction,
         policies: policies.flatMap((name) => byPolicy.get(name) ?? []),
@@ -112,26 +112,26 @@ function withOutcome(sum: FidelitySummary, outcome: FidelityOutcome): FidelitySu
     userMessages: sum.userMessages + outcome.userMessages,
     userMessagesVerbatim: sum.userMessagesVerbatim + outcome.userMessagesVerbatim,
     userMessagesByReference: sum.userMessagesByReference + outcome.userMessagesByReference,
-    facts: byKind((kind) => plus(sum.facts[kind], outcome.facts[kind])),
-    all: plus(sum.all, ofAllKinds(outcome.facts)),
-    needed: plus(sum.needed, ofAllKinds(outcome.neededLater)),
+    facts: byKind((kind) => addFates(sum.facts[kind], outcome.facts[kind])),
+    all: addFates(sum.all, sumKinds(outcome.facts)),
+    needed: addFates(sum.needed, sumKinds(outcome.neededLater)),
     tokensBefore: mean(sum.tokensBefore, outcome.tokensBefore),
     tokensAfter: mean(sum.tokensAfter, outcome.tokensAfter),
     recorded: sum.recorded + (outcome.summary === "recorded" ? 1 : 0),
   };
 }
 
-const ofAllKinds = (fates: FatesByKind): Fates =>
-  factKinds.reduce((sum, kind: FactKind) => plus(sum, fates[kind]), noFates);
+const sumKinds = (fates: FatesByKind): Fates =>
+  factKinds.reduce((sum, kind: FactKind) => addFates(sum, fates[kind]), noFates);
 
-const plus = (one: Fates, other: Fates): Fates => ({
-  shown: one.shown + other.shown,
-  recoverable: one.recoverable + other.recoverable,
-  named: one.named + other.named,
-  lost: one.lost + other.lost,
+const addFates = (a: Fates, b: Fates): Fates => ({
+  shown: a.shown + b.shown,
+  recoverable: a.recoverable + b.recoverable,
+  named: a.named + b.named,
+  lost: a.lost + b.lost,
 });
 
-/** From 0 to 1; undefined where there is none to be shown. */
+/** From 0 to 1; undefined if there are no facts. */
 export function computeShownShare({ shown, recoverable, lost }: Fates): number | undefined {
   const all = shown + recoverable + lost;
   return all === 0 ? undefined : shown / all;

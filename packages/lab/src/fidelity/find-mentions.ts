@@ -1,4 +1,4 @@
-import type { Block, ToolResultBlock, ToolUseBlock } from "palimpsest/internal/schema/block";
+import type { ToolResultBlock, ToolUseBlock } from "palimpsest/internal/schema/block";
 import type { EntryId, ToolUseId } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { textField } from "palimpsest/internal/schema/json";
@@ -15,10 +15,10 @@ import {
 } from "./text-facts.ts";
 import { isSaidBy, type MentionPlace, type FactMention, type Fact, type FactKind } from "./fact.ts";
 
-/** What a recording says, in order. Read once, for whatever is compacted in it. */
+/** All mentions of a recording, in order. Collected once and used for every compaction. */
 export interface FactMentions {
   readonly all: readonly FactMention[];
-  /** What is to be done, each time that it changes. */
+  /** The open todos after each change. */
   readonly todos: readonly TodoList[];
 }
 
@@ -27,7 +27,7 @@ interface TodoList {
   readonly open: readonly FactMention[];
 }
 
-/** One pass, linear in the text. Shares no code with what summarises, audits or restores: a blind spot of theirs must show. */
+/** One pass, linear in the text. Shares no code with the summariser, the audit or the restoring, so that it shows their blind spots. */
 export function findMentions(rounds: readonly RecordedRound[]): FactMentions {
   const reader = new MentionReader();
   for (const [round, { before, reply }] of rounds.entries()) {
@@ -37,7 +37,7 @@ export function findMentions(rounds: readonly RecordedRound[]): FactMentions {
   return reader;
 }
 
-/** What is to be done when a compaction takes place before the request of that round. */
+/** The open todos at a compaction that takes place before the request of round `compactedIn`. */
 const openTodosBy = ({ todos }: FactMentions, compactedIn: number): readonly FactMention[] =>
   todos.findLast(({ at }) => isSaidBy(at, compactedIn))?.open ?? [];
 
@@ -54,60 +54,58 @@ class MentionReader implements FactMentions {
   #list: readonly FactMention[] = [];
   readonly #tasks = new Map<string, Task>();
 
-  read(entry: Entry, when: Pick<MentionPlace, "round" | "part">): void {
+  read(entry: Entry, position: Pick<MentionPlace, "round" | "part">): void {
     const { id } = entry;
     if (id === undefined) return;
-    const at = { ...when, entry: id };
-    const said = userText(entry);
-    if (said !== undefined) this.#heard(said, at);
+    const at = { ...position, entry: id };
+    const text = userText(entry);
+    if (text !== undefined) this.#readUserText(text, at);
     if (!("blocks" in entry)) return;
-    for (const block of entry.blocks) this.#block(block, at);
+    for (const block of entry.blocks) {
+      if (block.type === "tool_use") this.#readCall(block, at);
+      if (block.type === "tool_result") this.#readResult(block, at);
+    }
   }
 
-  #block(block: Block, at: MentionPlace): void {
-    if (block.type === "tool_use") this.#called(block, at);
-    if (block.type === "tool_result") this.#answered(block, at);
+  #readUserText(text: string, at: MentionPlace): void {
+    const add = (kind: FactMention["kind"], words: string): void =>
+      void this.all.push({ kind, words, at, call: undefined, alsoIn: [], said: text });
+    add("userMessages", text);
+    for (const words of findDetails(text)) add("details", words);
+    for (const words of findDecisions(text)) add("decisions", words);
   }
 
-  #heard(said: string, at: MentionPlace): void {
-    const see = (kind: FactMention["kind"], words: string): void =>
-      void this.all.push({ kind, words, at, call: undefined, alsoIn: [], said });
-    see("userMessages", said);
-    for (const words of findDetails(said)) see("details", words);
-    for (const words of findDecisions(said)) see("decisions", words);
-  }
-
-  #called(call: ToolUseBlock, at: MentionPlace): void {
+  #readCall(call: ToolUseBlock, at: MentionPlace): void {
     const reading = readCall(call);
     this.#calls.set(call.id, { call, reading, entry: at.entry });
     if (reading.command !== undefined && reading.command !== "")
       this.all.push({ kind: "commands", words: reading.command, at, call: call.id, alsoIn: [], said: undefined });
   }
 
-  #answered(result: ToolResultBlock, at: MentionPlace): void {
+  #readResult(result: ToolResultBlock, at: MentionPlace): void {
     const open = this.#calls.get(result.tool_use_id);
     this.#calls.delete(result.tool_use_id);
-    const shown = resultText(result);
-    const see = (kind: FactMention["kind"], words: string): void =>
+    const text = resultText(result);
+    const add = (kind: FactMention["kind"], words: string): void =>
       void this.all.push({ kind, words, at, call: result.tool_use_id, alsoIn: callEntries(open), said: undefined });
-    const objection = findObjection(shown);
+    const objection = findObjection(text);
     if (objection !== undefined) {
-      if (objection !== "") see("decisions", objection);
+      if (objection !== "") add("decisions", objection);
       return;
     }
     const failed = result.is_error === true;
     const of = open === undefined || open.reading.command === undefined ? "content" : "command";
-    for (const words of findErrorLines({ text: shown, failed, of })) see("errors", words);
+    for (const words of findErrorLines({ text, failed, of })) add("errors", words);
     if (failed || open === undefined) return;
     const { reading } = open;
-    for (const path of reading.modifies) see("filesModified", path);
-    for (const path of reading.reads) see("filesRead", path);
-    if (reading.asks) for (const words of findAnswers(shown)) see("decisions", words);
-    if (reading.todos !== undefined) this.#planned(reading.todos, { open, at, result: shown });
+    for (const path of reading.modifies) add("filesModified", path);
+    for (const path of reading.reads) add("filesRead", path);
+    if (reading.asks) for (const words of findAnswers(text)) add("decisions", words);
+    if (reading.todos !== undefined) this.#changeTodos(reading.todos, { open, at, result: text });
   }
 
-  #planned(
-    step: TodoChange,
+  #changeTodos(
+    change: TodoChange,
     { open, at, result }: { readonly open: OpenCall; readonly at: MentionPlace; readonly result: string },
   ): void {
     const todo = (words: string): FactMention => ({
@@ -118,20 +116,20 @@ class MentionReader implements FactMentions {
       alsoIn: callEntries(open),
       said: words,
     });
-    switch (step.kind) {
+    switch (change.kind) {
       case "list":
-        this.#list = step.open.map(todo);
+        this.#list = change.open.map(todo);
         break;
       case "created":
-        this.#tasks.set(/#(\w+)/.exec(result)?.[1] ?? open.call.id, { isOpen: true, todo: todo(step.words) });
+        this.#tasks.set(/#(\w+)/.exec(result)?.[1] ?? open.call.id, { isOpen: true, todo: todo(change.words) });
         break;
       case "updated": {
-        const known = this.#tasks.get(step.task);
-        if (known === undefined) return;
-        const words = step.words === undefined ? known.todo.words : toFactLine(step.words);
-        // The place where its words were said first still brings them back.
-        const again = { ...todo(words), alsoIn: [...callEntries(open), ...known.todo.alsoIn, known.todo.at.entry] };
-        this.#tasks.set(step.task, { isOpen: step.isOpen ?? known.isOpen, todo: again });
+        const task = this.#tasks.get(change.task);
+        if (task === undefined) return;
+        const words = change.words === undefined ? task.todo.words : toFactLine(change.words);
+        // The entry with the first mention of these words still brings them back.
+        const updated = { ...todo(words), alsoIn: [...callEntries(open), ...task.todo.alsoIn, task.todo.at.entry] };
+        this.#tasks.set(change.task, { isOpen: change.isOpen ?? task.isOpen, todo: updated });
         break;
       }
     }
@@ -151,26 +149,26 @@ const resultText = ({ content = "" }: ToolResultBlock): string =>
   typeof content === "string" ? content : content.flatMap((part) => textField(part, "text") ?? []).join("\n");
 
 interface CoveredRange {
-  /** Index of the round before whose request it was compacted. */
+  /** The index of the round whose request follows the compaction. */
   readonly compactedIn: number;
-  /** What the boundary leaves in the view as it is: no part of what it covers. */
+  /** Entries that the boundary keeps in the view unchanged, and so does not cover. */
   readonly kept: ReadonlySet<EntryId>;
 }
 
-/** The facts of what a compaction covers, from the beginning of the session on. Each once by its kind and words, in the order in which they were seen first. */
-export function collectFacts(sightings: FactMentions, { compactedIn, kept }: CoveredRange): readonly Fact[] {
-  const covered = sightings.all.filter(({ at }) => isSaidBy(at, compactedIn) && !kept.has(at.entry));
+/** The facts that a compaction covers, from the beginning of the session. Unique by kind and words, in the order of their first mention. */
+export function collectFacts(mentions: FactMentions, { compactedIn, kept }: CoveredRange): readonly Fact[] {
+  const covered = mentions.all.filter(({ at }) => isSaidBy(at, compactedIn) && !kept.has(at.entry));
   const lastFailure = covered.findLast(({ kind }) => kind === "errors")?.at.entry;
-  const todos = openTodosBy(sightings, compactedIn).filter(({ at }) => !kept.has(at.entry));
+  const todos = openTodosBy(mentions, compactedIn).filter(({ at }) => !kept.has(at.entry));
   const facts = new Map<string, GrowingFact>();
-  for (const sighting of [...covered, ...todos]) {
-    const kind = sighting.kind === "errors" && sighting.at.entry === lastFailure ? "lastErrors" : sighting.kind;
-    const key = factKey(kind, sighting.words);
-    const fact = facts.get(key) ?? newFact(kind, sighting);
+  for (const mention of [...covered, ...todos]) {
+    const kind = mention.kind === "errors" && mention.at.entry === lastFailure ? "lastErrors" : mention.kind;
+    const key = factKey(kind, mention.words);
+    const fact = facts.get(key) ?? newFact(kind, mention);
     facts.set(key, fact);
-    addMention(fact, sighting);
+    addMention(fact, mention);
   }
-  // An error that is still the last one is not one of the past as well.
+  // An error that occurred again in the last failure does not count as an earlier error too.
   for (const { kind, words } of facts.values()) if (kind === "lastErrors") facts.delete(factKey("errors", words));
   return [...facts.values()];
 }

@@ -25,50 +25,50 @@ import { readRecording } from "../recording/read-recording.ts";
 export interface FidelityRequest {
   readonly path: string;
   readonly policies: readonly string[];
-  /** `none`: no limit, so nothing ever has to be compacted. */
+  /** `none`: no limit, so nothing is ever compacted. */
   readonly windowTokens: number | "none" | undefined;
   readonly summariser: SummariserName;
-  /** Which compactions of a session are looked at, from 1. */
+  /** The numbers of the compactions that are measured, from 1. */
   readonly compactions: readonly number[];
 }
 
 interface MeasureOutcome {
-  /** One for each policy and compaction, policies in the order asked for. */
+  /** One for each policy and compaction; policies in the order of the request. */
   readonly outcomes: readonly FidelityOutcome[];
   readonly runs: readonly FidelityRun[];
 }
 
 interface RecallDep {
-  /** A new one that has heard nothing. */
+  /** Creates an empty index. */
   readonly newRecall: () => Recall;
 }
 
-/** What is left of a recording behind the compactions of each policy. Costs one replay a policy and one search for each fact that no view shows or names. */
+/** Measures what each policy's compactions preserve of a recording. Costs one replay per policy and one search for each fact that the view neither shows nor names. */
 export async function measureFidelity(
   { newRecall }: RecallDep,
   { recording, request }: { readonly recording: Recording; readonly request: FidelityRequest },
 ): Promise<MeasureOutcome> {
   const world = createReplayWorld(recording);
-  const sightings = findMentions(recording.rounds);
+  const mentions = findMentions(recording.rounds);
   const runs: FidelityRun[] = [];
   const points: CompactionPoint[] = [];
   for (const name of request.policies) {
     const policy = findPolicy(name);
     if (policy === undefined) throw new TypeError(`no policy is called ${name}`);
-    runs.push(await replayPolicy(policy, { world, sightings, request, points }));
+    runs.push(await replayPolicy(policy, { world, mentions, request, points }));
   }
   const needs = new LaterNeeds(recording);
   const recall = new RecallByRound(newRecall(), recording.rounds);
-  const inOrder = [...points.keys()].toSorted((a, b) => (points[a]?.round ?? 0) - (points[b]?.round ?? 0));
+  const byRound = [...points.keys()].toSorted((a, b) => (points[a]?.round ?? 0) - (points[b]?.round ?? 0));
   const outcomes: FidelityOutcome[] = [];
-  for (const at of inOrder) {
+  for (const at of byRound) {
     const point = points[at];
     if (point !== undefined) outcomes[at] = await judgePoint(point, { request, needs, recall });
   }
   return { outcomes, runs };
 }
 
-/** A compaction, as far as its view tells. */
+/** A compaction, judged by its view alone. */
 interface CompactionPoint extends Pick<
   FidelityOutcome,
   "policy" | "compaction" | "round" | "summary" | "tokensBefore" | "tokensAfter"
@@ -78,25 +78,25 @@ interface CompactionPoint extends Pick<
 
 interface ReplayInput {
   readonly world: ReplayWorld;
-  readonly sightings: FactMentions;
+  readonly mentions: FactMentions;
   readonly request: FidelityRequest;
-  /** Those of this policy are added. */
+  /** The points of this policy are added to it. */
   readonly points: CompactionPoint[];
 }
 
-async function replayPolicy(policy: Policy, { world, sightings, request, points }: ReplayInput): Promise<FidelityRun> {
+async function replayPolicy(policy: Policy, { world, mentions, request, points }: ReplayInput): Promise<FidelityRun> {
   let compaction = 0;
   const summariser = summariserFor(policy, { world, request });
   const thresholds = thresholdsFor(policy, { world, request });
   const onCompacted = (compacted: CompactedView): void => {
     const { round, messages, tokensBefore, tokensAfter } = compacted;
-    // Where what has to stay is larger than the window, nobody is ever shown this view.
+    // If the part that must stay is larger than the window, this view is never sent.
     if (tokensAfter >= thresholds.window) return;
     compaction += 1;
     if (!request.compactions.includes(compaction)) return;
     const shown = new ShownText(messages);
     const kept = new Set<EntryId>(compacted.kept);
-    const judged = collectFacts(sightings, { compactedIn: round, kept }).map((fact) => ({
+    const judged = collectFacts(mentions, { compactedIn: round, kept }).map((fact) => ({
       fact,
       fate: fateInView(fact, shown),
     }));
@@ -128,25 +128,25 @@ async function replayPolicy(policy: Policy, { world, sightings, request, points 
 
 interface ChosenSummariser {
   readonly summarise: Summarise | undefined;
-  /** Of the newest summary. */
+  /** The origin of the newest summary. */
   readonly wrote: () => FidelityOutcome["summary"];
 }
 
-/** What the recorded agent wrote at this point is surer than any rule, for the preset that is this agent. */
+/** For the preset that models the recorded agent, the summary that the agent wrote at this point is used instead of the rules. */
 function summariserFor({ name }: Policy, { world, request }: Pick<ReplayInput, "world" | "request">): ChosenSummariser {
   if (request.summariser === "extract") return { summarise: undefined, wrote: () => "shared" };
   const { rounds, summaries = [] } = world.recording;
-  const own = summaries.filter(({ policy }) => policy === name);
+  const recordedSummaries = summaries.filter(({ policy }) => policy === name);
   const roundByEntry = new Map(rounds.flatMap(({ before }, round) => before.map(({ id }) => [id, round] as const)));
   const rules = createRuleSummariser();
-  let wrote: FidelityOutcome["summary"] = "shared";
+  let origin: FidelityOutcome["summary"] = "shared";
   const summarise: Summarise = (input) => {
     const round = roundByEntry.get(input.newest) ?? Infinity;
-    const recorded = own.find((one) => Math.abs(one.round - round) <= samePointRoundsMax);
-    wrote = recorded === undefined ? "shared" : "recorded";
+    const recorded = recordedSummaries.find((summary) => Math.abs(summary.round - round) <= samePointRoundsMax);
+    origin = recorded === undefined ? "shared" : "recorded";
     return recorded?.text ?? rules(input);
   };
-  return { summarise, wrote: () => wrote };
+  return { summarise, wrote: () => origin };
 }
 
 async function judgePoint(
@@ -179,7 +179,7 @@ export type MeasureFileOutcome =
   | ({ readonly kind: "measured" } & MeasureOutcome)
   | { readonly kind: "skipped"; readonly why: string };
 
-/** Every policy on one recorded session. Costs memory for one recording, one run and one index of it. */
+/** Measures every policy on one recorded session. Needs memory for one recording, one run and one index. */
 export async function measureFile(deps: ReplayDeps & RecallDep, request: FidelityRequest): Promise<MeasureFileOutcome> {
   const source = await deps.open(request.path);
   if (source === undefined) return { kind: "skipped", why: "the file is gone" };

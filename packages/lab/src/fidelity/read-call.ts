@@ -2,17 +2,17 @@ import type { ToolUseBlock } from "palimpsest/internal/schema/block";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { toFactLine } from "./text-facts.ts";
 
-/** What a call does, as far as facts go. A tool may be none of these. */
+/** The facts that a call contains. A call may contain none. */
 export interface CallFacts {
   readonly modifies: readonly string[];
   readonly reads: readonly string[];
   readonly command: string | undefined;
-  /** It asks the person something: its result has the answer. */
+  /** Whether the call asks the user something; its result has the answer. */
   readonly asks: boolean;
   readonly todos: TodoChange | undefined;
 }
 
-/** `list`: all that is to be done from now on. */
+/** `list`: replaces the whole list of open todos. */
 export type TodoChange =
   | { readonly kind: "list"; readonly open: readonly string[] }
   | { readonly kind: "created"; readonly words: string }
@@ -35,13 +35,15 @@ export function readCall({ name, input }: ToolUseBlock): CallFacts {
     [line, textField(input, "patch"), textField(input, "input"), textField(input, "patchText")].join("\n"),
   );
   if (patched.length > 0) return { ...noCallFacts, modifies: patched };
-  const path = pathKeys.map((key) => textField(input, key)?.trim()).find((one) => one !== undefined && one !== "");
+  const path = pathKeys
+    .map((key) => textField(input, key)?.trim())
+    .find((value) => value !== undefined && value !== "");
   if (path === undefined)
     return line === undefined ? noCallFacts : { ...noCallFacts, command: toFactLine(firstLine(line)) };
-  // Some editors take what to do as an argument.
-  const act = line ?? tool;
-  if (/edit|write|create|replace|insert|patch|update/.test(act)) return { ...noCallFacts, modifies: [path] };
-  return /read|view|cat|open|show/.test(act) ? { ...noCallFacts, reads: [path] } : noCallFacts;
+  // Some editor tools take the action as an argument.
+  const action = line ?? tool;
+  if (/edit|write|create|replace|insert|patch|update/.test(action)) return { ...noCallFacts, modifies: [path] };
+  return /read|view|cat|open|show/.test(action) ? { ...noCallFacts, reads: [path] } : noCallFacts;
 }
 
 const pathKeys = ["file_path", "path", "filePath", "absolute_path", "notebook_path", "filename", "file"] as const;
@@ -49,11 +51,11 @@ const pathKeys = ["file_path", "path", "filePath", "absolute_path", "notebook_pa
 const firstLine = (command: string): string => command.trim().split("\n", 1)[0] ?? "";
 
 function commandLine(input: JsonObject): string | undefined {
-  const given = field(input, "command") ?? field(input, "cmd");
-  if (typeof given === "string") return given.trim() === "" ? undefined : given;
-  if (!isArray(given)) return undefined;
-  const words = given.filter((word) => typeof word === "string");
-  // A shell that is given its line: only the line is what was run.
+  const command = field(input, "command") ?? field(input, "cmd");
+  if (typeof command === "string") return command.trim() === "" ? undefined : command;
+  if (!isArray(command)) return undefined;
+  const words = command.filter((word) => typeof word === "string");
+  // For `sh -c <line>`, the command is the line.
   return words.length === 3 && /^-l?c$/.test(words[1] ?? "") ? words[2] : words.join(" ");
 }
 
@@ -86,7 +88,9 @@ function openTodo(todo: Json): readonly string[] {
 const todoKeys = ["content", "subject", "step", "title", "text", "description"] as const;
 
 function todoText(todo: JsonObject): string | undefined {
-  const words = todoKeys.map((key) => textField(todo, key)?.trim()).find((one) => one !== undefined && one !== "");
+  const words = todoKeys
+    .map((key) => textField(todo, key)?.trim())
+    .find((value) => value !== undefined && value !== "");
   return words === undefined ? undefined : toFactLine(words);
 }
 

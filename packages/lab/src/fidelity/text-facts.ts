@@ -2,7 +2,7 @@ import { decisionCharsMin, decisionsMax, detailsMax, lineCharsMax, errorLinesMax
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { field, isArray, isObject, textField } from "palimpsest/internal/schema/json";
 
-/** Identifiers and numbers in a text, each once: what nobody can guess and no paraphrase may change. */
+/** The distinct identifiers and numbers in a text, which can't be guessed and must survive a paraphrase. */
 export function findDetails(text: string): readonly string[] {
   const found = new Set<string>();
   for (const raw of text.split(/[\s"'`“”‘’()[\]{}<>,;|=]+/)) {
@@ -13,10 +13,10 @@ export function findDetails(text: string): readonly string[] {
   return [...found];
 }
 
-/** One digit alone counts items of a list. */
+/** A single digit does not count, because it often numbers the items of a list. */
 const isNumber = (word: string): boolean => /^[#$€v~]?\d[\d.:%_-]*\d?[a-zA-Z%]{0,4}$/.test(word) && word.length > 1;
 
-/** Paths, names with an ending, camel and snake case, flags, and letters mixed with digits. */
+/** Paths, file names with an extension, camel and snake case, flags, and letters mixed with digits. */
 const isIdentifier = (word: string): boolean =>
   /^(?:[~.]{0,2}\/)?[\w@.-]+(?:\/[\w@.-]+)+\/?$/.test(word) ||
   /^[\w-]+\.[a-z][a-z\d]{0,4}$/i.test(word) ||
@@ -28,48 +28,50 @@ const isIdentifier = (word: string): boolean =>
 const decisionPattern =
   /\b(?:let'?s|decided?|agreed?|prefer|instead|rather than|must|should(?:n'?t)?|never|always|do not|don'?t|no longer|go with|stick (?:to|with)|keep|only|make sure|I want|we want|use)\b/i;
 
-/** Code that somebody pasted settles nothing. */
+/** Pasted code contains no decisions. */
 const fencedCodePattern = /^```[^]*?^```/gm;
 
-/** Sentences of a person that settle how something is to be done. */
+/** The user's sentences that decide how something is to be done. */
 export function findDecisions(text: string): readonly string[] {
   const sentences = text
     .replaceAll(fencedCodePattern, "\n")
     .split(/\n+|(?<=[.!?])\s+/)
     .map((sentence) => toFactLine(sentence));
-  const found = sentences.filter((one) => one.length >= decisionCharsMin && decisionPattern.test(one));
-  return [...new Set(found)].slice(0, decisionsMax);
+  const decisions = sentences.filter(
+    (sentence) => sentence.length >= decisionCharsMin && decisionPattern.test(sentence),
+  );
+  return [...new Set(decisions)].slice(0, decisionsMax);
 }
 
-/** What a person answered to a question of the agent, as clients put it into the result. */
+/** The user's answers to a question of the agent, in the form in which clients write them into the result. */
 export const findAnswers = (result: string): readonly string[] =>
   [...result.matchAll(/"\s*=\s*"([^"\n]+)"/g)].flatMap(([, answer = ""]) =>
     answer === "" ? [] : [toFactLine(answer)],
   );
 
-/** What a person said where they did not let a call happen; undefined where it is no such result, blank where they said nothing. */
+/** The user's comment when they rejected a call; undefined if the result is no rejection, empty if there is no comment. */
 export function findObjection(result: string): string | undefined {
   if (!/^The user (?:doesn't want|rejected|denied|declined)/.test(result)) return undefined;
   return toFactLine(/\bthe user said:\s*([^\n]+)/.exec(result)?.[1] ?? "");
 }
 
-/** As a fact of one line: blanks made one, cut where it gets long. */
+/** The text as one line with single spaces, cut if it is too long. */
 export function toFactLine(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length <= lineCharsMax ? line : line.slice(0, lineCharsMax).toWellFormed().trimEnd();
 }
 
-/** What clients write in a person's name begins with a tag of theirs, or a line in brackets. */
+/** Texts that clients write in the user's name begin with a tag or with a line in brackets. */
 const clientTextPattern = /^\s*(?:<\/?[a-z]+(?:-[a-z]+)+>|\[Request interrupted)/;
 
-/** What a person said in this entry, trimmed: as a message, beside results, or while the agent was at work. */
+/** The user's text in this entry, trimmed: a message, a text next to results, or one queued while the agent was working. */
 export function userText(entry: Entry): string | undefined {
   if (entry.sidechain) return undefined;
-  const said = findUserTexts(entry)
-    .filter((one) => !clientTextPattern.test(one))
+  const text = findUserTexts(entry)
+    .filter((part) => !clientTextPattern.test(part))
     .join("\n")
     .trim();
-  return said === "" ? undefined : said;
+  return text === "" ? undefined : text;
 }
 
 function findUserTexts(entry: Entry): readonly string[] {
@@ -94,27 +96,28 @@ function findUserTexts(entry: Entry): readonly string[] {
 
 export interface ResultInput {
   readonly text: string;
-  /** The tool itself said that it failed. */
+  /** Whether the tool reported a failure. */
   readonly failed: boolean;
-  /** Whether its text is what something said that ran, or content: only what ran tells of errors. */
+  /** Whether the text is the output of a command or other content: only a command's output reports errors. */
   readonly of: "command" | "content";
 }
 
-/** The lines by which a result says that something went wrong, the first ones. */
+/** The first lines in which a result reports errors. */
 export function findErrorLines({ text, failed, of }: ResultInput): readonly string[] {
   const lines = text
     .replaceAll(clientTagPattern, "")
     .split("\n")
     .filter((line) => line.trim() !== "" && !neverRunPattern.test(line));
-  const telling = failed || of === "command" ? lines.filter((line) => errorPattern.test(line)) : [];
-  const chosen = telling.length > 0 ? telling : failed ? lines.filter((line) => /\w{3}/.test(line)).slice(0, 1) : [];
+  const errorLines = failed || of === "command" ? lines.filter((line) => errorPattern.test(line)) : [];
+  const chosen =
+    errorLines.length > 0 ? errorLines : failed ? lines.filter((line) => /\w{3}/.test(line)).slice(0, 1) : [];
   return [...new Set(chosen.map(toFactLine))].filter((line) => line !== "").slice(0, errorLinesMax);
 }
 
-/** A client's remark on a call that it did not make, since another of the same reply failed: that one has a result of its own. */
+/** A client's note for a call that it did not run because another call of the same reply failed. The other call has its own result. */
 const neverRunPattern = /^\s*Sibling tool call errored\s*$/;
 
-/** Some clients put what a tool refused into a tag of theirs. */
+/** Some clients wrap a tool's error in this tag. */
 const clientTagPattern = /<\/?tool_use_error>/g;
 
 const errorPattern = new RegExp(

@@ -10,24 +10,24 @@ import {
 } from "./stale-rent.ts";
 
 /**
- * The least cost of a session for a policy that knows the future, clears stale results and compacts before any request:
- * input, and the output of compactions.
+ * The minimum cost of a session (input, and the output of compactions) for a policy that knows the future, clears stale
+ * results and may compact before any request.
  *
- * A compaction before request t replaces everything but the header by what it leaves, what is new in round t included: of
- * that only a message that waits for its answer would stay, which is small and counts for nothing. Its call holds the context as it stands, less what is cleared just before it. What is cached costs r, the
- * rest u = min(1, w): a call that leaves nothing in the cache does not pay for writing. Where round t is cold the call
- * either misses everything, u·C, and request t writes the header, or it writes, w·C, and request t reads the header; the
- * cheaper counts.
+ * A compaction before request t replaces everything but the header, including what is new in round t. (Only a message that
+ * waits for its answer would stay; it is small and ignored.) The compaction's call contains the current context, less what
+ * is cleared just before it. Cached tokens cost r, the rest u = min(1, w), because a call that writes nothing to the cache
+ * does not pay for writing. If round t is cold, the call either misses everything (u·C) and request t writes the header, or
+ * it writes everything (w·C) and request t reads the header; the cheaper one counts.
  *
- * Segments between compactions share nothing but the header, and `StaleRent` holds for every one of them, since S(t, i)
- * looks only behind i. So with D(t) the least up to and with the call of a compaction before t, and D(0) = 0,
+ * Segments between compactions share only the header, and `StaleRent` applies to each of them, because S(t, i) depends only
+ * on what is after i. So with D(t) the minimum up to and including the call of a compaction before t, and D(0) = 0,
  *
  *   D(t)    = min over c < t of D(c) + requests(c … t−1) + call(c, t) + output
  *   optimum = min over c of     D(c) + requests(c … T−1)
  *
- * in O(T²) beside the rents. Exact without a window. With one it is a lower bound: segments are left out in which a
- * request would not fit even with everything stale cleared, but one that clears later than the window allows is not
- * noticed. A round that does not fit even right after a compaction fits in no plan; its limit is waived.
+ * in O(T²) plus the rents. Exact without a window. With a window it is a lower bound: it excludes segments in which a
+ * request would not fit even with everything stale cleared, but not those that clear later than the window allows. If a
+ * round does not fit even right after a compaction, no plan fits, and the limit is ignored.
  */
 export function optimumFull(session: CostSession): number {
   const sums = sessionSums(session);
@@ -52,14 +52,14 @@ export function optimumFull(session: CostSession): number {
   return costByStart.reduce((least, cost) => Math.min(least, cost));
 }
 
-/** By the round in which a segment began, the best way to have come so far. */
+/** For each round in which a segment may have begun, the cheapest way to the current round. */
 interface Segments {
   readonly session: CostSession;
   readonly sums: SessionSums;
   readonly rent: StaleRent;
-  /** Without the rents since the last free moment. Infinite where a request could not have fitted. */
+  /** Without the rents since the last free moment. Infinite if a request did not fit. */
   readonly costByStart: Float64Array;
-  /** The first round of the segment whose results were there after that free moment. */
+  /** The first round of the segment whose results were still there after that free moment. */
   readonly aliveByStart: Int32Array;
 }
 
@@ -87,7 +87,7 @@ function leastCompacted(segments: Segments, round: number): number {
   return least + rates.output * compaction.outputTokens;
 }
 
-/** At a free moment: everything stale goes, and what it cost until then is settled. */
+/** At a free moment everything stale is cleared, and the rents up to then are added to the costs. */
 function payRents({ sums, rent, costByStart, aliveByStart }: Segments, freeMoment: number): void {
   for (let start = 0; start < freeMoment; start++) {
     costByStart[start] = valueAt(costByStart, start) + rent.until(valueAt(aliveByStart, start));
@@ -95,7 +95,7 @@ function payRents({ sums, rent, costByStart, aliveByStart }: Segments, freeMomen
   }
 }
 
-/** Adds the request of a round to every segment that began before it, and ends those in which it can't fit. */
+/** Adds the request of a round to every segment that began before it, and excludes those in which it does not fit. */
 function extendSegments(segments: Segments, round: number): void {
   const { session, sums, costByStart } = segments;
   const { read, write } = session.rates;
@@ -109,7 +109,7 @@ function extendSegments(segments: Segments, round: number): void {
   }
 }
 
-/** The request with which a segment begins: only the header is cached, and only where the round is warm. */
+/** The cost of a segment's first request: only the header is cached, and only if the round is warm. */
 function firstRequestCost({ session, sums }: Segments, start: number): number {
   const { headerTokens, rates } = session;
   const headerRate = valueAt(sums.cold, start) === 1 ? rates.write : rates.read;
@@ -118,27 +118,27 @@ function firstRequestCost({ session, sums }: Segments, start: number): number {
   );
 }
 
-/** What a request holds of all that came before it, once everything stale is cleared. */
+/** The tokens of earlier rounds in a request, after everything stale is cleared. */
 const tokensBefore = ({ session, sums }: Segments, { start, round }: { start: number; round: number }): number =>
   session.headerTokens + leavesTokens(session, start) + remainingTokens(sums, { from: firstRound(start), round });
 
-/** Of a segment, the first round whose words and results stand in it. */
+/** The first round whose text and results are in a segment. */
 const firstRound = (start: number): number => (start === 0 ? 0 : start + 1);
 
 const leavesTokens = ({ compaction }: CostSession, start: number): number =>
   start === 0 ? 0 : compaction.leavesTokens;
 
-/** The window, or no limit where not even a compaction makes room. */
+/** The window, or no limit if not even a compaction makes enough room. */
 function requestTokensMax({ headerTokens, compaction, windowTokens }: CostSession): number {
   const canFit = windowTokens !== undefined && headerTokens + compaction.leavesTokens <= windowTokens;
   return canFit ? windowTokens : Number.POSITIVE_INFINITY;
 }
 
 /**
- * The least input cost of a session for a policy that knows the future and may only clear stale results, whatever the
- * window: what requests cost without anything stale in them, plus the least of rents and cuts from one free moment to
- * the next (`StaleRent` has the algebra). Exact. It bounds policies that leave a result alone for `staleAfterRounds`
- * rounds; one that clears sooner can undercut it.
+ * The minimum input cost of a session for a policy that knows the future and may only clear stale results, without a
+ * window: the cost of requests with nothing stale in them, plus the minimum of rents and cuts from one free moment to the
+ * next (see `StaleRent`). Exact. It is a bound for policies that keep a result for `staleAfterRounds` rounds; a policy that
+ * clears sooner can cost less.
  */
 export function optimumClearOnly(session: CostSession): number {
   const sums = sessionSums(session);
@@ -155,7 +155,7 @@ export function optimumClearOnly(session: CostSession): number {
   return cost;
 }
 
-/** What a request costs that holds nothing stale and breaks no prefix. */
+/** The cost of a request that contains nothing stale and breaks no prefix. */
 function freshCost(sums: SessionSums, round: number): number {
   const { headerTokens, rates, cold } = sums;
   const before = headerTokens + remainingTokens(sums, { from: 0, round });

@@ -1,45 +1,47 @@
 import type { CostSession } from "../cost-session.ts";
 
 /**
- * The least that stale results cost between two free moments: the recursion behind both optima.
+ * The minimum cost of stale results between two free moments: the recursion behind both optima.
  *
- * With r the price of reading, w of writing, C_t the tokens of request t and P_t those it shares with the request
- * before, a warm request costs r·P_t + w·(C_t − P_t) = r·C_t + (w − r)·(new_t + S_t), where S_t is what stands behind
- * the first result that t clears and was there before. So stale results have two prices: **rent**, r·X for each request
- * that still holds X tokens of them, and the **cut**, (w − r)·S for each request that clears some.
+ * With r the price of reading, w of writing, C_t the tokens of request t and P_t those that it shares with the previous
+ * request, a warm request costs r·P_t + w·(C_t − P_t) = r·C_t + (w − r)·(new_t + S_t), where S_t are the old tokens after
+ * the first result that t clears. So stale results have two prices: the **rent**, r·X for each request that still contains
+ * X tokens of them, and the **cut**, (w − r)·S for each request that clears some.
  *
  * Four facts make it a recursion over rounds, with K = `staleAfterRounds`:
- * 1. A cut at a result may take everything stale behind it along: that costs nothing and never hurts. Hence
+ * 1. A cut at a result can also clear everything stale after it at no extra cost, which is never worse. Hence
  *    S(t, i) = others of i+1…t−1 + results of t−K+1…t−1 for a cut at round i's results, whatever was done before.
- * 2. Results of one round stand side by side and become stale together; by 1 they go together. X_i is their sum.
- * 3. In a cold round and at the end of the session a cut costs nothing. Everything stale goes, and what was done before
- *    such a free moment matters no more.
- * 4. For rounds behind i, a cut at i in round t is a free moment too.
+ * 2. Results of one round are adjacent and become stale together; by 1 they are cleared together. X_i is their sum.
+ * 3. In a cold round and at the end of the session a cut costs nothing. Everything stale is cleared, and what was done
+ *    before such a free moment no longer matters.
+ * 4. For rounds after i, a cut at i in round t is a free moment too.
  *
  * So for rounds i… uncut, s_i = i + K, and b the next free moment
  *
- *   H(i, b) = 0                                                              if s_i ≥ b; else the least of
+ *   H(i, b) = 0                                                              if s_i ≥ b; else the minimum of
  *     r·X_i·(b − s_i) + H(i+1, b)                                            i is never cut
  *     r·X_i·(t − s_i) + H(i+1, t) + (w − r)·S(t, i) + H(t−K+1, b)            i is cut at t, s_i ≤ t < b
  *
- * A compaction before request b reads the context in a call of its own: a request in which one may cut too, only that
- * what it misses costs u instead of w:
+ * A compaction before request b reads the context in a separate call. That call may cut too, but what it misses costs u
+ * instead of w:
  *
- *   H'(i, b) = 0                                                             if s_i > b; else the least of
+ *   H'(i, b) = 0                                                             if s_i > b; else the minimum of
  *     r·X_i·(b + 1 − s_i) + H'(i+1, b)
  *     r·X_i·(t − s_i) + H(i+1, t) + (w − r)·S(t, i) + H'(t−K+1, b)           s_i ≤ t < b
  *     r·X_i·(b − s_i) + H(i+1, b) + (u − r)·S(b, i)
  *
- * b goes up, i goes down. O(n³) time and n² numbers of memory for n rounds between two cold ones.
+ * b increases, i decreases. Takes O(n³) time and memory for n² numbers, for n rounds between two cold ones.
  */
 export class StaleRent {
   readonly #sums: SessionSums;
-  /** By round: (w − r)·tokens of others before it; and the part of (w − r)·S(t, i) that does not depend on i. */
+  /** By round: (w − r)·tokens of others before it. */
   readonly #otherCost: Float64Array;
-  readonly #standingCost: Float64Array;
-  /** H(·, b) and H'(·, b) at the boundary b; zero where nothing is stale yet. */
-  readonly #held: Float64Array;
-  readonly #read: Float64Array;
+  /** By round t: the part of (w − r)·S(t, i) that does not depend on i. */
+  readonly #remainingCost: Float64Array;
+  /** H(·, b) at the boundary b; 0 if nothing is stale yet. */
+  readonly #rentUntil: Float64Array;
+  /** H'(·, b), likewise. */
+  readonly #rentThroughCall: Float64Array;
   #boundary = 0;
   #stretch: WarmStretch;
 
@@ -47,32 +49,32 @@ export class StaleRent {
     const extra = sums.rates.write - sums.rates.read;
     this.#sums = sums;
     this.#otherCost = sums.otherTokensBefore.map((tokens) => extra * tokens);
-    this.#standingCost = sums.otherTokensBefore.map((_, round) => extra * remainingTokens(sums, { from: 0, round }));
-    this.#held = new Float64Array(sums.rounds + 1);
-    this.#read = new Float64Array(sums.rounds + 1);
+    this.#remainingCost = sums.otherTokensBefore.map((_, round) => extra * remainingTokens(sums, { from: 0, round }));
+    this.#rentUntil = new Float64Array(sums.rounds + 1);
+    this.#rentThroughCall = new Float64Array(sums.rounds + 1);
     this.#stretch = openStretch(sums, 0);
   }
 
-  /** Moves the boundary b one round on, and works out H(·, b). */
+  /** Moves the boundary b forward by one round and computes H(·, b). */
   advance(): void {
     if (this.#boundary > 0 && valueAt(this.#sums.cold, this.#boundary) === 1)
       this.#stretch = openStretch(this.#sums, this.#boundary);
     const boundary = ++this.#boundary;
-    const { freshFrom, roundFrom, width, heldByPlace } = this.#stretch;
+    const { freshFrom, roundFrom, width, rentByPlace } = this.#stretch;
     for (let round = boundary - 1 - this.#sums.staleAfterRounds; round >= freshFrom; round--) {
-      const keep = this.#rent(round) * this.#staleRounds(round) + valueAt(this.#held, round + 1);
-      const least = this.#leastCut(this.#held, { round, keep });
-      this.#held[round] = least;
-      heldByPlace[(round - freshFrom) * width + boundary - roundFrom] = least;
+      const keep = this.#rent(round) * this.#staleRounds(round) + valueAt(this.#rentUntil, round + 1);
+      const least = this.#leastCut(this.#rentUntil, { round, keep });
+      this.#rentUntil[round] = least;
+      rentByPlace[(round - freshFrom) * width + boundary - roundFrom] = least;
     }
   }
 
   /** H(round, b), for a round whose results were not stale at the last free moment before b. */
   until(round: number): number {
-    return valueAt(this.#held, round);
+    return valueAt(this.#rentUntil, round);
   }
 
-  /** Works out H'(·, b), as dear as `advance`. */
+  /** Computes H'(·, b), at the same cost as `advance`. */
   advanceCall(): void {
     const { rates, staleAfterRounds } = this.#sums;
     const boundary = this.#boundary;
@@ -80,38 +82,39 @@ export class StaleRent {
       const survivors = remainingTokens(this.#sums, { from: round + 1, round: boundary });
       const rentBefore = this.#rent(round) * this.#staleRounds(round);
       const keep = Math.min(
-        rentBefore + this.#rent(round) + valueAt(this.#read, round + 1),
-        rentBefore + valueAt(this.#held, round + 1) + (cacheMissRate(rates) - rates.read) * survivors,
+        rentBefore + this.#rent(round) + valueAt(this.#rentThroughCall, round + 1),
+        rentBefore + valueAt(this.#rentUntil, round + 1) + (cacheMissRate(rates) - rates.read) * survivors,
       );
-      this.#read[round] = this.#leastCut(this.#read, { round, keep });
+      this.#rentThroughCall[round] = this.#leastCut(this.#rentThroughCall, { round, keep });
     }
   }
 
-  /** H'(round, b), as of `advanceCall`. */
+  /** H'(round, b), as computed by the last `advanceCall`. */
   throughCall(round: number): number {
-    return valueAt(this.#read, round);
+    return valueAt(this.#rentThroughCall, round);
   }
 
   /**
-   * The least of `keep` and of the cuts at a round's results before the boundary; `after` says what the rounds behind
-   * it cost from a cut on.
+   * The minimum of `keep` and of all cuts at a round's results before the boundary; `after` holds the cost of the later
+   * rounds from a cut on.
    *
-   * It stops early. A plan that cuts i at t and forgets i is a plan for i+1 on, with a cut no dearer; so it costs at least
-   * i's rent plus the least for i+1 on, and the rent only grows. This is ski rental's bound, t − s_i < ((w − r)/r)·S/X.
+   * It stops early. A plan that cuts i at t is, without i, a plan for the rounds from i+1 on with a cut that costs no more.
+   * So it costs at least i's rent plus the minimum for i+1 on, and the rent only grows. This is the bound of ski rental,
+   * t − s_i < ((w − r)/r)·S/X.
    */
   #leastCut(after: Float64Array, { round, keep }: { readonly round: number; readonly keep: number }): number {
     const { staleAfterRounds } = this.#sums;
-    const { freshFrom, roundFrom, width, heldByPlace } = this.#stretch;
-    const standingCost = this.#standingCost;
+    const { freshFrom, roundFrom, width, rentByPlace } = this.#stretch;
+    const remainingCost = this.#remainingCost;
     const rent = this.#rent(round);
-    const inFront = valueAt(this.#otherCost, round + 1);
+    const costInFront = valueAt(this.#otherCost, round + 1);
     const next = valueAt(after, round + 1);
     const nextPlace = (round + 1 - freshFrom) * width - roundFrom;
     let least = keep;
     let rentSoFar = 0;
     for (let at = round + staleAfterRounds; at < this.#boundary && rentSoFar + next < least; at++) {
-      const held = rentSoFar + valueAt(heldByPlace, nextPlace + at);
-      const cost = held + valueAt(standingCost, at) - inFront + valueAt(after, at - staleAfterRounds + 1);
+      const rentBeforeCut = rentSoFar + valueAt(rentByPlace, nextPlace + at);
+      const cost = rentBeforeCut + valueAt(remainingCost, at) - costInFront + valueAt(after, at - staleAfterRounds + 1);
       if (cost < least) least = cost;
       rentSoFar += rent;
     }
@@ -122,7 +125,7 @@ export class StaleRent {
     return this.#sums.rates.read * valueAt(this.#sums.resultTokens, round);
   }
 
-  /** Requests before the boundary in which a round's results were stale: b − s_i. */
+  /** The number of requests before the boundary in which a round's results were stale: b − s_i. */
   #staleRounds(round: number): number {
     return this.#boundary - round - this.#sums.staleAfterRounds;
   }
@@ -131,11 +134,11 @@ export class StaleRent {
 /** The rounds from one free moment to the next. */
 interface WarmStretch {
   readonly roundFrom: number;
-  /** The first round whose results were not stale at the free moment, so are still there. */
+  /** The first round whose results were not stale at the free moment and so are still there. */
   readonly freshFrom: number;
   readonly width: number;
   /** H(i, t) at (i − freshFrom)·width + t − roundFrom. */
-  readonly heldByPlace: Float64Array;
+  readonly rentByPlace: Float64Array;
 }
 
 function openStretch({ cold, rounds, freshRound, staleAfterRounds }: SessionSums, roundFrom: number): WarmStretch {
@@ -143,32 +146,32 @@ function openStretch({ cold, rounds, freshRound, staleAfterRounds }: SessionSums
   const roundEnd = nextCold === -1 ? rounds : nextCold;
   const freshFrom = valueAt(freshRound, roundFrom);
   const width = roundEnd - roundFrom + 1;
-  // One row more than rounds that become stale: behind the last of them there is nothing to pay.
+  // One row more than rounds that become stale: after the last of them there is nothing to pay.
   const rows = Math.max(0, roundEnd - staleAfterRounds - freshFrom) + 1;
-  return { roundFrom, freshFrom, width, heldByPlace: new Float64Array(rows * width) };
+  return { roundFrom, freshFrom, width, rentByPlace: new Float64Array(rows * width) };
 }
 
 /**
- * A session as the optima read it. Results of one round count as one: they stand side by side and become stale together,
- * so a cut at the first of them costs what a cut at the last does. Arrays are by round, and all but `cold` and
- * `resultTokens` have an entry for the end of the session too.
+ * The input of the optima. Results of one round count as one: they are adjacent and become stale together, so a cut at the
+ * first costs as much as a cut at the last. Arrays are indexed by round, and all but `cold` and `resultTokens` also have an
+ * entry for the end of the session.
  */
 export interface SessionSums {
   readonly rounds: number;
   readonly headerTokens: number;
   readonly rates: CostSession["rates"];
   readonly staleAfterRounds: number;
-  /** 1 where the cache is gone; in round 0 there was none. */
+  /** 1 if the cache has expired; always 1 in round 0. */
   readonly cold: Uint8Array;
   readonly resultTokens: Float64Array;
-  /** Tokens that all earlier rounds brought. */
+  /** The sums over all earlier rounds. */
   readonly otherTokensBefore: Float64Array;
   readonly resultTokensBefore: Float64Array;
   /** The oldest round whose results are not stale in this one's request. */
   readonly freshRound: Int32Array;
 }
 
-/** @throws RangeError for a session outside the algebra: results stale at birth, or a cache dearer to read than to miss. */
+/** @throws RangeError for a session that the recursion does not cover: results that are stale at once, or a cache that costs more to read than to miss. */
 export function sessionSums(session: CostSession): SessionSums {
   const { headerTokens, rounds, rates, staleAfterRounds } = session;
   if (!Number.isInteger(staleAfterRounds) || staleAfterRounds < 1)
@@ -192,15 +195,15 @@ export function sessionSums(session: CostSession): SessionSums {
   };
 }
 
-/** What a token costs that a compaction's call does not find in the cache: a call that leaves nothing there pays for no writing. */
+/** The cost of an uncached token in a compaction's call, which writes nothing to the cache and so does not pay for writing. */
 export const cacheMissRate = ({ write }: CostSession["rates"]): number => Math.min(1, write);
 
 export const newTokens = ({ otherTokensBefore, resultTokens }: SessionSums, round: number): number =>
   valueAt(otherTokensBefore, round + 1) - valueAt(otherTokensBefore, round) + valueAt(resultTokens, round);
 
 /**
- * What a request holds of rounds `from` and later that came before it, once everything stale is cleared: others, and
- * results that are not stale.
+ * The tokens in a request from the earlier rounds since `from`, after everything stale is cleared: others, and results that
+ * are not stale.
  */
 export function remainingTokens(sums: SessionSums, { from, round }: { from: number; round: number }): number {
   const { otherTokensBefore, resultTokensBefore, freshRound } = sums;
@@ -212,7 +215,7 @@ export function remainingTokens(sums: SessionSums, { from, round }: { from: numb
   );
 }
 
-/** The value at a place that the caller knows to be there; inlined in hot loops. */
+/** The value at an index that the caller knows to exist; V8 inlines it in hot loops. */
 export function valueAt(values: Float64Array | Int32Array | Uint8Array, index: number): number {
   const value = values[index];
   if (value === undefined) throw new RangeError(`no value at ${index} of ${values.length}`);

@@ -8,9 +8,9 @@ import { identifierCharsMin, quotedLineCharsMin, strongIdentifiersMin } from "..
 import type { Need, RecordedRound } from "./recording.ts";
 
 /**
- * Which results were needed again after the round they came in. A line or an identifier is evidence only where it has
- * one source so far: whatever was said twice, or by a person, or by the model itself, could have come from elsewhere.
- * Strong: a copied line, or several identifiers. Weak: fewer identifiers. One pass, linear in the text.
+ * Finds the results that were needed again after the round in which they arrived. A line or an identifier is evidence only
+ * if a single result contained it so far: one that occurred twice, or came from the user or the model, could have another
+ * source. Strong evidence: a copied line, or several identifiers. Weak: fewer identifiers. One pass, linear in the text.
  */
 export function findNeeds(rounds: readonly RecordedRound[]): Map<ToolUseId, Need> {
   const needs = new Map<ToolUseId, GrowingNeed>();
@@ -24,15 +24,15 @@ export function findNeeds(rounds: readonly RecordedRound[]): Map<ToolUseId, Need
         origins.add(blockTexts(block), block.type === "tool_result" ? block.tool_use_id : "elsewhere");
       }
     }
-    const blocks = reply.flatMap(({ blocks: of }) => of);
+    const blocks = reply.flatMap((entry) => entry.blocks);
     const texts = blocks.flatMap(blockTexts);
     for (const [toolUse, evidence] of origins.quotedIn(texts)) {
       const need = needs.get(toolUse);
       if (need !== undefined && at > need.born) need[isStrong(evidence) ? "strongRounds" : "weakRounds"].push(at);
     }
     for (const block of blocks) {
-      const again = block.type === "tool_use" ? reads.readAgain(block) : undefined;
-      const need = again === undefined ? undefined : needs.get(again);
+      const reread = block.type === "tool_use" ? reads.readAgain(block) : undefined;
+      const need = reread === undefined ? undefined : needs.get(reread);
       if (need !== undefined && at > need.born && need.rereadRounds.at(-1) !== at) need.rereadRounds.push(at);
     }
     origins.add(texts, "elsewhere");
@@ -55,7 +55,7 @@ const isStrong = ({ lines, identifiers }: Evidence): boolean => lines > 0 || ide
 
 type Source = ToolUseId | "elsewhere";
 
-/** Where every long line and identifier was said so far. */
+/** The source of every long line and identifier so far. */
 class Origins {
   readonly #sourceByLine = new Map<string, Source>();
   readonly #sourceByIdentifier = new Map<string, Source>();
@@ -67,7 +67,7 @@ class Origins {
     }
   }
 
-  /** Results that are the only source of something in these texts. */
+  /** The results that are the only source of something in these texts. */
   quotedIn(texts: readonly string[]): Map<ToolUseId, Evidence> {
     const found = new Map<ToolUseId, Evidence>();
     for (const words of texts) {
@@ -82,23 +82,23 @@ class Origins {
   }
 }
 
-/** A second source makes it nobody's. */
+/** A second source means that it is no longer evidence for either. */
 function addSource(sources: Map<string, Source>, key: string, source: Source): void {
-  const known = sources.get(key);
-  if (known === undefined) sources.set(key, source);
-  else if (known !== source) sources.set(key, "elsewhere");
+  const earlier = sources.get(key);
+  if (earlier === undefined) sources.set(key, source);
+  else if (earlier !== source) sources.set(key, "elsewhere");
 }
 
 function evidenceFor(found: Map<ToolUseId, Evidence>, source: Source | undefined): Evidence | undefined {
   if (source === undefined || source === "elsewhere") return undefined;
-  const known = found.get(source);
-  if (known !== undefined) return known;
+  const existing = found.get(source);
+  if (existing !== undefined) return existing;
   const evidence: Evidence = { lines: 0, identifiers: new Set() };
   found.set(source, evidence);
   return evidence;
 }
 
-/** Reads of files that nothing has changed since, by path and range. */
+/** Reads of files that have not been changed since, by path and range. */
 class UnchangedReads {
   readonly #readsByPath = new Map<string, Map<string, ToolUseId>>();
 
@@ -120,32 +120,32 @@ class UnchangedReads {
   }
 }
 
-/** Whatever a call says besides the path is which part of the file it wants. */
+/** All arguments except the path specify the part of the file. */
 const callRange = (call: ToolUseBlock): string => {
   const path = callFilePath(call);
   const rest = Object.entries(call.input).filter(([, value]) => value !== path);
-  return JSON.stringify(rest.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return JSON.stringify(rest.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 };
 
 const entryBlocks = (entry: Entry): readonly Block[] => toItem(entry, { at: 0, origin: "ours" })?.blocks ?? [];
 
-/** What a block says in words: of a call every text in its input, of thinking nothing. */
+/** The texts of a block: every string in a call's input, nothing of thinking. */
 export function blockTexts(block: Block): readonly string[] {
   if (block.type === "text") return [block.text];
-  if (block.type === "tool_use") return [...leaves(block.input)];
+  if (block.type === "tool_use") return [...stringsIn(block.input)];
   return block.type === "tool_result" ? resultTexts(block) : [];
 }
 
 const resultTexts = ({ content = "" }: ToolResultBlock): readonly string[] =>
   typeof content === "string" ? [content] : content.flatMap((part) => textField(part, "text") ?? []);
 
-function* leaves(value: Json): Generator<string> {
+function* stringsIn(value: Json): Generator<string> {
   if (typeof value === "string") yield value;
-  else if (isArray(value)) for (const inner of value) yield* leaves(inner);
-  else if (isObject(value)) for (const inner of Object.values(value)) yield* leaves(inner);
+  else if (isArray(value)) for (const inner of value) yield* stringsIn(inner);
+  else if (isObject(value)) for (const inner of Object.values(value)) yield* stringsIn(inner);
 }
 
-/** Line numbers belong to the tool that showed the file, and signs of a patch to the patch. */
+/** Line numbers that a tool adds to a file, and the + and - of a patch, are not part of a line. */
 const presentationPattern = /^\s*(?:\d+(?:→|\t|:|\|)\s?|[+-](?=\s|\w))/;
 
 export function* longLines(words: string): Generator<string> {

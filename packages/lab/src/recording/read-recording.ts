@@ -18,7 +18,7 @@ export type ReadRecordingOutcome =
   | { readonly kind: "no-rounds" | "unreadable"; readonly why: string };
 
 interface RecordingSource {
-  /** By which it is named in reports. */
+  /** The name in reports. */
   readonly file: string;
   readonly source: ByteSource;
 }
@@ -28,8 +28,8 @@ export interface ReadRecordingDeps extends Partial<BlobsDep> {
 }
 
 /**
- * A session of ours or another agent's, in any form that can be opened, as rounds. Takes the source over. With `blobs`
- * offloaded results are whole again; without, they are what the log holds.
+ * Reads a session, our own or another agent's in any known format, as rounds. Closes the source. With `blobs`, offloaded
+ * results get their full content; without, they have the content in the log.
  */
 export async function readRecording(
   deps: ReadRecordingDeps,
@@ -43,10 +43,10 @@ export async function readRecording(
     };
   try {
     const logged = await readAllEntries(opened.source);
-    if (logged.length === 0) return { kind: "unreadable", why: "it holds no entry that can be read" };
+    if (logged.length === 0) return { kind: "unreadable", why: "it has no readable entry" };
     const { blobs } = deps;
     const rounds = splitRounds(await uncutPath(blobs === undefined ? undefined : { blobs }, logged));
-    if (rounds.length === 0) return { kind: "no-rounds", why: "no reply of a model stands on its path" };
+    if (rounds.length === 0) return { kind: "no-rounds", why: "its path has no reply of a model" };
     const summaries = await readRecordedSummaries({ ...opened, logged, rounds });
     return { kind: "recording", recording: { ...buildRecording(file, rounds), summaries } };
   } finally {
@@ -56,7 +56,7 @@ export async function readRecording(
 
 async function readAllEntries(source: ByteSource): Promise<LoggedEntry[]> {
   const logged: LoggedEntry[] = [];
-  for await (const read of scanForward(source)) for (const one of read.logged) logged.push(one);
+  for await (const read of scanForward(source)) for (const entry of read.logged) logged.push(entry);
   return logged;
 }
 
@@ -67,15 +67,13 @@ function buildRecording(file: string, bare: readonly BareRound[]): Recording {
 }
 
 function scaleRound({ model: _model, grew: _grew, ...round }: BareRound, { tokensOf }: Scale): RecordedRound {
-  const said = round.reply.flatMap(requestBlocks).reduce((sum, block) => sum + tokensOf(block), 0);
-  return { ...round, outputTokens: round.usage?.output ?? tokens(said) };
+  const replyTokens = round.reply.flatMap(requestBlocks).reduce((sum, block) => sum + tokensOf(block), 0);
+  return { ...round, outputTokens: round.usage?.output ?? tokens(replyTokens) };
 }
 
 function usualModel(rounds: readonly BareRound[]): string | undefined {
   const byModel = Map.groupBy(rounds, ({ model }) => model);
-  return [...byModel]
-    .toSorted(([, one], [, other]) => other.length - one.length)
-    .find(([model]) => model !== undefined)?.[0];
+  return [...byModel].toSorted(([, a], [, b]) => b.length - a.length).find(([model]) => model !== undefined)?.[0];
 }
 
 interface RecordedSummariesInput {
@@ -85,7 +83,7 @@ interface RecordedSummariesInput {
   readonly rounds: readonly Pick<RecordedRound, "before" | "reply">[];
 }
 
-/** Summaries that the recorded agent wrote itself, of agents whose rules are a preset. Reads their lines once more, for the version that wrote them. */
+/** The summaries that the recorded agent wrote, if a preset models that agent. Reads their lines again to find the agent's version. */
 async function readRecordedSummaries(input: RecordedSummariesInput): Promise<readonly RecordedSummary[]> {
   const { source, format, logged, rounds } = input;
   const nextRoundByEntry = new Map<EntryId, number>();
@@ -96,19 +94,19 @@ async function readRecordedSummaries(input: RecordedSummariesInput): Promise<rea
   const summaries: RecordedSummary[] = [];
   let round: number | undefined;
   for (const { entry, start, end } of logged) {
-    const said = entry.id === undefined ? undefined : nextRoundByEntry.get(entry.id);
-    round = said ?? round;
-    // One that is part of the rounds begins the log: what it stands for is nowhere.
-    if (entry.kind !== "user" || !entry.summary || said !== undefined || round === undefined) continue;
-    const words = entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+    const nextRound = entry.id === undefined ? undefined : nextRoundByEntry.get(entry.id);
+    round = nextRound ?? round;
+    // A summary that is part of the rounds begins the log, and what it summarises is not recorded.
+    if (entry.kind !== "user" || !entry.summary || nextRound !== undefined || round === undefined) continue;
+    const text = entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
     const policy = format === "opencode" ? "opencode" : findPreset(await readVersion(source, { start, end }));
-    if (policy !== undefined && words.trim() !== "") summaries.push({ round, policy, text: words });
+    if (policy !== undefined && text.trim() !== "") summaries.push({ round, policy, text });
   }
   return summaries;
 }
 
-async function readVersion(source: ByteSource, place: ByteRange): Promise<string | undefined> {
-  const line = tryParseJson(new TextDecoder().decode(await source.read(place)));
+async function readVersion(source: ByteSource, range: ByteRange): Promise<string | undefined> {
+  const line = tryParseJson(new TextDecoder().decode(await source.read(range)));
   return isObject(line) ? textField(line, "version") : undefined;
 }
 

@@ -4,30 +4,30 @@ import type { AssistantEntry, Entry } from "palimpsest/internal/schema/entry";
 import type { Usage } from "palimpsest/internal/schema/usage";
 
 /**
- * A recorded session as measurements: what was said in which round, when, and how many tokens each block has. Boundaries,
- * summaries, clearings and offloads of the recording are gone: the conversation goes on uncut.
+ * A recorded session: the entries of each round, their times, and the tokens of each block. Boundaries, summaries, clears
+ * and offloads of the recording are removed, so the conversation is complete.
  */
 export interface Recording {
   readonly file: string;
-  /** That answered most of the rounds. */
+  /** The model of most rounds. */
   readonly model: string | undefined;
   readonly rounds: readonly RecordedRound[];
-  /** Of what requests carry besides messages: sent as one system block. */
+  /** The size of everything in a request besides the messages; it is sent as one system block. */
   readonly headerTokens: Tokens;
-  /** Of a block as it was recorded, or of one that stands in its place. The same block has the same tokens always. */
+  /** The size of a recorded block or of one that replaces it. The same block always has the same size. */
   readonly tokensOf: (block: Block) => Tokens;
   readonly scaledBy: "usage" | "simulator";
-  /** By `ToolUseId`: which results were needed again, and when. */
+  /** For each result, when it was needed again. */
   readonly needs: ReadonlyMap<ToolUseId, Need>;
-  /** What the recorded agent itself wrote when it compacted; no part of the rounds. */
+  /** The summaries that the recorded agent wrote when it compacted; they are not part of the rounds. */
   readonly summaries?: readonly RecordedSummary[];
 }
 
 export interface RecordedSummary {
-  /** Index of the round before whose request it was written. */
+  /** The index of the round whose request follows. */
   readonly round: number;
   readonly text: string;
-  /** The preset that is this agent. */
+  /** The preset that models this agent. */
   readonly policy: string;
 }
 
@@ -35,24 +35,24 @@ export interface RecordedSummary {
 export interface RecordedRound {
   /** When its request was sent. */
   readonly at: Millis;
-  /** Said since the reply before: by a person, by tools, by the client. In an unbroken line of parents, as are all entries of a recording. */
+  /** The entries since the previous reply: from the user, tools and the client. All entries of a recording form one chain of parents. */
   readonly before: readonly Entry[];
   /** All entries of the reply. */
   readonly reply: readonly AssistantEntry[];
-  /** A person spoke: the first round of a turn. */
+  /** `turn`: the user wrote something, so this is the first round of a turn. */
   readonly opens: "turn" | "nothing";
   readonly outputTokens: Tokens;
-  /** What the provider counted, where it was recorded. */
+  /** The provider's counts, if they were recorded. */
   readonly usage: Usage | undefined;
 }
 
-/** When a result was used after the round it came in (`Infinity`: never). Rounds are indices into `Recording.rounds`. */
+/** The rounds that used a result after the round in which it arrived. Rounds are indices into `Recording.rounds`. */
 export interface Need {
-  /** The round whose request first held it. */
+  /** The round whose request first contained it. */
   readonly born: number;
-  /** Every round whose reply quotes it on strong evidence, in order. */
+  /** Every round whose reply quotes it by strong evidence, in order. */
   readonly strongRounds: readonly number[];
   readonly weakRounds: readonly number[];
-  /** Every round in which the same path and range was read again with no edit in between. */
+  /** Every round that read the same path and range again without an edit in between. */
   readonly rereadRounds: readonly number[];
 }

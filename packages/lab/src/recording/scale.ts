@@ -20,7 +20,7 @@ import type { BareRound } from "./split-rounds.ts";
 
 export type Scale = Pick<Recording, "headerTokens" | "tokensOf" | "scaledBy">;
 
-/** How many tokens things have in this recording: as its usage says, or as the simulator counts where it has none. */
+/** The token counts of a recording: fitted to its usage, or counted by the simulator if it has none. */
 export function computeScale(rounds: readonly BareRound[]): Scale {
   if (rounds.every(({ usage }) => usage === undefined))
     return { headerTokens: unrecordedHeaderTokens, tokensOf: memoizeTokens(simulateTokens), scaledBy: "simulator" };
@@ -30,8 +30,8 @@ export function computeScale(rounds: readonly BareRound[]): Scale {
 }
 
 /**
- * The first recorded request less what is logged of it. Every request holds the header, so it is no larger than the
- * smallest of them: a log that begins in the middle of a conversation would make it so.
+ * The size of the first request with usage, less what is logged of it. Every request contains the header, so the result is
+ * capped at the smallest request: otherwise it would be too large for a log that begins in the middle of a conversation.
  */
 function computeHeaderTokens(rounds: readonly BareRound[], tokensOf: Scale["tokensOf"]): Tokens {
   const first = rounds.findIndex(({ usage }) => usage !== undefined);
@@ -40,22 +40,22 @@ function computeHeaderTokens(rounds: readonly BareRound[], tokensOf: Scale["toke
   const requests = rounds.flatMap((round) =>
     round.usage !== undefined && round.model === model ? [requestTokens(round.usage)] : [],
   );
-  const rest = (requests[0] ?? 0) - logged;
-  return tokens(Math.max(0, Math.min(rest, ...requests)));
+  const unlogged = (requests[0] ?? 0) - logged;
+  return tokens(Math.max(0, Math.min(unlogged, ...requests)));
 }
 
 function memoizeTokens(count: (block: Block) => number): (block: Block) => Tokens {
-  const known = new WeakMap<Block, Tokens>();
+  const tokensByBlock = new WeakMap<Block, Tokens>();
   return (block) => {
-    const before = known.get(block);
-    if (before !== undefined) return before;
+    const cached = tokensByBlock.get(block);
+    if (cached !== undefined) return cached;
     const counted = tokens(Math.round(count(block)));
-    known.set(block, counted);
+    tokensByBlock.set(block, counted);
     return counted;
   };
 }
 
-/** What an entry says in a request. Thinking without a signature is never sent. */
+/** The blocks of an entry that are sent. Thinking without a signature is never sent. */
 export const requestBlocks = (entry: Entry): readonly Block[] =>
   (toItem(entry, { at: 0, origin: "ours" })?.blocks ?? []).filter(
     (block) => block.type !== "unknown" && !(block.type === "thinking" && block.signature === ""),
@@ -72,7 +72,7 @@ interface Growth {
   readonly grown: number;
 }
 
-/** Rates by class as they fit best, all of them times one factor by which the sum of the growth is exact. */
+/** The best-fitting rates by class, scaled by one factor so that the total growth is exact. */
 function fitRates(rounds: readonly BareRound[]): Rates {
   const growths = computeGrowths(rounds);
   const calibration = new Calibration();
@@ -119,7 +119,7 @@ const multiplyRates = (rates: Rates, factor: number): Rates => ({
   counted: rates.counted,
 });
 
-/** Blocks that the simulator would not take are counted by their text. */
+/** Blocks that the simulator would not accept are counted by their JSON text. */
 function simulateTokens(block: Block): number {
   if (block.type === "unknown") return 0;
   const wire = wireBlock.safeParse(block);

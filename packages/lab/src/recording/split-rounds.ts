@@ -17,37 +17,35 @@ import type { SaidEntry, UncutEntry } from "./uncut-path.ts";
 /** A round before its tokens are known. */
 export interface BareRound extends Omit<RecordedRound, "outputTokens"> {
   readonly model: string | undefined;
-  /** `plainly`: since the request before, the context did nothing but grow by what is logged. */
+  /** `plainly`: since the previous request, the context only grew by what is logged. */
   readonly grew: "plainly" | "cut";
 }
 
-/** What led to a reply where the log does not say: the API takes no request that ends with the assistant. */
+/** A user message for a reply without a logged cause, because the API refuses a request that ends with the assistant. */
 export const unloggedText = "[What led to the next reply is not in the log.]";
 
 /**
- * The rounds of a conversation, in one line of fresh parents. Every request can be sent: calls that nothing answered are
- * answered by a repair, and where the assistant spoke twice a line stands for what was not logged between.
+ * Splits a conversation into rounds whose entries form one new chain of parents. Every request can be sent: calls without a
+ * result are answered by a repair, and between two replies without a message a placeholder is inserted.
  */
 export function splitRounds(uncut: readonly UncutEntry[]): BareRound[] {
-  const line = new EntryChain(new Set(uncut.flatMap(({ entry }) => entry.id ?? [])));
+  const chain = new EntryChain(new Set(uncut.flatMap(({ entry }) => entry.id ?? [])));
   const rounds: BareRound[] = [];
   const counted = new Set<MessageId>();
   let at = millis(0);
   for (const [index, drafted] of draftRounds(uncut).entries()) {
-    const said = drafted.before.map((entry) => line.add(entry));
-    const before = [...said, ...line.settle()];
-    const lastSaid = [...(rounds.at(-1)?.reply ?? []), ...before];
-    at = requestTime(lastSaid, index === 0 ? undefined : at);
-    const reply = drafted.reply.map((entry) => line.add(entry));
-    const largest = reply.reduce((one, other) =>
-      (other.usage?.output ?? -1) > (one.usage?.output ?? -1) ? other : one,
-    );
+    const added = drafted.before.map((entry) => chain.add(entry));
+    const before = [...added, ...chain.settle()];
+    const sincePreviousRequest = [...(rounds.at(-1)?.reply ?? []), ...before];
+    at = requestTime(sincePreviousRequest, index === 0 ? undefined : at);
+    const reply = drafted.reply.map((entry) => chain.add(entry));
+    const largest = reply.reduce((a, b) => ((b.usage?.output ?? -1) > (a.usage?.output ?? -1) ? b : a));
     rounds.push({
       at,
       before,
       reply,
       opens: before.some((entry) => userTypedText(entry) !== undefined) ? "turn" : "nothing",
-      // More of a reply behind another one was sent with the request that its beginning was counted for.
+      // If a reply continues after another one, its usage was already counted with its beginning.
       usage: largest.messageId !== undefined && counted.has(largest.messageId) ? undefined : largest.usage,
       model: largest.model,
       grew: drafted.grew,
@@ -63,7 +61,7 @@ interface DraftRound {
   grew: BareRound["grew"];
 }
 
-/** What is said behind the last reply led to none: the recording ends with that reply. */
+/** The recording ends with the last reply; later entries led to none and are dropped. */
 function draftRounds(uncut: readonly UncutEntry[]): DraftRound[] {
   const drafts: DraftRound[] = [];
   let before: SaidEntry[] = [];
@@ -82,12 +80,12 @@ function draftRounds(uncut: readonly UncutEntry[]): DraftRound[] {
   return drafts;
 }
 
-const isSameReply = (one: AssistantEntry, other: AssistantEntry): boolean =>
-  one.messageId !== undefined && one.messageId === other.messageId;
+const isSameReply = (a: AssistantEntry, b: AssistantEntry): boolean =>
+  a.messageId !== undefined && a.messageId === b.messageId;
 
-/** Times never go backwards. `before`: when the request before was sent; undefined for the first. */
-function requestTime(said: readonly Entry[], before: Millis | undefined): Millis {
-  const times = said.flatMap(({ timestamp }) => {
+/** Times never decrease. `before`: when the previous request was sent; undefined for the first. */
+function requestTime(entries: readonly Entry[], before: Millis | undefined): Millis {
+  const times = entries.flatMap(({ timestamp }) => {
     const time = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
     return Number.isNaN(time) ? [] : [time];
   });
@@ -95,7 +93,7 @@ function requestTime(said: readonly Entry[], before: Millis | undefined): Millis
   return before === undefined ? millis(0) : millis(before + untimedGapMillis);
 }
 
-/** The line that is being made, folded as it grows: only the fold knows what a request still lacks. */
+/** Builds the chain of entries and folds it on the way, because only the fold knows what a request still lacks. */
 class EntryChain {
   readonly #fold = new Fold();
   readonly #taken: Set<EntryId>;
@@ -115,13 +113,13 @@ class EntryChain {
     return placed;
   }
 
-  /** Entries that make the next request one that can be sent. */
+  /** Adds and returns the entries that the next request still needs before it can be sent. */
   *settle(): Generator<SaidEntry> {
     const open = [...this.#fold.openCalls];
     if (open.length > 0) yield this.add(this.#repair(open));
     const next = this.#fold.next();
     if (next.kind === "sendable") return;
-    yield this.add(this.#said(this.#length === 0 ? firstUserLine : unloggedText));
+    yield this.add(this.#userEntry(this.#length === 0 ? firstUserLine : unloggedText));
   }
 
   #repair(open: readonly ToolUseId[]): SaidEntry {
@@ -129,7 +127,7 @@ class EntryChain {
     return { kind: "edit", ...this.#envelope("repair"), edit: { type: "repair", results } };
   }
 
-  #said(text: string): SaidEntry {
+  #userEntry(text: string): SaidEntry {
     const blocks = [{ type: "text", text } as const];
     return {
       kind: "user",

@@ -9,19 +9,19 @@ import { isMadeForBoundary } from "palimpsest/internal/transcript/attachment-tex
 import { Path } from "palimpsest/internal/transcript/path";
 import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
 
-/** An entry of the conversation as if nothing had ever been taken out of the view. */
+/** An entry of the conversation as if nothing had ever been removed from the view. */
 export interface UncutEntry {
   readonly entry: SaidEntry;
-  /** `cut`: something left the view between the entry before and this one, so the context did not only grow. */
+  /** `cut`: something was removed from the view between the previous entry and this one, so the context did not only grow. */
   readonly follows: "directly" | "cut";
 }
 
-/** What is said to the model; of edits only repairs, which answer calls. */
+/** An entry that is sent to the model. The only edits are repairs, which answer calls. */
 export type SaidEntry = UserEntry | AssistantEntry | AttachmentEntry | EditEntry;
 
 /**
- * The path across all boundaries without what reduced the view: boundaries, summaries and the attachments made for
- * them, and every edit but repairs. Replies that a client made up are no part of it either.
+ * The path across all boundaries without anything that reduced the view: boundaries, summaries and the attachments made for
+ * them, and every edit but repairs. Synthetic replies of a client are left out too.
  */
 export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly LoggedEntry[]): Promise<UncutEntry[]> {
   const path = wholePath(logged);
@@ -49,16 +49,16 @@ export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly Lo
   return uncut;
 }
 
-/** A log of nothing but a sub-agent's entries is that sub-agent's conversation. */
+/** If a log contains only entries of a sub-agent, their path is the conversation. */
 function wholePath(logged: readonly LoggedEntry[]): readonly Entry[] {
   const isMain = logged.some(({ entry }) => !entry.sidechain && (entry.kind === "user" || entry.kind === "assistant"));
   const path = new Path({ line: isMain ? "main" : "side" });
-  for (const one of logged) path.append({ ...one, entry: behindWhatItCovers(one.entry) });
+  for (const line of logged) path.append({ ...line, entry: continueAtBoundary(line.entry) });
   return path.entries;
 }
 
-/** A boundary that names nothing before it covers what stands before it in the log. */
-function behindWhatItCovers(entry: Entry): Entry {
+/** A boundary without a parent covers everything before it in the log, so it continues there. */
+function continueAtBoundary(entry: Entry): Entry {
   const isRoot = entry.parent === null && entry.logicalParent === undefined;
   return isRoot && entry.kind === "edit" && entry.edit.type === "boundary" ? { ...entry, parent: undefined } : entry;
 }
@@ -69,7 +69,7 @@ function judgeEntry(
 ): SaidEntry | "cut" | "no-part" {
   switch (entry.kind) {
     case "user":
-      // What it stands for is not in the log: then it is how the conversation begins.
+      // If what it summarises is not in the log, the conversation begins with the summary.
       if (entry.summary) return isFirst ? { ...entry, summary: false, meta: true } : "cut";
       return entry;
     case "assistant":
@@ -89,7 +89,7 @@ function judgeEdit(entry: EditEntry): SaidEntry | "cut" | "no-part" {
   return invisibleEdits.has(entry.edit.type) ? "no-part" : "cut";
 }
 
-/** Edits without which the conversation would have gone on as it did. */
+/** Edits that did not change what the model saw. */
 const invisibleEdits: ReadonlySet<EditKind> = new Set(["pin", "unpin", "setting", "origin"]);
 
 type OriginalByToolUse = ReadonlyMap<ToolUseId, ResultContent>;

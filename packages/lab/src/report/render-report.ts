@@ -7,21 +7,21 @@ import type { ReplayOutcome } from "../replay-outcome.ts";
 interface Report {
   readonly summaries: readonly PriceSummary[];
   readonly plotted: readonly PlottedSession[];
-  /** What a reader should know of this run: files left out, stopped early. */
+  /** What a reader should know about this run, for example that files were left out or that it was stopped early. */
   readonly notes: readonly string[];
 }
 
-/** Nothing may load or run: the page is its own text. */
+/** Nothing may load or run: the page contains everything it needs. */
 const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
-/** One file that needs nothing else, not even scripts. */
+/** A self-contained HTML page without scripts. */
 export function renderReport({ summaries, plotted, notes }: Report): string {
   const baseline = summaries[0]?.baseline ?? "";
   return [
     `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">`,
     `<meta http-equiv="Content-Security-Policy" content="${contentPolicy}">\n<meta name="generator" content="palimpsest">`,
     `<title>Replay</title>\n<style>${reportStyle}</style>\n</head>\n<body>\n<main>\n<h1>Recorded sessions under other policies</h1>`,
-    "<p>Money is in tokens at the base input price: one that is not cached costs 1. A saving is the share of the baseline's money in all sessions together, its interval covers 95 % of the results with sessions drawn anew.</p>",
+    "<p>Costs are in tokens at the base input price: one uncached input token costs 1. A saving is the share of the baseline's cost over all sessions, with a 95 % bootstrap interval over sessions.</p>",
     ...notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`),
     ...summaries.map(priceSection),
     ...(plotted.length === 0 ? [] : ["<h2>Context over time</h2>"]),
@@ -33,16 +33,17 @@ export function renderReport({ summaries, plotted, notes }: Report): string {
 
 function priceSection(summary: PriceSummary): string {
   const { prices, compaction, sessions, rounds, tooShort, hopeless, policies, baseline, recorded } = summary;
-  const left = [
+  const leftOut = [
     ...(tooShort === 0 ? [] : [` Left out with too few rounds: ${formatRounded(tooShort)}.`]),
-    ...(hopeless === 0 ? [] : [` Left out, since no policy comes through them: ${formatRounded(hopeless)}.`]),
+    ...(hopeless === 0 ? [] : [` Left out because no policy completes them: ${formatRounded(hopeless)}.`]),
   ].join("");
   const usage =
     recorded === undefined
       ? ""
       : ` The usage recorded in ${formatRounded(recorded.sessions)} of them costs ${formatMillions(recorded.cost)}; ${baseline} costs ${formatMillions(recorded.baselineCost)} in the same.`;
-  const made = compaction === "stand-in" ? "" : ` Compaction ${compaction}: summaries are made from what was said.`;
-  const head = `<h2>${escapeHtml(prices)} prices</h2>\n<p>${escapeHtml(`${formatRounded(sessions)} sessions, ${formatRounded(rounds)} rounds.${made}${left}${usage}`)}</p>`;
+  const summariesNote =
+    compaction === "stand-in" ? "" : ` Compaction ${compaction}: summaries are extracted from the conversation.`;
+  const head = `<h2>${escapeHtml(prices)} prices</h2>\n<p>${escapeHtml(`${formatRounded(sessions)} sessions, ${formatRounded(rounds)} rounds.${summariesNote}${leftOut}${usage}`)}</p>`;
   if (sessions === 0) return head;
   const compared = policies.filter(({ failedSessions }) => failedSessions === 0);
   return [
@@ -138,7 +139,7 @@ const actionsTable = (policies: readonly PolicySummary[]): string =>
   });
 
 interface Table {
-  /** Rows of the head above the titles. */
+  /** Header rows above the titles. */
   readonly above: string;
   readonly titles: readonly string[];
   readonly rows: readonly string[];
@@ -147,19 +148,19 @@ interface Table {
 const table = ({ above, titles, rows }: Table): string =>
   `<table><thead>${above}<tr>${titles.map((title) => `<th>${title}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
 
-/** A small plot for each policy with the baseline behind it: a dozen lines in one plot hide each other. */
+/** A small plot for each policy with the baseline in the background, because a dozen lines in one plot would hide each other. */
 function contextSection({ file, rounds, lines }: PlottedSession, baseline: string): string {
   const tokens = lines.reduce(
-    (most, { contextByRound }) => contextByRound.reduce((high, one) => Math.max(high, one), most),
+    (most, { contextByRound }) => contextByRound.reduce((high, size) => Math.max(high, size), most),
     1,
   );
-  const behind = lines.filter(({ policy }) => policy === baseline);
+  const baselineLines = lines.filter(({ policy }) => policy === baseline);
   const plots = lines
     .filter(({ policy }) => policy !== baseline || lines.length === 1)
     .map((line) => {
       const plot = drawLinePlot({
         title: `Tokens of each request under ${line.policy}`,
-        lines: [...behind.map((one) => toPlotLine(one, "--behind")), toPlotLine(line, "--header")],
+        lines: [...baselineLines.map((other) => toPlotLine(other, "--behind")), toPlotLine(line, "--header")],
         xMax: rounds - 1,
         yMax: niceCeiling(tokens),
         yText: (value) => `${Math.round(value / 1_000)}K`,
@@ -187,14 +188,14 @@ const formatRounded = (value: number): string => Math.round(value).toLocaleStrin
 const definitions = `<h2>What the figures are</h2>
 <dl>
 <dt>cost</dt><dd>input as the cache bills it, results fetched again after they were cleared, output of compactions</dd>
-<dt>with rework</dt><dd>the saving where every compaction is charged for what summaries lose</dd>
-<dt>over the best</dt><dd>cost without fetching again, over the lower bound that knew the whole session: clearing and compacting, or clearing alone; under auto prices, and where summaries are made from what was said, no such bound is known</dd>
-<dt>refetched</dt><dd>results that were needed again when they were cleared</dd>
+<dt>with rework</dt><dd>the saving if every compaction is charged for the information that summaries lose</dd>
+<dt>over the best</dt><dd>cost without refetching, divided by the lower bound for a policy that knows the whole session: clearing and compacting, or clearing alone; no bound is known under auto prices or with extracted summaries</dd>
+<dt>refetched</dt><dd>results that were needed again after they were cleared</dd>
 <dt>peak</dt><dd>tokens of the largest request</dd>
-<dt>refused</dt><dd>requests that the API would not take</dd>
+<dt>refused</dt><dd>requests that the API would refuse</dd>
 </dl>`;
 
-/** Light and dark, printable. The colours of parts are told apart also by those who see red and green alike. */
+/** Light and dark, printable. The colours of the parts are distinguishable with red-green colour blindness. */
 const reportStyle = `
 :root{color-scheme:light dark;--ink:#1d2126;--faint:#5c6670;--paper:#fbfaf7;--card:#fff;--line:#dedad0;--good:#1f7a4d;--bad:#b3401a;--header:#0b5a8a;--written:#d1660a;--output:#a33a86;--refetch:#b3261e;--read:#4aa9b5;--behind:#b4b8bd}
 @media (prefers-color-scheme:dark){:root{--ink:#e4e2dc;--faint:#9aa2aa;--paper:#16181b;--card:#1d2024;--line:#34383d;--good:#6fcf97;--bad:#ef8a62;--header:#6db8ea;--written:#f2a154;--output:#e08fc8;--refetch:#f2665a;--read:#3f8c98;--behind:#5d636a}}
@@ -241,7 +242,7 @@ interface SessionPicker {
   sessions(): readonly PlottedSession[];
 }
 
-/** Keeps the sessions with the most tokens sent, at one price table: there the policies differ most. */
+/** Keeps the sessions with the most tokens sent at one price table, because the policies differ most there. */
 export function pickSessions(sessionsMax: number): SessionPicker {
   let kept: readonly { readonly size: number; readonly session: PlottedSession }[] = [];
   return {
@@ -253,7 +254,7 @@ export function pickSessions(sessionsMax: number): SessionPicker {
         .map(({ policy, contextByRound }) => ({ policy, contextByRound }));
       const size = Math.max(...lines.map(({ contextByRound }) => sum(contextByRound)));
       kept = [...kept, { size, session: { file: first.file, rounds: first.rounds, lines } }]
-        .toSorted((one, other) => other.size - one.size)
+        .toSorted((a, b) => b.size - a.size)
         .slice(0, sessionsMax);
     },
     sessions: () => kept.map(({ session }) => session),

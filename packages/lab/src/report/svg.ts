@@ -1,11 +1,11 @@
 import { escapeHtml } from "palimpsest/internal/export/render-html";
 
-/** Plots as text of SVG elements. Colours are names of CSS variables, so that light and dark are the page's affair. */
+/** Draws plots as SVG text. Colours are names of CSS variables, so that the page decides about light and dark. */
 
 export interface PlotLine {
   readonly name: string;
   readonly colour: string;
-  /** By x = 0, 1, 2 … */
+  /** The values at x = 0, 1, 2 … */
   readonly values: readonly number[];
 }
 
@@ -13,15 +13,15 @@ interface LinePlot {
   readonly title: string;
   /** The last is drawn on top. */
   readonly lines: readonly PlotLine[];
-  /** Of both axes, so that plots beside each other can be compared. */
+  /** The ends of both axes are given, so that plots can be compared. */
   readonly xMax: number;
   readonly yMax: number;
   readonly yText: (value: number) => string;
 }
 
-/** Of rows of bars; all plots are as wide as the page lets them be. */
+/** The width of a plot with rows, in its own units; the page scales all plots. */
 const width = 900;
-/** Of one of several small plots. */
+/** The size of one of several small plots. */
 const small = { width: 320, height: 170 } as const;
 const margin = { left: 44, right: 14, top: 10, bottom: 22 } as const;
 /** More points than pixels only make the file larger. */
@@ -46,7 +46,7 @@ export function drawLinePlot({ title, lines, xMax, yMax, yText }: LinePlot): str
   return wrapSvg({ title, ...small, body: [...grid, ...ticks, ...paths].join("") });
 }
 
-/** Of each stretch its lowest and highest value, in their order: a line thinned this way keeps its peaks. */
+/** Keeps the lowest and the highest value of each stretch, in order, so that the line keeps its peaks. */
 export function thinPoints(values: readonly number[]): readonly (readonly [number, number])[] {
   if (values.length <= pointsMax) return values.map((value, at) => [at, value]);
   const stretch = Math.ceil((2 * values.length) / pointsMax);
@@ -63,13 +63,13 @@ export function thinPoints(values: readonly number[]): readonly (readonly [numbe
 interface Bar {
   readonly name: string;
   readonly parts: readonly { readonly name: string; readonly colour: string; readonly value: number }[];
-  /** Behind the bar. */
+  /** Shown after the bar. */
   readonly text: string;
 }
 
 const row = { height: 26, bar: 16, name: 190, text: 90 } as const;
 
-/** One bar below the other, each of parts in a row. */
+/** Horizontal bars, each made of parts in a row. */
 export function drawStackedBars({ title, bars }: { readonly title: string; readonly bars: readonly Bar[] }): string {
   const total = ({ parts }: Bar): number => parts.reduce((all, { value }) => all + value, 0);
   const most = Math.max(1, ...bars.map(total));
@@ -95,23 +95,23 @@ interface Whisker {
   readonly text: string;
 }
 
-/** Estimates with their intervals on one axis, nothing marked. */
+/** Estimates with their intervals on one axis, with a line at zero. */
 export function drawWhiskers({ title, rows }: { readonly title: string; readonly rows: readonly Whisker[] }): string {
-  const low = Math.min(0, ...rows.map((one) => one.low));
-  const high = Math.max(0, ...rows.map((one) => one.high));
+  const low = Math.min(0, ...rows.map((whisker) => whisker.low));
+  const high = Math.max(0, ...rows.map((whisker) => whisker.high));
   const span = Math.max(Number.EPSILON, high - low);
   const x = (value: number): string =>
     (row.name + 10 + ((value - low) / span) * (width - row.name - row.text - 20)).toFixed(1);
   const height = rows.length * row.height;
   const zero = `<line class="axis" x1="${x(0)}" x2="${x(0)}" y1="0" y2="${height}"/>`;
-  const drawn = rows.map((one, at) => {
-    const colour = one.low > 0 ? "--good" : one.high < 0 ? "--bad" : "--faint";
+  const whiskers = rows.map((whisker, at) => {
+    const colour = whisker.low > 0 ? "--good" : whisker.high < 0 ? "--bad" : "--faint";
     const y = middle(at);
-    const line = `<line x1="${x(one.low)}" x2="${x(one.high)}" y1="${y}" y2="${y}" stroke="var(${colour})" stroke-width="3" stroke-linecap="round"/>`;
-    const dot = `<circle cx="${x(one.estimate)}" cy="${y}" r="5" fill="var(${colour})"/>`;
-    return `${rowName(one.name, at)}${line}${dot}<text class="end" x="${width - 4}" y="${y}" dy=".32em">${escapeHtml(one.text)}</text>`;
+    const line = `<line x1="${x(whisker.low)}" x2="${x(whisker.high)}" y1="${y}" y2="${y}" stroke="var(${colour})" stroke-width="3" stroke-linecap="round"/>`;
+    const dot = `<circle cx="${x(whisker.estimate)}" cy="${y}" r="5" fill="var(${colour})"/>`;
+    return `${rowName(whisker.name, at)}${line}${dot}<text class="end" x="${width - 4}" y="${y}" dy=".32em">${escapeHtml(whisker.text)}</text>`;
   });
-  return wrapSvg({ title, width, height, body: `${zero}${drawn.join("")}` });
+  return wrapSvg({ title, width, height, body: `${zero}${whiskers.join("")}` });
 }
 
 const middle = (at: number): number => at * row.height + row.height / 2;
@@ -127,7 +127,7 @@ const wrapSvg = (drawing: {
 }): string =>
   `<svg viewBox="0 0 ${drawing.width} ${drawing.height}" role="img" aria-label="${escapeHtml(drawing.title)}">${drawing.body}</svg>`;
 
-/** The next of 1, 2, 2.5, 5 times a power of ten: axes with numbers that can be read. */
+/** The next of 1, 2, 2.5 or 5 times a power of ten, so that axes have round numbers. */
 export function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const step = [1, 2, 2.5, 5, 10].find((one) => one * power >= value) ?? 10;

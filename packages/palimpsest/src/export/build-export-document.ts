@@ -7,30 +7,30 @@ import { readEntry } from "../schema/entry.ts";
 
 const titleCharsMax = 120;
 
-/** The document of a log. Nothing of it is left out silently: what is not told is counted in the header. */
+/** Builds the document of a log. Nothing is left out silently: entries without a part are counted in the header. */
 export function buildExportDocument(log: SourceLog, options: DocumentOptions): ExportDocument {
   const sidechains = collectSidechains(log, options);
-  const told = new Set<Sidechain>();
-  const byCall = (call: ToolUseId): readonly Sidechain[] => {
-    const of = sidechains.get(call) ?? [];
-    for (const one of of) told.add(one);
-    return of;
+  const nested = new Set<Sidechain>();
+  const sidechainsOf = (call: ToolUseId): readonly Sidechain[] => {
+    const ofCall = sidechains.get(call) ?? [];
+    for (const sidechain of ofCall) nested.add(sidechain);
+    return ofCall;
   };
-  const onPath = log.lines.filter((line) => isShown(log, line));
-  const contents = createContents(log, options, { lines: onPath, sidechainsOf: byCall });
-  const parts = buildParts(onPath, { contents, mode: options.mode, undone: log.undone });
-  const branches = options.mode === "plain" ? [] : collectBranches(log, options, byCall);
+  const shownLines = log.lines.filter((line) => isShown(log, line));
+  const contents = createContents(log, options, { lines: shownLines, sidechainsOf });
+  const parts = buildParts(shownLines, { contents, mode: options.mode, undone: log.undone });
+  const branches = options.mode === "plain" ? [] : collectBranches(log, options, sidechainsOf);
   return {
     title: documentTitle(log),
     header: documentHeader(log),
     parts,
-    sidechains: [...sidechains.values()].flat().filter((one) => !told.has(one)),
+    sidechains: [...sidechains.values()].flat().filter((sidechain) => !nested.has(sidechain)),
     branches,
     damage: options.mode === "plain" ? [] : damageLines(log),
   };
 }
 
-/** On the path, or beside it without a branch of its own: notes of the system and the origin of a copy. */
+/** An entry on the path, or one off the path that starts no branch: a system note or the origin of a copy. */
 function isShown(log: SourceLog, { entry }: SourceLine): boolean {
   if (entry.kind === "other") return !entry.sidechain;
   if (entry.kind === "edit" && entry.edit.type === "origin") return true;
@@ -42,11 +42,8 @@ interface ShownLines {
   readonly sidechainsOf: (call: ToolUseId) => readonly Sidechain[];
 }
 
-const createContents = (
-  log: SourceLog,
-  options: DocumentOptions,
-  { lines, sidechainsOf: nested }: ShownLines,
-): Contents => new Contents(log, { ...options, entries: lines.map(({ entry }) => entry), sidechainsOf: nested });
+const createContents = (log: SourceLog, options: DocumentOptions, { lines, sidechainsOf }: ShownLines): Contents =>
+  new Contents(log, { ...options, entries: lines.map(({ entry }) => entry), sidechainsOf });
 
 function collectSidechains(log: SourceLog, options: DocumentOptions): Map<ToolUseId | undefined, Sidechain[]> {
   const agents = agentLines(log).filter(({ lines }) =>
@@ -67,18 +64,18 @@ function collectSidechains(log: SourceLog, options: DocumentOptions): Map<ToolUs
   );
 }
 
-/** Entries beside the path, by the place where their line leaves it. */
-function collectBranches(log: SourceLog, options: DocumentOptions, nested: ShownLines["sidechainsOf"]): Branch[] {
-  const rootOf = new Map<EntryId, string>();
+/** The entries off the path, grouped by the entry at which they leave it. */
+function collectBranches(log: SourceLog, options: DocumentOptions, sidechainsOf: ShownLines["sidechainsOf"]): Branch[] {
+  const rootByEntry = new Map<EntryId, string>();
   const groups = new Map<string, SourceLine[]>();
   const sideLog = log.path.some((entry) => entry.sidechain);
   for (const line of log.lines) {
     const { entry } = line;
     if (entry.kind === "other" || entry.id === undefined || entry.sidechain !== sideLog) continue;
-    if (isShown(log, line) || rootOf.has(entry.id)) continue;
+    if (isShown(log, line) || rootByEntry.has(entry.id)) continue;
     const parent = entry.parent ?? entry.logicalParent;
-    const root = (parent === undefined ? undefined : rootOf.get(parent)) ?? parent ?? "the beginning";
-    rootOf.set(entry.id, root);
+    const root = (parent === undefined ? undefined : rootByEntry.get(parent)) ?? parent ?? "the beginning";
+    rootByEntry.set(entry.id, root);
     const group = groups.get(root);
     if (group === undefined) groups.set(root, [line]);
     else group.push(line);
@@ -86,7 +83,7 @@ function collectBranches(log: SourceLog, options: DocumentOptions, nested: Shown
   return [...groups].map(([from, lines]) => ({
     from,
     parts: buildParts(lines, {
-      contents: createContents(log, options, { lines, sidechainsOf: nested }),
+      contents: createContents(log, options, { lines, sidechainsOf }),
       mode: options.mode,
       undone: log.undone,
     }),
@@ -94,11 +91,11 @@ function collectBranches(log: SourceLog, options: DocumentOptions, nested: Shown
 }
 
 function documentTitle(log: SourceLog): string {
-  const named = (type: string, key: string): string | undefined =>
+  const newest = (type: string, key: string): string | undefined =>
     log.lines.flatMap(({ raw }) => (textField(raw, "type") === type ? (textField(raw, key) ?? []) : [])).at(-1);
   const first = log.path.map((entry) => userTypedText(entry)).find((typed) => typed !== undefined);
   const title =
-    named("custom-title", "customTitle") ?? named("ai-title", "aiTitle") ?? named("summary", "summary") ?? first;
+    newest("custom-title", "customTitle") ?? newest("ai-title", "aiTitle") ?? newest("summary", "summary") ?? first;
   const line = (title ?? log.name).replaceAll(/\s+/g, " ").trim();
   const characters = Array.from(line.slice(0, 2 * titleCharsMax));
   return characters.length > titleCharsMax ? `${characters.slice(0, titleCharsMax - 1).join("")}…` : line;
@@ -121,7 +118,7 @@ function documentHeader(log: SourceLog): (readonly [string, string])[] {
     ["Messages", messagesText(log)],
     ["Tokens", usageText(log)],
     ["Edits", editsText(log)],
-    ["Not told", omissionsText(log)],
+    ["Left out", omissionsText(log)],
   ];
   return rows.flatMap(([label, value]) => (value === undefined || value === "" ? [] : [[label, value] as const]));
 }
@@ -141,7 +138,7 @@ function modelsText(log: SourceLog): string {
 
 const everyLine = (log: SourceLog): SourceLine[] => [...log.lines, ...log.agents.flatMap(({ lines }) => lines)];
 
-/** The first entry of each reply, sub-agents' included. */
+/** The first entry of each reply, including those of sub-agents. */
 function listReplies(log: SourceLog): Map<string, SourceLine> {
   const replies = new Map<string, SourceLine>();
   for (const line of everyLine(log)) {
@@ -161,14 +158,14 @@ function messagesText(log: SourceLog): string {
   const calls = log.path.flatMap((entry) =>
     entry.kind === "assistant" ? entry.blocks.filter(({ type }) => type === "tool_use") : [],
   );
-  return `${amount(typed)} by a person, ${amount(replies.size)} replies, ${amount(calls.length)} calls`;
+  return `${amount(typed)} by the user, ${amount(replies.size)} replies, ${amount(calls.length)} calls`;
 }
 
 const usageKeys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"] as const;
 
 /**
- * As the provider counted them; a log without usage says nothing here. Entries of one reply repeat its usage, and the
- * output grows while it streams: the largest figure is the reply's.
+ * The provider's token counts; undefined for a log without usage. The entries of one reply repeat its usage, and the
+ * output count grows while it streams, so the largest count is used.
  */
 function usageText(log: SourceLog): string | undefined {
   const byReply = new Map<string, number[]>();
@@ -213,7 +210,7 @@ const damageLines = ({ damage, problems }: SourceLog): string[] => [
   ...problems,
 ];
 
-/** A sub-agent's own line of entries, and the call that started it where the log tells. */
+/** The entries of one sub-agent, and the call that started it if the log shows it. */
 interface AgentLine {
   readonly name: string;
   readonly call: ToolUseId | undefined;
@@ -221,21 +218,21 @@ interface AgentLine {
 }
 
 /**
- * Three ways in which logs hold sub-agents: entries marked as sidechain, logs of their own beside the session's, and
- * progress entries that quote them message by message. The call is told by the result that names the agent, by the
- * progress entry itself, or by the prompt that both begin with.
+ * Logs hold sub-agents in three ways: as entries marked as sidechain, as separate logs next to the session's, and as
+ * progress entries that quote their messages. The call is found by the result that names the agent, by the progress entry
+ * itself, or by the prompt, which is the same in the call and in the sub-agent's first message.
  */
 function agentLines(log: SourceLog): AgentLine[] {
   const calls = callsByAgent(log.lines);
-  const found = [
+  const agents = [
     ...log.agents.map(({ name, lines }) => ({ name, lines })),
     ...groupByAgent(log.lines.filter(({ entry }) => entry.sidechain)),
   ];
-  const known = new Set(found.map(({ name }) => name));
-  const elsewhere = findAgentsInProgress(log.lines).filter(({ name }) => !known.has(name));
+  const names = new Set(agents.map(({ name }) => name));
+  const onlyInProgress = findAgentsInProgress(log.lines).filter(({ name }) => !names.has(name));
   return [
-    ...found.map(({ name, lines }) => ({ name, lines, call: calls.get(name) ?? findCallByPrompt(log.lines, lines) })),
-    ...elsewhere,
+    ...agents.map(({ name, lines }) => ({ name, lines, call: calls.get(name) ?? findCallByPrompt(log.lines, lines) })),
+    ...onlyInProgress,
   ];
 }
 
@@ -245,26 +242,26 @@ function callsByAgent(lines: readonly SourceLine[]): Map<string, ToolUseId> {
     const result = field(raw, "toolUseResult");
     const agent = isObject(result) ? textField(result, "agentId") : undefined;
     if (agent === undefined || entry.kind !== "user") continue;
-    const block = entry.blocks.find((one) => one.type === "tool_result");
-    if (block?.type === "tool_result" && !calls.has(agent)) calls.set(agent, block.tool_use_id);
+    const resultBlock = entry.blocks.find((block) => block.type === "tool_result");
+    if (resultBlock?.type === "tool_result" && !calls.has(agent)) calls.set(agent, resultBlock.tool_use_id);
   }
   return calls;
 }
 
-/** Entries of one agent, or of one tree where no agent is named. */
+/** Groups entries by agent, or by tree if no agent is named. */
 function groupByAgent(lines: readonly SourceLine[]): { name: string; lines: SourceLine[] }[] {
-  const rootOf = new Map<EntryId, string>();
+  const agentByEntry = new Map<EntryId, string>();
   const groups = new Map<string, SourceLine[]>();
   for (const line of lines) {
     const { entry, raw } = line;
-    const inherited = entry.parent === null || entry.parent === undefined ? undefined : rootOf.get(entry.parent);
+    const inherited = entry.parent === null || entry.parent === undefined ? undefined : agentByEntry.get(entry.parent);
     const name = textField(raw, "agentId") ?? inherited ?? entry.id ?? "sub-agent";
-    if (entry.id !== undefined) rootOf.set(entry.id, name);
+    if (entry.id !== undefined) agentByEntry.set(entry.id, name);
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [line]);
     else group.push(line);
   }
-  return [...groups].map(([name, of]) => ({ name, lines: of }));
+  return [...groups].map(([name, agentEntries]) => ({ name, lines: agentEntries }));
 }
 
 function findAgentsInProgress(lines: readonly SourceLine[]): AgentLine[] {
@@ -285,10 +282,10 @@ function findAgentsInProgress(lines: readonly SourceLine[]): AgentLine[] {
   return [...groups].map(([name, group]) => ({ name, ...group }));
 }
 
-/** The quoted message as an entry: identity and time are those of the progress entry where it has none of its own. */
-function entryFromProgress(message: JsonObject, around: JsonObject): Pick<SourceLine, "entry" | "raw"> | undefined {
-  const uuid = textField(message, "uuid") ?? textField(around, "uuid");
-  const timestamp = textField(message, "timestamp") ?? textField(around, "timestamp");
+/** The quoted message as an entry. If it has no id or time, it gets those of the progress entry. */
+function entryFromProgress(message: JsonObject, progress: JsonObject): Pick<SourceLine, "entry" | "raw"> | undefined {
+  const uuid = textField(message, "uuid") ?? textField(progress, "uuid");
+  const timestamp = textField(message, "timestamp") ?? textField(progress, "timestamp");
   const raw = {
     ...message,
     ...(uuid === undefined ? {} : { uuid }),

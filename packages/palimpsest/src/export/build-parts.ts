@@ -33,7 +33,7 @@ interface PartsOptions {
   readonly undone: SourceLog["undone"];
 }
 
-/** Entries of one line of conversation as a person reads them: replies whole, a boundary with its summary. */
+/** Turns the entries of one conversation into readable parts: the entries of a reply become one part, a boundary includes its summary. */
 export function buildParts(lines: readonly SourceLine[], options: PartsOptions): Part[] {
   const parts: Part[] = [];
   let reply: MessageId | undefined;
@@ -43,8 +43,8 @@ export function buildParts(lines: readonly SourceLine[], options: PartsOptions):
     const part = buildPart(line, options, lines[at + 1]);
     if (part === undefined) continue;
     const last = parts.at(-1);
-    const goesOn = entry.kind === "assistant" && entry.messageId !== undefined && entry.messageId === reply;
-    if (goesOn && part.kind === "message" && last?.kind === "message")
+    const continuesReply = entry.kind === "assistant" && entry.messageId !== undefined && entry.messageId === reply;
+    if (continuesReply && part.kind === "message" && last?.kind === "message")
       parts[parts.length - 1] = { ...last, blocks: [...last.blocks, ...part.blocks] };
     else parts.push(part);
     reply = entry.kind === "assistant" ? entry.messageId : undefined;
@@ -56,7 +56,7 @@ function buildPart(line: SourceLine, options: PartsOptions, next: SourceLine | u
   const { entry, raw } = line;
   switch (entry.kind) {
     case "user":
-      // Told with the boundary before it.
+      // A summary is part of the boundary before it.
       if (entry.summary) return undefined;
       return messagePart(
         line,
@@ -67,16 +67,16 @@ function buildPart(line: SourceLine, options: PartsOptions, next: SourceLine | u
       if (!entry.synthetic) return messagePart(line, "assistant", options);
       return { kind: "note", at: entryTime(entry), text: entryText(entry) } satisfies NotePart;
     case "attachment": {
-      const said = attachmentText(entry.attachment);
+      const text = attachmentText(entry.attachment);
       const name = [
         textField(entry.attachment, "type") ?? "attachment",
         textField(entry.attachment, "filename") ?? textField(entry.attachment, "path"),
       ]
         .filter((word) => word !== undefined)
         .join(" ");
-      return said === undefined
+      return text === undefined
         ? undefined
-        : ({ kind: "attachment", name, at: entryTime(entry), text: said } satisfies AttachmentPart);
+        : ({ kind: "attachment", name, at: entryTime(entry), text } satisfies AttachmentPart);
     }
     case "edit":
       return editPart({ entry, raw, next }, options);
@@ -144,7 +144,7 @@ function receiptIn(raw: JsonObject): ReceiptTotals | undefined {
   };
 }
 
-/** Lines of the system that a person saw; progress, snapshots and the like are counted in the header only. */
+/** A line of the system that the user saw; progress, snapshots and the like are only counted in the header. */
 function notePart(raw: JsonObject, entry: Entry): NotePart | undefined {
   const content = textField(raw, "content");
   if (textField(raw, "type") !== "system" || content === undefined || content.trim() === "") return undefined;
@@ -158,7 +158,7 @@ function entryText(entry: Entry): string {
   return entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
-/** Results by their call, and what edits made of them. Those of a call that is told are told with it, once. */
+/** Converts blocks. Knows all calls, results and edits, so that a result is rendered once, with its call, and with the texts that edits put in its place. */
 export class Contents {
   readonly #options: DocumentOptions;
   readonly #results = new Map<ToolUseId, ToolResultBlock>();
@@ -182,7 +182,7 @@ export class Contents {
   }
 
   toDocumentBlocks(blocks: readonly Block[]): DocumentBlock[] {
-    return blocks.flatMap((block) => this.#blockOf(block) ?? []);
+    return blocks.flatMap((block) => this.#toDocumentBlock(block) ?? []);
   }
 
   #index(entry: Entry, undone: SourceLog["undone"]): void {
@@ -204,7 +204,7 @@ export class Contents {
     }
   }
 
-  #blockOf(block: Block): DocumentBlock | undefined {
+  #toDocumentBlock(block: Block): DocumentBlock | undefined {
     switch (block.type) {
       case "text":
         return block.text.trim() === "" ? undefined : { kind: "text", text: block.text };
@@ -214,12 +214,12 @@ export class Contents {
       case "redacted_thinking":
         return this.#options.mode === "plain" ? undefined : { kind: "thinking", text: "(encrypted by the provider)" };
       case "tool_use":
-        return this.#callOf(block);
+        return this.#toCall(block);
       case "tool_result":
-        return this.#isToldWithCall(block) ? undefined : this.#resultOf(block);
+        return this.#isRenderedWithCall(block) ? undefined : this.#toResult(block);
       case "image":
       case "document":
-        return this.#mediaOf(block.type, { ...block });
+        return this.#toMedia(block.type, { ...block });
       case "unknown":
         return { kind: "other", name: blockName(block.was), text: pretty(block.was) };
       default:
@@ -227,29 +227,29 @@ export class Contents {
     }
   }
 
-  #callOf({ id, name, input }: Extract<Block, { type: "tool_use" }>): CallBlock {
+  #toCall({ id, name, input }: Extract<Block, { type: "tool_use" }>): CallBlock {
     const result = this.#results.get(id);
     return {
       kind: "call",
       id,
       name,
       input: inputText(input),
-      result: result === undefined ? this.#frozenOnly(id) : this.#resultOf(result),
+      result: result === undefined ? this.#interruptedResult(id) : this.#toResult(result),
       sidechains: this.#sidechainsOf(id),
     };
   }
 
-  /** A call that was interrupted: only the answer that a repair froze. */
-  #frozenOnly(id: ToolUseId): ResultBlock | undefined {
+  /** For an interrupted call, which has only the answer that a repair added. */
+  #interruptedResult(id: ToolUseId): ResultBlock | undefined {
     const shown = this.#shown.get(id);
     return shown === undefined ? undefined : { kind: "result", id, isError: true, content: [], shown };
   }
 
-  #isToldWithCall(block: ToolResultBlock): boolean {
+  #isRenderedWithCall(block: ToolResultBlock): boolean {
     return this.#calls.has(block.tool_use_id) && this.#results.get(block.tool_use_id) === block;
   }
 
-  #resultOf(block: ToolResultBlock): ResultBlock {
+  #toResult(block: ToolResultBlock): ResultBlock {
     const id = block.tool_use_id;
     const blob = this.#blobs.get(id);
     const original = blob === undefined ? undefined : this.#originals.get(blob);
@@ -257,27 +257,27 @@ export class Contents {
       kind: "result",
       id,
       isError: block.is_error === true,
-      content: this.#partsOf(original ?? block.content),
+      content: this.#toResultParts(original ?? block.content),
       shown: this.#options.mode === "plain" ? [] : (this.#shown.get(id) ?? []),
       ...(blob === undefined || original !== undefined ? {} : { missingBlob: blob }),
     };
   }
 
-  #partsOf(content: ResultContent | undefined): ResultPart[] {
+  #toResultParts(content: ResultContent | undefined): ResultPart[] {
     if (content === undefined) return [];
     if (typeof content === "string") return [{ kind: "text", text: content }];
     return content.map((part) => {
       const type = textField(part, "type");
-      if (type === "image" || type === "document") return this.#mediaOf(type, part);
+      if (type === "image" || type === "document") return this.#toMedia(type, part);
       return { kind: "text", text: (type === "text" ? textField(part, "text") : undefined) ?? pretty(part) };
     });
   }
 
-  #mediaOf(name: "image" | "document", block: JsonObject): MediaBlock {
+  #toMedia(name: "image" | "document", block: JsonObject): MediaBlock {
     const source = mediaSource(block);
     const mediaType = textField(source, "media_type") ?? "unknown type";
     const base64 = textField(source, "type") === "base64" ? textField(source, "data") : undefined;
-    // Not fetched and not embedded: reading an export must not call anybody.
+    // Neither fetched nor embedded: reading an export must not cause network requests.
     if (base64 === undefined) return { kind: "media", name, mediaType: textField(source, "url") ?? mediaType };
     const href = this.#options.place({ mediaType, base64 });
     const bytes = Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
@@ -292,11 +292,11 @@ function mediaSource(block: JsonObject): JsonObject {
 
 const blockName = (value: Json): string => (isObject(value) ? (textField(value, "type") ?? "block") : "block");
 
-/** A call's input, a line or a paragraph for each of its fields: texts as they are, anything else as JSON. */
+/** A call's input with a line or a paragraph for each field: strings as they are, other values as JSON. */
 function inputText(input: JsonObject): string {
   const fields = Object.entries(input).map(([key, value]) => {
-    const words = typeof value === "string" ? value : pretty(value);
-    return words.includes("\n") ? `${key}:\n${words}` : `${key}: ${words}`;
+    const text = typeof value === "string" ? value : pretty(value);
+    return text.includes("\n") ? `${key}:\n${text}` : `${key}: ${text}`;
   });
   return fields.join("\n");
 }

@@ -6,17 +6,17 @@ import type { JsonObject } from "../schema/json.ts";
 import type { Damage, LoggedEntry } from "../transcript/read-lines.ts";
 
 /**
- * A session as a person reads it: what Markdown and HTML are written from, so that both say the same. Every text is as
- * the log holds it; escaping is each renderer's own business.
+ * A session in readable form. Markdown and HTML are rendered from it, so that both have the same content. Texts are
+ * unescaped, as in the log; each renderer escapes them.
  */
 export interface ExportDocument {
   readonly title: string;
-  /** Label and value, in order. */
+  /** Pairs of label and value. */
   readonly header: readonly (readonly [string, string])[];
   readonly parts: readonly Part[];
   /** Sub-agents whose call is not in the log. */
   readonly sidechains: readonly Sidechain[];
-  /** Lines of the conversation that the path left. */
+  /** Parts of the conversation that are off the path. */
   readonly branches: readonly Branch[];
   readonly damage: readonly string[];
 }
@@ -25,7 +25,7 @@ export type Part = MessagePart | EditPart | BoundaryPart | AttachmentPart | Note
 
 export interface MessagePart {
   readonly kind: "message";
-  /** `engine`: in the user's turn, but no person wrote it. */
+  /** `engine`: a user message that the user did not write. */
   readonly who: "user" | "assistant" | "engine";
   readonly id: string;
   readonly at: string;
@@ -33,7 +33,7 @@ export interface MessagePart {
   readonly blocks: readonly DocumentBlock[];
 }
 
-/** A visible mark where the view changed. */
+/** A mark at which the view changed. */
 export interface EditPart {
   readonly kind: "edit";
   readonly name: string;
@@ -61,14 +61,14 @@ export interface AttachmentPart {
   readonly text: string;
 }
 
-/** What a client wrote for people: an error, a line of the system. */
+/** A text that a client showed to the user: an error, a line of the system. */
 export interface NotePart {
   readonly kind: "note";
   readonly at: string;
   readonly text: string;
 }
 
-/** The totals that an edit's line holds. */
+/** The totals in the log line of an edit. */
 export interface ReceiptTotals {
   readonly cause?: string;
   readonly tokensBefore?: number;
@@ -99,9 +99,9 @@ export interface ResultBlock {
   readonly id: string;
   readonly isError: boolean;
   readonly content: readonly ResultPart[];
-  /** What the model sees instead, edit by edit. */
+  /** The texts that the model sees instead, one for each edit. */
   readonly shown: readonly ShownInstead[];
-  /** Present where the whole is in a blob that could not be read. */
+  /** Present if the full result is in a blob that could not be read. */
   readonly missingBlob?: string;
 }
 
@@ -113,7 +113,7 @@ export interface ShownInstead {
   readonly text: string;
 }
 
-/** An image or a document. `href` is absent where it was not written to a file. */
+/** An image or a document. `href` is absent if it was not written to a file. */
 export interface MediaBlock {
   readonly kind: "media";
   readonly name: "image" | "document";
@@ -128,26 +128,26 @@ export interface Sidechain {
 }
 
 export interface Branch {
-  /** Where it leaves the path. */
+  /** The id of the entry at which it leaves the path. */
   readonly from: string;
   readonly parts: readonly Part[];
 }
 
 export type FormatMode = "full" | "plain";
 
-/** One entry of a log with its raw fields: an export tells of more than the view needs. */
+/** One entry of a log with its raw fields, because an export shows more than the view needs. */
 export interface SourceLine extends LoggedEntry {
   readonly raw: JsonObject;
 }
 
-/** A log as a document is made from it. */
+/** A log with everything that a document is built from. */
 export interface SourceLog {
   /** The session's id, or the file's name. */
   readonly name: string;
   readonly origin: "ours" | "foreign";
-  /** The tool that wrote it, where it is another's and known. */
+  /** The tool that wrote it, if it is another tool and known. */
   readonly format: string | undefined;
-  /** In file order, sidechains included. */
+  /** In file order, including sidechains. */
   readonly lines: readonly SourceLine[];
   readonly path: readonly Entry[];
   readonly isOnPath: (id: EntryId) => boolean;
@@ -156,7 +156,7 @@ export interface SourceLog {
   readonly damage: readonly Damage[];
   /** Contents of offloaded results whose blob could be read. */
   readonly originals: ReadonlyMap<BlobId, ResultContent>;
-  /** Logs of sub-agents that lie beside the session's. */
+  /** Logs of sub-agents, which are stored next to the session's log. */
   readonly agents: readonly { readonly name: string; readonly lines: readonly SourceLine[] }[];
 }
 
@@ -167,6 +167,6 @@ export interface Media {
 
 export interface DocumentOptions {
   readonly mode: FormatMode;
-  /** Where an image or document goes; undefined where it stays a reference. */
+  /** Stores an image or document and returns its `href`; undefined if it is only mentioned. */
   readonly place: (media: Media) => string | undefined;
 }

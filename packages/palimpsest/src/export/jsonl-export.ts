@@ -4,68 +4,68 @@ import { type Entry } from "../schema/entry.ts";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "../schema/json.ts";
 import type { FormatMode } from "./export-document.ts";
 
-/** One line of the log on its way out. */
+/** One line of the log to export. */
 export interface JsonlLine {
   readonly entry: Entry;
-  /** Masked already, where that was asked. */
+  /** Already masked if masking is on. */
   readonly raw: JsonObject;
-  /** The line as the log holds it; undefined where masking changed it. */
+  /** The original line of the log; undefined if masking changed it. */
   readonly asLogged: string | undefined;
 }
 
 export interface JsonlOptions {
   readonly mode: FormatMode;
-  /** The whole of an offloaded result, where its blob could be read. */
+  /** The full content of an offloaded result, if its blob could be read. */
   readonly originalOf: (call: ToolUseId) => ResultContent | undefined;
-  /** Bytes that the copy of another tool's log takes here, where the session begins with one. */
+  /** The exported size of the copy of another tool's log, if the session begins with one. */
   readonly copiedBytes?: number;
 }
 
 /**
- * The ecosystem's form, line by line. A line that needs no change is written as it stands in the log. Offloaded results
- * are written in full, and their offloads then name no blob, which is how an offload says that the entry holds the whole.
- * `plain`: messages only; each hangs on the nearest message before it.
+ * Exports the ecosystem's format, line by line. A line that needs no change is written exactly as in the log. Offloaded
+ * results are written in full, and their offloads lose the blob: an offload without one means that the entry holds the
+ * full result. `plain`: messages only; the parent of each is the nearest exported message before it.
  */
 export class JsonlExport {
   readonly #options: JsonlOptions;
-  /** What entries that were left out hung on. */
+  /** The parents of entries that were left out. */
   readonly #parentOf = new Map<EntryId, EntryId | null | undefined>();
-  readonly #whole = new Set<ToolUseId>();
+  readonly #restored = new Set<ToolUseId>();
 
   constructor(options: JsonlOptions) {
     this.#options = options;
   }
 
-  /** Undefined where the line is left out. */
+  /** Undefined if the line is left out. */
   line({ entry, raw, asLogged }: JsonlLine): string | undefined {
     if (this.#options.mode === "plain" && !isMessage(entry)) {
       if (entry.id !== undefined) this.#parentOf.set(entry.id, entryParent(entry));
       return undefined;
     }
-    const whole = this.#inFull(entry, raw);
-    const placed = this.#options.mode === "plain" ? this.#placed(entry, whole) : whole;
-    const changed = withUuid(entry, placed);
+    const restored = this.#restore(entry, raw);
+    const reparented = this.#options.mode === "plain" ? this.#reparent(entry, restored) : restored;
+    const changed = withUuid(entry, reparented);
     return changed === raw && asLogged !== undefined ? asLogged : JSON.stringify(changed);
   }
 
-  #inFull(entry: Entry, raw: JsonObject): JsonObject {
+  #restore(entry: Entry, raw: JsonObject): JsonObject {
     if (entry.kind === "edit" && entry.edit.type === "offload") return this.#withoutBlobs(raw);
-    if (entry.kind === "edit" && entry.edit.type === "origin") return this.#resized(raw, entry.edit.length);
+    if (entry.kind === "edit" && entry.edit.type === "origin") return this.#resizeOrigin(raw, entry.edit.length);
     const message = field(raw, "message");
     const content = isObject(message) ? field(message, "content") : undefined;
     if (entry.kind !== "user" || !isObject(message) || !isArray(content)) return raw;
-    const blocks = content.map((block) => this.#wholeResult(block));
+    const blocks = content.map((block) => this.#restoreResult(block));
     return blocks.some((block, at) => block !== content[at])
       ? { ...raw, message: { ...message, content: blocks } }
       : raw;
   }
 
-  #wholeResult(block: Json): Json {
+  #restoreResult(block: Json): Json {
     if (!isObject(block) || textField(block, "type") !== "tool_result") return block;
     const call = toolUseId(textField(block, "tool_use_id") ?? "");
     const original = this.#options.originalOf(call);
     if (original === undefined) return block;
-    this.#whole.add(call);
+    this.#restored.add(call);
     return { ...block, content: original };
   }
 
@@ -74,21 +74,21 @@ export class JsonlExport {
     if (!isArray(results)) return raw;
     return {
       ...raw,
-      results: results.map((one) => {
-        if (!isObject(one) || !this.#whole.has(toolUseId(textField(one, "toolUse") ?? ""))) return one;
-        const { blob: _blob, media: _media, ...rest } = one;
+      results: results.map((result) => {
+        if (!isObject(result) || !this.#restored.has(toolUseId(textField(result, "toolUse") ?? ""))) return result;
+        const { blob: _blob, media: _media, ...rest } = result;
         return rest;
       }),
     };
   }
 
-  /** Readers tell by it how far the copy goes; `path` and `sha256` still name what was copied. */
-  #resized(raw: JsonObject, length: number): JsonObject {
+  /** The length tells readers where the copy ends; `path` and `sha256` still identify the copied file. */
+  #resizeOrigin(raw: JsonObject, length: number): JsonObject {
     const { copiedBytes = length } = this.#options;
     return copiedBytes === length ? raw : { ...raw, length: copiedBytes };
   }
 
-  #placed(entry: Entry, raw: JsonObject): JsonObject {
+  #reparent(entry: Entry, raw: JsonObject): JsonObject {
     let parent = entryParent(entry);
     const seen = new Set<EntryId>();
     while (typeof parent === "string" && this.#parentOf.has(parent) && !seen.has(parent)) {
@@ -97,18 +97,18 @@ export class JsonlExport {
     }
     if (parent === field(raw, "parentUuid")) return raw;
     const { parentUuid: _, ...rest } = raw;
-    // Who names no parent goes on at the entry before.
+    // An entry without `parentUuid` continues at the entry before it.
     return parent === undefined ? rest : { parentUuid: parent, ...rest };
   }
 }
 
-/** A message without a uuid was known by its place in the log; here it may have another, and edits may name it. */
+/** A message without a uuid gets its id from its position in the log, which may differ in the export, while edits may refer to the id. */
 const withUuid = (entry: Entry, raw: JsonObject): JsonObject =>
   entry.id === undefined || textField(raw, "uuid") !== undefined ? raw : { ...raw, uuid: entry.id };
 
 const entryParent = ({ parent, logicalParent }: Entry): EntryId | null | undefined => parent ?? logicalParent ?? parent;
 
-/** What was said: no summaries, which stand for it, and no placeholders of a client. */
+/** Excludes summaries, which only replace messages, and placeholders of a client. */
 function isMessage(entry: Entry): boolean {
   if (entry.kind === "user") return !entry.summary;
   return entry.kind === "assistant" && !entry.synthetic;

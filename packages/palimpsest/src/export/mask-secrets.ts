@@ -1,14 +1,14 @@
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 
 /**
- * Text in, text out, each secret replaced by `[secret: <kind>]`. The shape that a library's rule set would have too: whoever
- * masks takes one of these. The same secret gets the same mark wherever it stands, and masking twice changes nothing.
+ * Replaces each secret in a text by `[secret: <kind>]`. Any other rule set with this signature can be used instead. The same
+ * secret always gets the same mark, and masking twice changes nothing.
  */
 export type MaskText = (text: string) => string;
 
 const secretMark = (kind: string): string => `[secret: ${kind}]`;
 
-/** Our own rules: shapes that say what they are, then names that say that a secret follows. */
+/** The default rules: first secrets with a recognisable format, then values after a name that indicates a secret. */
 export const maskSecrets: MaskText = (text) => {
   let masked = text;
   for (const { kind, shape } of shapes) masked = masked.replaceAll(shape, secretMark(kind));
@@ -21,7 +21,7 @@ export const maskSecrets: MaskText = (text) => {
   return masked.replaceAll(assignment, maskAssignment);
 };
 
-/** A value that stands under a name, as in a JSON object or an environment. */
+/** For a value with a name, as in a JSON object or an environment. */
 function maskNamed(name: string, value: string): string | undefined {
   return secretName.test(name) && looksSecret(value, "quoted") ? secretMark(kindOfName(name)) : undefined;
 }
@@ -31,14 +31,14 @@ interface Shape {
   readonly shape: RegExp;
 }
 
-/** Bounds keep a long run of plain characters from being searched again at each of its positions. */
+/** The bounds keep the search linear: without them a long run of plain characters would be searched again at each position. */
 const shapes: readonly Shape[] = [
   {
     kind: "private-key",
     shape:
       /-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!-----?END)){24,16384}?-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----/g,
   },
-  // Cut off before its end, by a limit or a preview: the part that is there counts.
+  // A key that was cut off by a limit or a preview: the rest of it is masked.
   {
     kind: "private-key",
     shape:
@@ -81,12 +81,12 @@ function maskAssignment(whole: string, ...groups: readonly (string | number | un
     typeof group === "string" ? group : undefined,
   );
   if (name === undefined || between === undefined) return whole;
-  // Without a sign between name and value it is prose, unless it is an option of a command.
+  // Without a separator between name and value it is prose, unless the name is a command-line option.
   if (between.trim() === "" && flag === undefined) return whole;
   const value = quoted ?? bare ?? "";
   const isSetting = name === name.toUpperCase() && between === "=";
-  const manner = quoted !== undefined ? "quoted" : isSetting || flag !== undefined ? "setting" : "bare";
-  if (!looksSecret(value, manner)) return whole;
+  const notation = quoted !== undefined ? "quoted" : isSetting || flag !== undefined ? "setting" : "bare";
+  if (!looksSecret(value, notation)) return whole;
   const mark = secretMark(kindOfName(name));
   return `${flag ?? ""}${name}${between}${quote ?? ""}${mark}${quote ?? ""}`;
 }
@@ -98,13 +98,11 @@ function kindOfName(name: string): string {
   return lower.endsWith("key") ? "key" : "secret";
 }
 
-type Manner = "quoted" | "setting" | "bare";
-
-/** Code is full of `token = next()` and `password: string`: a value counts only where a person or machine wrote it down. */
-function looksSecret(value: string, manner: Manner): boolean {
+/** Code is full of `token = next()` and `password: string`: only a literal value can be a secret. */
+function looksSecret(value: string, notation: "quoted" | "setting" | "bare"): boolean {
   if (isPlaceholder(value) || /\s/.test(value)) return false;
   if (/^(?:https?:|[.~]?\/|[A-Z]:\\)/i.test(value)) return false;
-  switch (manner) {
+  switch (notation) {
     case "setting":
       return value.length >= 4 && !/^\d{1,3}$/.test(value);
     case "quoted":
@@ -118,18 +116,18 @@ function looksSecret(value: string, manner: Manner): boolean {
   }
 }
 
-/** `${password}`, `<token>`, `%s`, `your-api-key`, `****`, and what is masked already. */
+/** `${password}`, `<token>`, `%s`, `your-api-key`, `****`, and values that are masked already. */
 const isPlaceholder = (value: string): boolean =>
   /^(?:[$%<{[]|\\?u003c|x{3,}|\*+|\.{3}|your|my[-_]|example|changeme|placeholder|redacted|dummy|test[-_]?|fake|null|none|undefined|true|false|string|number|process\.|os\.|env\.)/i.test(
     value,
   );
 
-/** Names and keys of texts: words joined by signs, or one word. */
+/** Names and text keys: words joined by punctuation, or a single word. */
 const isWords = (value: string): boolean =>
   /^[a-z]+(?:[._/:-][a-z]+)*$/i.test(value) &&
   (/[._/:-]/.test(value) || /^[A-Z]?[a-z]*(?:[A-Z][a-z]+)*$|^[A-Z]+$/.test(value));
 
-/** `config.token2`, `sha256_of_x`, `arr[0].token`: an identifier or a way to one. */
+/** `config.token2`, `sha256_of_x`, `arr[0].token`: an identifier or a property path. */
 const isExpression = (value: string): boolean =>
   /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+$/.test(value) ||
   /^[a-z]+(?:[A-Z_][a-z0-9]*)+$/.test(value) ||
@@ -137,7 +135,7 @@ const isExpression = (value: string): boolean =>
 
 const hasLetterAndDigit = (value: string): boolean => /[A-Za-z]/.test(value) && /\d/.test(value);
 
-/** Fields whose bytes are signed, encrypted, or tie entries together: a change would break more than it hides. */
+/** Fields that are signed, encrypted, or link entries: changing them would break more than it hides. */
 const untouched: ReadonlySet<string> = new Set([
   "signature",
   "encrypted_content",
@@ -168,7 +166,7 @@ const untouched: ReadonlySet<string> = new Set([
   "sha256",
 ]);
 
-/** What tools were given and returned: there a field called `id` or `signature` is anybody's. */
+/** Inputs and outputs of tools: there a field called `id` or `signature` may contain anything. */
 const freeFields: ReadonlySet<string> = new Set(["input", "toolUseResult"]);
 
 interface MaskContext {
@@ -176,11 +174,11 @@ interface MaskContext {
   readonly levelsLeft: number;
 }
 
-/** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
+/** Deeper than any tool's output, and shallow enough not to overflow the stack. */
 const levelsMax = 500;
 const tooDeep = "[left out: nested too deep to be masked]";
 
-/** Every text of an entry masked, its form kept. Returns the very object where nothing was found. */
+/** Masks every text of an entry and keeps its structure. Returns the same object if nothing was found. */
 export function maskEntry(raw: JsonObject, mask: MaskText): JsonObject {
   return maskObject(raw, mask, { inside: "envelope", levelsLeft: levelsMax });
 }
@@ -188,33 +186,34 @@ export function maskEntry(raw: JsonObject, mask: MaskText): JsonObject {
 export const maskJson = (value: Json, mask: MaskText): Json =>
   maskValue(value, mask, { inside: "tool", levelsLeft: levelsMax });
 
-function maskValue(value: Json, mask: MaskText, where: MaskContext): Json {
+function maskValue(value: Json, mask: MaskText, context: MaskContext): Json {
   if (typeof value === "string") return mask(value);
-  if (typeof value === "object" && value !== null && where.levelsLeft === 0) return tooDeep;
+  if (typeof value === "object" && value !== null && context.levelsLeft === 0) return tooDeep;
   if (isArray(value)) {
-    const parts = value.map((part) => maskValue(part, mask, deeper(where)));
+    const parts = value.map((part) => maskValue(part, mask, deeper(context)));
     return parts.some((part, at) => part !== value[at]) ? parts : value;
   }
-  return isObject(value) ? maskObject(value, mask, where) : value;
+  return isObject(value) ? maskObject(value, mask, context) : value;
 }
 
-function maskObject(object: JsonObject, mask: MaskText, where: MaskContext): JsonObject {
+function maskObject(object: JsonObject, mask: MaskText, context: MaskContext): JsonObject {
   let changed: Record<string, Json> | undefined;
   for (const [key, value] of Object.entries(object)) {
-    if (isKept(object, key, where)) continue;
-    const named = typeof value === "string" ? maskNamed(key, value) : undefined;
-    const next = named ?? maskValue(value, mask, deeper(freeFields.has(key) ? { ...where, inside: "tool" } : where));
-    if (next === value) continue;
+    if (isKept(object, key, context)) continue;
+    const inner: MaskContext = freeFields.has(key) ? { ...context, inside: "tool" } : context;
+    const byName = typeof value === "string" ? maskNamed(key, value) : undefined;
+    const masked = byName ?? maskValue(value, mask, deeper(inner));
+    if (masked === value) continue;
     changed ??= { ...object };
-    changed[key] = next;
+    changed[key] = masked;
   }
   return changed ?? object;
 }
 
-function isKept(object: JsonObject, key: string, where: MaskContext): boolean {
+function isKept(object: JsonObject, key: string, context: MaskContext): boolean {
   if (key === "data") return object["type"] === "base64" || object["type"] === "redacted_thinking";
   if (key === "base64") return true;
-  if (where.inside === "tool") return key === "signature" && "thinking" in object;
+  if (context.inside === "tool") return key === "signature" && "thinking" in object;
   return untouched.has(key);
 }
 

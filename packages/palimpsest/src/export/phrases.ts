@@ -9,16 +9,16 @@ import type {
   Sidechain,
 } from "./export-document.ts";
 
-/** Words that Markdown and HTML share. */
+/** This file holds the texts that Markdown and HTML share. */
 export const speaker = { user: "User", assistant: "Assistant", engine: "Engine" } as const satisfies Record<
   MessagePart["who"],
   string
 >;
 
 const formatAmount = (value: number): string => value.toLocaleString("en-US");
-const formatCount = (value: number, one: string): string => `${formatAmount(value)} ${one}${value === 1 ? "" : "s"}`;
+const formatCount = (value: number, noun: string): string => `${formatAmount(value)} ${noun}${value === 1 ? "" : "s"}`;
 
-/** `2026-01-01 12:00:00`, as the log has it (UTC). */
+/** For example `2026-01-01 12:00:00`, in UTC as in the log. */
 export const formatTime = (at: string): string => at.slice(0, 19).replace("T", " ");
 
 export function formatReceipt({ cause, tokensBefore, tokensAfter, entries, breakEvenRounds }: ReceiptTotals): string {
@@ -56,7 +56,7 @@ export const formatBranch = ({ from, parts }: Branch): string =>
 export const formatMedia = ({ name, mediaType, bytes }: MediaBlock): string =>
   `${name}: ${mediaType}${bytes === undefined ? "" : `, ${formatAmount(bytes)} bytes`}`;
 
-/** What nobody typed and nobody misses: commands of a client and their output, reminders. Told in one line, folded. */
+/** The one-line heading for messages that the user did not type, such as a client's commands, their output and reminders; undefined for other messages. */
 export function formatEngineMessage({ who, blocks }: MessagePart): string | undefined {
   if (who !== "engine" || blocks.some((block) => block.kind !== "text")) return undefined;
   return `Engine: ${firstText(blocks)}`;
@@ -66,7 +66,7 @@ const firstCharsMax = 100;
 
 export function firstText(blocks: MessagePart["blocks"]): string {
   const first = blocks.find((block) => block.kind === "text");
-  const words = (first?.text ?? "…").replaceAll(/\s+/g, " ").trim();
-  const characters = Array.from(words.slice(0, 2 * firstCharsMax));
-  return characters.length > firstCharsMax ? `${characters.slice(0, firstCharsMax).join("")}…` : words;
+  const text = (first?.text ?? "…").replaceAll(/\s+/g, " ").trim();
+  const characters = Array.from(text.slice(0, 2 * firstCharsMax));
+  return characters.length > firstCharsMax ? `${characters.slice(0, firstCharsMax).join("")}…` : text;
 }

@@ -21,10 +21,10 @@ import {
   formatTime,
 } from "./phrases.ts";
 
-/** Nothing may load or run but the pictures beside the file, whatever a session's texts hold. */
+/** Allows only the images next to the file; nothing else may load or run, whatever a session's texts contain. */
 const contentSecurityPolicy = "default-src 'none'; img-src 'self' file:; style-src 'unsafe-inline'";
 
-/** One file that can be read without scripts, piece by piece. */
+/** Yields an HTML file, which works without scripts, in pieces. */
 export function* renderHtml(document: ExportDocument): Generator<string> {
   const title = escapeHtml(document.title);
   yield `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n`;
@@ -38,12 +38,12 @@ export function* renderHtml(document: ExportDocument): Generator<string> {
   if (document.branches.length > 0) yield "<h2>Other branches</h2>\n";
   for (const branch of document.branches) yield `${renderDetails(formatBranch(branch), renderParts(branch.parts))}\n`;
   if (document.damage.length > 0)
-    yield "<h2>Damage</h2>\n<p>Bytes of the log that could not be read, or only with help.</p>\n<ul>";
+    yield "<h2>Damage</h2>\n<p>Bytes of the log that could not be read, or only after a repair.</p>\n<ul>";
   for (const line of document.damage) yield `<li>${escapeHtml(line)}</li>`;
   yield `${document.damage.length > 0 ? "</ul>\n" : ""}</main>\n</body>\n</html>\n`;
 }
 
-/** The person's messages, as a way into a long session. */
+/** Links to the user's messages, to navigate a long session. */
 function tableOfContents(parts: readonly Part[]): string {
   const rows = parts.flatMap((part, at) =>
     part.kind === "message" && part.who === "user"
@@ -52,7 +52,7 @@ function tableOfContents(parts: readonly Part[]): string {
   );
   return rows.length < 2
     ? ""
-    : `<nav>${detailsElement({ summary: `${rows.length} messages by a person`, body: `<ol>${rows.join("")}</ol>` })}</nav>\n`;
+    : `<nav>${detailsElement({ summary: `${rows.length} messages by the user`, body: `<ol>${rows.join("")}</ol>` })}</nav>\n`;
 }
 
 const renderParts = (parts: readonly Part[]): string => parts.map((part) => renderPart(part)).join("\n");
@@ -68,10 +68,10 @@ function renderPart(part: Part, anchor?: string): string {
       return `<article${id} class="${part.who}">${head}${part.blocks.map(renderBlock).join("\n")}</article>`;
     }
     case "edit":
-      return mark(part, { id, words: `✎ ${formatEdit(part)}` });
+      return mark(part, { id, heading: `✎ ${formatEdit(part)}` });
     case "boundary": {
       const summary = part.summary === "" ? "" : renderDetails("Summary", prose(part.summary));
-      return `${mark(part, { id, words: `✂ ${formatBoundary(part)}` })}${summary}`;
+      return `${mark(part, { id, heading: `✂ ${formatBoundary(part)}` })}${summary}`;
     }
     case "attachment":
       return renderDetails(`Attachment: ${part.name}`, pre(part.text));
@@ -82,11 +82,11 @@ function renderPart(part: Part, anchor?: string): string {
 
 function mark(
   part: Extract<Part, { kind: "edit" | "boundary" }>,
-  { id, words }: { id: string; words: string },
+  { id, heading }: { id: string; heading: string },
 ): string {
   const receipt = part.receipt === undefined ? "" : `<br>${escapeHtml(formatReceipt(part.receipt))}`;
   const state = part.state === "undone" ? " undone" : "";
-  return `<div${id} class="mark${state}"><b>${escapeHtml(words)}</b> <span class="id">${escapeHtml(formatTime(part.at))} ${escapeHtml(part.id)}</span>${receipt}</div>`;
+  return `<div${id} class="mark${state}"><b>${escapeHtml(heading)}</b> <span class="id">${escapeHtml(formatTime(part.at))} ${escapeHtml(part.id)}</span>${receipt}</div>`;
 }
 
 function renderBlock(block: DocumentBlock): string {
@@ -117,10 +117,10 @@ function renderResult(result: ResultBlock): string {
   const missing =
     result.missingBlob === undefined
       ? ""
-      : `<p class="note">The whole is in the blob ${escapeHtml(result.missingBlob)}, which can't be read.</p>`;
+      : `<p class="note">The full result is in the blob ${escapeHtml(result.missingBlob)}, which can't be read.</p>`;
   const shown = result.shown.map(
     ({ by, state, text }) =>
-      `<p class="note">The model sees, by ${escapeHtml(by)}${state === "undone" ? " (undone)" : ""}:</p>${pre(text)}`,
+      `<p class="note">Shown to the model by ${escapeHtml(by)}${state === "undone" ? " (undone)" : ""}:</p>${pre(text)}`,
   );
   const kind = result.isError ? "error" : "result";
   return detailsElement({ summary: formatResult(result), body: `${content}${missing}${shown.join("")}`, kind });
@@ -132,8 +132,8 @@ const renderSidechain = (sidechain: Sidechain): string =>
 function renderMedia(media: MediaBlock): string {
   if (media.href === undefined) return `<p class="note">[${escapeHtml(formatMedia(media))}]</p>`;
   const href = escapeHtml(media.href);
-  const words = escapeHtml(formatMedia(media));
-  return `<p><a href="${href}">${media.name === "image" ? `<img src="${href}" alt="${words}" loading="lazy">` : words}</a></p>`;
+  const label = escapeHtml(formatMedia(media));
+  return `<p><a href="${href}">${media.name === "image" ? `<img src="${href}" alt="${label}" loading="lazy">` : label}</a></p>`;
 }
 
 const renderDetails = (summary: string, body: string): string => detailsElement({ summary, body });
@@ -143,13 +143,13 @@ const detailsElement = ({ summary, body, kind }: { summary: string; body: string
 
 const pre = (text: string): string => `<pre>${escapeHtml(text)}</pre>`;
 
-/** The words as they were written, with code set apart: enough to read, and nothing in them can become markup. */
+/** Renders the text as written, with only code formatted, so that nothing in it can become markup. */
 function prose(text: string): string {
   const pieces = text.split(/^ {0,3}(`{3,})[^\n`]*\n([\s\S]*?)(?:^ {0,3}\1`*[ \t]*$|(?![\s\S]))/m);
   let html = "";
   for (let at = 0; at < pieces.length; at += 3) {
-    const words = (pieces[at] ?? "").trim();
-    if (words !== "") html += `<div class="text">${inlineCode(words)}</div>`;
+    const plain = (pieces[at] ?? "").trim();
+    if (plain !== "") html += `<div class="text">${inlineCode(plain)}</div>`;
     const code = pieces[at + 2];
     if (code !== undefined) html += pre(code.replace(/\n$/, ""));
   }
@@ -166,7 +166,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** What HTML may not hold as a character becomes U+FFFD. */
+/** Characters that HTML does not allow become U+FFFD. */
 export const escapeHtml = (text: string): string =>
   text
     .replaceAll(/\r\n?/g, "\n")

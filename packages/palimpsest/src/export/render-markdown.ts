@@ -20,7 +20,7 @@ import {
   formatTime,
 } from "./phrases.ts";
 
-/** Piece by piece, so that a long session is never one string. */
+/** Yields the file in pieces, so that a long session is never one string. */
 export function* renderMarkdown(document: ExportDocument): Generator<string> {
   yield `# ${inline(document.title)}\n\n`;
   for (const [label, value] of document.header) yield `- **${label}:** ${inline(value)}\n`;
@@ -31,7 +31,7 @@ export function* renderMarkdown(document: ExportDocument): Generator<string> {
   for (const branch of document.branches)
     yield `${renderDetails(formatBranch(branch), branch.parts.map(renderPart).join("\n\n"))}\n\n`;
   if (document.damage.length > 0) {
-    yield "---\n\n## Damage\n\nBytes of the log that could not be read, or only with help.\n\n";
+    yield "---\n\n## Damage\n\nBytes of the log that could not be read, or only after a repair.\n\n";
     for (const line of document.damage) yield `- ${inline(line)}\n`;
   }
 }
@@ -98,9 +98,9 @@ function renderResult(result: ResultBlock): string {
   const missing =
     result.missingBlob === undefined
       ? []
-      : [`_The whole is in the blob ${code(result.missingBlob)}, which can't be read._`];
+      : [`_The full result is in the blob ${code(result.missingBlob)}, which can't be read._`];
   const shown = result.shown.map(
-    ({ by, state, text }) => `The model sees, by ${by}${state === "undone" ? " (undone)" : ""}:\n\n${fence(text)}`,
+    ({ by, state, text }) => `Shown to the model by ${by}${state === "undone" ? " (undone)" : ""}:\n\n${fence(text)}`,
   );
   return renderDetails(formatResult(result), [...content, ...missing, ...shown].join("\n\n"));
 }
@@ -118,7 +118,7 @@ const renderDetails = (summary: string, body: string): string =>
 
 const quote = (lines: readonly string[]): string => lines.map((line) => `> ${line}`).join("  \n");
 
-/** Longer than any run of backticks inside, so that nothing inside can close it. */
+/** The fence is longer than any run of backticks in the text, so that nothing in it can close the fence. */
 export function fence(text: string, language = ""): string {
   const longest = (text.match(/`{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
   const marks = "`".repeat(longest + 1);
@@ -126,7 +126,7 @@ export function fence(text: string, language = ""): string {
 }
 
 /**
- * Somebody's Markdown inside ours: fences that were left open are closed, headings go below our own, and tags are text.
+ * Embeds foreign Markdown: open fences are closed, headings move below ours, and HTML tags become text.
  */
 export function prose(text: string): string {
   const lines: string[] = [];
@@ -152,7 +152,7 @@ function plainLine(line: string): string {
     (_, indent: string, marks: string) => indent + "#".repeat(Math.min(6, marks.length + 2)),
   );
   const ruled = /^ {0,3}(?:=+|-+)\s*$/.test(lowered) ? `\\${lowered.trimStart()}` : lowered;
-  // As an entity always: what is a code span is decided by the whole paragraph, and a visible entity in one harms nobody.
+  // Always an entity: only the whole paragraph shows what is a code span, and a visible entity in one does no harm.
   return ruled
     .replaceAll("<", "&lt;")
     .replaceAll(/!(?=\[)/g, "\\!")

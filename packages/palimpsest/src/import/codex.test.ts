@@ -56,7 +56,7 @@ describe("Codex rollouts", () => {
       "thinking-unreadable": 1,
       "thinking-unsigned": 2,
     });
-    expect(rollout.notes.find((note) => note.kind === "damaged")?.detail).toBe("line 6 is no JSON");
+    expect(rollout.notes.find((note) => note.kind === "damaged")?.detail).toBe("line 6 is not JSON");
     expect(rollout.entries[0]).toMatchObject({
       sessionId: "codex-session",
       cwd: "/home/ann/bakery",

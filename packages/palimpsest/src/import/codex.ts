@@ -6,11 +6,11 @@ import { readLines } from "./read-lines.ts";
 import { codexKeptCharsMax } from "./limits.ts";
 
 /**
- * Codex rollouts: `{timestamp, type, payload}` a line. Only `response_item` and `compacted` reached the model; events
- * repeat them for the screen. Early versions wrote the items bare, without an envelope.
+ * Codex rollouts: one `{timestamp, type, payload}` per line. Only `response_item` and `compacted` reached the model; events
+ * repeat them for the screen. Early versions wrote the items without an envelope.
  *
- * The items of one reply carry no common id. A reply ends at the token count behind it, and where a rollout has no
- * counts at the first item that follows a result.
+ * The items of one reply have no common id. A reply ends at the token count after it or, if the rollout has no counts, at
+ * the first item that follows a result.
  */
 export const codex: Importer = {
   format: "codex",
@@ -47,17 +47,17 @@ const itemTypes: ReadonlySet<string> = new Set([
   "local_shell_call",
 ]);
 
-/** Items that say nothing to the model. */
+/** Items that were not sent to the model. */
 const silentItems: ReadonlySet<string> = new Set(["ghost_snapshot", "compaction_trigger"]);
 
 class Rollout {
   readonly #log: DraftLog;
   #model: string | undefined;
-  #counted = false;
+  #hasCounts = false;
   #replies = 0;
-  /** The reply that is being written, and whether a result followed it. */
+  /** The id of the current reply, and whether a result followed it. */
   #reply: string | undefined;
-  #answered = false;
+  #isAnswered = false;
   #totalTokens = 0;
   #contextTokens = 0;
   #typed: { readonly entry: string; readonly chars: number }[] = [];
@@ -69,41 +69,41 @@ class Rollout {
   translate(source: string): Translation {
     const { values, damaged } = readLines(source);
     this.#log.noteDamage(damaged);
-    this.#counted = values.some(
+    this.#hasCounts = values.some(
       ({ value }) =>
         textAt(objectAt(value, "payload"), "type") === "token_count" && hasCounts(objectAt(value, "payload")),
     );
-    for (const { value } of values) if (isObject(value)) this.#record(value);
+    for (const { value } of values) if (isObject(value)) this.#addRecord(value);
     return this.#log.translation();
   }
 
-  #record(record: JsonObject): void {
+  #addRecord(record: JsonObject): void {
     const timestamp = textAt(record, "timestamp") || undefined;
     if (!isEnvelope(record)) {
-      if (itemTypes.has(textAt(record, "type"))) this.#item(record, { timestamp });
-      else if (textAt(record, "id") !== "" && !this.#log.circumstances.sessionId) this.#meta(record, { timestamp });
+      if (itemTypes.has(textAt(record, "type"))) this.#addItem(record, { timestamp });
+      else if (textAt(record, "id") !== "" && !this.#log.circumstances.sessionId) this.#readHead(record, { timestamp });
       return;
     }
     const payload = objectAt(record, "payload");
     switch (textAt(record, "type")) {
       case "session_meta":
-        return this.#meta(payload, { timestamp });
+        return this.#readHead(payload, { timestamp });
       case "turn_context":
         this.#model = textAt(payload, "model") || this.#model;
         if (textAt(payload, "cwd") !== "") this.#log.circumstances.cwd = textAt(payload, "cwd");
         return;
       case "response_item":
-        return this.#item(payload, { timestamp });
+        return this.#addItem(payload, { timestamp });
       case "compacted":
-        return this.#compacted(payload, { timestamp });
+        return this.#addCompaction(payload, { timestamp });
       default:
-        return this.#event(payload);
+        return this.#addEvent(payload);
     }
   }
 
-  #meta(meta: JsonObject, placing: EntryPlacement): void {
+  #readHead(meta: JsonObject, placing: EntryPlacement): void {
     const { circumstances } = this.#log;
-    // A fork's rollout begins with its own head and goes on with that of the session it came from.
+    // A fork's rollout begins with its own head, followed by the head of the session that it was forked from.
     if (circumstances.sessionId !== undefined) return;
     circumstances.sessionId = textAt(meta, "id");
     const git = textAt(objectAt(meta, "git"), "branch");
@@ -116,10 +116,10 @@ class Rollout {
     );
   }
 
-  #event(event: JsonObject): void {
+  #addEvent(event: JsonObject): void {
     switch (textAt(event, "type")) {
       case "token_count":
-        return this.#tokenCount(event);
+        return this.#addTokenCount(event);
       case "task_started":
       case "turn_started":
       case "turn_aborted":
@@ -128,8 +128,8 @@ class Rollout {
     }
   }
 
-  /** Written again without change when limits are updated: only a new total ends a reply. */
-  #tokenCount(event: JsonObject): void {
+  /** Codex repeats the count without a change when limits are updated: only a new total ends a reply. */
+  #addTokenCount(event: JsonObject): void {
     if (!hasCounts(event)) return;
     const info = objectAt(event, "info");
     const total = numberAt(objectAt(info, "total_token_usage"), "total_tokens");
@@ -141,35 +141,35 @@ class Rollout {
     const usage = toWireUsage({ input, cacheRead, cacheWrite: 0, output: numberAt(last, "output_tokens") });
     if (usage === undefined) return;
     this.#contextTokens = numberAt(last, "total_tokens");
-    // What the server declared travels with the count, so that the window need not be guessed.
-    const declared = numberAt(info, "model_context_window");
-    const withWindow = declared > 0 ? { ...usage, context_window: declared } : usage;
+    // The window that the server declared is kept with the count, so that it need not be guessed.
+    const window = numberAt(info, "model_context_window");
+    const withWindow = window > 0 ? { ...usage, context_window: window } : usage;
     if (this.#reply !== undefined) this.#log.usage(this.#reply, withWindow);
     this.#reply = undefined;
   }
 
-  #item(item: JsonObject, placing: EntryPlacement): void {
+  #addItem(item: JsonObject, placing: EntryPlacement): void {
     const type = textAt(item, "type");
     switch (type) {
       case "message":
-        return this.#message(item, placing);
+        return this.#addMessage(item, placing);
       case "reasoning":
-        return this.#says([this.#thinking(item)], placing);
+        return this.#addToReply([this.#readThinking(item)], placing);
       case "function_call":
       case "custom_tool_call":
       case "local_shell_call":
-        return this.#says([this.#log.call(this.#callOf(type, item))], placing);
+        return this.#addToReply([this.#log.call(this.#readCall(type, item))], placing);
       case "function_call_output":
       case "custom_tool_call_output":
         this.#log.result({ id: textAt(item, "call_id"), ...readResult(item["output"]) }, placing);
-        this.#answered = true;
+        this.#isAnswered = true;
         return;
       default:
-        if (!silentItems.has(type) && type !== "") this.#log.note("record-left-out", `${type}: no form of ours`);
+        if (!silentItems.has(type) && type !== "") this.#log.note("record-left-out", `${type}: not supported`);
     }
   }
 
-  #callOf(type: string, item: JsonObject): { id: string; name: string; input: JsonObject } {
+  #readCall(type: string, item: JsonObject): { id: string; name: string; input: JsonObject } {
     const id = textAt(item, "call_id") || textAt(item, "id");
     if (type === "local_shell_call") return { id, name: "local_shell", input: objectAt(item, "action") };
     const name = textAt(item, "name");
@@ -177,62 +177,62 @@ class Rollout {
     return { id, name, input: this.#log.input(item["arguments"]) };
   }
 
-  #thinking(item: JsonObject): JsonObject {
+  #readThinking(item: JsonObject): JsonObject {
     const parts = [...objectsAt(item, "summary"), ...objectsAt(item, "content")];
     const thought = parts.map((part) => textAt(part, "text")).join("\n\n");
     if (thought === "") this.#log.note("thinking-unreadable", "reasoning was recorded encrypted or not at all");
     return thinkingBlock(thought);
   }
 
-  #message(item: JsonObject, placing: EntryPlacement): void {
+  #addMessage(item: JsonObject, placing: EntryPlacement): void {
     const content = readContent(item["content"]);
     const role = textAt(item, "role");
-    if (role === "assistant") return this.#says(content, placing);
+    if (role === "assistant") return this.#addToReply(content, placing);
     this.#reply = undefined;
-    if (role !== "user") this.#log.note("instructions-as-user", `${role} messages stand in the user's turn`);
+    if (role !== "user") this.#log.note("instructions-as-user", `${role} messages became user messages`);
     const meta = role !== "user" || content.every((block) => isContext(textAt(block, "text")));
     const entry = this.#log.user(content, { ...placing, meta });
     if (entry !== undefined && !meta) this.#typed.push({ entry, chars: countChars(content) });
   }
 
-  #says(content: readonly JsonObject[], placing: EntryPlacement): void {
+  #addToReply(content: readonly JsonObject[], placing: EntryPlacement): void {
     if (content.length === 0) return;
-    if (this.#reply === undefined || (this.#answered && !this.#counted)) {
+    if (this.#reply === undefined || (this.#isAnswered && !this.#hasCounts)) {
       this.#replies += 1;
       this.#reply = this.#log.replyId(String(this.#replies));
     }
-    this.#answered = false;
+    this.#isAnswered = false;
     this.#log.reply({ id: this.#reply, model: this.#model, content }, placing);
   }
 
-  #compacted(payload: JsonObject, placing: EntryPlacement): void {
+  #addCompaction(payload: JsonObject, placing: EntryPlacement): void {
     this.#reply = undefined;
     const preTokens = this.#contextTokens || undefined;
     const summary = textBlocks(textAt(payload, "message"));
     if (!isArray(payload["replacement_history"])) {
-      // What people typed stays verbatim, newest first up to a limit; these versions did not record which.
+      // Codex keeps the user's newest messages verbatim up to a limit; these versions did not record which.
       this.#log.note(
         "view-unknown",
-        "what stayed besides the summary was not recorded: people's newest messages assumed",
+        "what was kept besides the summary was not recorded: the user's newest messages are assumed",
       );
       this.#log.boundary({ summary, preTokens, kept: newestTyped(this.#typed) }, placing);
       return;
     }
     const history = objectsAt(payload, "replacement_history");
     if (history.some((item) => textAt(item, "type") === "compaction" && textAt(item, "text") === ""))
-      this.#log.note("summary-unreadable", "the summary is encrypted: what people said stands in its place");
+      this.#log.note("summary-unreadable", "the summary is encrypted: the user's messages take its place");
     const firstReply = history.findIndex((item) => textAt(item, "role") === "assistant" || "call_id" in item);
     const front = firstReply === -1 ? history : history.slice(0, firstReply);
     this.#typed = [];
     const shown = [...front.flatMap((item) => readContent(item["content"])), ...summary];
     this.#log.boundary({ summary: shown.length === 0 ? [textBlock("(unreadable)")] : shown, preTokens }, placing);
-    for (const item of history.slice(front.length)) this.#item(item, placing);
+    for (const item of history.slice(front.length)) this.#addItem(item, placing);
   }
 }
 
 const hasCounts = (event: JsonObject): boolean => isObject(event["info"]);
 
-/** What Codex writes in the user's name before the first prompt. */
+/** Texts that Codex adds as user messages before the first prompt. */
 const isContext = (text: string): boolean =>
   /^\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|subagent_notification|skill)|# AGENTS\.md instructions)/.test(
     text,
@@ -264,7 +264,7 @@ function readContent(content: Json | undefined): JsonObject[] {
 const readImage = (part: Json): JsonObject | undefined =>
   textAt(part, "type") === "input_image" ? mediaBlockFromUrl(textAt(part, "image_url")) : undefined;
 
-/** Text, or parts, or (earlier) text and success. */
+/** The output is text, or parts, or (in earlier versions) an object with content and success. */
 function readResult(output: Json | undefined): { content: string | JsonObject[]; isError?: boolean } {
   if (typeof output === "string") return { content: output };
   if (isArray(output)) return { content: readContent(output) };

@@ -4,7 +4,7 @@ import { numberAt, objectAt, objectsAt, textAt, mediaBlock, toWireUsage } from "
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
 import { readLines } from "./read-lines.ts";
 
-/** Copilot CLI: one event a line, `{type, data, id, timestamp, parentId}`. The parents order events, not messages. */
+/** Copilot CLI: one event `{type, data, id, timestamp, parentId}` per line. `parentId` orders events, not messages. */
 export const copilot: Importer = {
   format: "copilot",
   label: "Copilot CLI log",
@@ -17,13 +17,13 @@ const isEvent = (value: Json): boolean =>
   /^(?:session|user|assistant|tool|system|hook)\.[a-z_]+$/.test(textAt(value, "type")) &&
   isObject(value["data"]);
 
-/** For people and telemetry only. */
-const silent =
+/** Events for the user interface and telemetry only. */
+const silentEvents =
   /^(?:hook\.|permission\.|assistant\.(?:turn_|reasoning|intent|streaming|message_delta)|tool\.execution_(?:start|progress|partial)|session\.(?:start|resume|shutdown|model_change|mode_changed|permissions|info|idle|usage_info|title_changed|context_changed|compaction_start|plan_changed|workspace))/;
 
 class EventLog {
   readonly #log: DraftLog;
-  readonly #replyByLine = new Map<string, string>();
+  readonly #replyByAgent = new Map<string, string>();
 
   constructor(deps: ImportDeps) {
     this.#log = new DraftLog("copilot", deps);
@@ -32,11 +32,11 @@ class EventLog {
   translate(source: string): Translation {
     const { values, damaged } = readLines(source);
     this.#log.noteDamage(damaged);
-    for (const { value } of values) if (isObject(value)) this.#event(value);
+    for (const { value } of values) if (isObject(value)) this.#addEvent(value);
     return this.#log.translation();
   }
 
-  #event(event: JsonObject): void {
+  #addEvent(event: JsonObject): void {
     const data = objectAt(event, "data");
     const timestamp = textAt(event, "timestamp") || undefined;
     // A sub-agent's events name the call that started it.
@@ -45,28 +45,28 @@ class EventLog {
     switch (type) {
       case "session.start":
       case "session.resume":
-        return this.#start(data);
+        return this.#readStart(data);
       case "system.message":
         return this.#log.systemPrompt(textAt(data, "content"), placing);
       case "user.message":
-        return this.#user(data, placing);
+        return this.#addUser(data, placing);
       case "system.notification":
         this.#log.user(textBlocks(textAt(data, "content")), { ...placing, meta: true });
         return;
       case "assistant.message":
-        return this.#reply(data, placing);
+        return this.#addReply(data, placing);
       case "assistant.usage":
-        return this.#usage(data, placing);
+        return this.#addUsage(data, placing);
       case "tool.execution_complete":
-        return this.#result(data, placing);
+        return this.#addResult(data, placing);
       case "session.compaction_complete":
-        return this.#compacted(data, placing);
+        return this.#addCompaction(data, placing);
       default:
-        if (!silent.test(type)) this.#log.note("record-left-out", `${type}: no form of ours`);
+        if (!silentEvents.test(type)) this.#log.note("record-left-out", `${type}: not supported`);
     }
   }
 
-  #start(data: JsonObject): void {
+  #readStart(data: JsonObject): void {
     const context = objectAt(data, "context");
     const { circumstances } = this.#log;
     circumstances.sessionId ??= textAt(data, "sessionId");
@@ -75,21 +75,21 @@ class EventLog {
     if (textAt(data, "copilotVersion") !== "") circumstances.version = textAt(data, "copilotVersion");
   }
 
-  #user(data: JsonObject, placing: EntryPlacement): void {
-    // `transformedContent` is what was sent: the person's words with reminders around them.
-    const said = textBlocks(textAt(data, "transformedContent") || textAt(data, "content"));
-    const files = objectsAt(data, "attachments").flatMap((file) => this.#attachment(file));
-    this.#log.user([...said, ...files], { ...placing, meta: textAt(data, "source") === "system" });
+  #addUser(data: JsonObject, placing: EntryPlacement): void {
+    // `transformedContent` is what was sent: the user's text with reminders around it.
+    const text = textBlocks(textAt(data, "transformedContent") || textAt(data, "content"));
+    const files = objectsAt(data, "attachments").flatMap((file) => this.#attachmentBlocks(file));
+    this.#log.user([...text, ...files], { ...placing, meta: textAt(data, "source") === "system" });
   }
 
-  #attachment(file: JsonObject): JsonObject[] {
+  #attachmentBlocks(file: JsonObject): JsonObject[] {
     const block = mediaBlock(textAt(file, "mimeType"), textAt(file, "data"));
     if (block === undefined)
       this.#log.note("file-without-data", `an attachment of type ${textAt(file, "type") || "unknown"}`);
     return block === undefined ? [] : [block];
   }
 
-  #reply(data: JsonObject, placing: EntryPlacement): void {
+  #addReply(data: JsonObject, placing: EntryPlacement): void {
     const id = textAt(data, "apiCallId") || textAt(data, "messageId") || this.#log.replyId(placing.timestamp ?? "");
     const reasoning = textAt(data, "reasoningText");
     const isThinking = reasoning !== "" || textAt(data, "reasoningOpaque") !== "";
@@ -106,14 +106,14 @@ class EventLog {
       ...textBlocks(textAt(data, "content")),
       ...calls,
     ];
-    if (content.length === 0) return this.#log.note("record-left-out", "replies without a word or a call");
+    if (content.length === 0) return this.#log.note("record-left-out", "replies without text or a call");
     this.#log.reply({ id, model: textAt(data, "model"), content }, placing);
-    this.#replyByLine.set(placing.agent ?? "", id);
+    this.#replyByAgent.set(placing.agent ?? "", id);
   }
 
-  /** Written by few versions; the messages themselves count only their output. */
-  #usage(data: JsonObject, placing: EntryPlacement): void {
-    const id = textAt(data, "apiCallId") || this.#replyByLine.get(placing.agent ?? "");
+  /** Only a few versions write this event; the messages themselves contain only output counts. */
+  #addUsage(data: JsonObject, placing: EntryPlacement): void {
+    const id = textAt(data, "apiCallId") || this.#replyByAgent.get(placing.agent ?? "");
     const cacheRead = numberAt(data, "cacheReadTokens");
     const cacheWrite = numberAt(data, "cacheWriteTokens");
     const input = numberAt(data, "inputTokens") - cacheRead - cacheWrite;
@@ -121,7 +121,7 @@ class EventLog {
     if (id !== undefined && usage !== undefined) this.#log.usage(id, usage);
   }
 
-  #result(data: JsonObject, placing: EntryPlacement): void {
+  #addResult(data: JsonObject, placing: EntryPlacement): void {
     const result = objectAt(data, "result");
     const error = textAt(objectAt(data, "error"), "message");
     const text = textAt(result, "content") || error;
@@ -133,7 +133,7 @@ class EventLog {
     this.#log.result({ id: textAt(data, "toolCallId"), content, isError: data["success"] === false }, placing);
   }
 
-  #compacted(data: JsonObject, placing: EntryPlacement): void {
+  #addCompaction(data: JsonObject, placing: EntryPlacement): void {
     const summary = textBlocks(textAt(data, "summaryContent"));
     if (data["success"] === false || summary.length === 0) return;
     this.#log.note("view-unknown", "what a compaction kept besides its summary was not recorded");

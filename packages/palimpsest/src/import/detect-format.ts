@@ -12,10 +12,10 @@ import { headBytes } from "./limits.ts";
 
 export const importers: readonly Importer[] = [codex, pi, opencode, copilot, gemini, sweAgent, openhands];
 
-/** The format of a file, by the content of its first `headBytes`; undefined where it is none that we know. */
+/** The format of a file, detected from its first `headBytes`; undefined if it is unknown. */
 export function detectFormat(head: string): LogFormat | undefined {
   const values = headValues(head);
-  // First: only its entries have both a type and a place in a chain, whatever their messages hold.
+  // Checked first: only these entries have both a type and a position in a chain, whatever their messages contain.
   if (values.some((value) => isEcosystemEntry(value))) return "claude-code";
   return importers.find((importer) => importer.detect(values))?.format;
 }
@@ -23,31 +23,32 @@ export function detectFormat(head: string): LogFormat | undefined {
 const isEcosystemEntry = (value: Json): boolean => {
   if (!isObject(value) || typeof field(value, "type") !== "string") return false;
   const isInChain = typeof field(value, "uuid") === "string" && "parentUuid" in value;
-  const isBeside = "leafUuid" in value || (typeof field(value, "sessionId") === "string" && !("projectHash" in value));
+  const isOutsideChain =
+    "leafUuid" in value || (typeof field(value, "sessionId") === "string" && !("projectHash" in value));
   const isSnapshot = value["type"] === "file-history-snapshot";
-  return isInChain || isBeside || isSnapshot;
+  return isInChain || isOutsideChain || isSnapshot;
 };
 
 export interface TranslateInput {
   readonly text: string;
-  /** Found by content where it is not given. */
+  /** Detected from the content by default. */
   readonly format?: LogFormat;
   readonly deps: ImportDeps;
 }
 
 export type TranslateOutcome =
   | ({ readonly kind: "translated"; readonly format: ImportedFormat } & Translation)
-  /** The ecosystem's own form: to be read as it is. */
+  /** The ecosystem's own format, which is read without translation. */
   | { readonly kind: "as-it-is"; readonly format: "claude-code" }
   | { readonly kind: "unknown" };
 
-/** Another agent's session in the ecosystem's form. */
+/** Translates another agent's session into the ecosystem's format. */
 export function translateLog({ text, format, deps }: TranslateInput): TranslateOutcome {
-  const known = format ?? detectFormat(text.slice(0, headBytes));
-  if (known === undefined) return { kind: "unknown" };
-  if (known === "claude-code") return { kind: "as-it-is", format: known };
-  const importer = importers.find((one) => one.format === known);
+  const detected = format ?? detectFormat(text.slice(0, headBytes));
+  if (detected === undefined) return { kind: "unknown" };
+  if (detected === "claude-code") return { kind: "as-it-is", format: detected };
+  const importer = importers.find((candidate) => candidate.format === detected);
   return importer === undefined
     ? { kind: "unknown" }
-    : { kind: "translated", format: known, ...importer.translate(text, deps) };
+    : { kind: "translated", format: detected, ...importer.translate(text, deps) };
 }

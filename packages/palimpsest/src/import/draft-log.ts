@@ -14,9 +14,9 @@ interface SessionMetadata {
 
 export interface EntryPlacement {
   readonly timestamp?: string | undefined;
-  /** Set only where the entry does not continue at the one before. */
+  /** Set only if the entry does not continue at the previous one. */
   readonly parent?: string | null | undefined;
-  /** The sub-agent whose own line this is. */
+  /** The sub-agent that the entry belongs to. */
   readonly agent?: string | undefined;
 }
 
@@ -24,45 +24,45 @@ interface ReplyDraft {
   readonly id: string;
   readonly model?: string | undefined;
   readonly content: readonly JsonObject[];
-  /** In the Messages API's words. */
+  /** In the fields of the Messages API. */
   readonly usage?: JsonObject | undefined;
-  /** A failed reply that never reached the model again. */
+  /** A failed reply, which was never sent to the model. */
   readonly failed?: boolean;
 }
 
 interface ResultDraft {
-  /** As the source names the call. */
+  /** The call's id in the source. */
   readonly id: string;
-  /** The id that the call got here, where the source keeps call and result together. */
+  /** The id that `DraftLog.call` gave to the call, if the source keeps call and result together. */
   readonly call?: string;
   readonly content: string | readonly JsonObject[];
   readonly isError?: boolean;
 }
 
 interface BoundaryDraft {
-  /** Text blocks of the message that stands for what came before. */
+  /** Text blocks of the message that replaces the earlier conversation. */
   readonly summary: readonly JsonObject[];
   readonly preTokens?: number | undefined;
   readonly trigger?: string | undefined;
-  /** First entry that stays verbatim behind the summary; it and all behind it are kept. */
+  /** The first entry that is kept verbatim after the summary; all entries after it are kept too. */
   readonly keptFrom?: string | undefined;
   readonly kept?: readonly string[] | undefined;
 }
 
 /**
- * A translation in the making. Gives entries their ids and their place in the chain, keeps call ids apart, and counts
- * what the source did not carry. Ids depend on format, position and content alone: the same source gives the same ids,
- * and what is appended to the source later leaves those before it as they are.
+ * Builds a translation: gives entries their ids and their position in the chain, makes call ids unique, and counts what the
+ * source did not contain. Ids depend only on format, position and content: the same source gives the same ids, and
+ * appending to the source later does not change them.
  */
 export class DraftLog {
   readonly circumstances: SessionMetadata = {};
   readonly #format: ImportedFormat;
   readonly #deps: ImportDeps;
   readonly #entries: JsonObject[] = [];
-  readonly #lastByLine = new Map<string, string>();
+  readonly #lastByAgent = new Map<string, string>();
   readonly #entriesByReply = new Map<string, number[]>();
   readonly #notes = new Map<NoteKind, { count: number; details: Set<string> }>();
-  /** Ids of calls in use, and for each id of the source the calls that nothing answers yet, oldest first. */
+  /** The call ids in use, and for each id of the source the calls without a result, oldest first. */
   readonly #calls = new Set<string>();
   readonly #openBySource = new Map<string, string[]>();
 
@@ -72,28 +72,32 @@ export class DraftLog {
   }
 
   get last(): string | undefined {
-    return this.#lastByLine.get("");
+    return this.#lastByAgent.get("");
   }
 
-  /** What follows begins at a root of its own: another conversation in the same file. */
+  /** The next entry is the root of another conversation in the same file. */
   startConversation(): void {
-    this.#lastByLine.clear();
+    this.#lastByAgent.clear();
   }
 
   note(kind: NoteKind, detail: string): void {
-    const known = this.#notes.get(kind);
-    if (known === undefined) this.#notes.set(kind, { count: 1, details: new Set([detail]) });
+    const earlier = this.#notes.get(kind);
+    if (earlier === undefined) this.#notes.set(kind, { count: 1, details: new Set([detail]) });
     else {
-      known.count += 1;
-      known.details.add(detail);
+      earlier.count += 1;
+      earlier.details.add(detail);
     }
   }
 
   noteDamage(lines: readonly number[]): void {
-    for (const line of lines) this.note("damaged", `line ${line} is no JSON`);
+    for (const line of lines) this.note("damaged", `line ${line} is not JSON`);
   }
 
-  /** An id for a reply whose source gave it none. The same for the same source. */
+  noteTorn(): void {
+    this.note("damaged", "the document is cut off: read as far as it goes");
+  }
+
+  /** An id for a reply without an id in the source. The same source always gives the same id. */
   replyId(name: string): string {
     const { sessionId = "" } = this.circumstances;
     return `msg_${this.#deps.sha256(`${this.#format}\nreply\n${sessionId}\n${name}`).slice(0, 24)}`;
@@ -101,22 +105,22 @@ export class DraftLog {
 
   /** Returns the entry's uuid. */
   add(fields: JsonObject, placing: EntryPlacement = {}): string {
-    const line = placing.agent ?? "";
+    const agent = placing.agent ?? "";
     const position = this.#entries.length;
     const uuid = uuidFromHash(this.#deps.sha256(`${this.#format}\n${position}\n${JSON.stringify(fields)}`));
-    const parentUuid = placing.parent === undefined ? (this.#lastByLine.get(line) ?? null) : placing.parent;
-    if (placing.timestamp === undefined) this.note("no-timestamp", "entries without a time of their own");
+    const parentUuid = placing.parent === undefined ? (this.#lastByAgent.get(agent) ?? null) : placing.parent;
+    if (placing.timestamp === undefined) this.note("no-timestamp", "entries without a time");
     this.#entries.push({
       parentUuid,
-      isSidechain: line !== "",
-      ...withoutEmpty({ agentId: line }),
+      isSidechain: agent !== "",
+      ...withoutEmpty({ agentId: agent }),
       userType: "external",
       ...withoutEmpty({ ...this.circumstances }),
       ...fields,
       uuid,
       ...withoutEmpty({ timestamp: placing.timestamp }),
     });
-    this.#lastByLine.set(line, uuid);
+    this.#lastByAgent.set(agent, uuid);
     return uuid;
   }
 
@@ -134,14 +138,14 @@ export class DraftLog {
     const error = failed === true ? { isApiErrorMessage: true } : {};
     const position = this.#entries.length;
     const uuid = this.add({ type: "assistant", ...error, message }, placing);
-    const known = this.#entriesByReply.get(id);
-    if (known === undefined) this.#entriesByReply.set(id, [position]);
-    else known.push(position);
+    const positions = this.#entriesByReply.get(id);
+    if (positions === undefined) this.#entriesByReply.set(id, [position]);
+    else positions.push(position);
     if (usage !== undefined) this.usage(id, usage);
     return uuid;
   }
 
-  /** What the provider counted for a reply, on each of its entries, as the ecosystem writes it. */
+  /** Writes the provider's counts for a reply into each of its entries, as the ecosystem's format does. */
   usage(reply: string, usage: JsonObject): void {
     for (const at of this.#entriesByReply.get(reply) ?? []) {
       const entry = this.#entries[at];
@@ -150,11 +154,11 @@ export class DraftLog {
     }
   }
 
-  /** A call's block, under an id that no other call has. */
+  /** A call's block with a unique id. */
   call(source: { readonly id: string; readonly name: string; readonly input: JsonObject }): JsonObject {
-    const wanted = source.id === "" ? `call_${this.#calls.size + 1}` : source.id;
-    let id = wanted;
-    for (let n = 2; this.#calls.has(id); n += 1) id = `${wanted}-${n}`;
+    const base = source.id === "" ? `call_${this.#calls.size + 1}` : source.id;
+    let id = base;
+    for (let n = 2; this.#calls.has(id); n += 1) id = `${base}-${n}`;
     if (id !== source.id) this.note("call-id-changed", "the source gives several calls one id, or none");
     this.#calls.add(id);
     const open = this.#openBySource.get(source.id);
@@ -163,7 +167,7 @@ export class DraftLog {
     return { type: "tool_use", id, name: source.name === "" ? "tool" : source.name, input: source.input };
   }
 
-  /** The input of a call as an object, however the source wrote it. */
+  /** The input of a call as an object, whether the source has an object or JSON text. */
   input(value: Json | undefined): JsonObject {
     if (isObject(value)) return value;
     if (typeof value !== "string") return {};
@@ -171,29 +175,29 @@ export class DraftLog {
       const parsed = parseJson(value);
       if (isObject(parsed)) return parsed;
     } catch {
-      // Said below: models do write arguments that are no JSON.
+      // Noted below: models sometimes write arguments that are not JSON.
     }
     if (value.trim() === "") return {};
-    this.note("input-not-json", "the arguments of a call are no JSON object: kept as text under `input`");
+    this.note("input-not-json", "the arguments of a call are not a JSON object: kept as text under `input`");
     return { input: value };
   }
 
-  result(answer: ResultDraft, placing: EntryPlacement = {}): string {
-    const called = this.#answered(answer);
-    if (called === undefined) this.note("result-without-call", "its call is not in the source");
-    const error = answer.isError === true ? { is_error: true } : {};
-    const block = { type: "tool_result", tool_use_id: called ?? answer.id, content: answer.content, ...error };
+  result(draft: ResultDraft, placing: EntryPlacement = {}): string {
+    const call = this.#takeOpenCall(draft);
+    if (call === undefined) this.note("result-without-call", "its call is not in the source");
+    const error = draft.isError === true ? { is_error: true } : {};
+    const block = { type: "tool_result", tool_use_id: call ?? draft.id, content: draft.content, ...error };
     return this.add({ type: "user", message: { role: "user", content: [block] } }, placing);
   }
 
-  /** The call that is answered: the named one, else the oldest open one of that id. */
-  #answered({ id, call }: ResultDraft): string | undefined {
+  /** The call that the result answers: the given call, or else the oldest open one with that id. It is no longer open then. */
+  #takeOpenCall({ id, call }: ResultDraft): string | undefined {
     const open = this.#openBySource.get(id) ?? [];
     const at = call === undefined ? 0 : open.indexOf(call);
     return at === -1 ? undefined : open.splice(at, 1)[0];
   }
 
-  /** Boundary, then summary: the view behind them begins with the summary. */
+  /** Adds a boundary and then its summary, with which the view begins from then on. */
   boundary(draft: BoundaryDraft, placing: EntryPlacement = {}): void {
     const before = placing.parent === undefined ? this.last : (placing.parent ?? undefined);
     const { keptFrom, kept } = draft;
@@ -222,7 +226,7 @@ export class DraftLog {
     );
   }
 
-  /** Kept for people and replay; the messages do not hold it. */
+  /** Kept for the user and for replay; the messages do not include it. */
   systemPrompt(content: string, placing: EntryPlacement = {}): void {
     if (content === "") return;
     this.note("system-prompt-aside", "kept as a system entry: messages hold no system prompt");
@@ -236,13 +240,13 @@ export class DraftLog {
       const message = this.#entries[at ?? -1]?.["message"];
       if (!isObject(message)) continue;
       if (!Object.hasOwn(message, "usage")) this.note("no-usage", "replies without token figures");
-      if (!Object.hasOwn(message, "model")) this.note("no-model", "replies that name no model");
+      if (!Object.hasOwn(message, "model")) this.note("no-model", "replies without a model");
     }
     const notes = [...this.#notes].map(([kind, { count, details }]): ImportNote => {
-      const listed = [...details].slice(0, noteDetailsMax).join("; ");
-      return { kind, count, detail: details.size > noteDetailsMax ? `${listed}; …` : listed };
+      const detail = [...details].slice(0, noteDetailsMax).join("; ");
+      return { kind, count, detail: details.size > noteDetailsMax ? `${detail}; …` : detail };
     });
-    return { entries: this.#entries, notes: notes.toSorted((one, other) => one.kind.localeCompare(other.kind)) };
+    return { entries: this.#entries, notes: notes.toSorted((a, b) => a.kind.localeCompare(b.kind)) };
   }
 }
 
@@ -256,7 +260,7 @@ export const thinkingBlock = (thinking: string, signature = ""): JsonObject => (
   signature,
 });
 
-/** Content of a chat-completions message: text, or parts. */
+/** The blocks of a chat-completions message, whose content is text or a list of parts. */
 export function chatContent(content: Json | undefined): JsonObject[] {
   if (typeof content === "string") return textBlocks(content);
   if (!isArray(content)) return [];
@@ -267,16 +271,20 @@ export function chatContent(content: Json | undefined): JsonObject[] {
   });
 }
 
-/** As a result holds it: a string, or blocks where there is more than text. */
-export function chatResult(content: Json | undefined): string | readonly JsonObject[] {
-  if (typeof content === "string") return content;
-  const blocks = chatContent(content);
-  return blocks.every((block) => block["type"] === "text")
-    ? blocks.map((block) => textAt(block, "text")).join("\n")
-    : blocks;
-}
+/** The content of a result in a chat-completions message. */
+export const chatResult = (content: Json | undefined): string | readonly JsonObject[] =>
+  typeof content === "string" ? content : resultContent(chatContent(content));
 
-/** Blocks of an assistant message: thinking, text, then its calls. */
+/** A string, or blocks if there is more than text. */
+export const resultContent = (blocks: readonly JsonObject[]): string | readonly JsonObject[] =>
+  blocks.every((block) => block["type"] === "text") ? joinTexts(blocks) : blocks;
+
+/** The text of a chat-completions message. */
+export const chatText = (content: Json | undefined): string => joinTexts(chatContent(content));
+
+const joinTexts = (blocks: readonly JsonObject[]): string => blocks.map((block) => textAt(block, "text")).join("\n");
+
+/** The blocks of an assistant message: thinking, text, then its calls. */
 export function chatReply(log: DraftLog, message: JsonObject): JsonObject[] {
   const signed = objectsAt(message, "thinking_blocks").map((block) =>
     thinkingBlock(textAt(block, "thinking"), textAt(block, "signature")),
@@ -284,8 +292,9 @@ export function chatReply(log: DraftLog, message: JsonObject): JsonObject[] {
   const reasoning = textAt(message, "reasoning_content");
   const thinking = signed.length > 0 || reasoning === "" ? signed : [thinkingBlock(reasoning)];
   const calls = objectsAt(message, "tool_calls").map((call) => {
-    const made = objectAt(call, "function");
-    return log.call({ id: textAt(call, "id"), name: textAt(made, "name"), input: log.input(made["arguments"]) });
+    const calledFunction = objectAt(call, "function");
+    const input = log.input(calledFunction["arguments"]);
+    return log.call({ id: textAt(call, "id"), name: textAt(calledFunction, "name"), input });
   });
   return [...thinking, ...chatContent(message["content"]), ...calls];
 }

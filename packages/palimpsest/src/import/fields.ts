@@ -1,6 +1,6 @@
 import { field, isObject, type Json, type JsonObject, listField, textField } from "../schema/json.ts";
 
-/** Reading records of no promised shape: what is missing or of another type is empty, never an error. */
+/** Readers for records of unknown shape: a field that is missing or has another type is empty, never an error. */
 export const objectAt = (value: Json | undefined, key: string): JsonObject => {
   const inner = isObject(value) ? field(value, key) : undefined;
   return isObject(inner) ? inner : {};
@@ -17,23 +17,23 @@ export const numberAt = (value: Json | undefined, key: string): number => {
   return typeof inner === "number" && Number.isFinite(inner) ? inner : 0;
 };
 
-/** Milliseconds since 1970, as several tools write times. */
+/** For times in milliseconds since 1970, which several tools write. */
 export const isoAt = (value: Json | undefined, key: string): string | undefined => {
   const millis = numberAt(value, key);
   return millis > 0 && millis < 8.64e15 ? new Date(millis).toISOString() : undefined;
 };
 
-/** As an object to spread: fields without a value are left out. */
+/** Returns an object to spread, without the empty fields. */
 export const withoutEmpty = (fields: Readonly<Record<string, Json | undefined>>): JsonObject => {
   const kept: Record<string, Json> = {};
   for (const [key, value] of Object.entries(fields)) if (value !== undefined && value !== "") kept[key] = value;
   return kept;
 };
 
-/** Types of images the API takes. */
+/** The image types that the API accepts. */
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-/** The block for inline data, or nothing where the model could not be given such data. */
+/** The block for inline data; undefined if the API does not accept the type. */
 export function mediaBlock(mediaType: string, data: string): JsonObject | undefined {
   if (data === "") return undefined;
   const source = { type: "base64", media_type: mediaType, data };
@@ -41,7 +41,7 @@ export function mediaBlock(mediaType: string, data: string): JsonObject | undefi
   return mediaType === "application/pdf" ? { type: "document", source } : undefined;
 }
 
-/** The block for a `data:` or web address. */
+/** The block for a `data:` or web URL; undefined if the API does not accept it. */
 export function mediaBlockFromUrl(url: string, mediaType?: string): JsonObject | undefined {
   const data = /^data:([^;,]+);base64,/.exec(url);
   if (data !== null) return mediaBlock(data[1] ?? "", url.slice(data[0].length));
@@ -49,7 +49,7 @@ export function mediaBlockFromUrl(url: string, mediaType?: string): JsonObject |
   return /^https?:/.test(url) && isImage ? { type: "image", source: { type: "url", url } } : undefined;
 }
 
-/** What a provider counted, however the tool split it: `input` without what came from or went into the cache. */
+/** The provider's counts. `input` excludes tokens that were read from or written to the cache. */
 interface CountedTokens {
   readonly input: number;
   readonly cacheRead: number;
@@ -57,7 +57,7 @@ interface CountedTokens {
   readonly output: number;
 }
 
-/** In the Messages API's words. Nothing where nothing was counted: tools write zeros for replies that were cut off. */
+/** The usage in the fields of the Messages API. Undefined if nothing was counted: tools write zeros for replies that were cut off. */
 export function toWireUsage({ input, cacheRead, cacheWrite, output }: CountedTokens): JsonObject | undefined {
   if (input + cacheRead + cacheWrite <= 0) return undefined;
   return {

@@ -5,8 +5,8 @@ import type { Importer, ImportDeps, Translation } from "./importer.ts";
 import { readDocument, readLines } from "./read-lines.ts";
 
 /**
- * Gemini CLI: `{sessionId, projectHash, messages}` as one document, or (newer) the same head on the first line and one
- * message a line, where a message that is written again replaces the earlier one. A message holds its calls with results.
+ * Gemini CLI: `{sessionId, projectHash, messages}` as one document, or (newer) the same head on the first line and then one
+ * message per line; a message with a known id replaces the earlier one. A message contains its calls with their results.
  */
 export const gemini: Importer = {
   format: "gemini",
@@ -31,19 +31,19 @@ class GeminiLog {
   translate(source: string): Translation {
     const lines = readLines(source);
     const byLine = lines.values.length > 1 && isObject(lines.values[0]?.value ?? null);
-    const { head, messages } = byLine ? this.#byLine(lines) : this.#document(source);
+    const { head, messages } = byLine ? this.#readByLine(lines) : this.#readDocument(source);
     this.#log.circumstances.sessionId = textAt(head, "sessionId");
-    for (const message of messages) this.#message(message);
+    for (const message of messages) this.#addMessage(message);
     return this.#log.translation();
   }
 
-  #document(source: string): { head: Json | undefined; messages: readonly JsonObject[] } {
+  #readDocument(source: string): { head: Json | undefined; messages: readonly JsonObject[] } {
     const { value, state } = readDocument(source);
-    if (state === "torn") this.#log.note("damaged", "the document is cut off: read as far as it goes");
+    if (state === "torn") this.#log.noteTorn();
     return { head: value, messages: objectsAt(value, "messages") };
   }
 
-  #byLine({ values, damaged }: ReturnType<typeof readLines>): {
+  #readByLine({ values, damaged }: ReturnType<typeof readLines>): {
     head: Json | undefined;
     messages: readonly JsonObject[];
   } {
@@ -66,19 +66,19 @@ class GeminiLog {
     const at = ids.indexOf(to);
     for (const id of at === -1 ? ids : ids.slice(at)) {
       byId.delete(id);
-      this.#log.note("other-conversation", "messages that the person rewound past");
+      this.#log.note("other-conversation", "messages that the user rewound");
     }
   }
 
-  #message(message: JsonObject): void {
+  #addMessage(message: JsonObject): void {
     const timestamp = textAt(message, "timestamp") || undefined;
     const type = textAt(message, "type");
     if (type === "user") this.#log.user(readContent(message["content"]), { timestamp });
-    else if (type === "gemini") this.#reply(message, timestamp);
-    else this.#log.note("record-left-out", `${type}: shown to the person only`);
+    else if (type === "gemini") this.#addReply(message, timestamp);
+    else this.#log.note("record-left-out", `${type}: shown to the user only`);
   }
 
-  #reply(message: JsonObject, timestamp: string | undefined): void {
+  #addReply(message: JsonObject, timestamp: string | undefined): void {
     this.#replies += 1;
     const toolCalls = objectsAt(message, "toolCalls");
     const thoughts = objectsAt(message, "thoughts").map((thought) =>
@@ -88,16 +88,16 @@ class GeminiLog {
       this.#log.call({ id: textAt(call, "id"), name: textAt(call, "name"), input: objectAt(call, "args") }),
     );
     const content = [...thoughts, ...readContent(message["content"]), ...calls];
-    if (content.length === 0) return this.#log.note("record-left-out", "replies without a word or a call");
+    if (content.length === 0) return this.#log.note("record-left-out", "replies without text or a call");
     const id = this.#log.replyId(textAt(message, "id") || String(this.#replies));
     this.#log.reply(
       { id, model: textAt(message, "model"), content, usage: readUsage(objectAt(message, "tokens")) },
       { timestamp },
     );
-    for (const call of toolCalls) this.#result(call, textAt(call, "timestamp") || timestamp);
+    for (const call of toolCalls) this.#addResult(call, textAt(call, "timestamp") || timestamp);
   }
 
-  #result(call: JsonObject, timestamp: string | undefined): void {
+  #addResult(call: JsonObject, timestamp: string | undefined): void {
     const parts = isArray(call["result"]) ? objectsAt(call, "result") : [];
     const display = textAt(call, "resultDisplay");
     if (parts.length === 0 && display === "" && textAt(call, "status") === "") return;
@@ -114,24 +114,27 @@ const isMessage = (value: JsonObject): boolean => textAt(value, "type") !== "" &
 const readContent = (content: Json | undefined): JsonObject[] =>
   typeof content === "string" ? textBlocks(content) : isArray(content) ? content.flatMap(readPart) : [];
 
-/** A part of Gemini's API: text, inline data, or the answer of a function. */
+/** A part in Gemini's API: text, inline data, or the response of a function. */
 function readPart(part: Json): JsonObject[] {
   if (typeof part === "string") return textBlocks(part);
   if (!isObject(part)) return [];
   const data = objectAt(part, "inlineData");
   const media = mediaBlock(textAt(data, "mimeType"), textAt(data, "data"));
   if (media !== undefined) return [media];
-  const answer = objectAt(part, "functionResponse");
-  if (!isObject(answer["response"])) return textBlocks(textAt(part, "text"));
-  const { response } = answer;
-  const said = textAt(response, "output") || textAt(response, "error");
-  const known =
+  const functionResponse = objectAt(part, "functionResponse");
+  if (!isObject(functionResponse["response"])) return textBlocks(textAt(part, "text"));
+  const { response } = functionResponse;
+  const text = textAt(response, "output") || textAt(response, "error");
+  const isPlainText =
     Object.keys(response).length === 1 &&
     (typeof response["output"] === "string" || typeof response["error"] === "string");
-  return [...textBlocks(known ? said : JSON.stringify(response)), ...objectsAt(answer, "parts").flatMap(readPart)];
+  return [
+    ...textBlocks(isPlainText ? text : JSON.stringify(response)),
+    ...objectsAt(functionResponse, "parts").flatMap(readPart),
+  ];
 }
 
-/** `input` includes what came from the cache; thoughts are counted beside `output`. */
+/** Gemini's `input` includes cached tokens, and its `output` excludes thoughts. */
 function readUsage(tokens: JsonObject): JsonObject | undefined {
   const cacheRead = numberAt(tokens, "cached");
   return toWireUsage({

@@ -1,18 +1,18 @@
 import type { Json, JsonObject } from "../schema/json.ts";
 
-/** One agent's way of writing sessions down, and how it reads in ours. Pure: text in, entries out. */
+/** Translates one agent's log format into ours. Pure: text in, entries out. */
 export interface Importer {
   readonly format: ImportedFormat;
-  /** What people call it. */
+  /** The name for the user. */
   readonly label: string;
-  /** By content, never by name. `head`: the values at the beginning of the file, the last one perhaps cut short. */
+  /** By content, never by file name. `head`: the values at the beginning of the file; the last one may be truncated. */
   detect(head: readonly Json[]): boolean;
   translate(text: string, deps: ImportDeps): Translation;
 }
 
 export type ImportedFormat = "codex" | "pi" | "opencode" | "copilot" | "gemini" | "swe-agent" | "openhands";
 
-/** `claude-code` is the ecosystem's own form and needs no translating. */
+/** `claude-code` is the ecosystem's own format and needs no translation. */
 export type LogFormat = ImportedFormat | "claude-code";
 
 export interface ImportDeps {
@@ -21,9 +21,9 @@ export interface ImportDeps {
 }
 
 export interface Translation {
-  /** In the ecosystem's form, one a line, in order. */
+  /** Entries in the ecosystem's format, in order; each becomes one line. */
   readonly entries: readonly JsonObject[];
-  /** What the format did not carry, and what could not be taken over as it was. */
+  /** What the source did not contain, and what could not be translated exactly. */
   readonly notes: readonly ImportNote[];
 }
 

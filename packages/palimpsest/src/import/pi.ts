@@ -1,12 +1,12 @@
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
-import { DraftLog, type EntryPlacement, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
+import { DraftLog, resultContent, type EntryPlacement, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
 import { isoAt, numberAt, objectAt, textAt, mediaBlock, toWireUsage } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
 import { readLines } from "./read-lines.ts";
 
 /**
- * pi sessions: a head and then one record a line. From version 2 on records have `id` and `parentId`, and the session
- * is a tree like ours; before, each record continues at the one above it, and a compaction names what it keeps by line.
+ * pi sessions: a head, then one record per line. From version 2 on, records have `id` and `parentId`, and the session is a
+ * tree like ours. Before that, each record continues at the one above it, and a compaction refers to what it keeps by index.
  */
 export const pi: Importer = {
   format: "pi",
@@ -25,9 +25,9 @@ const isMessage = (value: Json): boolean =>
 
 class PiSession {
   readonly #log: DraftLog;
-  /** By record: the entry it became, or where it became none the one before it. */
+  /** By record id: the entry that the record became, or the entry before it if it became none. */
   readonly #entryById = new Map<string, string | null>();
-  /** By place among the records, the head included. */
+  /** By index of the record, counting the head. */
   readonly #entryByIndex: (string | undefined)[] = [];
   #replies = 0;
 
@@ -38,23 +38,23 @@ class PiSession {
   translate(source: string): Translation {
     const { values, damaged } = readLines(source);
     this.#log.noteDamage(damaged);
-    for (const { value } of values) if (isObject(value)) this.#record(value);
+    for (const { value } of values) if (isObject(value)) this.#addRecord(value);
     return this.#log.translation();
   }
 
-  #record(record: JsonObject): void {
+  #addRecord(record: JsonObject): void {
     const before = this.#log.last;
     const parentId = textAt(record, "parentId");
-    const known = parentId === "" ? undefined : this.#entryById.get(parentId);
+    const parentEntry = parentId === "" ? undefined : this.#entryById.get(parentId);
     const isRoot = record["parentId"] === null;
-    const parent = isRoot ? null : known;
+    const parent = isRoot ? null : parentEntry;
     const timestamp = textAt(record, "timestamp") || isoAt(objectAt(record, "message"), "timestamp");
     this.#translate(record, { timestamp, parent });
     const last = this.#log.last;
-    const became = last === before ? undefined : last;
-    this.#entryByIndex.push(became);
+    const entry = last === before ? undefined : last;
+    this.#entryByIndex.push(entry);
     const id = textAt(record, "id");
-    if (id !== "" && record["type"] !== "session") this.#entryById.set(id, became ?? parent ?? before ?? null);
+    if (id !== "" && record["type"] !== "session") this.#entryById.set(id, entry ?? parent ?? before ?? null);
   }
 
   #translate(record: JsonObject, placing: EntryPlacement): void {
@@ -65,9 +65,9 @@ class PiSession {
         this.#log.circumstances.cwd = textAt(record, "cwd");
         return;
       case "message":
-        return this.#message(objectAt(record, "message"), placing);
+        return this.#addMessage(objectAt(record, "message"), placing);
       case "compaction":
-        return this.#compaction(record, placing);
+        return this.#addCompaction(record, placing);
       case "branch_summary":
         this.#log.user(textBlocks(textAt(record, "summary")), { ...placing, meta: true });
         return;
@@ -83,23 +83,23 @@ class PiSession {
       case "label":
         return;
       default:
-        this.#log.note("record-left-out", `${type}: says nothing to the model`);
+        this.#log.note("record-left-out", `${type}: not sent to the model`);
     }
   }
 
-  #message(message: JsonObject, placing: EntryPlacement): void {
+  #addMessage(message: JsonObject, placing: EntryPlacement): void {
     const role = textAt(message, "role");
     switch (role) {
       case "user":
         this.#log.user(readContent(message["content"]), placing);
         return;
       case "assistant":
-        return this.#reply(message, placing);
+        return this.#addReply(message, placing);
       case "toolResult":
         this.#log.result(
           {
             id: textAt(message, "toolCallId"),
-            content: plain(readContent(message["content"])),
+            content: resultContent(readContent(message["content"])),
             isError: message["isError"] === true,
           },
           placing,
@@ -107,24 +107,24 @@ class PiSession {
         return;
       case "bashExecution":
         if (message["excludeFromContext"] === true)
-          return this.#log.note("record-left-out", "a command kept from the model");
+          return this.#log.note("record-left-out", "a command that was not sent to the model");
         this.#log.user([textBlock(commandText(message))], placing);
         return;
       default:
         this.#log.user(readContent(message["content"]), { ...placing, meta: true });
-        this.#log.note("instructions-as-user", `${role} messages stand in the user's turn`);
+        this.#log.note("instructions-as-user", `${role} messages became user messages`);
     }
   }
 
-  #reply(message: JsonObject, placing: EntryPlacement): void {
+  #addReply(message: JsonObject, placing: EntryPlacement): void {
     this.#replies += 1;
     const usage = objectAt(message, "usage");
     const blocks = isArray(message["content"]) ? message["content"] : [];
     const content = blocks.flatMap((block) => (isObject(block) ? this.#block(block) : []));
     const failed = textAt(message, "stopReason") === "error";
-    if (failed) this.#log.note("error-reply", "failed replies are shown to people and never sent");
+    if (failed) this.#log.note("error-reply", "failed replies are shown to the user and never sent");
     if (content.length === 0 && !failed)
-      return this.#log.note("record-left-out", "replies that were aborted before a word");
+      return this.#log.note("record-left-out", "replies that were aborted before any text");
     this.#log.reply(
       {
         id: textAt(message, "responseId") || this.#log.replyId(String(this.#replies)),
@@ -161,13 +161,13 @@ class PiSession {
     }
   }
 
-  #compaction(record: JsonObject, placing: EntryPlacement): void {
+  #addCompaction(record: JsonObject, placing: EntryPlacement): void {
     const index = record["firstKeptEntryIndex"];
     const keptFrom =
       typeof index === "number"
         ? this.#entryByIndex.slice(index).find((entry) => entry !== undefined)
         : (this.#entryById.get(textAt(record, "firstKeptEntryId")) ?? undefined);
-    if (keptFrom === undefined) this.#log.note("view-unknown", "what a compaction kept could not be found");
+    if (keptFrom === undefined) this.#log.note("view-unknown", "the entries that a compaction kept could not be found");
     this.#log.boundary(
       {
         summary: textBlocks(textAt(record, "summary")),
@@ -189,11 +189,7 @@ function readContent(content: Json | undefined): JsonObject[] {
   });
 }
 
-/** One text is a string, as most tools write results. */
-const plain = (blocks: readonly JsonObject[]): string | readonly JsonObject[] =>
-  blocks.every((block) => block["type"] === "text") ? blocks.map((block) => textAt(block, "text")).join("\n") : blocks;
-
-/** A command that the person ran, as pi tells the model of it. */
+/** A command that the user ran, in the words that pi sends to the model. */
 function commandText(message: JsonObject): string {
   const output = textAt(message, "output");
   const exit = numberAt(message, "exitCode");

@@ -1,9 +1,5 @@
 import { isArray, type Json, parseJson } from "../schema/json.ts";
 
-/**
- * Text of other tools → JSON, whatever its state. Files are one document (perhaps over many lines) or one value a line;
- * a document that was cut off is read as far as it goes.
- */
 interface ReadLine {
   readonly value: Json;
   /** Counted from 1. */
@@ -12,10 +8,11 @@ interface ReadLine {
 
 interface ReadLines {
   readonly values: readonly ReadLine[];
-  /** Numbers of lines that are no JSON. */
+  /** Numbers of the lines that are not JSON. */
   readonly damaged: readonly number[];
 }
 
+/** Reads a file with one JSON value per line. Damaged lines do not stop it. */
 export function readLines(text: string): ReadLines {
   const values: ReadLine[] = [];
   const damaged: number[] = [];
@@ -36,20 +33,21 @@ export function readLines(text: string): ReadLines {
 
 interface ReadDocument {
   readonly value: Json | undefined;
-  /** `torn`: the text ends within the document; what stood before is there. */
+  /** `torn`: the text ends within the document, and `value` holds the part before. */
   readonly state: "whole" | "torn";
 }
 
+/** Reads a file that is one JSON document, perhaps over many lines. */
 export function readDocument(text: string): ReadDocument {
   const whole = tryParse(text);
   return whole === undefined ? { value: readTorn(text), state: "torn" } : { value: whole, state: "whole" };
 }
 
-/** The values at the beginning of a file, of which only the head was read. A list counts as its members. */
+/** The values at the beginning of a file, given its first bytes. A list counts as its members. */
 export function headValues(head: string): readonly Json[] {
   const lines = readLines(head);
   const first = lines.values[0];
-  // A first line that holds a whole object or list means one value a line; in a document over many lines it does not.
+  // If the first line is a complete object or list, the file has one value per line; a document over many lines starts differently.
   const byLine = first !== undefined && (lines.damaged[0] ?? Infinity) > first.line && typeof first.value === "object";
   if (byLine) return members(lines.values.map(({ value }) => value));
   const document = readTorn(head);
@@ -70,43 +68,43 @@ function tryParse(source: string): Json | undefined {
   }
 }
 
-/** Cut behind the last whole value, with the brackets closed that are open there. */
+/** Cuts the text after the last complete value and closes the open brackets. */
 function readTorn(text: string): Json | undefined {
-  const { end, open } = lastSafePoint(text);
-  return end === 0 ? undefined : tryParse(text.slice(0, end) + open);
+  const { end, closers } = lastSafePoint(text);
+  return end === 0 ? undefined : tryParse(text.slice(0, end) + closers);
 }
 
 interface SafePoint {
   readonly end: number;
-  /** What closes the brackets that are open at `end`, innermost first. */
-  readonly open: string;
+  /** The brackets that close those open at `end`, innermost first. */
+  readonly closers: string;
 }
 
 /**
- * One pass over the text. Safe is the place behind an opening bracket and in front of a comma or closing bracket: there
- * the value before is whole, whatever it was.
+ * One pass over the text. A point is safe after an opening bracket, before a comma and after a closing bracket: there, the
+ * previous value is complete.
  */
 function lastSafePoint(text: string): SafePoint {
-  const closers: string[] = [];
+  const stack: string[] = [];
   let end = 0;
   const signs = /["{}[\],]/g;
-  for (let found = signs.exec(text); found !== null; found = signs.exec(text)) {
-    const sign = found[0];
+  for (let match = signs.exec(text); match !== null; match = signs.exec(text)) {
+    const sign = match[0];
     if (sign === '"') {
-      const behind = endOfString(text, found.index + 1);
-      if (behind === -1) break;
-      signs.lastIndex = behind;
+      const stringEnd = endOfString(text, match.index + 1);
+      if (stringEnd === -1) break;
+      signs.lastIndex = stringEnd;
       continue;
     }
-    end = sign === "," ? found.index : found.index + 1;
-    if (sign === "{" || sign === "[") closers.push(sign === "{" ? "}" : "]");
-    else if (sign !== ",") closers.pop();
-    if (closers.length === 0) break;
+    end = sign === "," ? match.index : match.index + 1;
+    if (sign === "{" || sign === "[") stack.push(sign === "{" ? "}" : "]");
+    else if (sign !== ",") stack.pop();
+    if (stack.length === 0) break;
   }
-  return { end, open: closers.toReversed().join("") };
+  return { end, closers: stack.toReversed().join("") };
 }
 
-/** Behind the closing quote, or -1 where the string has no end. */
+/** The position after the closing quote, or -1 if the string has no end. */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

@@ -2,11 +2,11 @@ import { isObject, type JsonObject, parseJson } from "../schema/json.ts";
 
 interface CallInput {
   readonly input: JsonObject;
-  /** Why it is empty though something came. */
+  /** Why `input` is empty although the model wrote one. */
   readonly flawed?: string;
 }
 
-/** Models now and then write an input that no parser takes, or are cut off inside it; the call still has to be answered. */
+/** Never fails: models sometimes write an invalid or truncated input, and the call still has to be answered. */
 export function readCallInput(json: string): CallInput {
   try {
     const input = parseJson(json);

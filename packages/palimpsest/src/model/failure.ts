@@ -5,19 +5,19 @@ import { detectOverflow } from "./overflow.ts";
 import { findRefusedBeside, findRefusedPart } from "./find-refused-part.ts";
 import type { ClockDep } from "../ports/clock-dep.ts";
 
-/** What a server said instead of a reply. */
+/** A server's error response, or an error event in its stream. */
 export interface ServerError {
-  /** Absent for an error inside a stream that began well. */
+  /** Undefined for an error inside a stream that started successfully. */
   readonly status: number | undefined;
   readonly type: string | undefined;
   readonly code: string | undefined;
-  /** Empty where it said nothing. */
+  /** Empty if the server sent none. */
   readonly message: string;
   readonly headers: Headers | undefined;
   readonly requestId: string | undefined;
 }
 
-/** Every condition that a rule states must hold. */
+/** A rule matches if all of its conditions hold. */
 export interface FailureRule {
   readonly statuses?: readonly number[];
   readonly types?: readonly string[];
@@ -27,21 +27,20 @@ export interface FailureRule {
   readonly retry: ModelFailure["retry"];
 }
 
-interface ClassifyServerErrorDeps {
-  /** In order: the first that fits. */
+interface ClassifyDeps extends ClockDep {
+  /** The first rule that matches counts. */
   readonly rules: readonly FailureRule[];
-  readonly now: () => Millis;
 }
 
-export function classifyServerError({ rules, now }: ClassifyServerErrorDeps, error: ServerError): ModelFailure {
+export function classifyServerError({ rules, now }: ClassifyDeps, error: ServerError): ModelFailure {
   const { status, requestId, headers } = error;
   const overflow = detectOverflow({ ...error, code: error.code ?? error.type });
-  const ruled =
+  const verdict =
     overflow === undefined ? (rules.find((rule) => matchesRule(rule, error)) ?? unknownFailure(status)) : tooLong;
-  const beside = ruled.why === "refused" ? findRefusedBeside(error.message) : undefined;
-  const mayNamePart = !isAboutTheSender(ruled) && overflow === undefined && beside === undefined;
+  const beside = verdict.why === "refused" ? findRefusedBeside(error.message) : undefined;
+  const mayNamePart = !isAboutTheSender(verdict) && overflow === undefined && beside === undefined;
   const part = mayNamePart ? findRefusedPart(error) : undefined;
-  const { why, retry } = part === undefined ? ruled : refused;
+  const { why, retry } = part === undefined ? verdict : refused;
   const after = retry === "later" ? retryAfterMs(headers, now) : undefined;
   return {
     why,
@@ -59,11 +58,11 @@ export function classifyServerError({ rules, now }: ClassifyServerErrorDeps, err
 const tooLong = { why: "too-long", retry: "never" } as const;
 const refused = { why: "refused", retry: "never" } as const;
 
-/** Who asks, and how often: whatever such an answer names, another body would not change it. */
+/** The error is about the account or the request rate: a different request body would not help, whatever the message mentions. */
 const isAboutTheSender = ({ why }: Pick<ModelFailure, "why">): boolean =>
   why === "unauthorised" || why === "spend-limit" || why === "rate-limited" || why === "overloaded";
 
-/** A request that is refused for a reason we do not know will be refused again; a server in trouble may recover. */
+/** A request that was refused for an unknown reason will be refused again; a server with an internal error may recover. */
 const unknownFailure = (status: number | undefined): Pick<ModelFailure, "why" | "retry"> =>
   status !== undefined && status < 500 ? { why: "refused", retry: "never" } : { why: "server", retry: "later" };
 
@@ -73,7 +72,7 @@ const matchesRule = (rule: FailureRule, { status, type, code, message }: ServerE
   (rule.codes === undefined || (code !== undefined && rule.codes.includes(code))) &&
   (rule.says === undefined || rule.says.test(message));
 
-/** A date is compared with the server's own clock where it tells the time. */
+/** A date is compared with the server's own clock if it sends its time. */
 function retryAfterMs(headers: Headers | undefined, now: () => Millis): Millis | undefined {
   const inMillis = headers?.get("retry-after-ms") ?? "";
   if (isAmount(inMillis)) return millis(Number(inMillis));
@@ -81,18 +80,18 @@ function retryAfterMs(headers: Headers | undefined, now: () => Millis): Millis |
   if (isAmount(after)) return millis(Number(after) * 1_000);
   const date = Date.parse(after);
   if (Number.isNaN(date)) return undefined;
-  const told = Date.parse(headers?.get("date") ?? "");
-  return millis(Math.max(0, date - (Number.isNaN(told) ? now() : told)));
+  const serverNow = Date.parse(headers?.get("date") ?? "");
+  return millis(Math.max(0, date - (Number.isNaN(serverNow) ? now() : serverNow)));
 }
 
 const isAmount = (text: string): boolean => /^\d+(?:\.\d+)?$/.test(text.trim());
 
-/** SDKs put the status in front of what they can't read, and have words of their own for nothing. */
-const wordlessForm = /^(?:status code \(no body\)|<(?:!doctype|html|\?xml).*|)$/i;
+/** Messages without information: the SDKs' text for an empty body (after the status), and HTML or XML pages. */
+const uninformativeMessage = /^(?:status code \(no body\)|<(?:!doctype|html|\?xml).*|)$/i;
 
 function failureMessage({ message, status }: ServerError): string {
   const line = oneLine(message.replace(/^\d{3} /, ""));
-  if (!wordlessForm.test(line)) return line;
+  if (!uninformativeMessage.test(line)) return line;
   return status === undefined ? "The server broke off without a reason." : `The server answered ${status}.`;
 }
 
@@ -101,19 +100,19 @@ export function oneLine(text: string): string {
   return line.length > failureMessageCharsMax ? `${line.slice(0, failureMessageCharsMax - 1)}…` : line;
 }
 
-/** Nothing a second try could change: a certificate, an address that is none. */
-const lastingTrouble = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_INVALID_URL)/;
-/** What `fetch` itself refuses to ask, without a code: a port of another service, a scheme that it does not speak. */
+/** Errors that another try can't change: a bad certificate, an invalid address. */
+const permanentErrorCode = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_INVALID_URL)/;
+/** Addresses that `fetch` refuses without an error code: a port reserved for another service, an unknown scheme. */
 const refusedAddress = /^(?:bad port|unknown scheme)$/;
-const timeTrouble = /TIMEOUT|TIMEDOUT/;
+const timeoutCode = /TIMEOUT|TIMEDOUT/;
 
-/** For an error of the connection itself: there was no answer. */
+/** For an error of the connection itself, when there was no response. */
 export function connectionFailure(error: unknown): ModelFailure {
   const { code, message } = rootCause(error);
-  if (timeTrouble.test(code)) return { why: "timeout", retry: "later", message: `No answer in time: ${message}` };
+  if (timeoutCode.test(code)) return { why: "timeout", retry: "later", message: `No answer in time: ${message}` };
   return {
     why: "network",
-    retry: lastingTrouble.test(code) || refusedAddress.test(message) ? "never" : "later",
+    retry: permanentErrorCode.test(code) || refusedAddress.test(message) ? "never" : "later",
     message: oneLine(`The connection failed: ${message}`),
   };
 }
@@ -132,7 +131,7 @@ export const timeoutFailure = (silenceMs: Millis): ModelFailure => ({
   message: `Nothing came from the server for ${Math.ceil(silenceMs / 1_000)} seconds.`,
 });
 
-/** Clients wrap errors; the innermost one says what happened. */
+/** Clients wrap errors; the innermost error says what happened. */
 function rootCause(error: unknown): { readonly code: string; readonly message: string } {
   let root = error;
   for (let depth = 0; depth < causesMax && root instanceof Error && root.cause !== undefined; depth += 1) {
@@ -146,36 +145,32 @@ function rootCause(error: unknown): { readonly code: string; readonly message: s
 /** An error may be its own cause. */
 const causesMax = 10;
 
-interface ClassifyThrownDeps extends ClockDep {
-  readonly rules: readonly FailureRule[];
-}
-
 /**
- * What an error means that somebody else's client threw, or a status with a body. Looks at its fields alone: an SDK may be
- * installed twice, and then its classes are others.
+ * Classifies an error that the host's own client threw, or an object with a status and a body. Reads only its fields,
+ * because an SDK may be installed twice, and `instanceof` would then fail.
  */
-export function classifyThrown({ rules, now }: ClassifyThrownDeps, error: unknown): ModelFailure {
+export function classifyThrown({ rules, now }: ClassifyDeps, error: unknown): ModelFailure {
   if (!isRecord(error)) return connectionFailure(error);
   if (error["name"] === "AbortError" || error["name"] === "APIUserAbortError") return abortedFailure;
-  const said = innermost(error["error"] ?? error["body"]);
-  if (numberIn(error, "status") === undefined && said === undefined) return connectionFailure(error);
-  return classifyServerError({ rules, now }, readServerError(error, said));
+  const body = innerError(error["error"] ?? error["body"]);
+  if (numberIn(error, "status") === undefined && body === undefined) return connectionFailure(error);
+  return classifyServerError({ rules, now }, readServerError(error, body));
 }
 
-function readServerError(error: Fields, said: Fields | undefined): ServerError {
+function readServerError(error: Fields, body: Fields | undefined): ServerError {
   const bodyText = typeof error["body"] === "string" ? error["body"] : undefined;
   return {
     status: numberIn(error, "status"),
-    type: textIn(said, "type"),
-    code: textIn(said, "code") ?? textIn(error, "code"),
-    message: textIn(said, "message") ?? bodyText ?? textIn(error, "message") ?? "",
+    type: textIn(body, "type"),
+    code: textIn(body, "code") ?? textIn(error, "code"),
+    message: textIn(body, "message") ?? bodyText ?? textIn(error, "message") ?? "",
     headers: headersIn(error["headers"]),
     requestId: textIn(error, "requestID") ?? textIn(error, "request_id"),
   };
 }
 
-/** Bodies are `{ type: "error", error: { type, message } }`, or the inner part of that. */
-function innermost(value: unknown): Fields | undefined {
+/** Bodies are `{ type: "error", error: { type, message } }`, or only the inner object. */
+function innerError(value: unknown): Fields | undefined {
   const fields = typeof value === "string" ? parseOrUndefined(value) : value;
   if (!isRecord(fields)) return undefined;
   return isRecord(fields["error"]) ? fields["error"] : fields;
@@ -206,7 +201,7 @@ const textIn = (fields: Fields | undefined, name: string): string | undefined =>
 const numberIn = (fields: Fields, name: string): number | undefined =>
   typeof fields[name] === "number" ? fields[name] : undefined;
 
-/** Besides requests that are too long, which `overflow.ts` knows. An error inside a stream has a type and no status. */
+/** Requests that are too long are detected in `overflow.ts`. An error inside a stream has a type and no status. */
 export const anthropicRules: readonly FailureRule[] = [
   { codes: ["enforced_spend_limit_reached"], why: "spend-limit", retry: "never" },
   { says: /specified API usage limits/i, why: "spend-limit", retry: "never" },
@@ -219,9 +214,9 @@ export const anthropicRules: readonly FailureRule[] = [
   { types: ["overloaded_error"], why: "overloaded", retry: "later" },
   { types: ["timeout_error"], why: "timeout", retry: "later" },
   { types: ["api_error"], why: "server", retry: "later" },
-  // Another request holds what this one needs.
+  // Another request holds a lock that this one needs.
   { types: ["conflict_error"], why: "server", retry: "later" },
-  // A proxy in between speaks in statuses alone.
+  // A proxy in between may send only a status.
   { statuses: [401, 403, 407], why: "unauthorised", retry: "never" },
   { statuses: [402], why: "spend-limit", retry: "never" },
   { statuses: [404], why: "not-found", retry: "never" },
@@ -229,11 +224,11 @@ export const anthropicRules: readonly FailureRule[] = [
   { statuses: [409], why: "server", retry: "later" },
   { statuses: [429], why: "rate-limited", retry: "later" },
   { statuses: [503, 529], why: "overloaded", retry: "later" },
-  // Some proxies call every error so: the status says more.
+  // Some proxies use this type for every error, so the rules for statuses come first.
   { types: ["invalid_request_error"], why: "refused", retry: "never" },
 ];
 
-/** Besides requests that are too long, which `overflow.ts` knows. Servers that only speak the form use their own codes. */
+/** Requests that are too long are detected in `overflow.ts`. Other servers with the same API use their own codes. */
 export const openaiRules: readonly FailureRule[] = [
   { codes: ["insufficient_quota", "billing_hard_limit_reached"], why: "spend-limit", retry: "never" },
   { types: ["insufficient_quota"], why: "spend-limit", retry: "never" },
@@ -243,7 +238,7 @@ export const openaiRules: readonly FailureRule[] = [
   { codes: ["model_not_found"], why: "not-found", retry: "never" },
   { statuses: [404], why: "not-found", retry: "never" },
   { statuses: [408, 504], why: "timeout", retry: "later" },
-  // A lock of the server's own.
+  // The server failed to get a lock.
   { statuses: [409], why: "server", retry: "later" },
   { codes: ["rate_limit_exceeded"], why: "rate-limited", retry: "later" },
   { statuses: [429], why: "rate-limited", retry: "later" },

@@ -5,7 +5,7 @@ interface RefusedPartRow {
   readonly pattern: RegExp;
 }
 
-/** How servers name what they refuse in a request, where the request could do without it. The first that fits counts. */
+/** The messages by which servers refuse a part of a request that could be left out. The first match counts. */
 const refusedPartRows: readonly RefusedPartRow[] = [
   {
     part: "server-summary",
@@ -49,7 +49,7 @@ const refusedPartRows: readonly RefusedPartRow[] = [
   },
 ];
 
-/** How servers name what stands beside the messages, at the beginning of what they say. */
+/** The messages that begin with the name of a request field other than `messages`. */
 const besideRows: readonly { readonly beside: "tools" | "settings"; readonly pattern: RegExp }[] = [
   { beside: "tools", pattern: /^(?:tools|tool_choice)\b|^Invalid (?:schema for function|'(?:tools|tool_choice)\b)/i },
   {
@@ -59,16 +59,16 @@ const besideRows: readonly { readonly beside: "tools" | "settings"; readonly pat
   },
 ];
 
-/** What a refusal names beside the messages; undefined where it names nothing there. */
+/** Whether an error is about the tools or the settings rather than the messages; undefined if it is about neither. */
 export const findRefusedBeside = (message: string): "tools" | "settings" | undefined =>
   besideRows.find(({ pattern }) => pattern.test(message.replace(/^\d{3} /, "")))?.beside;
 
-/** A proxy that routes by what a request holds answers 404 where no model takes it. */
+/** Includes 404: a proxy that routes by content sends it if no model accepts the request. */
 const bodyStatuses: ReadonlySet<number> = new Set([400, 404, 415, 422, 501]);
-/** Some local servers answer 500 to what they will never take. */
-const lasting = /not support|unsupported/i;
+/** Some local servers answer 500 to a request that they will never accept. */
+const unsupportedWords = /not support|unsupported/i;
 
-/** Which part of a request a refusal names; undefined where it names none, or is about something else. */
+/** The part of the request that an error names; undefined if it names none or is about something else. */
 export function findRefusedPart({
   message,
   code,
@@ -78,8 +78,9 @@ export function findRefusedPart({
   readonly code?: string | undefined;
   readonly status?: number | undefined;
 }): LeftOutPart | undefined {
-  const mayBe = status === undefined || bodyStatuses.has(status) || (status === 500 && lasting.test(message));
-  if (!mayBe) return undefined;
-  const said = code === undefined ? message : `${code} ${message}`;
-  return refusedPartRows.find(({ pattern }) => pattern.test(said))?.part;
+  const isAboutBody =
+    status === undefined || bodyStatuses.has(status) || (status === 500 && unsupportedWords.test(message));
+  if (!isAboutBody) return undefined;
+  const text = code === undefined ? message : `${code} ${message}`;
+  return refusedPartRows.find(({ pattern }) => pattern.test(text))?.part;
 }

@@ -2,14 +2,14 @@ import type { ModelPort } from "../ports/model-port.ts";
 
 interface OnDemandOptions {
   readonly provider: string;
-  /** Called by the first request, and by the next one where it failed. What it throws that request throws. */
+  /** Called by the first request, and again by the next one if it failed. The request rejects with its error. */
   readonly load: () => Promise<ModelPort>;
 }
 
-/** A model whose client is loaded when it is first asked: the providers' packages take longer than everything else at start. */
+/** A model whose client is loadOnce with the first request: loading the providers' packages takes longer than the rest of the start. */
 export function modelOnDemand({ provider, load }: OnDemandOptions): ModelPort {
   let loading: Promise<ModelPort> | undefined;
-  const loaded = async (): Promise<ModelPort> => {
+  const loadOnce = async (): Promise<ModelPort> => {
     const current = (loading ??= load());
     try {
       return await current;
@@ -21,13 +21,13 @@ export function modelOnDemand({ provider, load }: OnDemandOptions): ModelPort {
   return {
     provider,
     async *send(request, signal) {
-      const model = await loaded();
+      const model = await loadOnce();
       yield* model.send(request, signal);
     },
-    describe: async (model, signal) => (await loaded()).describe(model, signal),
+    describe: async (model, signal) => (await loadOnce()).describe(model, signal),
     count: async (request, signal) => {
       try {
-        const model = await loaded();
+        const model = await loadOnce();
         return (await model.count?.(request, signal)) ?? { kind: "uncounted", message: `${provider} does not count.` };
       } catch (error) {
         return { kind: "uncounted", message: String(error) };

@@ -3,15 +3,15 @@ import { requestTokens, type Usage } from "../schema/usage.ts";
 import { parseNamedLimit, type NamedLimit } from "../tokens/resolve-window.ts";
 import { silentOverflowShare } from "./limits.ts";
 
+/** A row matches if all of its conditions hold. */
 interface OverflowRow {
   readonly provider: string;
-  /** Every condition that a row states must hold. */
   readonly pattern?: RegExp;
   readonly code?: string;
   readonly statuses?: readonly number[];
 }
 
-/** How servers say that a request does not fit the window. */
+/** The errors by which servers report that a request does not fit the window. */
 export const overflowRows: readonly OverflowRow[] = [
   { provider: "Anthropic", pattern: /prompt is too long/i },
   { provider: "Anthropic", pattern: /exceed context limit/i },
@@ -38,7 +38,7 @@ export const overflowRows: readonly OverflowRow[] = [
   { provider: "Ollama", pattern: /prompt too long; exceeded (?:max )?context length/i },
   { provider: "TGI", pattern: /`inputs` tokens \+ `max_new_tokens` must be/i },
   { provider: "Cerebras", pattern: /current length is .* while limit is/i },
-  // It refuses what is too long without a word.
+  // It refuses a request that is too long with an empty body.
   { provider: "Cerebras", pattern: /^$/, statuses: [400, 413] },
   {
     provider: "others",
@@ -47,7 +47,7 @@ export const overflowRows: readonly OverflowRow[] = [
   { provider: "others", statuses: [413] },
 ];
 
-/** What sounds alike and is something else: limits of a minute and of other fields. */
+/** Similar messages with another meaning: rate limits, and limits of other fields. */
 const exclusions: readonly RegExp[] = [
   /^(?:throttling error|service unavailable):/i,
   /rate limit/i,
@@ -64,18 +64,18 @@ export interface OverflowInput {
 }
 
 interface Overflow {
-  /** The window, or the most that may be sent, where the words name it. */
+  /** The window or the input limit, if the message contains it. */
   readonly limitTokens?: Tokens;
   readonly limitOf?: NamedLimit["of"];
-  /** What the request took of it, room for the reply included where that was counted. */
+  /** The size of the request, including the room for the reply if the server counted it. */
   readonly usedTokens?: Tokens;
 }
 
-/** Undefined where a server's refusal is about something else. */
-export function detectOverflow(said: OverflowInput): Overflow | undefined {
-  const { message, status } = said;
+/** Undefined if the error is about something else. */
+export function detectOverflow(error: OverflowInput): Overflow | undefined {
+  const { message, status } = error;
   if (status === 429 || exclusions.some((pattern) => pattern.test(message))) return undefined;
-  if (!overflowRows.some((row) => matchesRow(row, said))) return undefined;
+  if (!overflowRows.some((row) => matchesRow(row, error))) return undefined;
   const limit = parseNamedLimit(message);
   const usedTokens = parseUsedTokens(message);
   return {
@@ -91,7 +91,7 @@ const matchesRow = (row: OverflowRow, { message, code, status }: OverflowInput):
 
 const number = String.raw`([\d,_]*\d)`;
 
-/** The groups together are what was used. */
+/** The sum of the groups is the number of tokens used. */
 const usedShapes: readonly RegExp[] = [
   // Anthropic, Bedrock: 208310 tokens > 200000 maximum
   String.raw`${number} *tokens? *>`,
@@ -117,17 +117,17 @@ const usedShapes: readonly RegExp[] = [
 
 function parseUsedTokens(message: string): Tokens | undefined {
   for (const shape of usedShapes) {
-    const found = shape.exec(message);
-    if (found === null) continue;
-    const counts = found.slice(1).map((count: string | undefined) => Number((count ?? "0").replaceAll(/[,_]/g, "")));
+    const match = shape.exec(message);
+    if (match === null) continue;
+    const counts = match.slice(1).map((count: string | undefined) => Number((count ?? "0").replaceAll(/[,_]/g, "")));
     return tokens(counts.reduce((sum, count) => sum + count, 0));
   }
   return undefined;
 }
 
 /**
- * Some servers take what does not fit and say nothing: z.ai counts more than the window holds, MiMo fills the window
- * to the brim and has no room to say a word.
+ * Some servers accept a request that does not fit without an error: z.ai reports more tokens than the window holds, MiMo
+ * fills the window completely and has no room for a reply.
  */
 export function isSilentOverflow({
   stopReason,

@@ -2,15 +2,15 @@ import { type Tokens, tokens } from "../schema/brand.ts";
 import { field, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { ModelDescription } from "../ports/model-port.ts";
 
-/** Names under which a server tells a model's sizes, the first that it uses. */
+/** Field names under which servers report a model's sizes; the first one present counts. */
 export interface SizeKeys {
   readonly window: readonly string[];
   readonly output: readonly string[];
-  /** Of what is sent, where a server tells it apart from the window. */
+  /** The input limit, if a server reports one apart from the window. */
   readonly input?: readonly string[];
 }
 
-/** Undefined where the server's words say nothing that we can use. */
+/** Undefined if the response holds nothing that we can use. */
 export function parseModelDescription(info: Json, keys: SizeKeys): ModelDescription | undefined {
   if (!isObject(info)) return undefined;
   const windowTokens = sizeAt(info, keys.window);

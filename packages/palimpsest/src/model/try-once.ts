@@ -5,7 +5,7 @@ import { lingerMillisMax, timerMillisMax } from "./limits.ts";
 
 interface TryOnceInput {
   readonly signal: AbortSignal;
-  /** The longest silence: before the answer begins, and between two pieces of it. */
+  /** The longest silence before the response starts and between two chunks of it. */
   readonly silenceMs: Millis;
   readonly ask: (signal: AbortSignal) => Promise<Response>;
   readonly read: (response: Response) => AsyncIterable<ModelEvent>;
@@ -13,38 +13,38 @@ interface TryOnceInput {
 }
 
 /**
- * The promise of `ModelPort.send`, for any client: never rejects, ends with exactly one of `reply-end` and `failure`.
- * `read` says nothing after either of them, but reads on.
+ * Implements the contract of `ModelPort.send` for any client: never rejects, ends with exactly one of `reply-end` and
+ * `failure`. `read` must yield nothing after either of them, but must read the response to its end.
  */
 export async function* tryOnce({ signal, silenceMs, ask, read, classify }: TryOnceInput): AsyncGenerator<ModelEvent> {
-  const listening = new ResponseWaiter(signal, silenceMs);
+  const waiter = new ResponseWaiter(signal, silenceMs);
   let isAnswered = false;
   let isOver = false;
   try {
-    const response = await listening.until(ask(listening.signal));
+    const response = await waiter.until(ask(waiter.signal));
     isAnswered = true;
-    for await (const event of read(listening.watch(response))) {
-      // What came before the abort, and was not read, is not news any more.
-      if (listening.failure !== undefined) break;
+    for await (const event of read(waiter.watch(response))) {
+      // Events that were buffered before the abort are dropped.
+      if (waiter.failure !== undefined) break;
       isOver = event.kind === "reply-end" || event.kind === "failure";
-      if (isOver) listening.linger();
+      if (isOver) waiter.linger();
       yield event;
     }
-    if (!isOver) yield { kind: "failure", failure: listening.failure ?? brokenStream("The reply broke off.") };
+    if (!isOver) yield { kind: "failure", failure: waiter.failure ?? brokenStream("The reply broke off.") };
   } catch (error) {
     if (isOver) return;
-    const failure = listening.failure ?? classify(error);
-    // A connection that fails while a reply comes has failed as a stream.
+    const failure = waiter.failure ?? classify(error);
+    // A connection that fails during the reply is a broken stream.
     const isBroken = isAnswered && failure.why === "network";
     yield { kind: "failure", failure: isBroken ? brokenStream(`The reply broke off. ${failure.message}`) : failure };
   } finally {
-    listening.close();
+    waiter.close();
   }
 }
 
 /**
- * Waits for a server no longer than anybody wants to: until the caller aborts, or nothing has come for too long. Time in
- * which nobody reads does not count as silence. One wait at a time.
+ * Waits for a server until the caller aborts or nothing has come for too long. Time in which the caller does not read does
+ * not count as silence. Supports one wait at a time.
  */
 class ResponseWaiter {
   readonly #controller = new AbortController();
@@ -52,8 +52,8 @@ class ResponseWaiter {
   readonly #silenceMs: Millis;
   readonly #onAbort = (): void => this.#end(abortedFailure);
   #failure: ModelFailure | undefined;
-  #leave: ((why: Error) => void) | undefined;
-  #lingering: NodeJS.Timeout | undefined;
+  #rejectWait: ((why: Error) => void) | undefined;
+  #lingerTimer: NodeJS.Timeout | undefined;
 
   constructor(caller: AbortSignal, silenceMs: Millis) {
     this.#caller = caller;
@@ -62,28 +62,28 @@ class ResponseWaiter {
     else caller.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** For whoever does the work: raised when nobody waits any more. */
+  /** For the request: aborted when the wait ends. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Why the wait ended early; undefined where it did not. */
+  /** Why the wait ended early; undefined if it did not. */
   get failure(): ModelFailure | undefined {
     return this.#failure;
   }
 
-  /** Rejects at once when the wait ends, whether or not the work heeds the signal. */
-  until<T>(coming: Promise<T>): Promise<T> {
+  /** Rejects at once when the wait ends, even if the pending work ignores the signal. */
+  until<T>(pending: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#leave = reject;
-    const late = (): void => this.#end(timeoutFailure(this.#silenceMs));
-    const timer = setTimeout(late, Math.min(this.#silenceMs, timerMillisMax));
-    coming.then(resolve, reject);
+    this.#rejectWait = reject;
+    const onTimeout = (): void => this.#end(timeoutFailure(this.#silenceMs));
+    const timer = setTimeout(onTimeout, Math.min(this.#silenceMs, timerMillisMax));
+    pending.then(resolve, reject);
     if (this.#failure !== undefined) reject(new Error(this.#failure.message));
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** The same response, its bytes waited for like this. */
+  /** The same response, with a body that waits for each chunk through `until`. */
   watch(response: Response): Response {
     if (response.body === null) return response;
     const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
@@ -96,7 +96,7 @@ class ResponseWaiter {
             else controller.enqueue(next.value);
           } catch (error) {
             controller.error(error);
-            // Whoever made the bytes must hear that nobody reads them, even one that knows no signal.
+            // The source must learn that the body is no longer read, even if it ignores the signal.
             await reader.cancel(error).catch(() => undefined);
           }
         },
@@ -107,21 +107,21 @@ class ResponseWaiter {
     return new Response(body, { status: response.status, headers: response.headers });
   }
 
-  /** All that matters has come: what is left is waited for only briefly. */
+  /** The reply is complete: from now on the wait for the rest is short. */
   linger(): void {
-    this.#lingering ??= setTimeout(() => this.#end(timeoutFailure(this.#silenceMs)), lingerMillisMax);
+    this.#lingerTimer ??= setTimeout(() => this.#end(timeoutFailure(this.#silenceMs)), lingerMillisMax);
   }
 
-  /** Lets go of the caller's signal and of whatever still runs. */
+  /** Stops waiter to the caller's signal and aborts the request if it still runs. */
   close(): void {
-    clearTimeout(this.#lingering);
+    clearTimeout(this.#lingerTimer);
     this.#caller.removeEventListener("abort", this.#onAbort);
     this.#controller.abort();
   }
 
   #end(failure: ModelFailure): void {
     this.#failure ??= failure;
-    this.#leave?.(new Error(failure.message));
+    this.#rejectWait?.(new Error(failure.message));
     this.#controller.abort();
   }
 }

@@ -2,10 +2,10 @@ import { isObject, parseJson } from "../schema/json.ts";
 import type { ByteRange, ByteSource } from "../ports/transcripts.ts";
 import { tailChunkBytes, tornLineParsedBytesMax } from "./limits.ts";
 
-/** How a log ends. `whole`: the last line only lacks its newline; `torn`: a write was cut short. */
+/** How a log ends. `ended`: with a newline; `whole`: the last line only lacks its newline; `torn`: a write was cut short. */
 type LogTail = { readonly kind: "ended" } | { readonly kind: "whole" } | ({ readonly kind: "torn" } & ByteRange);
 
-/** Reads backwards from the end, so the cost is that of the last line. */
+/** Reads backwards from the end, so the cost depends only on the length of the last line. */
 export async function readTail(source: ByteSource): Promise<LogTail> {
   const start = await lastLineStart(source);
   const end = source.size;
@@ -35,7 +35,7 @@ function isWholeObject(line: Uint8Array): boolean {
   }
 }
 
-/** The bytes of one write: the line and its newline, after a newline that closes off what a failed write left behind. */
+/** The bytes of one write: the line and its newline. After a torn line, a newline that ends that line comes first. */
 export function lineBuffer(line: string, before: "line-end" | "torn-line"): Buffer {
   if (line.includes("\n")) throw new TypeError("a transcript line must not contain a newline");
   return Buffer.from(before === "torn-line" ? `\n${line}\n` : `${line}\n`, "utf8");

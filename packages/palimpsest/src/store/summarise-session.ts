@@ -12,12 +12,102 @@ import {
   tornLineParsedBytesMax,
 } from "./limits.ts";
 
+interface SummariseSessionInput {
+  readonly source: ByteSource;
+  readonly sessionId: SessionId;
+  readonly mtimeMs: number;
+  readonly birthtimeMs: number;
+  /** An older row of the same transcript: its count is reused for the bytes that it covered. */
+  readonly earlier: Pick<SessionSummary, "sizeBytes" | "messageCount"> | undefined;
+  readonly counting: MessageCountMode;
+}
+
+/** One row of the list, read from both ends of the transcript. Unless all messages are counted, the bytes read do not depend on its length. */
+export async function summariseSession(session: SummariseSessionInput): Promise<SessionSummary> {
+  const { entries, messageCount } = await readEnds(session);
+  return {
+    sessionId: session.sessionId,
+    firstPrompt: clipPrompt(entries.first("message", promptText) ?? ""),
+    summary: findTitle(entries),
+    messageCount,
+    created: entries.first("timestamp", entryTimestamp) ?? toIso(session.birthtimeMs),
+    modified: entries.last("timestamp", entryTimestamp) ?? toIso(session.mtimeMs),
+    gitBranch: entries.last("gitBranch", (entry) => nonEmpty(entry, "gitBranch")),
+    projectPath: entries.first("cwd", (entry) => nonEmpty(entry, "cwd")),
+    isSidechain: entries.first("message", (entry) => (isMessage(entry) ? isSide(entry) : undefined)) ?? false,
+    sizeBytes: session.source.size,
+  };
+}
+
+interface TranscriptEnds {
+  /** The entries of the head, then those of the tail; the part in between was not read. */
+  readonly entries: LazyEntries;
+  readonly messageCount: number | undefined;
+}
+
+async function readEnds({ source, earlier, counting }: SummariseSessionInput): Promise<TranscriptEnds> {
+  const size = source.size;
+  if (size <= 2 * summaryEndBytes) {
+    const entries = new LazyEntries(splitLines(await source.read({ start: 0, end: size })));
+    return { entries, messageCount: countMessages(entries) };
+  }
+  const head = splitLines(await source.read({ start: 0, end: summaryEndBytes }));
+  const tail = splitLines(await source.read({ start: size - summaryEndBytes, end: size }));
+  // The last line of the head and the first of the tail are cut.
+  const entries = new LazyEntries([...head.slice(0, -1), ...tail.slice(1)]);
+  return { entries, messageCount: await countBehind(source, { earlier, counting }) };
+}
+
+/** Continues from an earlier count if there is one; undefined if it would have to read more than a quick list may. */
+async function countBehind(
+  source: ByteSource,
+  { earlier, counting }: Pick<SummariseSessionInput, "earlier" | "counting">,
+): Promise<number | undefined> {
+  const counted = await findEarlierCount(source, earlier);
+  const { start, count } = counted ?? { start: 0, count: 0 };
+  if (counting === "near" && (counted === undefined || source.size - start > countedGrowthBytesMax)) return undefined;
+  return count + (await countFrom(source, start));
+}
+
+interface CountedPart {
+  /** The start of the first line that was not counted. */
+  readonly start: number;
+  readonly count: number;
+}
+
+async function findEarlierCount(
+  source: ByteSource,
+  earlier: SummariseSessionInput["earlier"],
+): Promise<CountedPart | undefined> {
+  if (earlier?.messageCount === undefined || earlier.sizeBytes === 0 || earlier.sizeBytes > source.size)
+    return undefined;
+  const start = earlier.sizeBytes;
+  // A count that ended in the middle of a line can't be continued.
+  const [last] = await source.read({ start: start - 1, end: start });
+  return last === newlineByte ? { start, count: earlier.messageCount } : undefined;
+}
+
+/** Reads in chunks and holds one chunk and its last, incomplete line. A line that is too long to be parsed does not count. */
+async function countFrom(source: ByteSource, from: number): Promise<number> {
+  let count = 0;
+  let cut: Uint8Array = new Uint8Array();
+  for (let start = from; start < source.size; start += copyChunkBytes) {
+    const piece = await source.read({ start, end: Math.min(start + copyChunkBytes, source.size) });
+    const lines = splitLines(cut.byteLength === 0 ? piece : Buffer.concat([cut, piece]));
+    const rest = lines.at(-1) ?? cut;
+    count += countMessages(new LazyEntries(lines.slice(0, -1)));
+    cut = rest.byteLength > tornLineParsedBytesMax ? new Uint8Array() : rest;
+  }
+  return count + countMessages(new LazyEntries(splitLines(cut)));
+}
+
+const newlineByte = 0x0a;
+
 type EntryReader<Found> = (entry: JsonObject) => Found | undefined;
 
 /**
- * Lines that are decoded and parsed only when somebody looks at them: a list looks at a few of each transcript, and
- * thousands of transcripts pass through it. `key` is a quoted word without which `read` finds nothing; lines that do
- * not contain it are passed over as bytes.
+ * Decodes and parses lines only when they are read: a list needs a few lines of each of thousands of transcripts. `key` is
+ * a JSON key or string that a line must contain for `read` to find anything; other lines are skipped without decoding.
  */
 class LazyEntries {
   readonly #lines: readonly Buffer[];
@@ -60,7 +150,7 @@ class LazyEntries {
   }
 }
 
-/** Lines that do not parse are passed over: damage is reported by whoever opens the transcript, a list must come out all the same. */
+/** Undefined for a damaged line: opening the transcript reports the damage, but listing must not fail. */
 function parseObject(line: string): JsonObject | undefined {
   try {
     const value = parseJson(line);
@@ -70,7 +160,7 @@ function parseObject(line: string): JsonObject | undefined {
   }
 }
 
-/** Views into the chunk, nothing is copied. */
+/** Returns views into the chunk; nothing is copied. */
 function splitLines(chunk: Uint8Array): readonly Buffer[] {
   const data = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   const lines: Buffer[] = [];
@@ -83,97 +173,6 @@ function splitLines(chunk: Uint8Array): readonly Buffer[] {
   return lines;
 }
 
-interface SummariseSessionInput {
-  readonly source: ByteSource;
-  readonly sessionId: SessionId;
-  readonly mtimeMs: number;
-  readonly birthtimeMs: number;
-  /** An older row of the same transcript: its count stands for the bytes it covered. */
-  readonly earlier: Pick<SessionSummary, "sizeBytes" | "messageCount"> | undefined;
-  readonly counting: MessageCountMode;
-}
-
-/** One row of the list, from both ends of the transcript: unless everything is to be counted, the bytes read do not depend on its length. */
-export async function summariseSession(session: SummariseSessionInput): Promise<SessionSummary> {
-  const { entries, messageCount } = await readEnds(session);
-  return {
-    sessionId: session.sessionId,
-    firstPrompt: clipPrompt(entries.first("message", promptText) ?? ""),
-    summary: findTitle(entries),
-    messageCount,
-    created: entries.first("timestamp", entryTimestamp) ?? toIso(session.birthtimeMs),
-    modified: entries.last("timestamp", entryTimestamp) ?? toIso(session.mtimeMs),
-    gitBranch: entries.last("gitBranch", (entry) => nonEmpty(entry, "gitBranch")),
-    projectPath: entries.first("cwd", (entry) => nonEmpty(entry, "cwd")),
-    isSidechain: entries.first("message", (entry) => (isMessage(entry) ? isSide(entry) : undefined)) ?? false,
-    sizeBytes: session.source.size,
-  };
-}
-
-interface TranscriptEnds {
-  /** Of the head, then of the tail: what lies between was not read. */
-  readonly entries: LazyEntries;
-  readonly messageCount: number | undefined;
-}
-
-async function readEnds({ source, earlier, counting }: SummariseSessionInput): Promise<TranscriptEnds> {
-  const size = source.size;
-  if (size <= 2 * summaryEndBytes) {
-    const entries = new LazyEntries(splitLines(await source.read({ start: 0, end: size })));
-    return { entries, messageCount: countMessages(entries) };
-  }
-  const head = splitLines(await source.read({ start: 0, end: summaryEndBytes }));
-  const tail = splitLines(await source.read({ start: size - summaryEndBytes, end: size }));
-  // The last line of the head and the first of the tail are cut.
-  const entries = new LazyEntries([...head.slice(0, -1), ...tail.slice(1)]);
-  return { entries, messageCount: await countBehind(source, { earlier, counting }) };
-}
-
-/** Goes on from an earlier count where there is one; undefined where more would have to be read than a quick list may. */
-async function countBehind(
-  source: ByteSource,
-  { earlier, counting }: Pick<SummariseSessionInput, "earlier" | "counting">,
-): Promise<number | undefined> {
-  const counted = await findEarlierCount(source, earlier);
-  const { start, count } = counted ?? { start: 0, count: 0 };
-  if (counting === "near" && (counted === undefined || source.size - start > countedGrowthBytesMax)) return undefined;
-  return count + (await countFrom(source, start));
-}
-
-interface CountedPart {
-  /** Where the first line begins that was not counted. */
-  readonly start: number;
-  readonly count: number;
-}
-
-async function findEarlierCount(
-  source: ByteSource,
-  earlier: SummariseSessionInput["earlier"],
-): Promise<CountedPart | undefined> {
-  if (earlier?.messageCount === undefined || earlier.sizeBytes === 0 || earlier.sizeBytes > source.size)
-    return undefined;
-  const start = earlier.sizeBytes;
-  // A count that ended in the middle of a line can't be carried on.
-  const [last] = await source.read({ start: start - 1, end: start });
-  return last === newlineByte ? { start, count: earlier.messageCount } : undefined;
-}
-
-/** Piece by piece: memory holds one piece and the line that it cuts. A line that is too long to be parsed is no message. */
-async function countFrom(source: ByteSource, from: number): Promise<number> {
-  let count = 0;
-  let cut: Uint8Array = new Uint8Array();
-  for (let start = from; start < source.size; start += copyChunkBytes) {
-    const piece = await source.read({ start, end: Math.min(start + copyChunkBytes, source.size) });
-    const lines = splitLines(cut.byteLength === 0 ? piece : Buffer.concat([cut, piece]));
-    const rest = lines.at(-1) ?? cut;
-    count += countMessages(new LazyEntries(lines.slice(0, -1)));
-    cut = rest.byteLength > tornLineParsedBytesMax ? new Uint8Array() : rest;
-  }
-  return count + countMessages(new LazyEntries(splitLines(cut)));
-}
-
-const newlineByte = 0x0a;
-
 const isMessage = (entry: JsonObject): boolean => entry["type"] === "user" || entry["type"] === "assistant";
 const isSide = (entry: JsonObject): boolean => entry["isSidechain"] === true;
 
@@ -185,13 +184,13 @@ const promptText = (raw: JsonObject): string | undefined => {
   return reading.kind === "entry" ? userTypedText(reading.entry) : undefined;
 };
 
-/** Counted in code points, so that no pair of surrogates is split. The slice bounds the work for a huge prompt. */
+/** Counts code points, so that no surrogate pair is split. The first slice bounds the work for a huge prompt. */
 const clipPrompt = (prompt: string): string =>
   Array.from(prompt.slice(0, 2 * firstPromptCharsMax))
     .slice(0, firstPromptCharsMax)
     .join("");
 
-/** What a person chose before what a model chose, the newest of each. */
+/** Prefers the user's title over the model's, and the newest of each. */
 function findTitle(entries: LazyEntries): string | undefined {
   const newest = (type: string, key: string) =>
     entries.last(type, (entry) => (entry["type"] === type ? nonEmpty(entry, key) : undefined));
@@ -203,7 +202,7 @@ function entryTimestamp(entry: JsonObject): string | undefined {
   return stamp === undefined ? undefined : isoTime(stamp);
 }
 
-/** One form for all, since rows are sorted by it. What parses as a date may hold anything, in brackets. */
+/** Normalises times, because rows are sorted by them and a string that parses as a date may contain arbitrary text in parentheses. */
 export function isoTime(stamp: string): string | undefined {
   const ms = Date.parse(stamp);
   return Number.isNaN(ms) ? undefined : toIso(ms);

@@ -10,13 +10,13 @@ import {
   anthropicRules,
 } from "../failure.ts";
 
-/** What an error of the SDK, or of the connection beneath it, means. */
+/** Classifies an error of the SDK or of the connection below it. */
 export function classifyError({ now }: ClockDep, error: unknown): ModelFailure {
   if (error instanceof APIUserAbortError) return abortedFailure;
   if (error instanceof APIConnectionTimeoutError) return { why: "timeout", retry: "later", message: error.message };
   if (error instanceof APIConnectionError) return connectionFailure(error);
   if (isApiError(error)) return classifyServerError({ rules: anthropicRules, now }, toServerError(error));
-  // The SDK sends nothing without a key.
+  // Without a key the SDK throws before it sends anything.
   if (error instanceof Error && /authentication method/i.test(error.message)) {
     return { why: "unauthorised", retry: "never", message: oneLine(error.message) };
   }

@@ -13,7 +13,7 @@ import { ReplyAssembly } from "./reply-assembly.ts";
 
 export type AnthropicOptions = AnthropicCredential &
   ClockDep & {
-    /** The provider's own where it is absent. */
+    /** The provider's URL by default. */
     readonly baseUrl?: string;
     readonly fetch?: typeof fetch;
     /** The longest silence of the server. */
@@ -26,7 +26,7 @@ type AnthropicCredential =
 
 const providerUrl = "https://api.anthropic.com";
 
-/** The Messages API. Bodies go out byte for byte; retries are the caller's, who knows what was said already. */
+/** The Messages API. Bodies are sent byte for byte. The caller retries, because it knows which events it has used already. */
 export function anthropicModel(options: AnthropicOptions): ModelPort {
   const client = createClient(options);
   const silenceMs = options.timeoutMs ?? pingedSilenceMillisMax;
@@ -38,8 +38,9 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
         silenceMs,
         ask: (askSignal) => {
           const { pieces, betas } = request;
-          const sent = { body: pieces.bytes(request), stream: true, headers: betaHeaders(betas), signal: askSignal };
-          return client.post("/v1/messages", sent).asResponse();
+          const body = pieces.bytes(request);
+          const headers = requestHeaders(betas);
+          return client.post("/v1/messages", { body, stream: true, headers, signal: askSignal }).asResponse();
         },
         read: replyEvents,
         classify: (error) => classifyError(options, error),
@@ -54,8 +55,8 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
     },
     count: async (request, signal) => {
       try {
-        const asked = { body: countBody(request), timeout: countMillisMax, signal };
-        return parseCount(await client.post<Json>("/v1/messages/count_tokens", asked));
+        const countOptions = { body: countBody(request), timeout: countMillisMax, signal };
+        return parseCount(await client.post<Json>("/v1/messages/count_tokens", countOptions));
       } catch (error) {
         return { kind: "uncounted", message: classifyError(options, error).message };
       }
@@ -63,7 +64,7 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
   };
 }
 
-/** The server refuses lists that are empty. */
+/** The server refuses empty lists, so they are left out. */
 const countBody = ({ model, system, tools, messages }: ModelCountRequest): object => ({
   model: wireModel(model).id,
   ...(system.length === 0 ? {} : { system: system.map((prompt) => ({ type: "text", text: prompt })) }),
@@ -78,21 +79,21 @@ function parseCount(reply: Json): RequestCount {
     : { kind: "uncounted", message: "The server's reply holds no count." };
 }
 
-/** Everything is said, so that the SDK looks for nothing in the environment. */
+/** Sets every option, so that the SDK reads nothing from the environment. */
 function createClient({ apiKey, authToken, baseUrl, fetch }: AnthropicOptions): Anthropic {
   return new Anthropic({
     apiKey: apiKey ?? null,
     authToken: authToken ?? null,
     baseURL: baseUrl ?? providerUrl,
     maxRetries: 0,
-    // Ours counts silence, not the time of the whole.
+    // `tryOnce` limits the silence instead of the total time.
     timeout: timerMillisMax,
     logLevel: "off",
     ...(fetch === undefined ? {} : { fetch }),
   });
 }
 
-const betaHeaders = (betas: readonly string[]): Record<string, string> => ({
+const requestHeaders = (betas: readonly string[]): Record<string, string> => ({
   "content-type": "application/json",
   ...(betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }),
 });

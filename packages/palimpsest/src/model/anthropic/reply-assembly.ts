@@ -8,14 +8,14 @@ import { brokenStream } from "../failure.ts";
 import { doubledPiecesMin } from "../limits.ts";
 
 /**
- * Puts a reply together from the events of its stream.
+ * Assembles a reply from the events of its stream.
  *
  * before message_start → started → (block open → closed)* → message_stop: over
  *
- * An event that repeats a step already taken changes nothing. A delta that comes twice can't be told from one that says
- * the same again; but a signature comes once, input that is doubled is no JSON, and no text goes on in pairs: a reply
- * whose deltas were doubled is broken, since its thinking would be refused ever after. Kinds of events and deltas that we
- * do not know are skipped.
+ * An event that repeats an earlier step changes nothing. A repeated delta can't be told from one with the same content.
+ * But a signature comes only once, doubled input is not valid JSON, and no text consists of pairs only: if all deltas came
+ * twice, the reply counts as broken, because the server would refuse its thinking in every later request. Unknown kinds of
+ * events and deltas are skipped.
  */
 export class ReplyAssembly {
   #state: "waiting" | "started" | "over" = "waiting";
@@ -51,8 +51,8 @@ export class ReplyAssembly {
     this.#state = "started";
     this.#usage = objectAt(message, "usage");
     const id = messageId(textField(message, "id") ?? "");
-    const left = readDeletedTokens(message);
-    const withheld = left === undefined ? {} : { withheldTokens: tokens(left) };
+    const deletedTokens = readDeletedTokens(message);
+    const withheld = deletedTokens === undefined ? {} : { withheldTokens: tokens(deletedTokens) };
     return [{ kind: "reply-start", id, model: textField(message, "model") ?? "", usage: this.#usage, ...withheld }];
   }
 
@@ -91,10 +91,10 @@ export class ReplyAssembly {
     return [{ kind: "block-end", index, block, ...(flawed === undefined ? {} : { flawed }) }];
   }
 
-  /** Figures are those of the whole reply so far; what an event leaves out stays as it was. */
+  /** The usage covers the whole reply so far; a field that an event leaves out keeps its value. */
   #end(event: JsonObject): readonly ModelEvent[] {
-    const told = Object.entries(objectAt(event, "usage")).filter(([, value]) => value !== null);
-    this.#usage = { ...this.#usage, ...Object.fromEntries(told) };
+    const figures = Object.entries(objectAt(event, "usage")).filter(([, value]) => value !== null);
+    this.#usage = { ...this.#usage, ...Object.fromEntries(figures) };
     this.#stopReason = textField(objectAt(event, "delta"), "stop_reason") ?? this.#stopReason;
     const applied = field(objectAt(event, "context_management"), "applied_edits");
     if (isArray(applied)) this.#appliedEdits = applied.filter((edit) => isObject(edit));
@@ -102,11 +102,11 @@ export class ReplyAssembly {
   }
 
   #stop(): readonly ModelEvent[] {
-    const left = [...this.#openByIndex.keys()].toSorted((a, b) => a - b).flatMap((index) => this.#close(index));
+    const closed = [...this.#openByIndex.keys()].toSorted((a, b) => a - b).flatMap((index) => this.#close(index));
     this.#state = "over";
     const stopReason = this.#stopReason ?? (this.#hasCall ? "tool_use" : "end_turn");
     const edits = this.#appliedEdits.length === 0 ? {} : { appliedEdits: this.#appliedEdits };
-    return [...left, { kind: "reply-end", stopReason, usage: this.#usage, ...edits }];
+    return [...closed, { kind: "reply-end", stopReason, usage: this.#usage, ...edits }];
   }
 
   #break(message: string): readonly ModelEvent[] {
@@ -124,24 +124,24 @@ const laterTypes: ReadonlySet<string> = new Set([
 ]);
 
 interface OpenBlock {
-  /** As it began, with what came since. */
+  /** The block from its start event, with all deltas so far. */
   readonly block: JsonObject;
-  /** Pieces of a call's input, which mean nothing before the last one. */
+  /** The input of a call so far, which can be parsed only when it is complete. */
   readonly inputJson: string;
   readonly pieces: RepeatDetector;
 }
 
 function extendBlock(open: OpenBlock, delta: JsonObject): OpenBlock {
   const { block, inputJson } = open;
-  const grown = (key: string): OpenBlock => ({
+  const appendTo = (key: string): OpenBlock => ({
     ...open,
     block: { ...block, [key]: (textField(block, key) ?? "") + (textField(delta, key) ?? "") },
   });
   switch (textField(delta, "type")) {
     case "text_delta":
-      return grown("text");
+      return appendTo("text");
     case "thinking_delta":
-      return grown("thinking");
+      return appendTo("thinking");
     case "signature_delta":
       return { ...open, block: { ...block, signature: textField(delta, "signature") ?? "" } };
     case "input_json_delta":
@@ -203,11 +203,11 @@ const objectAt = (object: JsonObject, key: string): JsonObject => {
 };
 
 /**
- * Notices pieces that came twice each, as a proxy that repeats what it forwards sends them. One pair says nothing: a
- * reply may well go "ha", "ha". That every piece is followed by itself and then by another one, is no chance.
+ * Detects that every piece came twice, as from a proxy that repeats what it forwards. One pair proves nothing, because a
+ * reply may contain "ha", "ha". But if every piece comes in a pair and the pairs differ, that is not by chance.
  */
 class RepeatDetector {
-  /** Waits for its second half. */
+  /** The first piece of a pair whose second piece has not come yet. */
   #half: string | undefined;
   #pair: string | undefined;
   #different = 0;
@@ -225,13 +225,13 @@ class RepeatDetector {
     this.#half = undefined;
   }
 
-  /** Pairs that differ from the one before them; none where one piece came alone. */
+  /** The number of pairs that differ from the previous pair; 0 if any piece came only once. */
   get pairs(): number {
     return this.#isPaired && this.#half === undefined ? this.#different : 0;
   }
 }
 
-/** A reply that came in one piece, as the events of a stream would have told it. */
+/** The events that a stream would have sent for a complete reply. */
 export function wholeReplyEvents(reply: JsonObject): readonly ModelEvent[] {
   const usage = field(reply, "usage");
   const figures = isObject(usage) ? usage : {};
@@ -256,10 +256,10 @@ export function wholeReplyEvents(reply: JsonObject): readonly ModelEvent[] {
   ];
 }
 
-/** As in a stream, what is said comes before the block that holds it: a fork's answer is put together from that. */
+/** As in a stream, deltas come before the block: a fork's answer is assembled from the deltas. */
 function blockEvents(block: Block, index: number): readonly ModelEvent[] {
-  const ended: ModelEvent = { kind: "block-end", index, block };
-  if (block.type === "text") return [{ kind: "text-delta", index, text: block.text }, ended];
-  if (block.type === "thinking") return [{ kind: "thinking-delta", index, text: block.thinking }, ended];
-  return [ended];
+  const blockEnd: ModelEvent = { kind: "block-end", index, block };
+  if (block.type === "text") return [{ kind: "text-delta", index, text: block.text }, blockEnd];
+  if (block.type === "thinking") return [{ kind: "thinking-delta", index, text: block.thinking }, blockEnd];
+  return [blockEnd];
 }

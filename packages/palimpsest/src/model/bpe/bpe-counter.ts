@@ -2,12 +2,12 @@ import { tokens } from "../../schema/brand.ts";
 import type { Block } from "../../schema/block.ts";
 import type { CounterOutcome } from "../../ports/model-port.ts";
 
-/** Images and documents have no text to count. */
+/** A flat estimate for images and documents, which have no text to count. */
 const mediaTokens = 2000;
 
 /**
- * A local byte-pair encoding (o200k, as OpenAI's current models use it): exact for those, a second opinion for others.
- * The package is optional, since its tables are larger than all the rest: who wants it installs it.
+ * Counts with a local byte-pair encoding (o200k, which OpenAI's current models use): exact for those models, an estimate
+ * for others. The tokenizer package is optional, because its tables are larger than everything else.
  */
 export async function bpeCounter(): Promise<CounterOutcome> {
   const encoding = await import("gpt-tokenizer/encoding/o200k_base").catch(() => undefined);
@@ -24,8 +24,8 @@ export async function bpeCounter(): Promise<CounterOutcome> {
       count: async (blocks) => tokens(countBlocks(blocks)),
       countRequest: async ({ system, tools, messages }) => {
         const texts = [...system, ...tools.map((tool) => JSON.stringify(tool))];
-        const said = countBlocks(messages.flatMap(({ content }) => content));
-        return { kind: "counted", tokens: tokens(texts.reduce((sum, text) => sum + countText(text), said)) };
+        const messageTokens = countBlocks(messages.flatMap(({ content }) => content));
+        return { kind: "counted", tokens: tokens(texts.reduce((sum, text) => sum + countText(text), messageTokens)) };
       },
     },
   };

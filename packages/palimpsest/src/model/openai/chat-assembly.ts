@@ -6,14 +6,14 @@ import type { ModelEvent } from "../../ports/model-port.ts";
 import { readCallInput } from "../call-input.ts";
 
 /**
- * Puts a reply together from the chunks of chat completions. A text ends where something else begins. Calls may come
- * in turns, so they all end with the reply; the figures come behind the last word, so the reply ends with its stream.
+ * Assembles a reply from the chunks of chat completions. A text ends when a call begins. The chunks of several calls may
+ * be interleaved, so all calls end with the reply. The usage comes after the last text, so the reply ends with its stream.
  */
 export class ChatAssembly {
   readonly #ids: IdsDep;
   #isStarted = false;
   #nextIndex = 0;
-  #open: OpenText | undefined;
+  #openText: OpenText | undefined;
   readonly #calls: OpenCall[] = [];
   #usage: JsonObject = {};
   #finish: string | undefined;
@@ -30,12 +30,13 @@ export class ChatAssembly {
     const events = [...this.#start(chunk)];
     if (choice === undefined) return events;
     const delta = field(choice, "delta");
-    if (isObject(delta)) events.push(...this.#say(delta), ...listCalls(delta).flatMap((call) => this.#call(call)));
+    if (isObject(delta))
+      events.push(...this.#takeText(delta), ...listCalls(delta).flatMap((call) => this.#takeCall(call)));
     this.#finish = textField(choice, "finish_reason") ?? this.#finish;
     return events;
   }
 
-  /** To be called when the stream has ended well. Nothing where the model never finished: the stream broke off. */
+  /** Called when the stream has ended without an error. Returns nothing if the model never finished: the stream broke off. */
   end(): readonly ModelEvent[] {
     if (!this.#isStarted || this.#finish === undefined) return [];
     const calls = this.#calls.map((call): BlockEnd => {
@@ -53,59 +54,60 @@ export class ChatAssembly {
     this.#isStarted = true;
     const id = textField(chunk, "id") ?? "";
     const model = textField(chunk, "model") ?? "";
-    // Replies that share an id count as one, and some servers count to a thousand and start over.
+    // Replies with the same id count as one, and some servers reuse their ids after a thousand replies.
     const unique = id.length >= uniqueIdCharsMin ? id : `chatcmpl-${this.#ids.uuid()}`;
     return [{ kind: "reply-start", id: messageId(unique), model, usage: {} }];
   }
 
-  #say(delta: JsonObject): readonly ModelEvent[] {
+  #takeText(delta: JsonObject): readonly ModelEvent[] {
     const refusal = textField(delta, "refusal") ?? "";
     if (refusal !== "") this.#isRefusal = true;
-    const said = (textField(delta, "content") ?? "") + refusal;
-    if (said === "") return [];
-    this.#open ??= { index: this.#nextIndex++, text: "" };
-    this.#open.text += said;
-    return [{ kind: "text-delta", index: this.#open.index, text: said }];
+    const text = (textField(delta, "content") ?? "") + refusal;
+    if (text === "") return [];
+    this.#openText ??= { index: this.#nextIndex++, text: "" };
+    this.#openText.text += text;
+    return [{ kind: "text-delta", index: this.#openText.index, text }];
   }
 
   #endText(): readonly BlockEnd[] {
-    const open = this.#open;
+    const open = this.#openText;
     if (open === undefined) return [];
-    this.#open = undefined;
+    this.#openText = undefined;
     return [{ kind: "block-end", index: open.index, block: { type: "text", text: open.text } }];
   }
 
-  #call(piece: JsonObject): readonly ModelEvent[] {
-    const named = field(piece, "function");
-    const called = isObject(named) ? named : {};
-    const json = textField(called, "arguments") ?? "";
-    const known = this.#callOf(piece);
-    const ended = known === undefined ? this.#endText() : [];
-    const call = known ?? this.#begin(piece);
-    call.name += textField(called, "name") ?? "";
+  #takeCall(piece: JsonObject): readonly ModelEvent[] {
+    const functionField = field(piece, "function");
+    const calledFunction = isObject(functionField) ? functionField : {};
+    const json = textField(calledFunction, "arguments") ?? "";
+    const openCall = this.#findCall(piece);
+    const events = openCall === undefined ? this.#endText() : [];
+    const call = openCall ?? this.#beginCall(piece);
+    call.name += textField(calledFunction, "name") ?? "";
     call.json += json;
-    return json === "" ? ended : [...ended, { kind: "input-delta", index: call.index, json }];
+    return json === "" ? events : [...events, { kind: "input-delta", index: call.index, json }];
   }
 
-  /** By its place, or the last one where a server gives none; a new id at an old place is another call. */
-  #callOf(piece: JsonObject): OpenCall | undefined {
-    const place = field(piece, "index");
+  /** The call with the same index, or the last call if the server sends no index; a new id at the same index is another call. */
+  #findCall(piece: JsonObject): OpenCall | undefined {
+    const serverIndex = field(piece, "index");
     const id = textField(piece, "id") ?? "";
-    const call = this.#calls.findLast((one) => typeof place !== "number" || one.place === place);
-    return call === undefined || (id !== "" && id !== call.givenId) ? undefined : call;
+    const call = this.#calls.findLast((open) => typeof serverIndex !== "number" || open.serverIndex === serverIndex);
+    return call === undefined || (id !== "" && id !== call.serverId) ? undefined : call;
   }
 
-  #begin(piece: JsonObject): OpenCall {
-    const givenId = textField(piece, "id") ?? "";
-    const isTaken = givenId === "" || this.#calls.some(({ id }) => id === givenId);
-    const id = isTaken ? `call_${this.#ids.uuid()}` : givenId;
-    const call = { place: field(piece, "index"), givenId, id, index: this.#nextIndex++, name: "", json: "" };
+  #beginCall(piece: JsonObject): OpenCall {
+    const serverId = textField(piece, "id") ?? "";
+    const needsId = serverId === "" || this.#calls.some(({ id }) => id === serverId);
+    const id = needsId ? `call_${this.#ids.uuid()}` : serverId;
+    const serverIndex = field(piece, "index");
+    const call = { serverIndex, serverId, id, index: this.#nextIndex++, name: "", json: "" };
     this.#calls.push(call);
     return call;
   }
 }
 
-/** Random ones of OpenAI and others have thirty and more. */
+/** The random ids of OpenAI and others have at least thirty characters. */
 const uniqueIdCharsMin = 20;
 
 type BlockEnd = Extract<ModelEvent, { kind: "block-end" }>;
@@ -116,9 +118,10 @@ interface OpenText {
 }
 
 interface OpenCall {
-  /** The server's number for it. */
-  readonly place: Json | undefined;
-  readonly givenId: string;
+  /** The server's number for the call. */
+  readonly serverIndex: Json | undefined;
+  /** Empty if the server sent none. */
+  readonly serverId: string;
   readonly id: string;
   readonly index: number;
   name: string;
@@ -136,7 +139,7 @@ const listCalls = (delta: JsonObject): readonly JsonObject[] => {
   return isArray(calls) ? calls.filter(isObject) : [];
 };
 
-/** In the words of the Messages API. Many servers say `stop` for a reply that calls tools. */
+/** The stop reason of the Messages API. Many servers send `stop` for a reply that calls tools. */
 function toStopReason(finish: string, calls: readonly ModelEvent[]): string {
   if (finish === "length") return "max_tokens";
   if (finish === "content_filter") return "refusal";
@@ -149,7 +152,7 @@ const chatUsageKeys = {
   output: "completion_tokens",
 } as const;
 
-/** In the fields of the Messages API: there, input is what no cache had. */
+/** The usage in the fields of the Messages API, where the input excludes cached tokens. */
 export function readOpenaiUsage(
   usage: JsonObject,
   keys: { readonly input: string; readonly details: string; readonly output: string },
@@ -170,7 +173,7 @@ const countAt = (usage: JsonObject, key: string): number => {
   return typeof value === "number" && value > 0 ? value : 0;
 };
 
-/** A completion that came in one piece: its message is one chunk that says everything. */
+/** The events of a completion that came as a whole: its message is treated as one chunk. */
 export function wholeChatEvents(completion: JsonObject, ids: IdsDep): readonly ModelEvent[] {
   const choices = field(completion, "choices");
   const chunk = { ...completion, choices: (isArray(choices) ? choices : []).map(asDelta) };

@@ -3,15 +3,15 @@ import { field, isArray, isObject, type Json, type JsonObject, listField, textFi
 import type { OutputLimitField } from "./output-limit-fields.ts";
 
 /**
- * A request of the Messages API as one for chat completions. The same request always yields the same bytes, and a longer
- * conversation yields a longer list: providers cache by prefix. Thinking, server tools and cache marks have no place
- * there and are left out.
+ * Translates a request of the Messages API into one for chat completions. The same request always yields the same bytes,
+ * and a longer conversation only appends to the list, because providers cache by prefix. Thinking, server tools and cache
+ * marks do not exist there and are left out.
  */
 export function chatRequest(
   request: JsonObject,
   { outputLimit }: { readonly outputLimit: OutputLimitField },
 ): JsonObject {
-  const tools = listField(request, "tools").filter(isObject).filter(isOwnTool);
+  const tools = listField(request, "tools").filter(isObject).filter(isClientTool);
   const stop = listField(request, "stop_sequences");
   return {
     model: field(request, "model") ?? "",
@@ -31,8 +31,8 @@ const copyField = (request: JsonObject, from: string, to: string): JsonObject =>
   return value === undefined || value === null ? {} : { [to]: value };
 };
 
-/** Tools that the other provider runs itself have a type of their own. */
-const isOwnTool = (tool: JsonObject): boolean => [undefined, "custom"].includes(textField(tool, "type"));
+/** Tools that Anthropic's servers run have other types. */
+const isClientTool = (tool: JsonObject): boolean => [undefined, "custom"].includes(textField(tool, "type"));
 
 const chatTool = (tool: JsonObject): JsonObject => ({
   type: "function",
@@ -45,16 +45,17 @@ const chatTool = (tool: JsonObject): JsonObject => ({
 
 function toolChoice(choice: Json | undefined): JsonObject {
   if (!isObject(choice)) return {};
-  const alone: JsonObject = field(choice, "disable_parallel_tool_use") === true ? { parallel_tool_calls: false } : {};
+  const parallel: JsonObject =
+    field(choice, "disable_parallel_tool_use") === true ? { parallel_tool_calls: false } : {};
   switch (textField(choice, "type")) {
     case "any":
-      return { tool_choice: "required", ...alone };
+      return { tool_choice: "required", ...parallel };
     case "none":
       return { tool_choice: "none" };
     case "tool":
-      return { tool_choice: { type: "function", function: { name: field(choice, "name") ?? "" } }, ...alone };
+      return { tool_choice: { type: "function", function: { name: field(choice, "name") ?? "" } }, ...parallel };
     default:
-      return alone;
+      return parallel;
   }
 }
 
@@ -93,7 +94,7 @@ function assistantMessages(blocks: readonly Block[]): readonly JsonObject[] {
   ];
 }
 
-/** Results answer the calls before them, so they come first; a result holds only text, so its pictures follow behind. */
+/** Results come first, because they answer the previous calls. A result can hold only text, so its media follow in the user's message. */
 function userMessages(blocks: readonly Block[]): readonly JsonObject[] {
   const results = blocks.filter((block) => block.type === "tool_result");
   const media = results.flatMap(({ content }) =>
@@ -101,15 +102,15 @@ function userMessages(blocks: readonly Block[]): readonly JsonObject[] {
       ? []
       : content.filter((part) => textField(part, "type") !== "text"),
   );
-  const own = blocks.filter((block) => block.type !== "tool_result");
-  const parts = [...media.map((part) => parseBlock(part)), ...own].flatMap(chatPart);
+  const otherBlocks = blocks.filter((block) => block.type !== "tool_result");
+  const parts = [...media.map((part) => parseBlock(part)), ...otherBlocks].flatMap(chatPart);
   const [only] = parts;
   const isPlain = parts.length === 1 && only !== undefined && textField(only, "type") === "text";
   return [
     ...results.map((result): JsonObject => {
-      const said =
+      const text =
         typeof result.content === "string" ? result.content : joinText((result.content ?? []).map(parseBlock));
-      const content = result.is_error === true ? `Error: ${said}` : said;
+      const content = result.is_error === true ? `Error: ${text}` : text;
       return { role: "tool", tool_call_id: result.tool_use_id, content };
     }),
     ...(parts.length === 0 ? [] : [{ role: "user", content: isPlain ? (field(only, "text") ?? "") : parts }]),
@@ -153,7 +154,7 @@ function mediaPart(type: "image" | "document", block: JsonObject): readonly Json
   }
 }
 
-/** Blocks of a compaction hold the summary of what came before. */
+/** Includes compaction blocks, which hold the summary of the earlier conversation. */
 const joinText = (blocks: readonly Block[]): string =>
   blocks
     .flatMap((block) => {

@@ -14,9 +14,9 @@ import { ChatAssembly } from "./chat-assembly.ts";
 import { chatRequest } from "./chat-request.ts";
 
 export interface OpenaiOptions extends ClockDep, IdsDep {
-  /** Servers on one's own machine take any. */
+  /** Local servers accept any key, or none. */
   readonly apiKey: string;
-  /** The provider's own where it is absent. */
+  /** The provider's URL by default. */
   readonly baseUrl?: string;
   readonly fetch?: typeof fetch;
   /** The longest silence of the server. */
@@ -26,8 +26,8 @@ export interface OpenaiOptions extends ClockDep, IdsDep {
 const providerUrl = "https://api.openai.com/v1";
 
 /**
- * Chat completions, of OpenAI and of every server that speaks their form. Requests come in the form of the Messages
- * API and are translated; so are the replies.
+ * Chat completions, of OpenAI and of every server with the same API. Requests come in the format of the Messages API and
+ * are translated, and so are the replies.
  */
 export function openaiModel(options: OpenaiOptions): ModelPort {
   const client = createClient(options);
@@ -63,10 +63,10 @@ export function openaiModel(options: OpenaiOptions): ModelPort {
   };
 }
 
-/** Everything is said, so that the SDK looks for nothing in the environment. */
+/** Sets every option, so that the SDK reads nothing from the environment. */
 function createClient({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
   return new OpenAI({
-    // The SDK refuses to start without one, where a server on one's own machine asks for none.
+    // The SDK refuses to start without a key, but local servers need none.
     apiKey: apiKey === "" ? "none" : apiKey,
     adminAPIKey: null,
     organization: null,
@@ -74,7 +74,7 @@ function createClient({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
     webhookSecret: null,
     baseURL: baseUrl ?? providerUrl,
     maxRetries: 0,
-    // Ours counts silence, not the time of the whole.
+    // `tryOnce` limits the silence instead of the total time.
     timeout: timerMillisMax,
     logLevel: "off",
     ...(fetch === undefined ? {} : { fetch }),
@@ -97,7 +97,7 @@ async function* replyEvents({
   yield* assembly.end();
 }
 
-/** OpenAI itself tells nothing of a model's size; other servers do, each by its own name. */
+/** OpenAI does not report a model's sizes; other servers do, each under its own names. */
 const sizeKeys: SizeKeys = {
   window: ["context_window", "context_length", "max_model_len", "max_context_length"],
   input: ["max_input_tokens"],

@@ -1,56 +1,57 @@
 import { APIError } from "openai";
 
-/** The field that limits the reply: newer models of OpenAI refuse `max_tokens`, many other servers know no other. */
+/** The field that limits the reply: OpenAI's newer models refuse `max_tokens`, many other servers accept only that. */
 export type OutputLimitField = "max_completion_tokens" | "max_tokens";
 
-interface OutputLimitAsk<Answer> {
-  readonly model: string;
-  readonly send: (field: OutputLimitField) => Promise<Answer>;
-}
-
 /**
- * Which of the two a server takes for a model. OpenAI itself takes the newer one for all of its models; whoever else
- * serves them (OpenRouter, Azure, a gateway) hands on what the model wants. Where that is a wrong guess, the server says
- * so, and the other is taken from then on.
+ * Chooses the field that a server accepts for a model. OpenAI accepts the newer one for all of its models; other servers of
+ * these models (OpenRouter, Azure, a gateway) accept what the model itself accepts. If the guess is wrong, the server
+ * refuses the field, and the other one is used from then on.
  */
 export class OutputLimitFields {
   readonly #isOpenai: boolean;
-  readonly #corrected = new Map<string, OutputLimitField>();
+  readonly #fieldByModel = new Map<string, OutputLimitField>();
 
   constructor(baseUrl: string) {
     this.#isOpenai = baseUrl.startsWith("https://api.openai.com/");
   }
 
-  /** Asks once more, with the other field, where the server does not know the first. */
-  async ask<Answer>({ model, send }: OutputLimitAsk<Answer>): Promise<Answer> {
-    const field = this.#corrected.get(model) ?? this.#expected(model);
+  /** Sends a second time with the other field if the server does not know the first. */
+  async ask<Answer>({
+    model,
+    send,
+  }: {
+    readonly model: string;
+    readonly send: (field: OutputLimitField) => Promise<Answer>;
+  }): Promise<Answer> {
+    const field = this.#fieldByModel.get(model) ?? this.#guessField(model);
     try {
       return await send(field);
     } catch (error) {
       if (!isUnknown(field, error)) throw error;
     }
     const other = field === "max_tokens" ? "max_completion_tokens" : "max_tokens";
-    this.#corrected.set(model, other);
+    this.#fieldByModel.set(model, other);
     try {
       return await send(other);
     } catch (error) {
-      if (isUnknown(other, error)) this.#corrected.delete(model);
+      if (isUnknown(other, error)) this.#fieldByModel.delete(model);
       throw error;
     }
   }
 
-  #expected(model: string): OutputLimitField {
+  #guessField(model: string): OutputLimitField {
     return this.#isOpenai || newerModels.test(model) ? "max_completion_tokens" : "max_tokens";
   }
 }
 
-/** GPT-5 and later, and the o series, with a gateway's name of the provider before them or not. */
+/** GPT-5 and later, and the o series, with or without a gateway's provider prefix. */
 const newerModels = /(?:^|\/)(?:gpt-(?:[5-9]|\d{2,})|o[1-9])(?![a-z\d])/i;
 
 const unknownWords =
   /unsupported|not support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed|extra (?:inputs|fields)|no such|not a valid (?:parameter|field)/i;
 
-/** About the field itself, not about its value. */
+/** Whether the error is about the field itself rather than its value. */
 function isUnknown(field: OutputLimitField, error: unknown): boolean {
   if (!(error instanceof APIError) || (error.status !== 400 && error.status !== 422)) return false;
   const isNamed = error.param === field || new RegExp(`\\b${field}\\b`).test(error.message);

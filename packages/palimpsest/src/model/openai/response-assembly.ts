@@ -7,7 +7,7 @@ import { readCallInput } from "../call-input.ts";
 import { brokenStream, classifyServerError, openaiRules } from "../failure.ts";
 import { readOpenaiUsage } from "./chat-assembly.ts";
 
-/** A response that came in one piece. */
+/** The events that a stream would have sent for a complete response. */
 export function wholeResponseEvents(response: JsonObject, deps: ClockDep): readonly ModelEvent[] {
   const assembly = new ResponseAssembly(deps);
   return [
@@ -26,13 +26,13 @@ const endByStatus: ReadonlyMap<string, string> = new Map([
   ["incomplete", "response.incomplete"],
 ]);
 
-/** Reasoning has texts too: it is not said. */
+/** Leaves out reasoning, which has texts too. */
 const listSpokenTexts = (item: Json): readonly string[] =>
   isObject(item) && textField(item, "type") === "message"
     ? listField(item, "content").flatMap((part) => (isObject(part) ? (textField(part, "text") ?? []) : []))
     : [];
 
-/** Puts a reply together from the events of a response's stream: an item counts when it is done. */
+/** Assembles a reply from the events of a response's stream: an item counts when it is done. */
 export class ResponseAssembly {
   readonly #deps: ClockDep;
   #index = 0;
@@ -51,10 +51,10 @@ export class ResponseAssembly {
       case "response.output_text.delta":
         return [{ kind: "text-delta", index: this.#index, text: textField(event, "delta") ?? "" }];
       case "response.output_item.done":
-        return this.#item(field(event, "item"));
+        return this.#takeItem(field(event, "item"));
       case "response.completed":
       case "response.incomplete":
-        return isObject(response) ? [this.#ended(response)] : [];
+        return isObject(response) ? [this.#endReply(response)] : [];
       case "response.failed":
       case "error":
         return [{ kind: "failure", failure: parseFailure(event, this.#deps) }];
@@ -67,40 +67,40 @@ export class ResponseAssembly {
     return [];
   }
 
-  #item(item: Json | undefined): readonly ModelEvent[] {
+  #takeItem(item: Json | undefined): readonly ModelEvent[] {
     if (!isObject(item)) return [];
     switch (textField(item, "type")) {
       case "message":
-        return this.#message(item);
+        return this.#takeMessage(item);
       case "function_call":
-        return [this.#call(item)];
+        return [this.#takeCall(item)];
       default:
         return [];
     }
   }
 
-  #message(item: JsonObject): readonly ModelEvent[] {
+  #takeMessage(item: JsonObject): readonly ModelEvent[] {
     const parts = listField(item, "content").filter(isObject);
     this.#isRefusal ||= parts.some((part) => textField(part, "type") === "refusal");
-    const said = parts.map((part) => textField(part, "text") ?? textField(part, "refusal") ?? "").join("");
-    return said === "" ? [] : [this.#block({ type: "text", text: said })];
+    const text = parts.map((part) => textField(part, "text") ?? textField(part, "refusal") ?? "").join("");
+    return text === "" ? [] : [this.#endBlock({ type: "text", text })];
   }
 
-  #call(item: JsonObject): ModelEvent {
+  #takeCall(item: JsonObject): ModelEvent {
     this.#calls += 1;
     const json = textField(item, "arguments") ?? "";
     const { input, flawed } = json === "" ? { input: {} } : readCallInput(json);
     const id = textField(item, "call_id") ?? "";
-    return this.#block(parseBlock({ type: "tool_use", id, name: textField(item, "name") ?? "", input }), flawed);
+    return this.#endBlock(parseBlock({ type: "tool_use", id, name: textField(item, "name") ?? "", input }), flawed);
   }
 
-  #block(block: Block, flawed?: string): ModelEvent {
+  #endBlock(block: Block, flawed?: string): ModelEvent {
     const index = this.#index;
     this.#index += 1;
     return { kind: "block-end", index, block, ...(flawed === undefined ? {} : { flawed }) };
   }
 
-  #ended(response: JsonObject): ModelEvent {
+  #endReply(response: JsonObject): ModelEvent {
     const details = field(response, "incomplete_details");
     const reason = isObject(details) ? textField(details, "reason") : undefined;
     const usage = field(response, "usage");
@@ -125,15 +125,15 @@ const startEvent = (response: JsonObject): ModelEvent => ({
   usage: {},
 });
 
-/** What has a code that we know is as if the request had been refused; anything else is a reply that broke off. */
+/** An error with a known code counts like an error response; any other error is a broken stream. */
 function parseFailure(event: JsonObject, { now }: ClockDep): ModelFailure {
   const response = field(event, "response");
-  const said = isObject(response) ? field(response, "error") : event;
-  const error = isObject(said) ? said : {};
+  const errorField = isObject(response) ? field(response, "error") : event;
+  const error = isObject(errorField) ? errorField : {};
   const message = textField(error, "message") ?? "The response failed.";
   const code = textField(error, "code");
-  const began = { status: undefined, type: undefined, headers: undefined, requestId: undefined };
-  const failure = classifyServerError({ rules: openaiRules, now }, { ...began, code, message });
+  const absent = { status: undefined, type: undefined, headers: undefined, requestId: undefined };
+  const failure = classifyServerError({ rules: openaiRules, now }, { ...absent, code, message });
   return failure.why === "server" ? brokenStream(message) : failure;
 }
 

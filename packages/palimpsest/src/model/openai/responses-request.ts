@@ -1,8 +1,8 @@
 import { field, isArray, isObject, type Json, type JsonObject, listField, textField } from "../../schema/json.ts";
 
 /**
- * A request for chat completions as one for the Responses API: messages become items, calls and results stand beside them.
- * Reasoning of earlier replies is not sent: the server does not keep it, and nothing here does.
+ * Translates a request for chat completions into one for the Responses API: messages, calls and results each become items.
+ * Reasoning of earlier replies is not sent, because neither the server nor we keep it.
  */
 export function responsesRequest(chat: JsonObject): JsonObject {
   const messages = listField(chat, "messages").filter(isObject);
@@ -23,8 +23,8 @@ export function responsesRequest(chat: JsonObject): JsonObject {
 }
 
 function responsesTool(tool: JsonObject): JsonObject {
-  const defined = field(tool, "function");
-  return { type: "function", ...(isObject(defined) ? defined : {}), strict: false };
+  const definition = field(tool, "function");
+  return { type: "function", ...(isObject(definition) ? definition : {}), strict: false };
 }
 
 function toItems(message: JsonObject): readonly JsonObject[] {

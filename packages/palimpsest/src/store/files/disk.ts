@@ -18,7 +18,7 @@ import { errorCode, isAbsent, isTaken } from "./write-failure.ts";
 export const fileMode = 0o600;
 const folderMode = 0o700;
 
-/** Makes the folder and what is missing above it. Level by level, because a strict umask would lock us out of our own parents. */
+/** Creates the folder and its missing parents, one level at a time: with a strict umask we could not write into parents we just created. */
 export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: folderMode });
@@ -27,18 +27,18 @@ export async function makeFolder(path: string): Promise<void> {
     if (isTaken(error)) return;
     if (errorCode(error) !== "ENOENT" || dirname(path) === path) throw error;
     await makeFolder(dirname(path));
-    // Once: a parent that is there and yet holds nothing, such as a link that leads nowhere, would be tried for ever.
+    // Only one retry: a parent that exists but can't hold anything, such as a dangling link, would be retried forever.
     await mkdir(path, { mode: folderMode }).then(
       () => chmod(path, folderMode),
-      (again: unknown) => {
-        // Another process made it meanwhile.
-        if (!isTaken(again)) throw again;
+      (retryError: unknown) => {
+        // Another process may have created it in the meantime.
+        if (!isTaken(retryError)) throw retryError;
       },
     );
   }
 }
 
-/** A file that did not exist before, open for appending and reading. The mode is set explicitly: the umask may be anything. */
+/** Creates a file and opens it for appending and reading; fails if it exists. Sets the mode explicitly, whatever the umask is. */
 export async function createFile(path: string): Promise<FileHandle> {
   const file = await open(path, "ax+", fileMode);
   try {
@@ -51,11 +51,11 @@ export async function createFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** The file under this name, never what a symbolic link there leads to: that may be another tool's (a link is refused, see `isLink`). */
+/** Opens the file but never follows a symbolic link, whose target may be another tool's file: it rejects with an error for which `isLink` is true. */
 export const openNoFollow = (path: string, flags: number): Promise<FileHandle> =>
   open(path, flags | constants.O_NOFOLLOW);
 
-/** Makes new names in a folder outlast a power cut. File systems that can't sync a folder promise that by themselves. */
+/** Makes new names in a folder survive a power cut. File systems that can't sync a folder guarantee this themselves. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -71,7 +71,7 @@ type WriteAllOutcome =
   | { readonly kind: "all" }
   | { readonly kind: "part"; readonly written: number; readonly error: unknown };
 
-/** One write call, unless the system takes less than all; then the rest follows. */
+/** Uses one write call unless the system accepts only part of the data. */
 export async function writeAll(file: FileHandle, data: Uint8Array): Promise<WriteAllOutcome> {
   let written = 0;
   while (written < data.byteLength) {
@@ -87,15 +87,15 @@ export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Writ
   return { kind: "all" };
 }
 
-/** Not from the session's ids: how many temporary names are needed must not shift the ids of a replay. */
+/** Does not use the session's id generator: the number of temporary names must not shift the ids of a replay. */
 export const temporaryPath = (path: string): string => `${path}.${randomUUID()}.tmp`;
 
-/** Whether a file of this name was on its way to `path` when its process was killed, or still is. */
+/** Whether the name is that of a temporary file for `path`, unfinished or left behind by a killed process. */
 export const isTemporaryFor = (name: string, path: string): boolean =>
   name.startsWith(`${basename(path)}.`) && temporaryShape.test(name);
 export const temporaryShape = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
 
-/** Gives a finished file its name in one step, and only if that name is free. */
+/** Moves a finished file to its path in one step, only if nothing is there. */
 export async function publish(temporary: string, path: string): Promise<"published" | "taken"> {
   try {
     await link(temporary, path);
@@ -123,7 +123,7 @@ export async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** A file of its own: no folder, and no link to somebody else's. */
+/** Whether it is a regular file, not a folder and not a link to another program's file. */
 export async function isOwnFile(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isFile();
@@ -133,11 +133,11 @@ export async function isOwnFile(path: string): Promise<boolean> {
   }
 }
 
-/** Undefined for what is larger, can't be read or is no file: reading a pipe would wait until somebody writes into it. */
+/** Undefined if it is larger, can't be read or is not a regular file: reading a pipe would wait for a writer. */
 export async function readSmallFile(path: string, bytesMax: number): Promise<string | undefined> {
   try {
-    const seen = await stat(path);
-    return seen.isFile() && seen.size <= bytesMax ? await readFile(path, "utf8") : undefined;
+    const stats = await stat(path);
+    return stats.isFile() && stats.size <= bytesMax ? await readFile(path, "utf8") : undefined;
   } catch {
     return undefined;
   }
@@ -145,7 +145,7 @@ export async function readSmallFile(path: string, bytesMax: number): Promise<str
 
 type Sync = "synced" | "unsynced";
 
-/** Replaces a file of ours in one step; a reader sees the old bytes or the new ones. */
+/** Replaces a file in one step: a reader sees either the old bytes or the new ones. */
 export async function replaceFile(options: {
   readonly path: string;
   readonly data: Uint8Array;

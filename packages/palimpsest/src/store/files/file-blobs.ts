@@ -34,7 +34,7 @@ import { errorCode, isAbsent, isLink, isTaken, writeFailure } from "./write-fail
 interface FileBlobsOptions {
   /** `<home>/projects/<slug>`. */
   readonly folder: string;
-  /** `turn` and `always` sync each blob: an edit that names it may be on disk a moment later. */
+  /** `turn` and `always` sync each blob, because an edit that refers to it may be on disk a moment later. */
   readonly durability: Durability;
 }
 
@@ -47,7 +47,7 @@ export function fileBlobs(options: FileBlobsOptions): Required<Blobs> {
     },
     get: (id) => getBlob(pathOf(id), id),
     list: () => listBlobs(join(options.folder, "blobs")),
-    link: (wanted) => linkBlob(options.folder, wanted),
+    link: (blobLink) => linkBlob(options.folder, blobLink),
   };
 }
 
@@ -61,12 +61,12 @@ async function putBlob(
   const sync = options.durability === "never" ? "unsynced" : "synced";
   const temporary = temporaryPath(path);
   try {
-    const held = await compareStored(path, data);
-    if (held === "same" && (await touchBlob(path)) === "there") return { kind: "stored", id };
+    const stored = await compareStored(path, data);
+    if (stored === "same" && (await touchBlob(path)) === "there") return { kind: "stored", id };
     await makeFolder(dirname(path));
     await writeNewFile({ path: temporary, data, sync });
-    // A damaged blob is worth nothing to anyone: it is replaced, or its content could never be stored again.
-    if (held === "damaged") await rename(temporary, path);
+    // A damaged blob is replaced; otherwise its content could never be stored again.
+    if (stored === "damaged") await rename(temporary, path);
     else await publish(temporary, path);
     if (sync === "synced") await syncFolder(dirname(path));
     return { kind: "stored", id };
@@ -77,7 +77,7 @@ async function putBlob(
   }
 }
 
-/** Compares, since a name alone does not prove that a power cut left the content whole. Memory: one chunk. */
+/** Compares the bytes, because the name does not prove that the content survived a power cut. Holds one chunk in memory. */
 async function compareStored(path: string, data: Uint8Array): Promise<"absent" | "same" | "damaged"> {
   const file = await openNoFollow(path, constants.O_RDONLY).catch((error: unknown) => {
     if (isAbsent(error)) return "absent";
@@ -97,20 +97,23 @@ async function compareStored(path: string, data: Uint8Array): Promise<"absent" |
   }
 }
 
-/** Collecting garbage goes by age: who puts a blob that is there is about to name it. `gone`: it was collected this moment. */
+/**
+ * Updates the blob's time, because garbage is collected by age and a caller that puts an existing blob is about to refer
+ * to it. `gone`: the blob was collected in the meantime.
+ */
 async function touchBlob(path: string): Promise<"there" | "gone"> {
   const now = new Date();
   try {
     await utimes(path, now, now);
   } catch (error) {
     if (isAbsent(error)) return "gone";
-    // Another user's file, or a file system that takes no writes: there nothing is collected either.
+    // Another user's file or a read-only file system: no garbage is collected there either.
     if (errorCode(error) === undefined) throw error;
   }
   return "there";
 }
 
-/** Bytes that are not those of the id are no blob: better absent, and said so, than wrong. */
+/** Returns undefined if the bytes do not match the id: a missing blob is reported, a wrong one would be used. */
 async function getBlob(path: string, id: BlobId): Promise<Uint8Array | undefined> {
   try {
     const data = await readAndClose(await openNoFollow(path, constants.O_RDONLY));
@@ -131,8 +134,8 @@ async function readAndClose(file: FileHandle): Promise<Uint8Array> {
 
 async function listBlobs(folder: string): Promise<readonly BlobId[]> {
   try {
-    const found = await readdir(folder, { withFileTypes: true });
-    const names = found.filter((item) => !item.isSymbolicLink()).map((item) => item.name);
+    const entries = await readdir(folder, { withFileTypes: true });
+    const names = entries.filter((entry) => !entry.isSymbolicLink()).map((entry) => entry.name);
     return names.filter(isBlobId).toSorted();
   } catch (error) {
     if (isAbsent(error)) return [];
@@ -140,15 +143,15 @@ async function listBlobs(folder: string): Promise<readonly BlobId[]> {
   }
 }
 
-/** Where a session's links are, in the project's folder. */
+/** The folder of a session's links to blobs; `folder` is the project's. */
 export const resultsFolder = (folder: string, session: SessionId): string => join(folder, session, "tool-results");
 
-/** A convenience for people: where it can't be made there is no path, and the blob is there all the same. */
-async function linkBlob(folder: string, wanted: BlobLink): Promise<string | undefined> {
-  if (!isSessionName(wanted.session)) return undefined;
-  const target = join(folder, "blobs", wanted.blob);
-  const results = resultsFolder(folder, wanted.session);
-  const path = join(results, `${safeFileName(wanted.toolUse)}.${wanted.media === "json" ? "json" : "txt"}`);
+/** A convenience for users: if the link can't be created, there is no path, but the blob is stored all the same. */
+async function linkBlob(folder: string, { session, blob, toolUse, media }: BlobLink): Promise<string | undefined> {
+  if (!isSessionName(session)) return undefined;
+  const target = join(folder, "blobs", blob);
+  const results = resultsFolder(folder, session);
+  const path = join(results, `${safeFileName(toolUse)}.${media === "json" ? "json" : "txt"}`);
   try {
     if (await exists(path)) return path;
     if (!(await isOwnFile(target))) return undefined;
@@ -162,24 +165,24 @@ async function linkBlob(folder: string, wanted: BlobLink): Promise<string | unde
 }
 
 async function linkOrCopy(target: string, path: string): Promise<void> {
-  const ways = [
+  const attempts = [
     () => link(target, path),
     () => symlink(relative(dirname(path), target), path),
     () => copyFile(target, path, constants.COPYFILE_EXCL).then(() => chmod(path, fileMode)),
   ];
-  let refusal: unknown;
-  for (const way of ways) {
+  let lastError: unknown;
+  for (const attempt of attempts) {
     try {
-      return await way();
+      return await attempt();
     } catch (error) {
       if (isTaken(error)) throw error;
-      refusal = error;
+      lastError = error;
     }
   }
-  throw refusal;
+  throw lastError;
 }
 
-/** A name from outside as a file name that stays in its folder. Names that had to be changed get a hash, so two of them do not meet. */
+/** Turns a foreign name into a file name that can't escape its folder. A changed name gets a hash, so that no two collide. */
 function safeFileName(name: string): string {
   const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, "-").replace(/^\./, "-");
   if (plain === name && name !== "" && name.length <= fileNameCharsMax) return name;

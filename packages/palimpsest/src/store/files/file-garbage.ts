@@ -20,30 +20,30 @@ interface FileGarbageOptions {
 }
 
 /**
- * Removing a blob, so that nobody who puts it meanwhile loses it:
+ * Removes unused files. A blob is removed in these steps, so that a concurrent `put` of the same blob never loses it:
  *
  *   <id> ──rename──▶ <id>.<uuid>.leaving ──still old──▶ deleted
  *                                        ──put since──▶ linked back as <id>
  *
- * A put that finds the blob makes it young before the rename, or finds it gone and writes it anew. What a crash leaves
- * behind as `leaving` is brought back when blobs are next listed.
+ * A `put` that finds the blob updates its time before the rename, or finds it gone and writes it again. A `.leaving` file
+ * that a crash left behind is restored when blobs are next listed.
  */
 export function fileGarbage(options: FileGarbageOptions): GarbageStore {
   const { folder } = options;
   const blobPath = (id: BlobId): string => join(folder, "blobs", id);
-  let known: Promise<readonly ResultLink[]> | undefined;
+  let linksKnown: Promise<readonly ResultLink[]> | undefined;
   return {
     blobs: () => listStoredBlobs(folder),
     places: () => openPlaces(folder),
     openBlob: (id) => sourceAt(blobPath(id)),
     linked: async () => {
-      known = listResultLinks(folder);
-      return new Set((await known).filter(({ living }) => living).map(({ blob }) => blob));
+      linksKnown = listResultLinks(folder);
+      return new Set((await linksKnown).filter(({ hasTranscript }) => hasTranscript).map(({ blob }) => blob));
     },
     writers: () => listWriters(options),
     remove: async (id, before) => {
-      known ??= listResultLinks(folder);
-      const links = (await known).flatMap(({ blob, path }) => (blob === id ? [path] : []));
+      linksKnown ??= listResultLinks(folder);
+      const links = (await linksKnown).flatMap(({ blob, path }) => (blob === id ? [path] : []));
       return removeBlob({ path: blobPath(id), links, before });
     },
     temporaries: () => listTemporaries(folder),
@@ -54,21 +54,21 @@ export function fileGarbage(options: FileGarbageOptions): GarbageStore {
 const leavingShape = /^([0-9a-f]{64})\.[0-9a-f-]{36}\.leaving$/;
 
 async function listStoredBlobs(folder: string): Promise<readonly StoredBlob[]> {
-  const inside = join(folder, "blobs");
-  await restoreLeaving(inside);
+  const blobFolder = join(folder, "blobs");
+  await restoreLeaving(blobFolder);
   const stored: StoredBlob[] = [];
-  for (const name of await listNames(inside)) {
-    const seen = isBlobId(name) ? await statOrAbsent(join(inside, name)) : undefined;
-    if (isBlobId(name) && seen?.isFile() === true)
-      stored.push({ id: name, bytes: bytes(seen.size), putAt: millis(seen.mtimeMs) });
+  for (const name of await listNames(blobFolder)) {
+    const stats = isBlobId(name) ? await statOrAbsent(join(blobFolder, name)) : undefined;
+    if (isBlobId(name) && stats?.isFile() === true)
+      stored.push({ id: name, bytes: bytes(stats.size), putAt: millis(stats.mtimeMs) });
   }
-  return stored.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  return stored.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-async function restoreLeaving(inside: string): Promise<void> {
-  for (const name of await listNames(inside)) {
+async function restoreLeaving(blobFolder: string): Promise<void> {
+  for (const name of await listNames(blobFolder)) {
     const id = leavingShape.exec(name)?.[1];
-    if (id !== undefined) await linkBack(join(inside, name), join(inside, id));
+    if (id !== undefined) await linkBack(join(blobFolder, name), join(blobFolder, id));
   }
 }
 
@@ -106,7 +106,7 @@ async function removeBlob({
     await linkBack(leaving, path);
     return "kept";
   }
-  for (const one of links) await rm(one, { force: true });
+  for (const linkPath of links) await rm(linkPath, { force: true });
   await rm(leaving, { force: true });
   return "removed";
 }
@@ -114,66 +114,67 @@ async function removeBlob({
 interface ResultLink {
   readonly blob: BlobId;
   readonly path: string;
-  /** Its session's transcript exists. */
-  readonly living: boolean;
+  /** Whether its session still has a transcript. */
+  readonly hasTranscript: boolean;
 }
 
-/** Links in every session's tool-results, told by inode or by where a symbolic link points. */
+/** The links in every session's tool-results, matched to blobs by inode or by the target of a symbolic link. */
 async function listResultLinks(folder: string): Promise<readonly ResultLink[]> {
   const blobByInode = new Map<string, BlobId>();
   for (const name of await listNames(join(folder, "blobs"))) {
-    const seen = isBlobId(name) ? await statOrAbsent(join(folder, "blobs", name)) : undefined;
-    if (isBlobId(name) && seen !== undefined) blobByInode.set(`${seen.dev}:${seen.ino}`, name);
+    const stats = isBlobId(name) ? await statOrAbsent(join(folder, "blobs", name)) : undefined;
+    if (isBlobId(name) && stats !== undefined) blobByInode.set(`${stats.dev}:${stats.ino}`, name);
   }
   const links: ResultLink[] = [];
   for (const session of await listNames(folder)) {
     if (!isSessionName(sessionId(session))) continue;
     const results = join(folder, session, "tool-results");
     const names = await listNames(results);
-    const living = names.length > 0 && (await exists(join(folder, `${session}.jsonl`)));
+    const hasTranscript = names.length > 0 && (await exists(join(folder, `${session}.jsonl`)));
     for (const name of names) {
       const path = join(results, name);
       const blob = await blobBehind(path, blobByInode);
-      if (blob !== undefined) links.push({ blob, path, living });
+      if (blob !== undefined) links.push({ blob, path, hasTranscript });
     }
   }
   return links;
 }
 
 async function blobBehind(path: string, blobByInode: ReadonlyMap<string, BlobId>): Promise<BlobId | undefined> {
-  const seen = await lstat(path).catch(undefinedIfAbsent);
-  if (seen?.isSymbolicLink() !== true)
-    return seen === undefined ? undefined : blobByInode.get(`${seen.dev}:${seen.ino}`);
+  const stats = await lstat(path).catch(undefinedIfAbsent);
+  if (stats?.isSymbolicLink() !== true)
+    return stats === undefined ? undefined : blobByInode.get(`${stats.dev}:${stats.ino}`);
   const target = basename(await readlink(path));
   return isBlobId(target) ? blobId(target) : undefined;
 }
 
 async function listWriters({ deps, folder, lockDeps }: FileGarbageOptions): Promise<readonly SessionWriter[]> {
-  const judging = { now: deps.now, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
-  const found: SessionWriter[] = [];
+  const judgeDeps = { now: deps.now, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
+  const writers: SessionWriter[] = [];
   for (const name of await listNames(folder)) {
     if (!name.endsWith(".lock")) continue;
-    const seen = await readLock(join(folder, name));
-    const verdict = seen === undefined ? undefined : await judgeLock(judging, seen);
-    if (verdict?.kind === "held") found.push({ session: name.slice(0, -".lock".length), holder: verdict.holder });
+    const lock = await readLock(join(folder, name));
+    const verdict = lock === undefined ? undefined : await judgeLock(judgeDeps, lock);
+    if (verdict?.kind === "held") writers.push({ session: name.slice(0, -".lock".length), holder: verdict.holder });
   }
-  return found;
+  return writers;
 }
 
 async function listTemporaries(folder: string): Promise<readonly TemporaryFile[]> {
-  const found: TemporaryFile[] = [];
-  for await (const path of ownFilesBelow(folder)) {
-    const seen = temporaryShape.test(path) ? await statOrAbsent(path) : undefined;
-    if (seen?.isFile() === true) found.push({ path, bytes: bytes(seen.size), writtenAt: millis(seen.mtimeMs) });
+  const temporaries: TemporaryFile[] = [];
+  for await (const path of filesWithoutLinks(folder)) {
+    const stats = temporaryShape.test(path) ? await statOrAbsent(path) : undefined;
+    if (stats?.isFile() === true)
+      temporaries.push({ path, bytes: bytes(stats.size), writtenAt: millis(stats.mtimeMs) });
   }
-  return found;
+  return temporaries;
 }
 
-/** Files in tool-results are the blobs themselves or copies of them: as places they would hold each other. */
+/** Leaves out tool-results: its files are the blobs themselves or copies of them, so blobs would keep each other alive. */
 async function* openPlaces(folder: string): AsyncGenerator<NamedSource> {
-  for await (const path of filesBelow(folder)) {
-    const inside = relative(folder, path).split(sep);
-    if (inside[0] === "blobs" || inside.includes("tool-results") || path.endsWith(".lock")) continue;
+  for await (const path of filesThroughLinks(folder)) {
+    const segments = relative(folder, path).split(sep);
+    if (segments[0] === "blobs" || segments.includes("tool-results") || path.endsWith(".lock")) continue;
     const source = await sourceAt(path);
     if (source !== undefined) yield { name: path, source };
   }
@@ -185,25 +186,25 @@ async function sourceAt(path: string) {
   return opened.kind === "open" ? opened.source : undefined;
 }
 
-/** Of the project itself: what a link leads to is somebody else's, and nothing there may be deleted. */
-async function* ownFilesBelow(folder: string): AsyncGenerator<string> {
+/** Follows no links: a link's target may belong to another program, and nothing there may be deleted. */
+async function* filesWithoutLinks(folder: string): AsyncGenerator<string> {
   for (const entry of (await readdir(folder, { withFileTypes: true }).catch(undefinedIfAbsent)) ?? []) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* ownFilesBelow(path);
+    if (entry.isDirectory()) yield* filesWithoutLinks(path);
     else if (entry.isFile()) yield path;
   }
 }
 
-/** Through symbolic links too, each folder once: for finding what is referred to, never for deleting. */
-async function* filesBelow(folder: string, seenFolders: Set<string> = new Set()): AsyncGenerator<string> {
-  const here = await statOrAbsent(folder);
-  if (here === undefined || seenFolders.has(`${here.dev}:${here.ino}`)) return;
-  seenFolders.add(`${here.dev}:${here.ino}`);
+/** Follows symbolic links and visits each folder once: for finding references, never for deleting. */
+async function* filesThroughLinks(folder: string, visited: Set<string> = new Set()): AsyncGenerator<string> {
+  const folderStats = await statOrAbsent(folder);
+  if (folderStats === undefined || visited.has(`${folderStats.dev}:${folderStats.ino}`)) return;
+  visited.add(`${folderStats.dev}:${folderStats.ino}`);
   for (const name of await listNames(folder)) {
     const path = join(folder, name);
-    const seen = await statOrAbsent(path);
-    if (seen?.isDirectory() === true) yield* filesBelow(path, seenFolders);
-    else if (seen?.isFile() === true) yield path;
+    const stats = await statOrAbsent(path);
+    if (stats?.isDirectory() === true) yield* filesThroughLinks(path, visited);
+    else if (stats?.isFile() === true) yield path;
   }
 }
 

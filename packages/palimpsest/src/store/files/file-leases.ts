@@ -23,13 +23,13 @@ import { setTimeout as wait } from "node:timers/promises";
 
 interface FileLeasesOptions {
   readonly deps: ClockDep & IdsDep;
-  /** `<home>/projects/<slug>`; made when the first lease is acquired. */
+  /** `<home>/projects/<slug>`; created when the first lease is acquired. */
   readonly folder: string;
-  /** How machines and processes are told apart; this machine's own by default. */
+  /** How machines and processes are identified; this machine by default. */
   readonly lockDeps?: LockDeps | undefined;
 }
 
-/** One small file a lease, beside the transcripts. */
+/** Each lease is one small file next to the transcripts. */
 export function fileLeases({ deps, folder, lockDeps }: FileLeasesOptions): Leases {
   const lock = { ...deps, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
   const pathOf = (name: string): string => join(folder, `${name}.lock`);
@@ -58,7 +58,7 @@ const badLeaseName = (name: string) =>
 const lockShape = z.object({
   token: z.string().min(1),
   pid: z.int().positive(),
-  /** Null where the system does not tell. */
+  /** Null if the system does not provide it. */
   processStarted: z.string().nullable(),
   host: z.string(),
   since: z.string(),
@@ -70,10 +70,10 @@ export interface LockDeps {
   readonly lookAtProcess: LookAtProcess;
 }
 
-/** A lock file as it was at one moment; `record` is undefined where its content is not one. */
+/** A snapshot of a lock file; `record` is undefined if the content is not a lock record. */
 interface SeenLock {
   readonly path: string;
-  /** `foreign`: a link, a pipe or a socket. No process of ours ever puts one there. */
+  /** `foreign`: a link, a pipe or a socket, which Palimpsest never creates there. */
   readonly kind: "file" | "foreign";
   readonly raw: string;
   readonly record: LockRecord | undefined;
@@ -95,11 +95,11 @@ async function createLockContent(deps: LockDeps & ClockDep, token: string): Prom
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
-/** Never waits and follows no link: the open of a pipe would otherwise last until somebody writes into it. */
+/** Follows no links and never blocks: opening a pipe would otherwise wait for a writer. */
 export async function readLock(path: string): Promise<SeenLock | undefined> {
   try {
-    const named = await lstat(path, { bigint: true });
-    if (!named.isFile() && !named.isDirectory()) return foreignLock(path, named);
+    const stats = await lstat(path, { bigint: true });
+    if (!stats.isFile() && !stats.isDirectory()) return foreignLock(path, stats);
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const opened = await file.stat({ bigint: true });
@@ -111,7 +111,7 @@ export async function readLock(path: string): Promise<SeenLock | undefined> {
       await file.close();
     }
   } catch (error) {
-    // Put there since it was looked at; whoever tries again sees the link itself.
+    // A link that appeared after `lstat`: the next attempt sees the link itself.
     if (isAbsent(error) || isLink(error)) return undefined;
     throw error;
   }
@@ -136,12 +136,12 @@ function parseLockRecord(raw: string): LockRecord | undefined {
 
 const isSameLock = (a: SeenLock, b: SeenLock): boolean => a.kind === b.kind && a.ino === b.ino && a.raw === b.raw;
 
-/** Stale only on proof: a process that can't be seen from here may well be writing. */
+/** A lock is stale only if that is proven: a process that is invisible from here may still be writing. */
 export async function judgeLock(deps: LockDeps & ClockDep, seen: SeenLock): Promise<LockVerdict> {
   const { record } = seen;
   if (seen.kind === "foreign") return { kind: "stale" };
   if (record === undefined) {
-    // A date in the future says that a clock was set, not that the lock is young: it would be held until that date.
+    // A time in the future means that a clock was changed; without `abs` the lock would be held until that time.
     const age = Math.abs(deps.now() - seen.mtimeMs);
     return age > unreadableLockStaleMs
       ? { kind: "stale" }
@@ -164,19 +164,19 @@ export async function judgeLock(deps: LockDeps & ClockDep, seen: SeenLock): Prom
  *
  *   absent ──link──▶ held ──close──▶ absent
  *   held ──holder dies──▶ stale ──rename, checked──▶ absent
- *   foreign (a link, a pipe, a socket: never ours) counts as stale; a folder is refused, since it may hold something
+ *   foreign (a link, a pipe, a socket: never ours) counts as stale; a folder is refused, since it may contain files
  *
- * A lock appears with its content in one step (a finished temporary file is linked to the name). A stale lock is renamed
- * away and only then compared with what was judged: if another process was faster, what was renamed is its live lock and
- * is linked back, inode and all. The holder keeps its lock file open, so its inode can't be given to another file, and
- * compares it with the one under the name before each append.
+ * A lock appears with its content in one step (a finished temporary file is linked to the path). A stale lock is renamed
+ * and only then compared with the lock that was judged: if another process was faster, the renamed file is its live lock,
+ * and it is linked back with the same inode. The holder keeps its lock file open, so that no other file can get its inode,
+ * and compares that inode with the one at the path before each append.
  */
 export async function acquireLock(deps: LockDeps & ClockDep & IdsDep, path: string): Promise<LeaseOutcome> {
   const token = deps.uuid();
   try {
     for (let attempt = 0; attempt < lockAttemptsMax; attempt += 1) {
-      const placed = await placeLock({ path, content: await createLockContent(deps, token) });
-      if (placed !== undefined) return { kind: "acquired", lease: placed };
+      const lease = await placeLock({ path, content: await createLockContent(deps, token) });
+      if (lease !== undefined) return { kind: "acquired", lease };
       const seen = await readLock(path);
       if (seen === undefined) continue;
       const verdict = await judgeLock(deps, seen);
@@ -194,23 +194,24 @@ interface LockPlacement {
   readonly content: Buffer;
 }
 
-async function placeLock(placing: LockPlacement): Promise<Lease | undefined> {
-  const temporary = temporaryPath(placing.path);
-  const file = await createFileWith(temporary, placing.content);
+/** Undefined if there is a lock already. */
+async function placeLock({ path, content }: LockPlacement): Promise<Lease | undefined> {
+  const temporary = temporaryPath(path);
+  const file = await createFileWith(temporary, content);
   try {
-    await link(temporary, placing.path);
+    await link(temporary, path);
   } catch (error) {
     await file.close();
     if (isTaken(error)) return undefined;
     if (!lacksHardLinks(error)) throw error;
-    return await placeWithoutLinks(placing);
+    return await placeWithoutLinks({ path, content });
   } finally {
     await rm(temporary, { force: true });
   }
-  return await createLease(placing.path, file);
+  return await createLease(path, file);
 }
 
-/** Here the lock is empty for a moment; that is why an unreadable lock counts as held while it is young. */
+/** The lock is empty for a moment here; that is why a new unreadable lock counts as held. */
 async function placeWithoutLinks({ path, content }: LockPlacement): Promise<Lease | undefined> {
   try {
     return await createLease(path, await createFileWith(path, content));
@@ -230,13 +231,13 @@ async function createFileWith(path: string, content: Buffer): Promise<FileHandle
 }
 
 async function createLease(path: string, file: FileHandle): Promise<Lease> {
-  const own = await file.stat({ bigint: true });
+  const held = await file.stat({ bigint: true });
   let released: Promise<void> | undefined;
-  // One stat, not handed to another thread. Lost when another file, or for longer than a moment none, stands under the name.
+  // A synchronous stat, which is cheaper than one on another thread. The lease is lost if another file is at the path, or none for longer than a moment.
   const state = async (): Promise<"held" | "lost"> => {
     for (let check = 0; check < lockAwayChecksMax; check += 1) {
       const current = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-      if (current !== undefined) return current.ino === own.ino && current.dev === own.dev ? "held" : "lost";
+      if (current !== undefined) return current.ino === held.ino && current.dev === held.dev ? "held" : "lost";
       await wait(lockAwayWaitMs);
     }
     return "lost";
@@ -248,7 +249,7 @@ async function createLease(path: string, file: FileHandle): Promise<Lease> {
       await file.close();
     }
   };
-  // Once the file is closed, the next holder's may have its inode: nothing is asked of it any more.
+  // Once the file is closed, the next holder's lock may get its inode, so the inode proves nothing after the release.
   return {
     state: async () => (released === undefined ? state() : "lost"),
     release: () => (released ??= release()),
@@ -264,7 +265,7 @@ async function removeStaleLock(options: { path: string; token: string; seen: See
     throw error;
   }
   const renamed = await readLock(aside);
-  // Where a third process placed its lock meanwhile, the link is refused and the one we displaced finds its lock lost.
+  // If a third process has placed its lock in the meantime, the link fails, and the process whose lock we renamed finds it lost.
   if (renamed !== undefined && !isSameLock(renamed, options.seen))
     await link(aside, options.path).catch(() => undefined);
   await rm(aside, { force: true });

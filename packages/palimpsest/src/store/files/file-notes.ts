@@ -14,14 +14,14 @@ interface FileNotesOptions {
   readonly session: SessionId;
 }
 
-/** Beside what the session's results were offloaded to. */
+/** In the session's folder, next to its offloaded results. */
 export const notesPath = ({ folder, session }: FileNotesOptions): string => join(folder, session, "notes.md");
 export const planPath = ({ folder, session }: FileNotesOptions): string => join(folder, session, "plan.md");
 
-/** Not synced: what counts after a power cut is the blob that the transcript names. */
+/** Not synced: after a power cut, the blob that the transcript refers to is what counts. */
 export const fileNotes = (options: FileNotesOptions): NotesFile => sessionText(options, notesPath(options));
 
-/** The plan that was last put before a person, in the same way. */
+/** The plan that was last shown to the user. Not synced either. */
 export const filePlan = (options: FileNotesOptions): NotesFile => sessionText(options, planPath(options));
 
 function sessionText(options: FileNotesOptions, path: string): NotesFile {
@@ -55,8 +55,8 @@ function sessionText(options: FileNotesOptions, path: string): NotesFile {
 }
 
 /**
- * Where the file really is, in a session's folder that is there then; undefined where that folder is a link. Rejects where
- * nothing can be written into it: an extraction would be paid for, and its edits fail.
+ * Creates the session's folder if needed and returns the file's real path in it; undefined if that folder is a link.
+ * Rejects if the folder is not writable: otherwise notes would be extracted and paid for, and saving them would fail.
  */
 async function realNotesPath(path: string): Promise<string | undefined> {
   const folder = dirname(path);
@@ -68,12 +68,12 @@ async function realNotesPath(path: string): Promise<string | undefined> {
   return join(real, basename(path));
 }
 
-/** What its owner has closed to writing stays as it is, also where another file could take its place, and for root. */
+/** Respects a missing write permission of the owner, even if the file could be replaced or the process runs as root. */
 function assertWritable({ mode }: { readonly mode: number }): void {
   if ((mode & 0o200) === 0) throw Object.assign(new Error("closed to its owner's writing"), { code: "EACCES" });
 }
 
-/** Of two that make it at once, the first one's stays. */
+/** If two processes create the file at once, the first one wins. */
 async function createNotes(path: string, text: string): Promise<NotesFileOutcome> {
   const temporary = temporaryPath(path);
   try {
@@ -85,7 +85,7 @@ async function createNotes(path: string, text: string): Promise<NotesFileOutcome
   return (await readNotes(path)) ?? goneFailure(path);
 }
 
-/** `path`: real but for its last name, which is opened only where it is no link. */
+/** The folder of `path` must be a real path; the file itself is opened only if it is not a link. */
 async function readNotes(path: string): Promise<NotesFileOutcome | undefined> {
   const file = await openNoFollow(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     if (errorCode(error) === "ENOENT") return undefined;
@@ -97,7 +97,7 @@ async function readNotes(path: string): Promise<NotesFileOutcome | undefined> {
     if (!stats.isFile()) return notesFailure(`${path}: no ordinary file.`);
     if (stats.size > notesBytesMax) return notesFailure(`${path}: ${stats.size} bytes, more than ${notesBytesMax}.`);
     assertWritable(stats);
-    // Whoever else wrote it may have left it open to others.
+    // Another program may have written it with permissions for others.
     if ((stats.mode & 0o077) !== 0) await file.chmod(fileMode);
     const bytes = await file.readFile();
     const hash = createHash("sha256").update(bytes).digest("hex");

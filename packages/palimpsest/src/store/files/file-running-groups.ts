@@ -16,19 +16,19 @@ interface FileGroupsOptions {
   /** `<home>/projects/<slug>`. */
   readonly folder: string;
   readonly session: SessionId;
-  /** How machines and processes are told apart; this machine's own by default. */
+  /** How machines and processes are identified; this machine by default. */
   readonly lockDeps?: LockDeps;
   readonly groupRuns?: (leader: number) => Promise<boolean>;
 }
 
-/** One small file a group, in the session's folder: groups of forks begin and end beside each other. */
+/** Each group has one small file in the session's folder, because forks start and end groups concurrently. */
 export function fileRunningGroups(options: FileGroupsOptions): RunningGroups {
-  const place: GroupsDeps = {
+  const deps: GroupsDeps = {
     folder: join(options.folder, options.session),
     groupRuns: options.groupRuns ?? isGroupRunning,
     ...(options.lockDeps ?? { host: hostname(), lookAtProcess }),
   };
-  return { record: (group) => recordGroup(place, group), left: () => listLeftGroups(place) };
+  return { record: (group) => recordGroup(deps, group), left: () => listLeftGroups(deps) };
 }
 
 interface GroupsDeps extends LockDeps {
@@ -46,20 +46,20 @@ const groupShape = z.object({
 const namePattern = /^running-(\d+)\.json$/;
 const leaderIn = (path: string): number => Number(namePattern.exec(basename(path))?.[1] ?? 0);
 
-async function recordGroup(place: GroupsDeps, { leader, toolUse }: RunningGroup): Promise<() => Promise<void>> {
-  const path = join(place.folder, `running-${leader}.json`);
+async function recordGroup(deps: GroupsDeps, { leader, toolUse }: RunningGroup): Promise<() => Promise<void>> {
+  const path = join(deps.folder, `running-${leader}.json`);
   const forget = (): Promise<void> => rm(path, { force: true }).catch(ignoreSystemError);
   try {
-    const seen = await place.lookAtProcess(leader);
-    // Without its start a process can't be told from a later one of the same number.
+    const seen = await deps.lookAtProcess(leader);
+    // Without its start time a process can't be told from a later one with the same pid.
     if (seen.kind === "dead" || seen.started === undefined) return async () => undefined;
     const content: z.infer<typeof groupShape> = {
       leader,
       ...(toolUse === undefined ? {} : { toolUse }),
       processStarted: seen.started,
-      host: place.host,
+      host: deps.host,
     };
-    await makeFolder(place.folder);
+    await makeFolder(deps.folder);
     await rm(path, { force: true });
     await writeNewFile({ path, data: Buffer.from(`${JSON.stringify(content)}\n`), sync: "unsynced" });
   } catch (error) {
@@ -68,51 +68,51 @@ async function recordGroup(place: GroupsDeps, { leader, toolUse }: RunningGroup)
   return forget;
 }
 
-async function listLeftGroups(place: GroupsDeps): Promise<readonly LeftoverGroup[]> {
+async function listLeftGroups(deps: GroupsDeps): Promise<readonly LeftoverGroup[]> {
   try {
-    const names = (await readdir(place.folder)).filter((name) => namePattern.test(name));
-    return (await Promise.all(names.map((name) => readLeftGroup(place, join(place.folder, name))))).flat();
+    const names = (await readdir(deps.folder)).filter((name) => namePattern.test(name));
+    return (await Promise.all(names.map((name) => readLeftGroup(deps, join(deps.folder, name))))).flat();
   } catch (error) {
     ignoreSystemError(error);
     return [];
   }
 }
 
-/** An entry that can't be read hides none of the others. */
-async function readLeftGroup(place: GroupsDeps, path: string): Promise<readonly LeftoverGroup[]> {
+/** A record that can't be parsed must not hide the others. */
+async function readLeftGroup(deps: GroupsDeps, path: string): Promise<readonly LeftoverGroup[]> {
   try {
-    return await readGroupAt(place, path);
+    return await readGroupAt(deps, path);
   } catch (error) {
     ignoreSystemError(error);
     return [];
   }
 }
 
-async function readGroupAt(place: GroupsDeps, path: string): Promise<readonly LeftoverGroup[]> {
-  const read = groupShape.safeParse(jsonOrNull(await readContent(path)));
-  // On another machine that shares the folder, only that machine can tell.
-  if (read.success && read.data.host !== place.host) return [];
+async function readGroupAt(deps: GroupsDeps, path: string): Promise<readonly LeftoverGroup[]> {
+  const parsed = groupShape.safeParse(jsonOrNull(await readContent(path)));
+  // If another machine that shares the folder wrote the record, only that machine can tell.
+  if (parsed.success && parsed.data.host !== deps.host) return [];
   const forget = (): Promise<void> => rm(path, { force: true }).catch(ignoreSystemError);
-  // Half a record names nobody: for who forgets what is gone.
-  if (!read.success) return [{ leader: leaderIn(path), toolUse: undefined, state: "gone", forget }];
-  const { leader, toolUse, processStarted } = read.data;
-  const state = await groupState(place, { leader, processStarted });
+  // A damaged record names no group: it is reported as gone, so that the caller forgets it.
+  if (!parsed.success) return [{ leader: leaderIn(path), toolUse: undefined, state: "gone", forget }];
+  const { leader, toolUse, processStarted } = parsed.data;
+  const state = await groupState(deps, { leader, processStarted });
   return [{ leader, toolUse: toolUse === undefined ? undefined : toolUseId(toolUse), state, forget }];
 }
 
 type RecordedLeader = Pick<z.infer<typeof groupShape>, "leader" | "processStarted">;
 
 async function groupState(
-  place: GroupsDeps,
+  deps: GroupsDeps,
   { leader, processStarted }: RecordedLeader,
 ): Promise<LeftoverGroup["state"]> {
-  const seen = await place.lookAtProcess(leader);
-  if (seen.kind === "dead") return (await place.groupRuns(leader)) ? "leaderless" : "gone";
-  // A number that a group still has is given to no new process.
+  const seen = await deps.lookAtProcess(leader);
+  if (seen.kind === "dead") return (await deps.groupRuns(leader)) ? "leaderless" : "gone";
+  // A new process never gets a pid that is still the id of a group.
   return seen.started === processStarted ? "ours" : "gone";
 }
 
-/** A crash may have left half of it. */
+/** A crash may have left an incomplete file. */
 function jsonOrNull(text: string): Json {
   try {
     return parseJson(text);
@@ -130,7 +130,7 @@ async function readContent(path: string): Promise<string> {
   }
 }
 
-/** A record is a help, not a promise: what the machine refuses here must not stop a command. */
+/** Records are best effort: an error of the system must not stop a command. */
 function ignoreSystemError(error: unknown): void {
   if (errorCode(error) === undefined) throw error;
 }

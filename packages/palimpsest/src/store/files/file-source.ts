@@ -7,7 +7,7 @@ import { errorCode, isAbsent, isLink, refusalText } from "./write-failure.ts";
 type OpenFileOutcome =
   | { readonly kind: "open"; readonly source: FileSource }
   | { readonly kind: "missing" }
-  /** `code` is the system's name for the refusal, `message` one line for a person. */
+  /** `code` is the system's error code, `message` is one line for the user. */
   | { readonly kind: "unreadable"; readonly code: string; readonly message: string };
 
 interface FileSource extends ByteSource {
@@ -15,7 +15,7 @@ interface FileSource extends ByteSource {
   readonly birthtimeMs: number;
 }
 
-/** Any file, also another tool's and through links: opened for reading only. */
+/** Opens any file for reading only, including another tool's. Follows links. */
 export async function openFileSource(path: string): Promise<OpenFileOutcome> {
   try {
     return (await stat(path)).isFile() ? await toOpenedFile(open(path, "r")) : notAFile(path);
@@ -24,12 +24,12 @@ export async function openFileSource(path: string): Promise<OpenFileOutcome> {
   }
 }
 
-/** A transcript of our own. A link in its place leads to somebody else's file, and is no transcript of ours. */
+/** Opens one of our own transcripts. A link counts as missing: it may lead to another program's file. */
 export async function openOwnFileSource(path: string): Promise<OpenFileOutcome> {
   try {
-    const seen = await lstat(path);
-    if (seen.isSymbolicLink()) return { kind: "missing" };
-    return seen.isFile() ? await toOpenedFile(openNoFollow(path, constants.O_RDONLY)) : notAFile(path);
+    const stats = await lstat(path);
+    if (stats.isSymbolicLink()) return { kind: "missing" };
+    return stats.isFile() ? await toOpenedFile(openNoFollow(path, constants.O_RDONLY)) : notAFile(path);
   } catch (error) {
     return isLink(error) ? { kind: "missing" } : readFailure(error, path);
   }
@@ -40,7 +40,7 @@ const toOpenedFile = async (file: Promise<FileHandle>): Promise<OpenFileOutcome>
   source: await toFileSource(await file),
 });
 
-/** Looked at before it is opened: opening a pipe would wait for a writer. */
+/** Callers check this before they open the path: opening a pipe would wait for a writer. */
 const notAFile = (path: string): OpenFileOutcome => ({
   kind: "unreadable",
   code: "EISDIR",
@@ -65,7 +65,7 @@ async function toFileSource(file: FileHandle): Promise<FileSource> {
   };
 }
 
-/** Fewer bytes than asked only where the file ends. */
+/** Returns fewer bytes than requested only if the file ends. */
 export async function readRange(file: FileHandle, { start, end }: ByteRange): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafe(Math.max(0, end - start));
   let filled = 0;

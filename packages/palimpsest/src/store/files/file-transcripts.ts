@@ -23,10 +23,10 @@ import { copyChunkBytes } from "../limits.ts";
 
 interface FileTranscriptsOptions {
   readonly deps: ClockDep & IdsDep;
-  /** `<home>/projects/<slug>`; made when the first session is. */
+  /** `<home>/projects/<slug>`; created with the first session. */
   readonly folder: string;
   readonly durability: Durability;
-  /** How locks tell machines and processes apart; this machine's own by default. */
+  /** How locks identify machines and processes; this machine by default. */
   readonly lockDeps?: LockDeps;
 }
 
@@ -50,7 +50,7 @@ const transcriptPath = (store: TranscriptStore, id: SessionId): string => join(s
 async function openForReading(store: TranscriptStore, id: SessionId): Promise<ByteSource | undefined> {
   if (!isSessionName(id)) return undefined;
   const opened = await openOwnFileSource(transcriptPath(store, id));
-  // With the system's name for it, by which a caller tells the machine's refusal from a bug.
+  // The system's error code lets a caller tell an error of the system from a bug.
   if (opened.kind === "unreadable") throw Object.assign(new Error(opened.message), { code: opened.code });
   return opened.kind === "open" ? opened.source : undefined;
 }
@@ -62,7 +62,8 @@ async function openForWriting(store: TranscriptStore, id: SessionId): Promise<Op
     const file = await openNoFollow(path, constants.O_RDWR | constants.O_APPEND);
     return await closeOnError(file, async () => {
       const { size, setAside } = await healTail(file, asideFolderPath(path, id));
-      const writer = transcriptWriter({ id, path, file, size, lease, durability: store.durability, made: "before" });
+      const { durability } = store;
+      const writer = transcriptWriter({ id, path, file, size, lease, durability, origin: "existing" });
       return { kind: "open", writer, setAside };
     });
   });
@@ -76,13 +77,13 @@ async function createTranscript(store: TranscriptStore, id: SessionId): Promise<
     return await removeOnError({ file, path }, async () => {
       await syncNewFile(store, file);
       const { durability } = store;
-      const writer = transcriptWriter({ id, path, file, size: bytes(0), lease, durability, made: "here" });
+      const writer = transcriptWriter({ id, path, file, size: bytes(0), lease, durability, origin: "created" });
       return { kind: "open", writer, setAside: undefined };
     });
   });
 }
 
-/** The copy gets the session's name only when it is whole: a crash on the way leaves no half session. */
+/** The copy gets the session's name only when it is complete: a crash on the way leaves no partial session. */
 async function adoptTranscript(store: TranscriptStore, copy: AdoptedCopy): Promise<OpenForWritingOutcome> {
   const { id } = copy;
   if (!isSessionName(id)) return badSessionName(id);
@@ -98,7 +99,7 @@ async function adoptTranscript(store: TranscriptStore, copy: AdoptedCopy): Promi
       await syncPublished(store, path);
       const { size } = await file.stat();
       const { durability } = store;
-      const writer = transcriptWriter({ id, path, file, size: bytes(size), lease, durability, made: "before" });
+      const writer = transcriptWriter({ id, path, file, size: bytes(size), lease, durability, origin: "existing" });
       return { kind: "open", writer, setAside: undefined };
     });
   });
@@ -120,7 +121,7 @@ interface WithLeaseInput {
   readonly expects: "present" | "absent";
 }
 
-/** Looks before it locks: a session that is not there, or must not be, leaves no trace of the attempt. */
+/** Checks before it locks: an attempt to open a missing session, or to create an existing one, leaves no trace. */
 async function withLease(
   options: WithLeaseInput,
   act: (lease: Lease) => Promise<OpenForWritingOutcome>,
@@ -166,14 +167,14 @@ async function closeOnError(
   }
 }
 
-/** Takes back its own unfinished file, whether the work was refused or threw. */
+/** Removes the unfinished file if `act` fails or throws. */
 async function removeOnError(
-  made: { file: FileHandle; path: string },
+  { file, path }: { file: FileHandle; path: string },
   act: () => Promise<OpenForWritingOutcome>,
 ): Promise<OpenForWritingOutcome> {
   const undo = async () => {
-    await made.file.close();
-    await rm(made.path, { force: true });
+    await file.close();
+    await rm(path, { force: true });
   };
   try {
     const result = await act();
@@ -191,7 +192,7 @@ const badSessionName = (id: SessionId): WriteFailure => ({
   message: `${JSON.stringify(id)} can't be a session's name: use letters, digits, - and _.`,
 });
 
-/** Origin line, then the source's bytes, then a newline if they lack one. Memory: one chunk. */
+/** Writes the origin line, the source's bytes, and a newline if they lack one. Holds one chunk in memory. */
 async function adoptCopy(options: {
   file: FileHandle;
   path: string;
@@ -240,8 +241,8 @@ interface HealedTail {
 }
 
 /**
- * Ends the last line with a newline if it has none. Torn bytes are first copied aside and stay in the file too, so a
- * crash at any step here loses nothing and the next opening does it again.
+ * Ends the last line with a newline if it has none. Torn bytes are first copied aside and also stay in the file, so a
+ * crash at any step loses nothing, and the next call repeats it.
  */
 async function healTail(file: FileHandle, asideFolder: string): Promise<HealedTail> {
   const { size } = await file.stat();

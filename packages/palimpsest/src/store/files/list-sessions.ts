@@ -14,7 +14,7 @@ import type { ByteSource } from "../../ports/transcripts.ts";
 
 const extension = ".jsonl";
 
-/** Rows of transcripts that have not changed come from the index; the index is rebuilt from the rest. */
+/** Takes the rows of unchanged transcripts from the index, reads the other transcripts, and updates the index. */
 export async function listSessions(
   deps: ClockDep,
   { folder, counting }: { readonly folder: string; readonly counting: MessageCountMode },
@@ -24,19 +24,19 @@ export async function listSessions(
   const rows = await inBatches(ids, (id) =>
     readRow({ folder, id, counting, earlier: index.rowByPath.get(join(folder, id + extension)) }),
   );
-  const found = rows.filter((row) => row !== undefined).toSorted(byNewest);
+  const sessions = rows.filter((row) => row !== undefined).toSorted(byNewest);
   const changed =
-    found.length !== index.rowByPath.size || found.some((row) => index.rowByPath.get(row.fullPath) !== row);
-  if (changed) await writeIndex({ folder, rows: found, originalPath: index.originalPath });
+    sessions.length !== index.rowByPath.size || sessions.some((row) => index.rowByPath.get(row.fullPath) !== row);
+  if (changed) await writeIndex({ folder, rows: sessions, originalPath: index.originalPath });
   await removeUnfinishedIndexes(deps, folder);
-  return found;
+  return sessions;
 }
 
-/** Links are left out: what they lead to may be another tool's file, which is not ours to write. */
+/** Leaves out links: the target may be another tool's file, which we must not write. */
 export async function sessionIds(folder: string): Promise<readonly string[]> {
   try {
-    const found = await readdir(folder, { withFileTypes: true });
-    const names = found.filter((item) => !item.isSymbolicLink()).map((item) => item.name);
+    const entries = await readdir(folder, { withFileTypes: true });
+    const names = entries.filter((entry) => !entry.isSymbolicLink()).map((entry) => entry.name);
     const ids = names.filter((name) => name.endsWith(extension)).map((name) => name.slice(0, -extension.length));
     return ids.filter((id) => isSessionName(sessionId(id)));
   } catch (error) {
@@ -45,7 +45,7 @@ export async function sessionIds(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** A transcript that can't be read is left out: one bad file must not hide the others. */
+/** Undefined if the transcript can't be read: one bad file must not hide the others. */
 async function readRow({
   folder,
   id,
@@ -65,17 +65,17 @@ async function readRow({
   const { source } = opened;
   try {
     const { mtimeMs, birthtimeMs } = source;
-    const asked = { source, sessionId: sessionId(id), mtimeMs, birthtimeMs, earlier, counting };
-    const { sessionId: named, ...summary } = await summariseSession(asked);
-    return { sessionId: named, fullPath, fileMtime: mtimeMs, ...summary };
+    const input = { source, sessionId: sessionId(id), mtimeMs, birthtimeMs, earlier, counting };
+    const { sessionId: summarisedId, ...summary } = await summariseSession(input);
+    return { sessionId: summarisedId, fullPath, fileMtime: mtimeMs, ...summary };
   } finally {
     await source.close();
   }
 }
 
 async function isFresh({ fullPath, fileMtime, sizeBytes }: IndexRow): Promise<boolean> {
-  const seen = await lstat(fullPath).catch(() => undefined);
-  return seen !== undefined && seen.isFile() && seen.mtimeMs === fileMtime && seen.size === sizeBytes;
+  const stats = await lstat(fullPath).catch(() => undefined);
+  return stats !== undefined && stats.isFile() && stats.mtimeMs === fileMtime && stats.size === sizeBytes;
 }
 
 async function inBatches<Item, Result>(
@@ -89,7 +89,7 @@ async function inBatches<Item, Result>(
   return results;
 }
 
-/** A project folder under `home`; `root` is undefined where its record is missing or damaged. */
+/** A project folder under `home`; `root` is undefined if the record is missing or damaged. */
 interface AnyProject {
   readonly folder: string;
   readonly slug: string;
@@ -110,7 +110,7 @@ type FindSessionOutcome =
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly candidates: readonly FoundSession[] };
 
-/** Across all projects: the whole id, else a beginning that only one session has. */
+/** Searches all projects for the full id, or else for a prefix that only one session has. */
 export async function findSession(home: string, idOrPrefix: string): Promise<FindSessionOutcome> {
   if (idOrPrefix === "") return { kind: "missing" };
   const candidates: FoundSession[] = [];
@@ -133,7 +133,7 @@ export interface AgentLog {
 
 const agentLogName = /^agent-(.+)\.jsonl$/;
 
-/** `<session>/subagents/agent-<id>.jsonl` beside `<session>.jsonl`, open for reading. One that can't be read is left out. */
+/** Opens each `<session>/subagents/agent-<id>.jsonl` next to `<session>.jsonl` for reading. A file that can't be read is left out. */
 export async function openAgentLogs(transcript: string): Promise<readonly AgentLog[]> {
   const folder = join(dirname(transcript), basename(transcript, ".jsonl"), "subagents");
   const names: readonly string[] = await readdir(folder).catch((error: unknown): string[] => {

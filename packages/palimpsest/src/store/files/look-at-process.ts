@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { processListMs } from "../limits.ts";
 import { errorCode } from "./write-failure.ts";
 
-/** `started` tells a process from a later one with the same pid; undefined where the system does not tell. */
+/** `started` tells a process from a later one with the same pid; undefined if the system does not provide it. */
 export type ProcessState = { readonly kind: "dead" } | { readonly kind: "alive"; readonly started: string | undefined };
 
 export type LookAtProcess = (pid: number) => Promise<ProcessState>;
@@ -15,7 +15,7 @@ export const lookAtProcess: LookAtProcess = async (pid) => {
   return { kind: "alive", started: await startFromPs(pid) };
 };
 
-/** A process of another user counts as alive: the signal is refused, not lost. */
+/** True for a process of another user as well: the system refuses the signal, but the process exists. */
 function takesSignals(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -34,20 +34,20 @@ async function readFromProc(pid: number): Promise<ProcessState | undefined> {
     const fields = fieldsFrom3(stat);
     const ticks = fields[22 - 3];
     if (hasEnded(fields)) return { kind: "dead" };
-    // Ticks count from boot, so the boot belongs to it: a machine that starts the same way twice repeats pid and ticks.
+    // Ticks count from boot, so the boot id is included: a machine that boots the same way twice repeats pid and ticks.
     return { kind: "alive", started: ticks === undefined ? undefined : `${boot.trim()}/${ticks}` };
   } catch {
     return undefined;
   }
 }
 
-/** Behind the last bracket of field 2, a name that may hold spaces and brackets. */
+/** The fields from the third on. The second is a name that may contain spaces and parentheses, so they start after the last one. */
 const fieldsFrom3 = (stat: string): readonly string[] => stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 
-/** A zombie has ended and waits for its parent: it takes signals but writes nothing any more. */
+/** A zombie has ended and waits for its parent: it accepts signals but no longer writes anything. */
 const hasEnded = ([state]: readonly string[]): boolean => state === "Z" || state === "X";
 
-/** Whether a process of the group runs, also where its leader has ended. Zombies are told from it where the system tells. */
+/** Whether any process of the group is running, even if its leader has ended. On Linux, zombies do not count. */
 export async function isGroupRunning(leader: number): Promise<boolean> {
   if (!takesSignals(-leader)) return false;
   if (process.platform !== "linux") return true;

@@ -6,13 +6,13 @@ import { safeGitEnvironment } from "../../schema/safe-git-environment.ts";
 import { rootCommitsMax, rootCommitsMs } from "../limits.ts";
 import { exists } from "./disk.ts";
 
-/** Where a folder belongs, told without writing anything into it. */
+/** The project that a folder belongs to, found without writing anything into it. */
 export interface ProjectPlace {
-  /** The project's root: of a repository the main worktree's, whichever worktree one stands in. */
+  /** The project's root. In a repository this is the main worktree, even if `cwd` is in another worktree. */
   readonly root: string;
-  /** The folder whose identity is the project's: it is renamed and moved with the project. */
+  /** The folder that identifies the project: it is renamed and moved with the project. */
   readonly anchor: string;
-  /** `lost-worktree`: a worktree whose repository is no longer where it says; `root` is where it was. `absent`: no such folder. */
+  /** `lost-worktree`: the worktree's repository is gone, and `root` is its old location. `absent`: the folder does not exist. */
   readonly kind: "repository" | "folder" | "lost-worktree" | "absent";
 }
 
@@ -36,10 +36,10 @@ async function repositoryAt(folder: string): Promise<ProjectPlace | undefined> {
   return (await lstat(dotGit)).isSymbolicLink() ? plainFolderPlace(folder) : repositoryPlace(await realpath(dotGit));
 }
 
-/** `.git` may have come with an archive and name any repository: one that does not know the folder is not its own. */
+/** `.git` may come from an archive and refer to any repository: a repository that does not know the folder is ignored. */
 const plainFolderPlace = (folder: string): ProjectPlace => ({ root: folder, anchor: folder, kind: "folder" });
 
-/** The common folder of all worktrees lies in the main worktree as `.git`, or by itself (bare, submodule, separate). */
+/** `common` is the git folder that all worktrees share: `.git` in the main worktree, or a folder elsewhere (bare, submodule, separate). */
 const repositoryPlace = (common: string): ProjectPlace => ({
   root: basename(common) === ".git" ? dirname(common) : common,
   anchor: common,
@@ -58,20 +58,20 @@ async function gitFilePlace(folder: string, line: string | undefined): Promise<P
   return repositoryPlace(await realpath(common).catch(() => common));
 }
 
-/** The link leads nowhere. Its text still says where the repository lay, and the project's record knows where it went. */
+/** The git folder does not exist. Its path still shows where the repository was, and the project's record knows where it went. */
 async function findLostWorktree(gitFolder: string, folder: string): Promise<ProjectPlace | undefined> {
   const worktrees = dirname(gitFolder);
   if (basename(worktrees) !== "worktrees") return undefined;
   const common = dirname(worktrees);
-  // The repository is there and has no such worktree.
+  // The repository exists and has no such worktree.
   if (await exists(join(common, "HEAD"))) return plainFolderPlace(folder);
   return { ...repositoryPlace(common), kind: "lost-worktree" };
 }
 
 /**
- * The folder whose settings count and in which an agent works: of a worktree the main one's, else the one in which `.git`
- * stands. `.git` may have come with an archive, as a file or a link that names any folder on the disk: it leads elsewhere
- * only if that repository knows this worktree as its own.
+ * The folder whose settings apply and in which an agent works: the main worktree if `cwd` is in a linked one, else the
+ * folder that contains `.git`. `.git` may come from an archive, as a file or a link to any folder on the disk: it is
+ * followed only if that repository lists this worktree as its own.
  */
 export async function workRoot(cwd: string): Promise<string> {
   const here = await realpath(cwd).catch(() => resolve(cwd));
@@ -81,24 +81,26 @@ export async function workRoot(cwd: string): Promise<string> {
   }
 }
 
-/** Undefined if the folder is no worktree, or if nothing but its own `.git` says so. */
+/** Undefined if the folder is not a worktree, or if only its own `.git` claims that it is. */
 async function mainRoot(folder: string): Promise<string | undefined> {
   const dotGit = join(folder, ".git");
   if (!(await lstat(dotGit)).isFile()) return undefined;
   const target = (await firstLine(dotGit))?.slice("gitdir:".length).trim() ?? "";
-  const own = await realpath(resolve(folder, target)).catch(() => undefined);
-  if (own === undefined || !isWorktreeFolder(own) || !(await knowsFolder(own, folder))) return undefined;
-  return repositoryPlace(dirname(dirname(own))).root;
+  const gitFolder = await realPathOrUndefined(resolve(folder, target));
+  if (gitFolder === undefined || !isWorktreeFolder(gitFolder) || !(await knowsFolder(gitFolder, folder)))
+    return undefined;
+  return repositoryPlace(dirname(dirname(gitFolder))).root;
 }
 
 const isWorktreeFolder = (gitFolder: string): boolean => basename(dirname(gitFolder)) === "worktrees";
 
-/** Whether git's folder says itself that it is for the files here: of a worktree, or of a submodule. Both real paths. */
+/** Whether the git folder of a worktree or submodule refers back to `folder`. Both must be real paths. */
 async function knowsFolder(gitFolder: string, folder: string): Promise<boolean> {
   if (isWorktreeFolder(gitFolder)) {
-    const back = await firstLine(join(gitFolder, "gitdir"));
-    const isBack = back !== undefined && (await realPathOrUndefined(resolve(gitFolder, back))) === join(folder, ".git");
-    return isBack && (await firstLine(join(gitFolder, "commondir"))) === "../..";
+    const target = await firstLine(join(gitFolder, "gitdir"));
+    const pointsBack =
+      target !== undefined && (await realPathOrUndefined(resolve(gitFolder, target))) === join(folder, ".git");
+    return pointsBack && (await firstLine(join(gitFolder, "commondir"))) === "../..";
   }
   const config = await readFile(join(gitFolder, "config"), "utf8").catch(() => "");
   const tree = /^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/im.exec(config)?.[1];
@@ -112,7 +114,7 @@ async function firstLine(path: string): Promise<string | undefined> {
   return content?.split("\n")[0]?.trim();
 }
 
-/** Undefined where it can't be told: no git, no commit yet, or a shallow clone, whose oldest commits are not its roots. */
+/** Undefined if unknown: no git, no commit yet, or a shallow clone, whose oldest commits are not its roots. */
 export type RootCommits = (place: ProjectPlace) => Promise<readonly string[] | undefined>;
 
 export const rootCommits: RootCommits = async ({ anchor, kind }) => {

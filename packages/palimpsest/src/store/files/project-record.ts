@@ -6,7 +6,7 @@ import { recordBytesMax } from "../limits.ts";
 import { exists, makeFolder, publish, readSmallFile, replaceFile, temporaryPath, writeNewFile } from "./disk.ts";
 import { isAbsent } from "./write-failure.ts";
 
-/** What a folder is, whatever it is called. Numbers as text: inodes can be larger than a double holds exactly. */
+/** Identifies a folder regardless of its name. The numbers are text because an inode can exceed what a double holds exactly. */
 const inodeShape = z.object({ dev: z.string(), ino: z.string(), birthtimeMs: z.number() });
 export type InodeKey = z.infer<typeof inodeShape>;
 
@@ -22,7 +22,7 @@ const recordShape = z.object({
 export type ProjectRecord = z.infer<typeof recordShape>;
 export type NewRecord = Omit<ProjectRecord, "version">;
 
-/** A project folder and what its record says; undefined where there is no readable one. */
+/** A project folder and its record, which is undefined if it is missing or unreadable. */
 export interface RecordedProject {
   readonly folder: string;
   readonly slug: string;
@@ -39,8 +39,8 @@ export async function readProject(home: string, slug: string): Promise<RecordedP
 
 export async function readProjects(home: string): Promise<readonly RecordedProject[]> {
   try {
-    const found = await readdir(projectsFolder(home), { withFileTypes: true });
-    const slugs = found.filter((item) => item.isDirectory()).map((item) => item.name);
+    const entries = await readdir(projectsFolder(home), { withFileTypes: true });
+    const slugs = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
     return await Promise.all(slugs.toSorted().map((slug) => readProject(home, slug)));
   } catch (error) {
     if (isAbsent(error)) return [];
@@ -57,11 +57,11 @@ async function readRecord(folder: string): Promise<ProjectRecord | undefined> {
   }
 }
 
-/** Takes the folder for the project, unless another record was there first: two processes that start at once end in one folder. */
+/** Claims the folder for the project unless it already has a record: two processes that start at once end up in one folder. */
 export async function claimFolder(folder: string, record: NewRecord): Promise<"claimed" | "taken"> {
   await makeFolder(folder);
   const path = recordPath(folder);
-  // In this order: what is there is whole, unless it is damaged, also if another process has just put it there.
+  // The check for existence comes first: records are published complete, so one that exists and can't be read is damaged.
   if ((await exists(path)) && (await readRecord(folder)) === undefined)
     await rename(path, `${path}.damaged-${record.id}`);
   const temporary = temporaryPath(path);
@@ -79,12 +79,12 @@ export const updateRecord = (folder: string, record: NewRecord): Promise<void> =
 const encodeRecord = (record: NewRecord): Buffer =>
   Buffer.from(`${JSON.stringify({ ...record, version: recordVersion }, undefined, 2)}\n`);
 
-/** Undefined where the folder is gone or its file system keeps no time of birth: an inode number alone is given out again. */
+/** Undefined if the folder is gone or its file system stores no creation time: inode numbers are reused, so one alone proves nothing. */
 export async function inodeKey(path: string): Promise<InodeKey | undefined> {
   try {
     const { dev, ino, birthtimeMs } = await stat(path, { bigint: true });
-    const born = Number(birthtimeMs);
-    return born > 0 ? { dev: String(dev), ino: String(ino), birthtimeMs: born } : undefined;
+    const createdMs = Number(birthtimeMs);
+    return createdMs > 0 ? { dev: String(dev), ino: String(ino), birthtimeMs: createdMs } : undefined;
   } catch {
     return undefined;
   }

@@ -21,10 +21,10 @@ import { exists } from "./disk.ts";
 import { homedir } from "node:os";
 
 export interface Project {
-  /** `<home>/projects/<slug>`: stays where it is when the project moves. */
+  /** `<home>/projects/<slug>`; it does not change when the project moves. */
   readonly folder: string;
   readonly slug: string;
-  /** Where the project lies now. */
+  /** The project's current root. */
   readonly root: string;
 }
 
@@ -38,8 +38,8 @@ interface ProjectOptions {
 type LocateOutcome = ({ readonly kind: "located" } & Project) | WriteFailure;
 
 /**
- * The project a folder belongs to, made if it is new. Writes only under `home`. Found again from every worktree, through
- * symlinks, and after a rename or a move; the record is brought up to date on the way.
+ * Finds the project that a folder belongs to, or creates it. Writes only under `home`. A project is found again from every
+ * worktree, through symlinks, and after a rename or a move; its record is updated on the way.
  */
 export async function locateProject(deps: IdsDep, options: ProjectOptions): Promise<LocateOutcome> {
   const here = await identifyFolder(options.cwd, options.rootCommits ?? askGit);
@@ -51,7 +51,7 @@ export async function locateProject(deps: IdsDep, options: ProjectOptions): Prom
   }
 }
 
-/** The same look-up without a trace; undefined for a folder that is no project yet. */
+/** The same lookup without writing anything; undefined if the folder has no project yet. */
 export async function findProject(options: ProjectOptions): Promise<Project | undefined> {
   const here = await identifyFolder(options.cwd, options.rootCommits ?? askGit);
   const known = await lookUpProject(options.home, here);
@@ -60,14 +60,14 @@ export async function findProject(options: ProjectOptions): Promise<Project | un
 
 const toProject = ({ folder, slug, record }: KnownProject): Project => ({ folder, slug, root: record.path });
 
-/** The usual case costs one small file: the folder that carries the place's own name, unmoved. */
+/** In the usual case, a project that has not moved, this reads one small file: the record in the folder with the root's slug. */
 async function lookUpProject(home: string, here: FolderIdentity): Promise<KnownProject | undefined> {
   const usual = await readProject(home, projectSlug(here.place.root));
   if (hasRecord(usual) && usual.record.path === here.place.root && isSameFolder(here, usual.record)) return usual;
   return await matchProject(here, await readProjects(home));
 }
 
-/** A record that can't be written is no failure: the same proof finds the project next time. */
+/** A failure to write the record is ignored: the same evidence finds the project next time. */
 async function updateProject(here: FolderIdentity, known: KnownProject): Promise<KnownProject> {
   const record = await refreshRecord(here, known.record);
   if (record === known.record) return known;
@@ -79,7 +79,7 @@ async function updateProject(here: FolderIdentity, known: KnownProject): Promise
   return { ...known, record };
 }
 
-/** Roots that differ may share a slug, so a folder belongs to who put the first record there, and the next one gets a number. */
+/** Different roots may share a slug: the first one to write a record gets the folder, the next one gets a number behind the slug. */
 async function makeProject(options: { deps: IdsDep; home: string; here: FolderIdentity }): Promise<KnownProject> {
   const { deps, home, here } = options;
   const record = await newRecord(here, deps.uuid());
@@ -96,13 +96,13 @@ async function makeProject(options: { deps: IdsDep; home: string; here: FolderId
   throw new Error(`more than ${slugSuffixMax} projects are called ${base}`);
 }
 
-/** The path as one readable file name. */
+/** The path as a readable file name. */
 function projectSlug(root: string): string {
   const slug = root.replaceAll(/[^A-Za-z0-9]/g, "-");
   return slug.length <= fileNameCharsMax ? slug : slug.slice(-fileNameCharsMax);
 }
 
-/** A place and what tells it from others. Root commits are asked for only where they decide: git is slow on long histories. */
+/** A place and what identifies it. Root commits are read only if they decide the match: git is slow on long histories. */
 interface FolderIdentity {
   readonly place: ProjectPlace;
   readonly anchorInode: InodeKey | undefined;
@@ -112,27 +112,27 @@ interface FolderIdentity {
 
 async function identifyFolder(cwd: string, rootCommits: RootCommits): Promise<FolderIdentity> {
   const place = await findProjectPlace(cwd);
-  let asked: Promise<readonly string[]> | undefined;
+  let commitsRead: Promise<readonly string[]> | undefined;
   return {
     place,
     anchorInode: await inodeKey(place.anchor),
     rootInode: await inodeKey(place.root),
-    commits: () => (asked ??= rootCommits(place).then((known) => known ?? [])),
+    commits: () => (commitsRead ??= rootCommits(place).then((commits) => commits ?? [])),
   };
 }
 
-/** A project whose record could be read. */
+/** A project with a readable record. */
 interface KnownProject extends RecordedProject {
   readonly record: ProjectRecord;
 }
 const hasRecord = (project: RecordedProject): project is KnownProject => project.record !== undefined;
 
 /**
- * Which project a place belongs to, strongest proof first:
- * 1. the very folder of the record, under whatever name (renamed or moved on its file system);
- * 2. the recorded path, unless the root commits prove another repository there;
- * 3. a path that is gone and was known for one project only (a deleted folder, a worktree that lost its repository);
- * 4. a shared root commit with the one project whose path is gone (moved across file systems, cloned anew).
+ * Finds the project that a place belongs to. The evidence, strongest first:
+ * 1. it is the recorded folder, under any name (renamed, or moved on its file system);
+ * 2. it has the recorded path, unless the root commits prove that another repository is there now;
+ * 3. the path is gone, and only one project ever had it (a deleted folder, a worktree that lost its repository);
+ * 4. it shares a root commit with the only project whose path is gone (moved across file systems, cloned again).
  */
 async function matchProject(
   here: FolderIdentity,
@@ -152,7 +152,7 @@ function sameFolder(here: FolderIdentity, known: readonly KnownProject[]): Known
   return matches.find(({ record }) => record.path === here.place.root) ?? matches[0];
 }
 
-/** Also by the root's own inode: a folder that became a repository since has a new anchor. */
+/** Also compares the root's inode: a folder that has become a repository since then has a new anchor. */
 const isSameFolder = (here: FolderIdentity, record: ProjectRecord): boolean =>
   isSameInode(record.inode, here.anchorInode) || isSameInode(record.inode, here.rootInode);
 
@@ -188,13 +188,13 @@ async function sameHistory(here: FolderIdentity, known: readonly KnownProject[])
   return gone.length === 1 ? gone[0] : undefined;
 }
 
-/** The record after this visit; the same object where nothing was learned. */
+/** The record after this visit; the same object if nothing changed. */
 async function refreshRecord(here: FolderIdentity, record: ProjectRecord): Promise<ProjectRecord> {
   const { place } = here;
   if (place.kind === "lost-worktree" || place.kind === "absent") return record;
   const moved = record.path !== place.root && !(await leadsHere(record.path, here));
   const rootCommits = record.rootCommits.length > 0 ? record.rootCommits : [...(await here.commits())];
-  // Unproven, the recorded folder stays: it may have been moved, and its inode is how it is found again.
+  // Without proof the recorded inode is kept: the folder may have been moved, and its inode is how it is found again.
   const proven = isSameFolder(here, record) || sharesCommit(await provingCommits(here, record), record);
   const inode = proven ? (here.anchorInode ?? record.inode) : record.inode;
   if (!moved && rootCommits.length === record.rootCommits.length && isSameInode(inode, record.inode)) return record;
@@ -205,7 +205,7 @@ async function refreshRecord(here: FolderIdentity, record: ProjectRecord): Promi
 const provingCommits = async (here: FolderIdentity, record: ProjectRecord): Promise<readonly string[]> =>
   record.rootCommits.length > 0 && !isSameFolder(here, record) ? await here.commits() : [];
 
-/** One folder under two names at once (a bind mount): both are right, and the record keeps the first. */
+/** Detects one folder with two paths (a bind mount): both are right, and the record keeps the first. */
 async function leadsHere(path: string, here: FolderIdentity): Promise<boolean> {
   const { anchor } = await findProjectPlace(path);
   return isSameInode(await inodeKey(anchor), here.anchorInode);
@@ -225,7 +225,7 @@ async function newRecord(here: FolderIdentity, id: string): Promise<NewRecord> {
 
 /** `PALIMPSEST_HOME`, else `~/.palimpsest`. */
 export function homeFolder(env: Readonly<Record<string, string | undefined>>): string {
-  const set = env["PALIMPSEST_HOME"];
-  if (set !== undefined && set !== "") return resolve(set);
+  const home = env["PALIMPSEST_HOME"];
+  if (home !== undefined && home !== "") return resolve(home);
   return join(env["HOME"] || homedir(), ".palimpsest");
 }

@@ -26,14 +26,14 @@ const rowShape = z.object({
   isSidechain: z.boolean(),
   sizeBytes: z.int().nonnegative().transform(bytes),
 });
-/** Rows are checked one by one: a row of another tool's making costs that row, not the cache. */
+/** Rows are checked one by one: a row that another tool wrote is dropped without losing the whole cache. */
 const indexShape = z.object({
   version: z.literal(indexVersion),
   entries: z.array(z.unknown()),
   originalPath: z.string().optional(),
 });
 
-/** As it stands in the file. */
+/** A row as it is stored in the file. */
 export interface IndexRow extends SessionSummary {
   readonly fullPath: string;
   readonly fileMtime: number;
@@ -48,10 +48,10 @@ const indexPath = (folder: string): string => join(folder, "sessions-index.json"
 
 /** Never fails: the index is a cache, and without it the transcripts are read. */
 export async function readIndex(folder: string): Promise<SessionsIndex> {
-  const read = indexShape.safeParse(await readJson(indexPath(folder)));
-  if (!read.success) return { rowByPath: new Map(), originalPath: undefined };
-  const rows = read.data.entries.flatMap((row) => parseRow(row) ?? []);
-  return { rowByPath: new Map(rows.map((row) => [row.fullPath, row])), originalPath: read.data.originalPath };
+  const index = indexShape.safeParse(await readJson(indexPath(folder)));
+  if (!index.success) return { rowByPath: new Map(), originalPath: undefined };
+  const rows = index.data.entries.flatMap((row) => parseRow(row) ?? []);
+  return { rowByPath: new Map(rows.map((row) => [row.fullPath, row])), originalPath: index.data.originalPath };
 }
 
 function parseRow(value: unknown): IndexRow | undefined {
@@ -69,7 +69,7 @@ async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** A cache that can't be written is no error: the next list reads the transcripts again. */
+/** A failure to write the cache is ignored: the next list reads the transcripts again. */
 export async function writeIndex({
   folder,
   rows,
@@ -91,13 +91,13 @@ export async function writeIndex({
   }
 }
 
-/** Indexes that were being written when their process was killed. Must not reject: they are in nobody's way. */
+/** Removes temporary files of processes that were killed while they wrote an index. Must not reject: these files do no harm. */
 export async function removeUnfinishedIndexes({ now }: ClockDep, folder: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  for (const name of names.filter((one) => isTemporaryFor(one, indexPath(folder)))) {
+  for (const name of names.filter((candidate) => isTemporaryFor(candidate, indexPath(folder)))) {
     const path = join(folder, name);
-    const seen = await lstat(path).catch(() => undefined);
-    if (seen === undefined || Math.abs(now() - seen.mtimeMs) < indexWriteMsMax) continue;
+    const stats = await lstat(path).catch(() => undefined);
+    if (stats === undefined || Math.abs(now() - stats.mtimeMs) < indexWriteMsMax) continue;
     await rm(path, { force: true }).catch(() => undefined);
   }
 }

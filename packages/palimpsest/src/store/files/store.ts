@@ -16,13 +16,13 @@ import type { IndexRow } from "./sessions-index.ts";
 import { fileTranscripts } from "./file-transcripts.ts";
 
 export interface FileStoreOptions {
-  /** Where the sessions lie. Absent: where the command `palimpsest` keeps those of the current folder's project. */
+  /** The folder of the sessions. By default the one that the command `palimpsest` uses for the current folder's project. */
   readonly folder?: string;
-  /** When bytes are synced to the disk: at each entry (the default), at the end of a turn, or when the system does it. */
+  /** When bytes are synced to disk: after each entry (the default), at the end of a turn, or whenever the system does it. */
   readonly durability?: Durability;
 }
 
-/** Sessions as files that people can read: JSON lines, one file each. */
+/** Stores each session as a readable file of JSON lines. */
 export function fileStore({ folder, durability = "always" }: FileStoreOptions = {}): Store {
   const deps = { now: () => millis(Date.now()), uuid: randomUUID };
   return {
@@ -50,12 +50,12 @@ export interface FilePorts extends Required<StorePorts>, Required<SessionFiles> 
   readonly sessions: FileSessionList;
 }
 
-/** Its rows as they stand in `sessions-index.json`. */
+/** Lists rows as they are stored in `sessions-index.json`. */
 export interface FileSessionList extends SessionList {
   list(counting?: MessageCountMode): Promise<readonly IndexRow[]>;
 }
 
-/** Everything that is kept of one project. Nobody else knows what its folder holds. */
+/** Everything that is stored for one project. Only this package knows the layout of its folder. */
 export function filePorts({ deps, folder, durability }: FilePortsOptions): FilePorts {
   return {
     transcripts: fileTranscripts({ deps, folder, durability }),

@@ -44,7 +44,7 @@ async function make(options: {
   };
   const faulty = { write, datasync, close: () => file.close() } as unknown as FileHandle;
   const { durability = "turn", lease = held } = options;
-  const own = { id: sessionId("s"), path, file: faulty, size: bytes(0), made: "here" } as const;
+  const own = { id: sessionId("s"), path, file: faulty, size: bytes(0), origin: "created" } as const;
   const writer = transcriptWriter({ ...own, lease, durability });
   onTestFinished(() => writer.close());
   return { writer, calls, content: () => readFile(path, "utf8") };

@@ -20,36 +20,36 @@ import { readRange } from "./file-source.ts";
 interface WriterParts {
   readonly id: SessionId;
   readonly path: string;
-  /** Opened for appending: the system puts every write at the end. */
+  /** Opened for appending: the system adds every write at the end. */
   readonly file: FileHandle;
   readonly size: Bytes;
   readonly lease: Lease;
   readonly durability: Durability;
-  /** `here`: by this writer's opening, empty. */
-  readonly made: "here" | "before";
+  /** `created`: the file is new and empty; `discard` may remove it. */
+  readonly origin: "created" | "existing";
 }
 
-/** Appends one after another, also when called at once. Nothing here can shorten the file. */
+/** Concurrent calls run one after another. Nothing here can shorten the file. */
 export function transcriptWriter(parts: WriterParts): TranscriptWriter {
   const appender = new Appender(parts);
   let last: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
-  const inTurn = <Result>(act: () => Promise<Result>): Promise<Result> => {
+  const enqueue = <Result>(act: () => Promise<Result>): Promise<Result> => {
     const result = last.then(act, act);
     last = result;
     return result;
   };
   const whileOpen = <Result>(act: () => Promise<Result>): Promise<Result> => {
     if (closing !== undefined) throw new TypeError(`the writer of ${parts.id} is closed`);
-    return inTurn(act);
+    return enqueue(act);
   };
   return {
     id: parts.id,
     append: async (lines) => whileOpen(() => appender.append(lines)),
     endTurn: async () => whileOpen(() => appender.endTurn()),
     blank: async (ranges) => whileOpen(() => appender.blank(ranges)),
-    close: () => (closing ??= inTurn(() => appender.close())),
-    discard: () => (closing ??= inTurn(() => appender.discard())),
+    close: () => (closing ??= enqueue(() => appender.close())),
+    discard: () => (closing ??= enqueue(() => appender.discard())),
   };
 }
 
@@ -58,7 +58,7 @@ class Appender {
   #end: number;
   #before: "line-end" | "torn-line" = "line-end";
   #unsynced: "nothing" | "something" = "nothing";
-  /** After a failed sync the system may have dropped the bytes and call the next sync a success: only opening again tells. */
+  /** After a failed sync the system may drop the bytes and report success for the next sync: only reopening the file shows what it holds. */
   #syncFailure: WriteFailure | undefined;
 
   constructor(parts: WriterParts) {
@@ -89,7 +89,7 @@ class Appender {
     return (await this.#refusal()) ?? (await blankRanges({ path, asideFolder: asideFolderPath(path, id) }, ranges));
   }
 
-  /** A last sync that fails is not told to anybody: who needs to know ends the turn first. */
+  /** A failure of the last sync is not reported: a caller that needs to know calls `endTurn` first. */
   async close(): Promise<void> {
     try {
       if (this.#parts.durability === "turn") await this.#sync();
@@ -99,10 +99,10 @@ class Appender {
     }
   }
 
-  /** While the lease is held: whoever opens it next finds none. What people were given beside it stays. */
+  /** Removes a file that this writer created, while the lease is held, so that the next process finds none. Other files of the session stay. */
   async discard(): Promise<void> {
-    const { id, path, made } = this.#parts;
-    if (made === "here" && (await this.#refusal()) === undefined) {
+    const { id, path, origin } = this.#parts;
+    if (origin === "created" && (await this.#refusal()) === undefined) {
       this.#unsynced = "nothing";
       await rm(path, { force: true }).catch(() => undefined);
       await rmdir(join(dirname(path), id)).catch(() => undefined);
@@ -129,16 +129,16 @@ class Appender {
     const data = lineBuffer(line, this.#before);
     const start = this.#end + (this.#before === "torn-line" ? 1 : 0);
     const result = await writeAll(this.#parts.file, data);
-    if (result.kind === "part") return this.#tornBy(result);
+    if (result.kind === "part") return this.#recordTornLine(result);
     this.#end += data.byteLength;
     this.#before = "line-end";
     this.#unsynced = "something";
     return bytes(start);
   }
 
-  #tornBy({ written, error }: { written: number; error: unknown }): WriteFailure {
+  #recordTornLine({ written, error }: { written: number; error: unknown }): WriteFailure {
     this.#end += written;
-    // A first byte that is the newline behind an older torn part closes that part and leaves nothing of this line.
+    // If only the newline that ends an older torn line was written, that line is ended and nothing of this one is left.
     if (written > 0) this.#before = this.#before === "torn-line" && written === 1 ? "line-end" : "torn-line";
     return writeFailure(error, this.#parts.path);
   }
@@ -161,13 +161,13 @@ class Appender {
 
 const space = 0x20;
 
-/** All copies come first: whatever fails on the way, no byte is gone that is not set aside. */
+/** Makes all copies first: if a later step fails, every byte that was overwritten has been set aside. */
 async function blankRanges(
   log: { path: string; asideFolder: string },
   ranges: readonly ByteRange[],
 ): Promise<BlankOutcome> {
   try {
-    // Not the appending handle: writes through that one go to the end, whatever position they name.
+    // Not the appending handle: its writes go to the end, whatever position they specify.
     const file = await openNoFollow(log.path, constants.O_RDWR);
     try {
       const setAside: SetAside[] = [];
@@ -188,11 +188,11 @@ async function blankRanges(
   }
 }
 
-/** Beside the transcript, in the session's own folder. */
+/** In the session's folder, which is next to the transcript. */
 export const asideFolderPath = (transcript: string, session: SessionId): string =>
   join(dirname(transcript), session, "set-aside");
 
-/** Damaged bytes, kept as `<folder>/<start>-<end>.bin` and on disk for sure before anything is written over them. */
+/** Copies damaged bytes to `<folder>/<start>-<end>.bin` and syncs the copy, so that it is on disk before they are overwritten. */
 export async function copyAside(torn: { file: FileHandle; range: ByteRange; folder: string }): Promise<SetAside> {
   const { start, end } = torn.range;
   await makeFolder(torn.folder);

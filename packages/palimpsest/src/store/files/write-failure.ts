@@ -2,7 +2,7 @@ import type { WriteFailure } from "../../ports/blobs.ts";
 
 interface Refusal {
   readonly why: WriteFailure["why"];
-  /** What the machine said, in words. */
+  /** The system's error in words. */
   readonly cause: string;
   readonly advice: string;
 }
@@ -13,7 +13,7 @@ const noPermission: Refusal = {
   advice: "check its owner and permissions or set PALIMPSEST_HOME to another folder",
 };
 
-/** The one place that knows what the system's error names mean and what a person can do about each. */
+/** What each error code of the system means and what the user can do about it. */
 const refusalByErrno: ReadonlyMap<string, Refusal> = new Map([
   ["ENOSPC", { why: "disk-full", cause: "no space left", advice: "free some space, then try again" }],
   ["EDQUOT", { why: "disk-full", cause: "the disk quota is used up", advice: "free some space, then try again" }],
@@ -37,13 +37,13 @@ const refusalByErrno: ReadonlyMap<string, Refusal> = new Map([
   ["ENFILE", { why: "io", cause: "too many files are open on this machine", advice: "close some, then try again" }],
 ]);
 
-/** `no space left: free some space, then try again`; undefined for what is no refusal we know. */
+/** For example `no space left: free some space, then try again`; undefined for an unknown code. */
 export function refusalText(code: string): string | undefined {
   const refusal = refusalByErrno.get(code);
   return refusal === undefined ? undefined : `${refusal.cause}: ${refusal.advice}`;
 }
 
-/** Expected refusals of the machine become data. What is no error of the system is a bug and is thrown on. */
+/** Turns an error of the system into data. Any other error is a bug and is rethrown. */
 export function writeFailure(error: unknown, path: string): WriteFailure {
   const code = errorCode(error);
   if (code === undefined) throw error;
@@ -59,10 +59,10 @@ export function errorCode(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Nothing is there: also when a part of the way to it is a file. */
+/** Nothing is at that path; this includes a path that leads through a file. */
 export const isAbsent = (error: unknown): boolean => errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR";
 
-/** What `openItself` says of a symbolic link. */
+/** The error that `openNoFollow` gives for a symbolic link. */
 export const isLink = (error: unknown): boolean => errorCode(error) === "ELOOP";
 
 export const isTaken = (error: unknown): boolean => errorCode(error) === "EEXIST";

@@ -1,15 +1,15 @@
 import type { WriteFailure } from "../../ports/blobs.ts";
 
-/** A write that a test wants refused. `keptBytes` of it are written all the same, as a full disk does. */
+/** A write failure that a test injects. The first `keptBytes` are written all the same, as on a full disk. */
 export interface Fault {
   readonly why: WriteFailure["why"];
   readonly keptBytes?: number;
 }
 
-/** Asked before each write of the store, counted from 0; undefined lets the write pass. */
+/** Called before each write of the store, counted from 0; undefined lets the write succeed. */
 export type FaultAt = (write: number) => Fault | undefined;
 
-/** The nth write (from 0) is refused and every other one passes. */
+/** The nth write (from 0) fails and every other one succeeds. */
 export const faultOnce =
   (nth: number, fault: Fault): FaultAt =>
   (write) =>

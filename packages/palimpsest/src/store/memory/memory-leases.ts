@@ -1,7 +1,7 @@
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { Lease, Leases } from "../../ports/store.ts";
 
-/** Among those who share this object. A lease in memory is never lost, nor left by the dead. */
+/** Leases between the callers that share this object. A lease in memory is never lost or left behind by a dead process. */
 export function memoryLeases({ now }: ClockDep): Leases {
   const heldByName = new Map<string, { readonly holder: string; readonly lease: Lease }>();
   return {

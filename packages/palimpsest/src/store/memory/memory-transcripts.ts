@@ -19,43 +19,13 @@ import { byNewest, summariseSession } from "../summarise-session.ts";
 import { type FaultAt, faultFailure, type Fault } from "./fault.ts";
 import { memoryLeases } from "./memory-leases.ts";
 
-/** Bytes that only grow; appending costs the appended bytes on average. What `slice` returned never changes. */
-class GrowingBytes {
-  #buffer: Uint8Array = new Uint8Array(1024);
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  append(data: Uint8Array): void {
-    const needed = this.#size + data.byteLength;
-    if (needed > this.#buffer.byteLength) {
-      const larger = new Uint8Array(Math.max(needed, 2 * this.#buffer.byteLength));
-      larger.set(this.#buffer.subarray(0, this.#size));
-      this.#buffer = larger;
-    }
-    this.#buffer.set(data, this.#size);
-    this.#size = needed;
-  }
-
-  /** Past slices are copies and keep what they were. */
-  fill(value: number, range: { readonly start: number; readonly end: number }): void {
-    this.#buffer.fill(value, range.start, Math.min(this.#size, range.end));
-  }
-
-  slice(range: { readonly start: number; readonly end: number }): Uint8Array {
-    return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
-  }
-}
-
 interface MemoryTranscriptsOptions {
   readonly deps: ClockDep;
-  /** Shared with whoever looks at them; its own where it is absent. */
+  /** Leases to share with other callers; by default the transcripts have their own. */
   readonly leases?: Leases;
-  /** Transcripts that are there from the start, also damaged ones. */
+  /** Transcripts that exist from the start; they may be damaged. */
   readonly seed?: ReadonlyMap<SessionId, Uint8Array>;
-  /** Asked once for each line that is appended. */
+  /** Called once for each appended line. */
   readonly faultAt?: FaultAt;
 }
 
@@ -67,7 +37,7 @@ interface MemorySession {
   readonly setAside: Map<string, Uint8Array>;
 }
 
-/** The same rules as the file store, for tests and for sessions that nobody wants kept. */
+/** Follows the same rules as the file store; for tests and temporary sessions. */
 export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts & SessionList {
   const store = new MemoryStore(options);
   return {
@@ -92,8 +62,8 @@ class MemoryStore {
   }
 
   create(id: SessionId): Promise<OpenForWritingOutcome> {
-    return this.#begun(id, (lease) =>
-      this.#opened(this.#add(id), { lease, remove: () => this.#sessionById.delete(id) }),
+    return this.#begin(id, (lease) =>
+      this.#openWriter(this.#add(id), { lease, remove: () => this.#sessionById.delete(id) }),
     );
   }
 
@@ -102,7 +72,7 @@ class MemoryStore {
     if (session === undefined) return { kind: "missing" };
     const outcome = await this.#leases.acquire(id);
     if (outcome.kind !== "acquired") return outcome;
-    const opened = this.#opened(session, outcome);
+    const opened = this.#openWriter(session, outcome);
     const setAside = await healTail(session);
     return { ...opened, setAside };
   }
@@ -124,7 +94,7 @@ class MemoryStore {
       log.append(chunk);
     }
     if (log.slice({ start: log.size - 1, end: log.size })[0] !== newline) log.append(Uint8Array.of(newline));
-    return this.#begun(copy.id, (lease) => this.#opened(this.#add(copy.id, log), { lease }));
+    return this.#begin(copy.id, (lease) => this.#openWriter(this.#add(copy.id, log), { lease }));
   }
 
   async list(counting: MessageCountMode): Promise<readonly SessionSummary[]> {
@@ -141,8 +111,8 @@ class MemoryStore {
     return (await Promise.all(rows)).toSorted(byNewest);
   }
 
-  /** Looked at again under the lease: another may have made it meanwhile. */
-  async #begun(id: SessionId, open: (lease: Lease) => OpenForWritingOutcome): Promise<OpenForWritingOutcome> {
+  /** Checks again under the lease: another caller may have created the session in the meantime. */
+  async #begin(id: SessionId, open: (lease: Lease) => OpenForWritingOutcome): Promise<OpenForWritingOutcome> {
     const refusal = this.#refusalToCreate(id);
     if (refusal !== undefined) return refusal;
     const outcome = await this.#leases.acquire(id);
@@ -165,12 +135,12 @@ class MemoryStore {
     return session;
   }
 
-  #opened(session: MemorySession, { lease, remove }: HeldLease): OpenForWritingOutcome & { kind: "open" } {
+  #openWriter(session: MemorySession, { lease, remove }: HeldLease): OpenForWritingOutcome & { kind: "open" } {
     const writer = memoryWriter({
       id: session.id,
       log: session.log,
       nextFault: () => this.#options.faultAt?.(this.#writes++),
-      written: () => {
+      onWrite: () => {
         session.modifiedMs = this.#options.deps.now();
       },
       keep: (range, data) => {
@@ -187,7 +157,7 @@ class MemoryStore {
 
 interface HeldLease {
   readonly lease: Lease;
-  /** Absent where the session was there before. */
+  /** Absent if the session existed before. */
   readonly remove?: () => void;
 }
 
@@ -204,7 +174,7 @@ const logSource = (log: GrowingBytes): ByteSource => {
 
 const asideName = (id: SessionId, { start, end }: ByteRange): string => `memory:${id}/set-aside/${start}-${end}.bin`;
 
-/** Torn bytes stay where they are; there is no second place to keep them at. */
+/** Torn bytes stay in the log; there is no second place to keep them. */
 async function healTail(session: MemorySession): Promise<SetAside | undefined> {
   const tail = await readTail(logSource(session.log));
   if (tail.kind === "ended") return undefined;
@@ -218,11 +188,11 @@ interface MemoryWriterParts {
   readonly id: SessionId;
   readonly log: GrowingBytes;
   readonly nextFault: () => Fault | undefined;
-  readonly written: () => void;
-  /** Keeps bytes that are about to be written over; returns the name they are kept under. */
+  readonly onWrite: () => void;
+  /** Keeps bytes that are about to be overwritten; returns the name under which they are kept. */
   readonly keep: (range: ByteRange, data: Uint8Array) => string;
   readonly release: () => Promise<void>;
-  /** Absent where it was there before. */
+  /** Absent if the session existed before. */
   readonly remove?: (() => void) | undefined;
 }
 
@@ -253,7 +223,7 @@ function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
       if (typeof result === "object") return faultFailure(result);
       at.push(result);
     }
-    parts.written();
+    parts.onWrite();
     return { kind: "appended", at };
   };
 
@@ -291,4 +261,33 @@ function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
       await close();
     },
   };
+}
+
+/** A byte buffer that only grows; appending takes amortised constant time per byte. `slice` returns copies, which never change. */
+class GrowingBytes {
+  #buffer: Uint8Array = new Uint8Array(1024);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  append(data: Uint8Array): void {
+    const needed = this.#size + data.byteLength;
+    if (needed > this.#buffer.byteLength) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#buffer.byteLength));
+      larger.set(this.#buffer.subarray(0, this.#size));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(data, this.#size);
+    this.#size = needed;
+  }
+
+  fill(value: number, range: { readonly start: number; readonly end: number }): void {
+    this.#buffer.fill(value, range.start, Math.min(this.#size, range.end));
+  }
+
+  slice(range: { readonly start: number; readonly end: number }): Uint8Array {
+    return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
+  }
 }

@@ -4,7 +4,7 @@ import { memoryBlobs } from "./memory-blobs.ts";
 import { memoryLeases } from "./memory-leases.ts";
 import { memoryTranscripts } from "./memory-transcripts.ts";
 
-/** Sessions that last as long as the store: for tests, and for what nobody wants kept. */
+/** Keeps sessions only as long as the store object exists: for tests and temporary sessions. */
 export function memoryStore(): Store {
   const deps = { now: () => millis(Date.now()) };
   const leases = memoryLeases(deps);
