@@ -45,27 +45,12 @@ export interface Lifetimes {
  * step for each block behind what was written last.
  */
 export function planBreakpoints(input: BreakpointInput): readonly Breakpoint[] {
-  const { tools, system, lifetimes } = input;
-  const lastTool = tools.findLastIndex((tool) => tool["defer_loading"] !== true);
-  const lastSystem = system.findLastIndex(canBeMarked);
-  const fixed: readonly Place[] = [
-    ...(lastSystem === -1 ? [] : [{ part: "system", at: lastSystem } as const]),
-    ...(lastTool === -1 ? [] : [{ part: "tools", at: lastTool } as const]),
-  ];
   const rolling = rollingPlaces(input);
   // A mark on the system prompt covers the tools before it too, unless the system prompt changes alone. So the tools
   // only take a slot that is left.
-  const [header, spare] = fixed;
-  const places = [
-    ...(header === undefined ? [] : [header]),
-    ...rolling.needed,
-    ...(spare === undefined ? [] : [spare]),
-  ];
-  const chosen = [...places, ...rolling.further].slice(0, breakpointsMax);
-  const fixedLifetime = lifetimes.rolling === "1h" ? "1h" : lifetimes.fixed;
-  return chosen
-    .toSorted(inRequestOrder)
-    .map((place) => ({ place, lifetime: place.part === "messages" ? lifetimes.rolling : fixedLifetime }));
+  const [header, ...spare] = [...systemPlaces(input).slice(-1), ...toolPlaces(input)];
+  const places = [...(header === undefined ? [] : [header]), ...rolling.needed, ...spare, ...rolling.further];
+  return withLifetimes(input, places.slice(0, breakpointsMax).toSorted(inRequestOrder));
 }
 
 /** The API refuses a marker on thinking and on empty text. */

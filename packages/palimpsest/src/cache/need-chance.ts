@@ -30,12 +30,10 @@ export const needChance = ({ tool, tokens, ageRounds }: ResidentResult): number 
 /** By kind, then size band, then age band. */
 type NeedChances = Readonly<Record<NeedToolKind, readonly (readonly number[])[]>>;
 
-interface ResidentKind extends Omit<ResidentResult, "tool"> {
-  readonly kind: NeedToolKind;
-}
-
-export const chanceIn = (table: NeedChances, { kind, tokens, ageRounds }: ResidentKind): number =>
-  table[kind][findSizeBand(tokens)]?.[findAgeBand(ageRounds)] ?? 0;
+export const chanceIn = (
+  table: NeedChances,
+  { kind, tokens, ageRounds }: Omit<ResidentResult, "tool"> & { readonly kind: NeedToolKind },
+): number => table[kind][findSizeBand(tokens)]?.[findAgeBand(ageRounds)] ?? 0;
 
 /**
  * A cell with few results is smoothed towards all results of its kind and age, and these towards all results of their

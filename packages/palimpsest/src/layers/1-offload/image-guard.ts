@@ -102,9 +102,9 @@ export class ImageGuard {
       const stub = stubByPart.get(part);
       return stub === undefined ? part : { type: stub.type, text: stub.text };
     });
-    const made = { ...block, content };
-    this.#results.set(block, { stubs, block: made });
-    return made;
+    const stubbed = { ...block, content };
+    this.#results.set(block, { stubs, block: stubbed });
+    return stubbed;
   }
 
   #stub(medium: Medium, { whyByMedium, idOf }: StubContext): TextBlock {

@@ -190,7 +190,7 @@ export function collectImportedRounds(
   { items, decisions }: Pick<Projection, "items" | "decisions">,
   { toolOf }: CollectRoundsOptions = {},
 ): readonly (readonly RoundResult[])[] {
-  const callById = new Map<ToolUseId, Call>();
+  const callById = new Map<ToolUseId, { readonly tool: string; readonly round: string }>();
   const rounds = new Map<string, RoundResult[]>();
   for (const item of items) {
     for (const block of item.blocks) {
@@ -204,11 +204,6 @@ export function collectImportedRounds(
     }
   }
   return [...rounds.values()];
-}
-
-interface Call {
-  readonly tool: string;
-  readonly round: string;
 }
 
 const replyKey = ({ messageId, entry }: Item): string => messageId ?? entry;

@@ -22,6 +22,32 @@ import { inventoryScale } from "../../cache/clear-price.ts";
 import type { Layer } from "../layer.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 
+/** From the warning on, collapses the oldest run of rounds, one run before each request. */
+export const collapseOldest: Layer = {
+  name: "collapse",
+  switches: ["collapse"],
+  propose(state) {
+    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
+    if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
+      return undefined;
+    const view = { items, decisions, pins, withheld };
+    const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
+    const [run] = plan.runs;
+    if (run === undefined) return undefined;
+    const removesTokens = plan.tokens * inventoryScale(state);
+    const isCold = prefixes.isCold(moment.at);
+    const { span, shown } = run;
+    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
+    return {
+      layer: "collapse",
+      removesTokens,
+      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
+      because,
+      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
+    };
+  },
+};
+
 interface CollapseInput {
   readonly view: ViewState;
   readonly count: CountBlock;
@@ -254,29 +280,3 @@ function shortenLine(text: string, charsMax: number): string {
 /** The content must not close the tag around it. */
 const escapeReminderTag = (shown: string): string =>
   shown.replaceAll("</system-reminder", String.raw`<\/system-reminder`);
-
-/** From the warning on, collapses the oldest run of rounds, one run before each request. */
-export const collapseOldest: Layer = {
-  name: "collapse",
-  switches: ["collapse"],
-  propose(state) {
-    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
-    if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
-      return undefined;
-    const view = { items, decisions, pins, withheld };
-    const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
-    const [run] = plan.runs;
-    if (run === undefined) return undefined;
-    const removesTokens = plan.tokens * inventoryScale(state);
-    const isCold = prefixes.isCold(moment.at);
-    const { span, shown } = run;
-    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
-    return {
-      layer: "collapse",
-      removesTokens,
-      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
-      because,
-      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
-    };
-  },
-};

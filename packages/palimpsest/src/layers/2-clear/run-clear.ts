@@ -229,14 +229,9 @@ async function replaceResult(
   return { toolUse, blob: saved.blob, media, bytes: size, shown };
 }
 
-interface SaveInput extends EncodedResult {
-  readonly session: SessionId;
-  readonly toolUse: ToolUseId;
-}
-
 async function saveResult(
   blobs: Blobs,
-  { data, media, session, toolUse }: SaveInput,
+  { data, media, session, toolUse }: EncodedResult & { readonly session: SessionId; readonly toolUse: ToolUseId },
 ): Promise<{ readonly blob: BlobId; readonly path: string | undefined } | undefined> {
   const put = await blobs.put(data);
   if (put.kind === "failed") return undefined;

@@ -21,6 +21,32 @@ import { inventoryScale } from "../../cache/clear-price.ts";
 import { plural } from "../../schema/format-count.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 
+/** Removes rounds of low value if the cache is cold anyway or room is needed. */
+export const snipLowValue: Layer = {
+  name: "snip",
+  switches: ["snip"],
+  propose(state) {
+    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
+    if (decisions === undefined || !state.isOn("snip")) return undefined;
+    const isCold = prefixes.isCold(moment.at);
+    if (!isCold && moment.contextTokens < thresholds.warning) return undefined;
+    const view = { items, decisions, pins, withheld };
+    const plan = planSnip({ view, count: (block) => tokens(state.count(block)) });
+    if (plan.entries.length === 0) return undefined;
+    const removesTokens = plan.tokens * inventoryScale(state);
+    const rounds = plan.rounds.length;
+    const reasons = [...new Set(plan.rounds.flatMap((round) => round.reasons))].join(", ");
+    const because = `${rounds} ${plural(rounds, "round")} of low value: ${reasons}; ${formatTokenCount(removesTokens)} tokens`;
+    return {
+      layer: "snip",
+      removesTokens,
+      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
+      because,
+      edit: snipEdit(plan.entries, because),
+    };
+  },
+};
+
 interface SnipInput {
   readonly view: ViewState;
   readonly count: CountBlock;
@@ -191,29 +217,3 @@ export const snipEdit = (entries: readonly EntryId[], because: string): ViewEdit
   count: entries.length,
   nature: "reduced",
 });
-
-/** Removes rounds of low value if the cache is cold anyway or room is needed. */
-export const snipLowValue: Layer = {
-  name: "snip",
-  switches: ["snip"],
-  propose(state) {
-    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
-    if (decisions === undefined || !state.isOn("snip")) return undefined;
-    const isCold = prefixes.isCold(moment.at);
-    if (!isCold && moment.contextTokens < thresholds.warning) return undefined;
-    const view = { items, decisions, pins, withheld };
-    const plan = planSnip({ view, count: (block) => tokens(state.count(block)) });
-    if (plan.entries.length === 0) return undefined;
-    const removesTokens = plan.tokens * inventoryScale(state);
-    const rounds = plan.rounds.length;
-    const reasons = [...new Set(plan.rounds.flatMap((round) => round.reasons))].join(", ");
-    const because = `${rounds} ${plural(rounds, "round")} of low value: ${reasons}; ${formatTokenCount(removesTokens)} tokens`;
-    return {
-      layer: "snip",
-      removesTokens,
-      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
-      because,
-      edit: snipEdit(plan.entries, because),
-    };
-  },
-};

@@ -1,4 +1,4 @@
-import { headWithinTokens, type CountText, tailWithinTokens } from "../clip-text.ts";
+import { headWithinTokens, type CountText, longestFitting, tailWithinTokens } from "../clip-text.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 interface TemplateSection {
@@ -190,16 +190,9 @@ export const cutLine = (path: string): string =>
  * If sections that fit individually are too much together, the longest are cut first.
  */
 export function cutNotes(notes: Notes, options: CutOptions): string {
-  const each = cutEach(notes, { ...options, bodyTokensMax: sectionTokensMax });
-  if (options.count(renderNotes(each)) <= notesTokensMax) return renderNotes(each);
-  let [fits, over] = [0, sectionTokensMax];
-  while (over - fits > 1) {
-    const bodyTokensMax = Math.floor((fits + over) / 2);
-    const cut = cutEach(notes, { ...options, bodyTokensMax });
-    if (options.count(renderNotes(cut)) <= notesTokensMax) fits = bodyTokensMax;
-    else over = bodyTokensMax;
-  }
-  return renderNotes(cutEach(notes, { ...options, bodyTokensMax: fits }));
+  const cutTo = (bodyTokensMax: number): string => renderNotes(cutEach(notes, { ...options, bodyTokensMax }));
+  const fits = (bodyTokensMax: number): boolean => options.count(cutTo(bodyTokensMax)) <= notesTokensMax;
+  return cutTo(fits(sectionTokensMax) ? sectionTokensMax : longestFitting(sectionTokensMax - 1, fits));
 }
 
 interface EachOptions extends CutOptions {
@@ -216,14 +209,13 @@ function cutEach({ preamble, sections }: Notes, options: EachOptions): Notes {
   };
 }
 
-interface BodyOptions extends EachOptions {
-  readonly keeps: "beginning" | "end";
-}
-
 /**
  * Cuts at the end of a line if one is near. What is added is counted with it, because a counter need not be additive.
  */
-function cutBody(body: string, { bodyTokensMax, count, rest, keeps }: BodyOptions): string {
+function cutBody(
+  body: string,
+  { bodyTokensMax, count, rest, keeps }: EachOptions & { readonly keeps: "beginning" | "end" },
+): string {
   if (count(body) <= bodyTokensMax) return body;
   const fit = { tokensMax: bodyTokensMax, count: (part: string) => count(`${rest}\n${fence}\n${part}`) };
   if (keeps === "beginning") {

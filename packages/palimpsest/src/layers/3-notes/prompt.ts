@@ -1,4 +1,5 @@
 import { formatCount } from "../../schema/format-count.ts";
+import { fillTemplate } from "../fill-template.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 export interface NotesPromptInput {
@@ -41,18 +42,6 @@ export interface NotesPromptValues {
   readonly notes: string;
   readonly budgets: string;
 }
-
-/** Values are inserted as they are: what looks like a placeholder inside them stays, and so do unknown names. */
-const fillTemplate = (template: string, values: NotesPromptValues): string =>
-  template
-    .replaceAll(/\{\{(\w+)\}\}(\n*)/g, (whole: string, name: string, newlines: string) => {
-      if (!isValueName(name, values)) return whole;
-      return values[name] === "" ? "" : values[name] + newlines;
-    })
-    .trim();
-
-const isValueName = (name: string, values: NotesPromptValues): name is keyof NotesPromptValues =>
-  Object.hasOwn(values, name);
 
 const missingPlaceholders = (template: string, values: NotesPromptValues): string =>
   (["path", "budgets", "notes"] as const)

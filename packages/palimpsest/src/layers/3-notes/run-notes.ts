@@ -92,17 +92,15 @@ async function openWithin(
   return notesFile.write(cutNotes(readNotes(opened.text, template), { count, rest: "[… shortened]" }));
 }
 
-interface AskForkInput extends TakeNotesInput {
-  readonly before: OpenNotes;
-  readonly signal: AbortSignal;
-}
-
 /**
  * `skip`: all edits come in one reply, and nothing is sent afterwards that could read what was written. Directive and
  * notes, two to fifteen thousand tokens, would cost a quarter more to write; what the parent has not written yet, its
  * newest reply, is far less. Only if an edit did not fit there is a second request, which pays for them again.
  */
-function askFork(deps: TakeNotesDeps, { before, signal, ...input }: AskForkInput): Promise<ForkOutcome> {
+function askFork(
+  deps: TakeNotesDeps,
+  { before, signal, ...input }: TakeNotesInput & { readonly before: OpenNotes; readonly signal: AbortSignal },
+): Promise<ForkOutcome> {
   const { fork, editTool, count } = deps;
   const { path, text, hash, modifiedMs } = before;
   const sizes = measureNotes(text, { template: input.template, count });

@@ -16,15 +16,15 @@ const summaryByServer: ServerUse = {
   optionsByRule: (input) => (canServerCompact(input) ? serverCompactionOptions : noServerOptions),
 };
 
-interface CompactingServer extends Pick<PipelineState, "policy" | "isOn"> {
-  readonly offers: Offers | undefined;
-}
-
 /**
  * Whether the provider may be asked for the summary of a conversation: it is switched on, the policy compacts, and the
  * model offers it. Valid once `fetchOffers` has asked.
  */
-export const canServerCompact = ({ policy, isOn, offers }: CompactingServer): boolean =>
+export const canServerCompact = ({
+  policy,
+  isOn,
+  offers,
+}: Pick<PipelineState, "policy" | "isOn"> & { readonly offers: Offers | undefined }): boolean =>
   isOn("compact.server") && policy.compact !== undefined && offers?.has("compaction") === true;
 
 /**
@@ -86,15 +86,15 @@ export function isNearThreshold({ policy, isOn, compaction, moment, thresholds }
   );
 }
 
-interface RoomInput extends Pick<PipelineState, "moment" | "thresholds"> {
-  readonly compaction: CompactionState;
-}
-
 /**
  * Whether a compaction makes enough room. If the context were over the threshold again at once, it would compact in a
  * loop.
  */
-const makesRoom = ({ compaction, moment, thresholds }: RoomInput): boolean =>
+const makesRoom = ({
+  compaction,
+  moment,
+  thresholds,
+}: Pick<PipelineState, "moment" | "thresholds"> & { readonly compaction: CompactionState }): boolean =>
   moment.contextTokens - compaction.price.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
 
 /** Over the hard limit a summary without a model is acceptable too, so a failed model need not be asked again. */

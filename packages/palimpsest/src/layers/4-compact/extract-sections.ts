@@ -111,14 +111,10 @@ function requestState(request: LastRequest | undefined): string {
   return request.isOpen ? ", still open" : ", answered";
 }
 
-interface RequestOptions extends FitOptions {
-  readonly label: string;
-}
-
 /** If there is no room for even a few words, only its id is shown. */
 function requestLines(
   request: UserMessage | undefined,
-  { label, tokensMax, count }: RequestOptions,
+  { label, tokensMax, count }: FitOptions & { readonly label: string },
 ): readonly string[] {
   if (request === undefined) return [];
   const tag = tagFor([request.text]);
@@ -253,13 +249,16 @@ export const planSection: SectionMaker = ({ facts: { plan }, tokensMax, count })
 export const replySection: SectionMaker = ({ facts: { lastReply }, tokensMax, count }) =>
   lastReply === undefined ? [] : quoteLines(lastReply, { tag: "reply", tokensMax, count, cut: tailWithinTokens });
 
-interface QuoteLinesOptions extends FitOptions {
-  readonly tag: "plan" | "reply";
-  readonly cut: (text: string, options: FitOptions) => string;
-}
-
 /** Quotes the assistant as data: the end of its last reply, the beginning of its plan. */
-function quoteLines({ text, entry }: TextFact, { tag, tokensMax, count, cut }: QuoteLinesOptions): readonly string[] {
+function quoteLines(
+  { text, entry }: TextFact,
+  {
+    tag,
+    tokensMax,
+    count,
+    cut,
+  }: FitOptions & { readonly tag: "plan" | "reply"; readonly cut: (text: string, options: FitOptions) => string },
+): readonly string[] {
   const opening = `<${tag} id="${idText(entry)}">`;
   const frame = `${opening}\n\n</${tag}>\n`;
   const words = sanitizeText(text.toWellFormed());

@@ -128,10 +128,6 @@ interface PartRestoration {
   readonly cut: readonly RestoredPiece[];
 }
 
-interface PartWriterOptions extends Pick<RestoreInput, "count"> {
-  readonly namesMax: number;
-}
-
 const namesWithin = (tokensMax: number): number =>
   Math.max(restoredNamesMin, Math.min(restoredNamesMax, Math.floor(tokensMax / restoredTokensPerName)));
 
@@ -141,7 +137,7 @@ class PartWriter {
   readonly #count: RestoreInput["count"];
   readonly #namesMax: number;
 
-  constructor(name: string, { count, namesMax }: PartWriterOptions) {
+  constructor(name: string, { count, namesMax }: Pick<RestoreInput, "count"> & { readonly namesMax: number }) {
     this.#name = name;
     this.#count = count;
     this.#namesMax = namesMax;

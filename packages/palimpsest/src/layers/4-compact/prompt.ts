@@ -1,4 +1,5 @@
 import { clipText } from "../clip-text.ts";
+import { fillTemplate } from "../fill-template.ts";
 import { beginsWithCharsMax } from "./limits.ts";
 import { summarySections, type SummaryVariant } from "./summary-sections.ts";
 
@@ -27,7 +28,7 @@ interface SummaryPromptInput {
 export function summaryPrompt(input: SummaryPromptInput): string {
   const values = promptValues(input);
   const template = input.template ?? chooseTemplate(input);
-  return fillPrompt(`${template.trim()}${missingPlaceholders(template, values)}`, values);
+  return fillTemplate(`${template.trim()}${missingPlaceholders(template, values)}`, values);
 }
 
 /**
@@ -49,17 +50,6 @@ export interface PromptValues {
   readonly project: string;
   readonly instructions: string;
 }
-
-/** Values are inserted as they are: what looks like a placeholder inside them stays, and so do unknown names. */
-export const fillPrompt = (template: string, values: PromptValues): string =>
-  template
-    .replaceAll(/\{\{(\w+)\}\}(\n*)/g, (whole: string, name: string, newlines: string) => {
-      if (!isValueName(name, values)) return whole;
-      return values[name] === "" ? "" : values[name] + newlines;
-    })
-    .trim();
-
-const isValueName = (name: string, values: PromptValues): name is keyof PromptValues => Object.hasOwn(values, name);
 
 const missingPlaceholders = (template: string, values: PromptValues): string =>
   (["project", "instructions"] as const)

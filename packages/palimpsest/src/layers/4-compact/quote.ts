@@ -43,10 +43,6 @@ interface Span {
   readonly to: number;
 }
 
-interface SettlingOptions extends FitOptions {
-  readonly from: number;
-}
-
 interface SettlingOutcome {
   readonly spans: readonly Span[];
   /** Including an omission mark before each. */
@@ -54,7 +50,10 @@ interface SettlingOutcome {
 }
 
 /** Only lines of prose: fenced code settles nothing. */
-function settlingSpans(text: string, { from, tokensMax, count }: SettlingOptions): SettlingOutcome {
+function settlingSpans(
+  text: string,
+  { from, tokensMax, count }: FitOptions & { readonly from: number },
+): SettlingOutcome {
   if (tokensMax <= 0) return { spans: [], tokens: 0 };
   const spans: Span[] = [];
   const mark = lineCost(omissionMark(excerptSearchChars), count);

@@ -165,7 +165,10 @@ export class FactBook {
   }
 
   /** Opens an error, or closes those with the same keys. */
-  #noteErrors({ name, subject }: WaitingCall, { outcome, errorLines, passingLines, entry }: EndedCall): void {
+  #noteErrors(
+    { name, subject }: WaitingCall,
+    { outcome, errorLines, passingLines, entry }: CallEnd & { readonly entry: EntryId },
+  ): void {
     if (outcome.kind !== "failed" && outcome.kind !== "done") return;
     const keys = subjectKeys(subject, name);
     for (const key of keys) this.#closeErrors(key);
@@ -207,10 +210,6 @@ export class FactBook {
     const value = { question: clipText(question, max), answer: clipText(answer, max), entry };
     putBounded(this.#decisions, { key: decisionKey(value), value, max: limits.decisionsMax });
   }
-}
-
-interface EndedCall extends CallEnd {
-  readonly entry: EntryId;
 }
 
 /** One result may answer several questions. */

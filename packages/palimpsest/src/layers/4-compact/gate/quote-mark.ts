@@ -158,11 +158,10 @@ interface MarkPlace {
   readonly offset: number;
 }
 
-interface QuotedPlace extends MarkPlace {
-  readonly form?: RegExp;
-}
-
-function findQuotedParts(line: string, { kind, offset, form = quoteForm }: QuotedPlace): readonly QuoteMark[] {
+function findQuotedParts(
+  line: string,
+  { kind, offset, form = quoteForm }: MarkPlace & { readonly form?: RegExp },
+): readonly QuoteMark[] {
   return [...line.slice(offset).matchAll(form)].flatMap((found) => {
     const words = found.slice(1).find((part) => part !== undefined) ?? "";
     const start = offset + found.index;
