@@ -156,7 +156,7 @@ export function causeText(cause: BreakCause): string {
     case "server-cleared":
       return `the server left out ${formatCount(cause.tokens)} tokens by its own rule, and writes what stands behind them again`;
     case "unknown":
-      return "nothing that was sent before changed; the provider did not find its prefix";
+      return "nothing sent before has changed; the provider did not find the cached prefix";
   }
 }
 

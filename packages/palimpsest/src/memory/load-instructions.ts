@@ -147,7 +147,7 @@ async function addFile(
   }
   if (origin === "yours" && state.place.trust === "untrusted") {
     const { path, importedBy } = file;
-    state.problems.push(`${path} lies outside of the project and was left out: you have not said that you trust it`);
+    state.problems.push(`${path} lies outside of the project and was left out, because the project is not trusted`);
     state.untrusted.push({ path, ...(importedBy === undefined ? {} : { importedBy }) });
     return;
   }

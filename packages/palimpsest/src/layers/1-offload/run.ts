@@ -166,7 +166,7 @@ async function withoutFlawedImages(
     }
     const put = await deps.blobs.put(originalBytes(part));
     if (put.kind === "failed") {
-      const message = `An image of ${result.tool} can't be sent and could not be kept apart: ${put.message}`;
+      const message = `An image of ${result.tool} can't be sent and could not be stored separately: ${put.message}`;
       warnings.push({ code: "image-not-kept", toolUse: result.toolUse, message });
       content.push(part);
       continue;

@@ -111,7 +111,7 @@ export class NotesKeeper {
     try {
       return await this.#deps.take(moment, this.#closed.signal);
     } catch (error) {
-      return { kind: "failed", why: "model", message: `Taking notes broke off: ${String(error)}`, usage: [] };
+      return { kind: "failed", why: "model", message: `Taking notes failed: ${String(error)}`, usage: [] };
     }
   }
 }

@@ -163,7 +163,7 @@ function findProblem(outcome: ForkOutcome): NotesProblem | undefined {
 
 const overProblems: { readonly [Why in Extract<ForkOutcome, { kind: "over" }>["why"]]: NotesProblem } = {
   rounds: { why: "edits", message: `No round of ${takeRoundsMax} brought edits that all fit the file.` },
-  "over-limit": { why: "model", message: "The context leaves no room for what notes are asked for with." },
+  "over-limit": { why: "model", message: "The context leaves no room for the request for notes." },
   aborted: { why: "aborted", message: "It was stopped." },
 };
 

@@ -144,7 +144,7 @@ class SummaryCall {
     if (summariser === undefined) {
       const { reason, message } = this.#forkFailed ?? {
         reason: "no_summary",
-        message: "There is nobody to ask for a summary.",
+        message: "There is no model to ask for a summary.",
       };
       return this.#fail(reason, message);
     }
@@ -300,9 +300,9 @@ function overBy(failure: ModelFailure, counted: number): number | "unknown" {
 }
 
 const tooLongText =
-  "The conversation is too long to be summarised, also without its oldest rounds. Rewind to an earlier message and go on from there.";
+  "The conversation is too long to be summarised, even without its oldest rounds. Rewind to an earlier message and go on from there.";
 const noRoomText = (model: string): string =>
-  `The window of ${model} is too small for what a summary is asked with. Take another model, or rewind to an earlier message.`;
+  `The window of ${model} is too small for the request for a summary. Choose another model, or rewind to an earlier message.`;
 const unseenNote = (rounds: number): string =>
   `The summariser did not see the ${rounds === 1 ? "oldest round" : `${rounds} oldest rounds`}: its window had no room for more.`;
 const shortenedNote = "What the summariser read was shortened: the newest round alone is longer than its window.";

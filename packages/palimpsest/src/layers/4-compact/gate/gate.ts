@@ -58,7 +58,7 @@ function cleanSummary(summary: string, userMessages: readonly string[]): Cleaned
   return { text: next.text, changes: [...changes, ...next.changes] };
 }
 
-const escapedNote = "Took text out of the form of a system turn or a tag.";
+const escapedNote = "Escaped text that looked like a system turn or a tag.";
 
 function findGateFault(text: string, input: GateInput): SummaryFault | undefined {
   const { lastReply, budgetTokens, replacesTokens, count } = input;

@@ -134,11 +134,11 @@ export function formatSummaryFault(why: SummaryFault): string {
     case "refusal":
       return "The summariser refused to write a summary.";
     case "provider-error":
-      return "What came in place of a summary is an error of the provider.";
+      return "The provider returned an error instead of a summary.";
     case "cut-off":
       return "The summary broke off: its reply reached its limit of tokens.";
     case "no-summary":
-      return "What the summariser wrote is no summary: it has neither the tags nor the headings.";
+      return "The summariser did not write a summary: its text has neither the tags nor the headings.";
     case "repeated":
       return "The summariser repeated the last reply instead of writing a summary.";
     case "too-long":

@@ -140,7 +140,7 @@ const reword = (line: string): RewrittenLine => {
   const colon = /:[*_\s]*$/.exec(line)?.index ?? line.trimEnd().length;
   return {
     lines: [`${line.slice(0, colon).trimEnd()} ${notTheirWords}${line.slice(colon)}`],
-    change: `Said of a list that it is not in the user's words: ${quoteShort(line)}`,
+    change: `Noted that a list is not in the user's words: ${quoteShort(line)}`,
   };
 };
 
@@ -164,7 +164,7 @@ function correctQuotes(
   );
   return {
     lines: [right],
-    change: `Set a quote of the user right: ${quoteShort(wrong.map(({ words }) => words).join(" "))}`,
+    change: `Corrected a quote of the user: ${quoteShort(wrong.map(({ words }) => words).join(" "))}`,
   };
 }
 
