@@ -2,13 +2,13 @@ import type { TextBlock } from "../schema/block.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
 
-/** One text of the system prompt, under the name by which a change of it is told: a file's path, `environment`… */
+/** One text of the system prompt. A change of it is announced under `name`: a file's path, `environment`… */
 export interface SystemPiece {
   readonly name: string;
   readonly text: string;
 }
 
-/** What the requests of a session carry besides messages, as it would be rendered at some moment. */
+/** What the requests of a session carry besides messages, as it would be rendered at one moment. */
 export interface FrozenParts {
   readonly model: string;
   readonly thinking?: JsonObject | undefined;
@@ -18,14 +18,14 @@ export interface FrozenParts {
 }
 
 /**
- * The parts as every request of a session sends them, rendered at its start and at a compaction only. Forks are handed
- * the same object: its tools and blocks keep their identity, and so their bytes.
+ * The parts as every request of a session sends them. They are rendered only at its start and at a compaction. Forks
+ * get the same object, so its tools and blocks keep their identity and thereby their bytes.
  */
 export interface Baseline extends FrozenParts {
   readonly systemBlocks: readonly TextBlock[];
 }
 
-/** Copies the lists: whoever made them may go on changing his own. A piece without text has no block. */
+/** Copies the lists: the caller may go on changing its own. A piece without text has no block. */
 export function makeBaseline({ model, thinking, betas, tools, system }: FrozenParts): Baseline {
   return {
     model,
@@ -50,9 +50,9 @@ export type PrefixChange =
   | { readonly kind: "system-reordered" };
 
 /**
- * What would have changed in the prefix. The loop tells it behind the conversation and leaves the prefix alone. To tell
- * each change once, `before` is what the model was told last: the baseline, or the parts of the last announcement.
- * An order alone is nothing that the model need be told; it is named because it would break the cache.
+ * What would have changed in the prefix. The loop announces it behind the conversation and leaves the prefix alone. To
+ * announce each change once, `before` is what the model knows: the baseline, or the parts of the last announcement. The
+ * model need not hear of a mere change of order; it is listed because it would break the cache.
  */
 export function diffFrozenParts(before: FrozenParts, now: FrozenParts): readonly PrefixChange[] {
   const changes: PrefixChange[] = [];
@@ -89,32 +89,31 @@ function systemChanges(before: readonly SystemPiece[], now: readonly SystemPiece
   ];
 }
 
-interface Named {
-  readonly name: string;
-}
-
-interface NameComparison<Of> {
-  readonly added: readonly Of[];
-  readonly removed: readonly Of[];
-  readonly both: readonly { readonly was: Of; readonly is: Of }[];
+interface NameComparison<Part> {
+  readonly added: readonly Part[];
+  readonly removed: readonly Part[];
+  readonly both: readonly { readonly was: Part; readonly is: Part }[];
   readonly reordered: boolean;
 }
 
-function compareByName<Of extends Named>(before: readonly Of[], now: readonly Of[]): NameComparison<Of> {
-  const wasByName = new Map(before.map((one) => [one.name, one]));
-  const isByName = new Map(now.map((one) => [one.name, one]));
+function compareByName<Part extends { readonly name: string }>(
+  before: readonly Part[],
+  now: readonly Part[],
+): NameComparison<Part> {
+  const wasByName = new Map(before.map((part) => [part.name, part]));
+  const isByName = new Map(now.map((part) => [part.name, part]));
   const both = now.flatMap((is) => {
     const was = wasByName.get(is.name);
     return was === undefined ? [] : [{ was, is }];
   });
-  const left = before.filter(({ name }) => isByName.has(name));
+  const remaining = before.filter(({ name }) => isByName.has(name));
   return {
     added: now.filter(({ name }) => !wasByName.has(name)),
     removed: before.filter(({ name }) => !isByName.has(name)),
     both,
-    reordered: left.some(({ name }, at) => both[at]?.is.name !== name),
+    reordered: remaining.some(({ name }, at) => both[at]?.is.name !== name),
   };
 }
 
-/** The order of fields counts: it is what is sent. */
+/** The order of fields counts, because it is sent. */
 const jsonText = (value: JsonObject | undefined): string => (value === undefined ? "" : JSON.stringify(value));

@@ -190,6 +190,6 @@ describe("the likely cause of a break", () => {
     [{ kind: "thinking" }, "the thinking settings changed"],
     [{ kind: "message", message: 3, block: 0 }, "message 3 changed at its block 0"],
     [{ kind: "edit", edit: "undo", repliedAt: millis(0) }, "the context was edited since the last request: undo"],
-    [{ kind: "unknown" }, "nothing that was sent before changed; the provider did not find its prefix"],
+    [{ kind: "unknown" }, "nothing sent before has changed; the provider did not find the cached prefix"],
   ])("in one line: %o", (cause, line) => expect(causeText(cause)).toBe(line));
 });

@@ -7,7 +7,7 @@ import type { ToolDefinition } from "../tokens/fixed-part.ts";
 import { type Lifetime, millisByLifetime } from "./lifetime.ts";
 import { breakShareMin, breakTokensMin } from "./limits.ts";
 
-/** What a request sent, as far as the cache depends on it. */
+/** The part of a request that the cache depends on. */
 export interface SentRequest {
   readonly model: string;
   readonly tools: readonly ToolDefinition[];
@@ -15,21 +15,21 @@ export interface SentRequest {
   readonly thinking?: JsonObject | undefined;
   readonly betas: readonly string[];
   readonly messages: readonly Message[];
-  /** Of the newest breakpoint. */
+  /** The lifetime of the newest breakpoint. */
   readonly lifetime: Lifetime;
-  /** When it was sent. */
+  /** When the request was sent. */
   readonly at: Millis;
 }
 
-/** What a reply tells of the cache when it begins. */
+/** What a reply says about the cache when it begins. */
 interface ReadUsage extends Pick<Usage, "cacheRead" | "cacheWrite"> {
-  /** Of results that the provider left out of what it read; absent where it was not asked to. */
+  /** Tokens of results that the provider left out of what it read. Absent if it was not asked to. */
   readonly withheldTokens?: Tokens | undefined;
 }
 
 export type ExpectedBreak = "compaction" | "clear" | "withheld" | "model" | "tools" | "undo";
 
-/** Every tool has its own: a name is enough to look it up. */
+/** Tools are named rather than described: every tool can be looked up by its name. */
 export type BreakCause =
   | { readonly kind: "model"; readonly before: string; readonly now: string }
   | { readonly kind: "betas"; readonly added: readonly string[]; readonly removed: readonly string[] }
@@ -38,11 +38,11 @@ export type BreakCause =
   | { readonly kind: "system"; readonly block: number }
   | { readonly kind: "thinking" }
   | { readonly kind: "message"; readonly message: number; readonly block: number }
-  /** Made between two runs of the session; `repliedAt`: when the reply came that it stands behind. */
+  /** An edit between two runs of the session. `repliedAt` is when the reply before it came. */
   | { readonly kind: "edit"; readonly edit: string; readonly repliedAt: Millis }
-  /** By its own rule, as the request asked: what stands behind what it left out is another prefix. */
+  /** The server cleared by its own rule, as the request asked. Everything behind what it left out is another prefix. */
   | { readonly kind: "server-cleared"; readonly tokens: number }
-  /** Nothing of ours changed: the provider lost it, or its breakpoints did not find it. */
+  /** Nothing that we sent changed: the provider lost the prefix, or its breakpoints did not find it. */
   | { readonly kind: "unknown" };
 
 export interface CacheBreak {
@@ -57,16 +57,15 @@ export interface HashDep {
 }
 
 /**
- * Notices when a request could not read what the one before it left in the cache. One detector for one line of requests:
+ * Notices when a request could not read what the one before it left in the cache. Each line of requests has its own detector:
  *
  *     no baseline  -- a reply -->                       baseline: what its request read and wrote
  *     baseline     -- a reply that read enough -->      the new request's
  *     baseline     -- a reply that read less -->        the new request's; a break, unless one was expected or time was up
  *     baseline     -- a compaction is expected -->      no baseline
  *
- * Results that the server withholds are counted as read, on both sides: what was withheld later is no loss.
- * What is expected counts for the next reply only. Kept of a request are hashes: each tool, block and message is a value
- * and hashed once.
+ * Results that the server withholds count as read on both sides, so that withholding more is no loss. An expectation
+ * holds for the next reply only. Of a request only hashes are kept; each tool, block and message is hashed once.
  */
 export class BreakDetector {
   readonly #prints: Fingerprints;
@@ -74,31 +73,31 @@ export class BreakDetector {
   #expected: ExpectedBreak | "foreseen" | undefined;
   #moved: BreakCause | undefined;
 
-  /** `moved`: why the first request has another prefix than those of an earlier run. */
+  /** `moved` says why the first request has another prefix than those of an earlier run. */
   constructor(prints: HashDep | Fingerprints, moved?: BreakCause) {
     this.#prints = prints instanceof Fingerprints ? prints : new Fingerprints(prints.hash);
     this.#moved = moved;
   }
 
-  /** For a line of requests that shares messages with this one: what is hashed here is not hashed again. */
+  /** A detector for a line of requests that shares messages with this one. It reuses the hashes made here. */
   createSibling(): BreakDetector {
     return new BreakDetector(this.#prints);
   }
 
-  /** What the next request should read; undefined before the first and behind a compaction. */
+  /** What the next request should read. Undefined before the first request and after a compaction. */
   get expectedTokens(): Tokens | undefined {
     return this.#baseline?.tokens;
   }
 
-  /** Before the request whose prefix is going to be another on purpose. */
+  /** Call it before a request whose prefix changes on purpose. */
   expect(cause: ExpectedBreak): void {
     if (cause === "compaction") this.#baseline = undefined;
     this.#expected = cause;
   }
 
   /**
-   * Before a request: why it can't read what the one before it left in the cache, where that is known already. It is
-   * expected then, and each request is told of once.
+   * Call it before a request. Returns why the request can't read what the one before it left in the cache, if that is
+   * known already. The break is expected then and reported only once.
    */
   foresee(request: SentRequest): BreakCause | undefined {
     const moved = this.#moved;
@@ -112,7 +111,7 @@ export class BreakDetector {
     return cause;
   }
 
-  /** After a reply. */
+  /** Call it after a reply. */
   observe(
     request: SentRequest,
     { cacheRead, cacheWrite, withheldTokens = tokens(0) }: ReadUsage,
@@ -123,7 +122,7 @@ export class BreakDetector {
     const readTokens = tokens(cacheRead + withheldTokens);
     this.#baseline = { print, tokens: tokens(readTokens + cacheWrite) };
     this.#expected = undefined;
-    // What the server withholds is expected, and the rest can still be read.
+    // Withholding is expected, but the rest should still be read.
     const isExplained = expected !== undefined && expected !== "withheld";
     if (before === undefined || isExplained || hasExpired(before.print, request.at)) return undefined;
     const lostTokens = tokens(before.tokens - readTokens);
@@ -157,7 +156,7 @@ export function causeText(cause: BreakCause): string {
     case "server-cleared":
       return `the server left out ${formatCount(cause.tokens)} tokens by its own rule, and writes what stands behind them again`;
     case "unknown":
-      return "nothing that was sent before changed; the provider did not find its prefix";
+      return "nothing sent before has changed; the provider did not find the cached prefix";
   }
 }
 
@@ -185,40 +184,40 @@ class Fingerprints {
     return {
       model,
       betas: [...betas],
-      tools: tools.map((tool) => ({ name: tool.name, hash: this.#of(tool) })),
-      system: system.map((block) => this.#of(block)),
+      tools: tools.map((tool) => ({ name: tool.name, hash: this.#hashValue(tool) })),
+      system: system.map((block) => this.#hashValue(block)),
       thinking: thinking === undefined ? "" : this.#hash(JSON.stringify(thinking)),
-      messages: messages.map((message) => this.#ofMessage(message)),
+      messages: messages.map((message) => this.#hashMessage(message)),
       at,
       lifetime,
     };
   }
 
-  #ofMessage(message: Message): readonly string[] {
+  #hashMessage(message: Message): readonly string[] {
     const known = this.#hashesByMessage.get(message);
     if (known !== undefined) return known;
-    const made = message.content.map((block) => this.#of(block));
-    this.#hashesByMessage.set(message, made);
-    return made;
+    const hashes = message.content.map((block) => this.#hashValue(block));
+    this.#hashesByMessage.set(message, hashes);
+    return hashes;
   }
 
-  #of(value: object): string {
+  #hashValue(value: object): string {
     const known = this.#hashByValue.get(value);
     if (known !== undefined) return known;
-    const made = this.#hash(JSON.stringify(value));
-    this.#hashByValue.set(value, made);
-    return made;
+    const hash = this.#hash(JSON.stringify(value));
+    this.#hashByValue.set(value, hash);
+    return hash;
   }
 }
 
-/** Time runs from the start of the request that wrote or read last. */
+/** The lifetime runs from the start of the request that last wrote or read. */
 const hasExpired = ({ at, lifetime }: Fingerprint, now: Millis): boolean => now - at >= millisByLifetime[lifetime];
 
-/** What the cache has lost by itself no edit has broken. */
+/** An edit breaks nothing if the cache had expired by then. */
 const isExpiredEdit = (moved: BreakCause, { at, lifetime }: SentRequest): boolean =>
   moved.kind === "edit" && at - moved.repliedAt >= millisByLifetime[lifetime];
 
-/** The first that differs, in the order in which a change costs most. */
+/** The first difference, in the order in which a change costs most. */
 function likelyCause(before: Fingerprint, now: Fingerprint): BreakCause {
   if (before.model !== now.model) return { kind: "model", before: before.model, now: now.model };
   const added = now.betas.filter((beta) => !before.betas.includes(beta));
@@ -234,14 +233,16 @@ function likelyCause(before: Fingerprint, now: Fingerprint): BreakCause {
 }
 
 function findChangedTools(before: Fingerprint["tools"], now: Fingerprint["tools"]): readonly string[] | undefined {
-  const was = new Map(before.map(({ name, hash }) => [name, hash]));
-  const is = new Map(now.map(({ name, hash }) => [name, hash]));
-  const names = new Set([...was.keys(), ...is.keys()].filter((name) => was.get(name) !== is.get(name)));
+  const hashBefore = new Map(before.map(({ name, hash }) => [name, hash]));
+  const hashNow = new Map(now.map(({ name, hash }) => [name, hash]));
+  const names = new Set(
+    [...hashBefore.keys(), ...hashNow.keys()].filter((name) => hashBefore.get(name) !== hashNow.get(name)),
+  );
   if (names.size > 0) return [...names];
   return before.every(({ name }, at) => now[at]?.name === name) ? undefined : [];
 }
 
-/** Messages behind the earlier request's last are new, not changed; so are blocks behind its last one. */
+/** Messages behind the last one of the earlier request are new, not changed. So are blocks behind its last block. */
 function findChangedMessage(before: Fingerprint["messages"], now: Fingerprint["messages"]): BreakCause {
   for (const [message, hashes] of before.entries()) {
     const block = hashes.findIndex((hash, at) => now[message]?.[at] !== hash);

@@ -7,7 +7,7 @@ import { type Lifetime, millisByLifetime } from "./lifetime.ts";
 import { gapsPrior } from "./limits.ts";
 import type { CacheRates } from "./cache-rates.ts";
 
-/** Where a request is marked, in the inventory's count: what it leaves in the cache once its reply begins. */
+/** Where a request is marked, in tokens of the inventory: what it leaves in the cache once its reply begins. */
 export interface PlannedBreakpoints {
   readonly lifetime: Lifetime;
   readonly frontier: MessagePlace | undefined;
@@ -20,53 +20,59 @@ export interface BreakpointPlanInput {
   readonly marks: BreakpointStrategy;
   readonly at: Millis;
   readonly fixedTokens: number;
-  /** Of the model, at either lifetime; undefined where there is nothing to choose. */
+  /** The model's rates at either lifetime. Undefined if there is nothing to choose. */
   readonly rates: LifetimeInput["rates"] | undefined;
 }
 
 /**
- * Where the requests of one conversation are marked beside the places that every way has, how long that lives, and what
- * the provider's cache holds of it afterwards. Only a way that plans its marks has a frontier, the last block before the
- * oldest result that may be cleared, and chooses a lifetime.
+ * Plans where the requests of one conversation are marked besides the places that every strategy has, how long the
+ * marks live, and what the provider's cache holds afterwards. Only the strategy `planned` has a frontier (the last
+ * block before the oldest result that may be cleared) and chooses a lifetime.
  */
 export class BreakpointPlanner {
   readonly prefixes = new CachedPrefixes();
-  /** Where nothing is chosen. Plans reckon with it too: a cut has much written again, and that is marked for no longer. */
+  /**
+   * The lifetime if nothing is chosen. Plans assume it too: a cut causes much to be written again, and that is not
+   * marked for longer.
+   */
   readonly lifetime: Lifetime;
   readonly #gaps = new GapChance();
   #sentAt: Millis | undefined;
   #oldest: Frontier | undefined;
-  /** Where the last request ended: the next one reads up to there, and so keeps it alive. */
+  /** Where the last request ended. The next one reads up to there and so keeps it alive. */
   #endTokens: number | undefined;
 
   constructor(lifetime: Lifetime) {
     this.lifetime = lifetime;
   }
 
-  /** Of the next request. Changes nothing of what the cache is taken to hold. */
-  plan(marking: BreakpointPlanInput): PlannedBreakpoints {
-    const { inventory, messages, marks } = marking;
+  /** Plans the next request. Does not change what the cache is taken to hold. */
+  plan(input: BreakpointPlanInput): PlannedBreakpoints {
+    const { inventory, messages, marks } = input;
     const { oldest, shownTokens, headTokens } = inventory;
     if (marks !== "planned") return { lifetime: this.lifetime, frontier: undefined, upToTokens: [shownTokens] };
     const frontier = oldest === undefined ? undefined : this.#frontier(messages, oldest.toolUse);
     const upToTokens = frontier === undefined ? [shownTokens] : [headTokens, shownTokens];
-    return { lifetime: this.#choose(marking), frontier, upToTokens };
+    return { lifetime: this.#choose(input), frontier, upToTokens };
   }
 
-  /** Its reply began: what it was marked at can be read, and lives from when it was sent. */
+  /**
+   * Call it when the reply to a planned request begins: what was written at its marks can be read and lives from when
+   * it was sent.
+   */
   sent({ lifetime, upToTokens }: PlannedBreakpoints, at: Millis): void {
     if (this.#sentAt !== undefined) this.#gaps.observe(at - this.#sentAt);
     this.#sentAt = at;
-    const before = this.#endTokens === undefined ? [] : [this.#endTokens];
+    const previousEnd = this.#endTokens === undefined ? [] : [this.#endTokens];
     this.prefixes.sent({
       at,
       written: upToTokens.map((upTo) => ({ upToTokens: upTo, lifetime })),
-      refreshed: [...upToTokens.slice(0, -1), ...before],
+      refreshed: [...upToTokens.slice(0, -1), ...previousEnd],
     });
     this.#endTokens = upToTokens.at(-1);
   }
 
-  /** An edit changed what stands behind so many tokens. */
+  /** Call it when an edit changed what stands behind so many tokens. */
   cut(tokens: number): void {
     this.prefixes.cut(tokens);
     if ((this.#endTokens ?? 0) > tokens) this.#endTokens = undefined;
@@ -79,7 +85,7 @@ export class BreakpointPlanner {
     return lifetimeNow({ gapChance: this.#gaps.value, rates, at, prefixes, shownTokens, fixedTokens });
   }
 
-  /** Looked for only where the oldest is another than last time, or stands elsewhere. */
+  /** Searches only if the oldest result is another one than last time, or has moved. */
   #frontier(messages: readonly Message[], toolUse: ToolUseId): MessagePlace | undefined {
     const known = this.#oldest;
     if (known?.toolUse === toolUse && isBefore(messages, known)) return known.place;
@@ -98,8 +104,8 @@ function placeBefore(messages: readonly Message[], toolUse: ToolUseId): MessageP
   for (const [message, { content }] of messages.entries()) {
     const at = content.findIndex((block) => block.type === "tool_result" && block.tool_use_id === toolUse);
     if (at > 0) return markablePlace(messages, { part: "messages", message, at: at - 1 });
-    const before = messages[message - 1]?.content.length ?? 0;
-    if (at === 0) return markablePlace(messages, { part: "messages", message: message - 1, at: before - 1 });
+    const previousLength = messages[message - 1]?.content.length ?? 0;
+    if (at === 0) return markablePlace(messages, { part: "messages", message: message - 1, at: previousLength - 1 });
   }
   return undefined;
 }
@@ -110,13 +116,16 @@ function markablePlace(messages: readonly Message[], place: MessagePlace): Messa
 }
 
 function isBefore(messages: readonly Message[], { toolUse, place }: Frontier): boolean {
-  const own = messages[place.message]?.content;
+  const content = messages[place.message]?.content;
   const next =
-    own?.[place.at + 1] ?? (place.at + 1 === own?.length ? messages[place.message + 1]?.content[0] : undefined);
+    content?.[place.at + 1] ?? (place.at + 1 === content?.length ? messages[place.message + 1]?.content[0] : undefined);
   return next?.type === "tool_result" && next.tool_use_id === toolUse;
 }
 
-/** How often a request comes so late that only the long lifetime would have lasted. Starts from what recorded sessions have. */
+/**
+ * The chance that a request comes so late that only the long lifetime would have lasted. Starts from the rate in
+ * recorded sessions.
+ */
 export class GapChance {
   #rounds: number = gapsPrior.rounds;
   #gaps: number = gapsPrior.gaps;
@@ -125,7 +134,7 @@ export class GapChance {
     return this.#gaps / this.#rounds;
   }
 
-  /** Between the starts of two requests. */
+  /** `gapMillis` is the time between the starts of two requests. */
   observe(gapMillis: number): void {
     this.#rounds += 1;
     if (gapMillis >= millisByLifetime["5m"] && gapMillis < millisByLifetime["1h"]) this.#gaps += 1;
@@ -133,34 +142,34 @@ export class GapChance {
 }
 
 interface LifetimeInput {
-  /** That the next request comes between five minutes and an hour from now. */
+  /** The chance that the next request comes between five minutes and an hour from now. */
   readonly gapChance: number;
   readonly rates: Readonly<Record<Lifetime, CacheRates>>;
-  /** What this request writes. */
+  /** Tokens that this request writes. */
   readonly newTokens: number;
-  /** Of the request, what no prefix of the long lifetime holds. */
+  /** Tokens of the request that no prefix of the long lifetime holds. */
   readonly uncoveredTokens: number;
 }
 
 /**
- * An hour for what this request writes, if that is cheaper than what is likely to be written again without it. A written
- * prefix holds everything before it, so one small request marked for an hour covers a whole conversation.
+ * Chooses an hour if its surcharge is less than the expected cost of writing again without it. A written prefix holds
+ * everything before it, so one small request marked for an hour covers a whole conversation.
  */
 export function chooseLifetime({ gapChance, rates, newTokens, uncoveredTokens }: LifetimeInput): Lifetime {
-  const dearer = (rates["1h"].write - rates["5m"].write) * newTokens;
+  const surcharge = (rates["1h"].write - rates["5m"].write) * newTokens;
   const saved = gapChance * (rates["5m"].write - rates["5m"].read) * uncoveredTokens;
-  return saved > dearer ? "1h" : "5m";
+  return saved > surcharge ? "1h" : "5m";
 }
 
 interface LifetimeMoment extends Pick<LifetimeInput, "gapChance" | "rates"> {
   readonly at: Millis;
   readonly prefixes: CachedPrefixes;
-  /** Of everything the request shows, in the prefixes' count. */
+  /** Tokens of everything the request shows, by the count of the prefixes. */
   readonly shownTokens: number;
   readonly fixedTokens: number;
 }
 
-/** For a request that is about to be sent. */
+/** The lifetime for a request that is about to be sent. */
 export function lifetimeNow({ gapChance, rates, at, prefixes, shownTokens, fixedTokens }: LifetimeMoment): Lifetime {
   const cached = prefixes.upTo(shownTokens, at);
   const covered = Math.min(prefixes.hourUpTo(at), shownTokens);

@@ -20,48 +20,37 @@ export interface BreakpointInput {
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly TextBlock[];
   readonly messages: readonly Message[];
-  /** Where earlier requests wrote, as far as everything up to there is still the same (`Written`). */
+  /** Where earlier requests wrote, if everything up to there is still the same (`WrittenPlaces`). */
   readonly written: readonly MessagePlace[];
   readonly lifetimes: Lifetimes;
-  /** The last block before the oldest result that may be cleared: a cut behind it still finds what is written up to there. */
+  /**
+   * The last block before the oldest result that may be cleared. After a cut behind it, what is written up to there can
+   * still be read.
+   */
   readonly frontier?: MessagePlace | undefined;
 }
 
 export interface Lifetimes {
-  /** Of tools and system prompt. Never shorter than `rolling`: the API takes 1h only before 5m. */
+  /** The lifetime of tools and system prompt. Never shorter than `rolling`: the API takes 1h only before 5m. */
   readonly fixed: Lifetime;
   readonly rolling: Lifetime;
 }
 
 /**
- * Where a request is marked, in the order of the request. The newest block is marked always, so that the next request
- * finds everything this one sent. What was written last is found by looking back from there; where a round was too long
- * for that, it is marked itself, and a place in between, for requests that branch off within the round. The frontier comes
- * before that place: a mark keeps it alive for the day something behind it is cleared. Where nothing is known to be
- * written (a resumed session), places further back take what slots there are.
- * Costs the blocks behind what was written last.
+ * Where a request is marked, in the order of the request. The newest block is always marked, so that the next request
+ * finds everything this one sent. The provider finds what was written last by looking back from there. If a round was
+ * too long for that, the place written last is marked too, and so is a place in between, for requests that branch off
+ * within the round. The frontier has priority over that place: a mark keeps it alive until something behind it is
+ * cleared. If nothing is known to be written (a resumed session), places further back take the remaining slots. Costs a
+ * step for each block behind what was written last.
  */
 export function planBreakpoints(input: BreakpointInput): readonly Breakpoint[] {
-  const { tools, system, lifetimes } = input;
-  const lastTool = tools.findLastIndex((tool) => tool["defer_loading"] !== true);
-  const lastSystem = system.findLastIndex(canBeMarked);
-  const fixed: readonly Place[] = [
-    ...(lastSystem === -1 ? [] : [{ part: "system", at: lastSystem } as const]),
-    ...(lastTool === -1 ? [] : [{ part: "tools", at: lastTool } as const]),
-  ];
   const rolling = rollingPlaces(input);
-  // Tools stand before the system prompt, which stands for both unless it changes alone: they take a slot that is left.
-  const [header, spare] = fixed;
-  const places = [
-    ...(header === undefined ? [] : [header]),
-    ...rolling.needed,
-    ...(spare === undefined ? [] : [spare]),
-  ];
-  const chosen = [...places, ...rolling.further].slice(0, breakpointsMax);
-  const fixedLifetime = lifetimes.rolling === "1h" ? "1h" : lifetimes.fixed;
-  return chosen
-    .toSorted(inRequestOrder)
-    .map((place) => ({ place, lifetime: place.part === "messages" ? lifetimes.rolling : fixedLifetime }));
+  // A mark on the system prompt covers the tools before it too, unless the system prompt changes alone. So the tools
+  // only take a slot that is left.
+  const [header, ...spare] = [...systemPlaces(input).slice(-1), ...toolPlaces(input)];
+  const places = [...(header === undefined ? [] : [header]), ...rolling.needed, ...spare, ...rolling.further];
+  return withLifetimes(input, places.slice(0, breakpointsMax).toSorted(inRequestOrder));
 }
 
 /** The API refuses a marker on thinking and on empty text. */
@@ -71,11 +60,11 @@ export const canBeMarked = (block: Block): boolean =>
   block.type !== "unknown" &&
   (block.type !== "text" || block.text !== "");
 
-export const comparePlaces = (one: MessagePlace, other: MessagePlace): number =>
-  one.message - other.message || one.at - other.at;
+export const comparePlaces = (left: MessagePlace, right: MessagePlace): number =>
+  left.message - right.message || left.at - right.at;
 
 interface RollingPlaces {
-  /** In the order of their weight. */
+  /** The most important first. */
   readonly needed: readonly MessagePlace[];
   readonly further: readonly MessagePlace[];
 }
@@ -83,18 +72,18 @@ interface RollingPlaces {
 function rollingPlaces({ messages, written, frontier }: BreakpointInput): RollingPlaces {
   const newest = firstMarkable(backwards(messages));
   if (newest === undefined) return { needed: [], further: [] };
-  const held = written
+  const lastWritten = written
     .filter((place) => comparePlaces(place, newest) <= 0)
     .toSorted(comparePlaces)
     .at(-1);
-  const [nearest, ...further] = stepsBack(blocksBehind(messages, { newest, held }));
-  const heldToo = nearest === undefined || held === undefined ? [] : [held];
+  const [nearest, ...further] = stepsBack(blocksBefore(messages, { newest, lastWritten }));
+  const lastWrittenToo = nearest === undefined || lastWritten === undefined ? [] : [lastWritten];
   const between = nearest === undefined ? [] : [nearest];
-  const needed = distinct([newest, ...heldToo, ...markablePlaces(frontier, { messages, newest }), ...between]);
+  const needed = distinct([newest, ...lastWrittenToo, ...markablePlaces(frontier, { messages, newest }), ...between]);
   return { needed, further: distinct([...needed, ...further]).slice(needed.length) };
 }
 
-/** In these messages, where it is not behind everything that may be marked. */
+/** The place, if it is in these messages, can be marked and stands before the newest place. */
 function markablePlaces(
   place: MessagePlace | undefined,
   { messages, newest }: { readonly messages: readonly Message[]; readonly newest: MessagePlace },
@@ -105,32 +94,35 @@ function markablePlaces(
 }
 
 const distinct = (places: readonly MessagePlace[]): readonly MessagePlace[] =>
-  places.filter((place, at) => places.findIndex((one) => comparePlaces(one, place) === 0) === at);
+  places.filter((place, at) => places.findIndex((other) => comparePlaces(other, place) === 0) === at);
 
-/** What stands before the newest place, from it back, up to and including what was written; no more than could be marked. */
-function blocksBehind(
+/**
+ * The blocks before the newest place, newest first, up to and including what was written last; no more than could be
+ * marked.
+ */
+function blocksBefore(
   messages: readonly Message[],
-  { newest, held }: { readonly newest: MessagePlace; readonly held: MessagePlace | undefined },
+  { newest, lastWritten }: { readonly newest: MessagePlace; readonly lastWritten: MessagePlace | undefined },
 ): readonly PlacedBlock[] {
-  const behind: PlacedBlock[] = [];
-  for (const standing of backwards(messages)) {
-    if (comparePlaces(standing.place, newest) >= 0) continue;
-    if (held !== undefined && comparePlaces(standing.place, held) < 0) break;
-    behind.push(standing);
-    if (behind.length > lookBackBlocks * breakpointsMax) break;
+  const found: PlacedBlock[] = [];
+  for (const placed of backwards(messages)) {
+    if (comparePlaces(placed.place, newest) >= 0) continue;
+    if (lastWritten !== undefined && comparePlaces(placed.place, lastWritten) < 0) break;
+    found.push(placed);
+    if (found.length > lookBackBlocks * breakpointsMax) break;
   }
-  return behind;
+  return found;
 }
 
-/** Each place is within sight of the one before it; none where the far end is in sight already. */
-function stepsBack(behind: readonly PlacedBlock[]): readonly MessagePlace[] {
+/** Each place is within the look-back of the one before it. None if the far end is within the look-back already. */
+function stepsBack(blocks: readonly PlacedBlock[]): readonly MessagePlace[] {
   const found: MessagePlace[] = [];
   let from = 0;
-  while (behind.length - from > lookBackBlocks) {
-    const step = behind.slice(from, from + lookBackBlocks).findLastIndex(({ block }) => canBeMarked(block));
-    const standing = behind[from + step];
-    if (step === -1 || standing === undefined) break;
-    found.push(standing.place);
+  while (blocks.length - from > lookBackBlocks) {
+    const step = blocks.slice(from, from + lookBackBlocks).findLastIndex(({ block }) => canBeMarked(block));
+    const placed = blocks[from + step];
+    if (step === -1 || placed === undefined) break;
+    found.push(placed.place);
     from += step + 1;
   }
   return found;
@@ -151,22 +143,22 @@ function* backwards(messages: readonly Message[]): Generator<PlacedBlock> {
   }
 }
 
-function firstMarkable(standing: Iterable<PlacedBlock>): MessagePlace | undefined {
-  for (const { place, block } of standing) if (canBeMarked(block)) return place;
+function firstMarkable(blocks: Iterable<PlacedBlock>): MessagePlace | undefined {
+  for (const { place, block } of blocks) if (canBeMarked(block)) return place;
   return undefined;
 }
 
 const partOrder = { tools: 0, system: 1, messages: 2 } as const;
 
-const inRequestOrder = (one: Place, other: Place): number =>
-  one.part === "messages" && other.part === "messages"
-    ? comparePlaces(one, other)
-    : partOrder[one.part] - partOrder[other.part] || one.at - other.at;
+const inRequestOrder = (left: Place, right: Place): number =>
+  left.part === "messages" && right.part === "messages"
+    ? comparePlaces(left, right)
+    : partOrder[left.part] - partOrder[right.part] || left.at - right.at;
 
-/** Where requests are marked; all but `planned` always at the same places, whatever was written before. */
+/** Where requests are marked. All strategies but `planned` always mark the same places, whatever was written before. */
 export type BreakpointStrategy = "system-and-last" | "two-system-and-last-two" | "tools-system-and-rolling" | "planned";
 
-/** In the order of the request, never more than the API takes. Costs the blocks of the last messages. */
+/** In the order of the request, never more than the API takes. Costs a step for each block of the last messages. */
 export function placeBreakpoints(name: BreakpointStrategy, input: BreakpointInput): readonly Breakpoint[] {
   switch (name) {
     case "system-and-last":
@@ -193,7 +185,7 @@ function toolPlaces({ tools }: BreakpointInput): readonly Place[] {
 const systemPlaces = ({ system }: BreakpointInput): readonly Place[] =>
   system.flatMap((block, at): Place[] => (canBeMarked(block) ? [{ part: "system", at }] : []));
 
-/** The last block that can be marked of each of the last messages that have one. */
+/** The last markable block of each of the last messages that have one. */
 function lastPlaces({ messages }: BreakpointInput, messagesMax: number): readonly MessagePlace[] {
   const places: MessagePlace[] = [];
   for (let message = messages.length - 1; message >= 0 && places.length < messagesMax; message -= 1) {

@@ -8,7 +8,7 @@ export interface CacheRates {
   readonly output: number;
 }
 
-/** What most providers ask; for models whose prices nobody knows. */
+/** What most providers charge; for models without known prices. */
 export const usualRates: Readonly<Record<Lifetime, CacheRates>> = {
   "5m": { read: 0.1, write: 1.25, output: 5 },
   "1h": { read: 0.1, write: 2, output: 5 },
@@ -24,7 +24,7 @@ export function ratesForModel(model: Pick<Model, "prices"> | undefined, lifetime
 const writePrice = ({ cacheWrite5m, cacheWrite1h }: Prices, lifetime: Lifetime): number =>
   lifetime === "1h" ? cacheWrite1h : cacheWrite5m;
 
-/** Of a model whose provider sells two lifetimes; undefined for any other. */
+/** The rates of a model whose provider sells two lifetimes. Undefined for any other model. */
 export function ratesByLifetime(
   model: Pick<Model, "prices"> | undefined,
 ): Readonly<Record<Lifetime, CacheRates>> | undefined {

@@ -4,14 +4,14 @@ import { quietContextShare, quietMarginTokens, quietRoundsMax } from "./limits.t
 import { ageBandsRoundsMin } from "./need-bands.ts";
 
 /**
- * Says what `priceClear` says, and mostly without its walk. A walk that found nothing yields an upper bound of every
- * cut's surplus in the rounds to come: what is worth clearing accrues its rent, what will be stale joins when it is, what
- * is too risky now joins with all of its rent at the age from which it is not. Until one bound is positive no cut can pay
- * among what stood then; what came since is few, and is looked at each time.
+ * Returns what `priceClear` returns, mostly without walking all residents. A walk that found nothing yields an upper
+ * bound of every cut's surplus in the rounds to come: what is worth clearing accrues rent, what is not stale yet joins
+ * when it is, and what is too risky now joins with all of its rent at the age from which it no longer is. Until one bound
+ * is positive, no cut among those residents can pay. Newer residents are few and are looked at each time.
  *
  *   walked  -- nothing pays -->                              quiet until a bound is positive
- *   quiet   -- used again -->                                quiet until that can be stale, at most
- *   quiet   -- left, superseded, cold, other prices, what came since pays, or the bound is reached -->    walked
+ *   quiet   -- a resident is used again -->                 quiet at most until it can be stale
+ *   quiet   -- one leaves or is superseded, cache cold, other prices, a newer one pays, bound reached -->    walked
  */
 export class ClearPlanner {
   #quiet: QuietPeriod | undefined;
@@ -19,20 +19,23 @@ export class ClearPlanner {
   price(input: ClearInput): ClearPrice | undefined {
     this.#quiet = this.#quiet === undefined ? undefined : afterUses(this.#quiet, input);
     if (this.#quiet !== undefined && isQuiet(this.#quiet, input)) return undefined;
-    const priced = priceClear(input);
-    this.#quiet = priced === undefined ? startQuietPeriod(input) : undefined;
-    return priced;
+    const price = priceClear(input);
+    this.#quiet = price === undefined ? startQuietPeriod(input) : undefined;
+    return price;
   }
 }
 
-/** What was true at the walk, and how long its answer holds where that stays true. */
+/** What was true at the walk, and how long its answer holds if that stays true. */
 interface QuietPeriod {
   readonly input: ClearInput;
   readonly version: number;
   readonly supersededCount: number;
-  /** The context by the inventory's count, at least: a smaller one makes fetching again cheaper. */
+  /**
+   * The smallest context, by the inventory's count, for which the answer holds: a smaller context makes fetching again
+   * cheaper.
+   */
   readonly contextTokensMin: number;
-  /** The newest that was walked over, and how much was shown before it. */
+  /** The newest resident of the walk; `newestOffset` is how much was shown before it. */
   readonly newest: Resident | undefined;
   readonly newestOffset: number;
   /** The first round in which a cut might pay. */
@@ -41,7 +44,7 @@ interface QuietPeriod {
   readonly seenRound: number;
 }
 
-/** What is used again is not stale, which only lowers the bounds; until it is stale once more. */
+/** A resident that is used again is not stale, which only lowers the bounds until it is stale once more. */
 function afterUses(quiet: QuietPeriod, { inventory, rule }: ClearInput): QuietPeriod {
   const { uses, round } = inventory;
   if (uses === quiet.uses) return { ...quiet, seenRound: round };
@@ -61,52 +64,56 @@ function isQuiet(quiet: QuietPeriod, input: ClearInput): boolean {
   );
 }
 
-/** Whether a cut at what came since the walk might pay, or is free. If none does, all of it makes older cuts dearer. */
+/**
+ * Whether a cut at a resident newer than the walk might pay or is free. If none does, all of them make older cuts
+ * dearer.
+ */
 function mayNewerPay(
   { newest, contextTokensMin }: QuietPeriod,
   { input, liveTokens }: { readonly input: ClearInput; readonly liveTokens: number },
 ): boolean {
   const { inventory, moment, rule } = input;
   const { read, write } = moment.rates;
-  const again = rule.patience * (write - read);
+  const rewriteRate = rule.patience * (write - read);
   let surplus = 0;
   let offset = inventory.shownTokens;
-  for (let one = inventory.newest; one !== undefined && one !== newest; one = one.before) {
-    offset -= one.tokens + one.behindTokens;
-    const staleFor = 1 + inventory.round - staleSince(one, rule);
+  for (let resident = inventory.newest; resident !== undefined && resident !== newest; resident = resident.before) {
+    offset -= resident.tokens + resident.behindTokens;
+    const staleFor = 1 + inventory.round - staleSince(resident, rule);
     if (offset >= liveTokens) {
-      // Written in any case: what is stale goes at no price, and what stays costs no cut anything.
+      // Everything here is written in any case: clearing a stale result is free, and what stays adds to the price of no
+      // cut.
       if (staleFor >= 1) return true;
       continue;
     }
-    surplus -= again * (one.behindTokens + one.tokens);
-    if (roundsUntilClearable(input, { one, staleFor, contextTokensMin }) > 0) continue;
-    surplus += (read * staleFor + again) * one.tokens;
+    surplus -= rewriteRate * (resident.behindTokens + resident.tokens);
+    if (roundsUntilClearable(input, { resident, staleFor, contextTokensMin }) > 0) continue;
+    surplus += (read * staleFor + rewriteRate) * resident.tokens;
     if (surplus > -quietMarginTokens) return true;
   }
   return false;
 }
 
-function isSame({ input, version, supersededCount }: QuietPeriod, now: ClearInput): boolean {
-  const { inventory, prefixes, moment, rule } = now;
+function isSame({ input: walked, version, supersededCount }: QuietPeriod, input: ClearInput): boolean {
+  const { inventory, prefixes, moment, rule } = input;
   return (
-    inventory === input.inventory &&
+    inventory === walked.inventory &&
     inventory.version === version &&
     inventory.supersededCount === supersededCount &&
-    prefixes === input.prefixes &&
-    rule === input.rule &&
-    moment.needChance === input.moment.needChance &&
-    moment.rates.read === input.moment.rates.read &&
-    moment.rates.write === input.moment.rates.write
+    prefixes === walked.prefixes &&
+    rule === walked.rule &&
+    moment.needChance === walked.moment.needChance &&
+    moment.rates.read === walked.moment.rates.read &&
+    moment.rates.write === walked.moment.rates.write
   );
 }
 
-/** Of the request, by the inventory's count. */
+/** The context of the request by the inventory's count. */
 const rescaleContext = (input: ClearInput): number => input.moment.contextTokens / inventoryScale(input);
 
 function startQuietPeriod(input: ClearInput): QuietPeriod | undefined {
   const { inventory, moment } = input;
-  // Where writing is no dearer than reading, what comes behind a cut makes it no dearer.
+  // If writing is cheaper than reading, what comes behind a cut does not make it dearer.
   if (moment.rates.write < moment.rates.read) return undefined;
   const contextTokensMin = rescaleContext(input) * quietContextShare;
   const rounds = quietRounds(input, contextTokensMin);
@@ -124,52 +131,52 @@ function startQuietPeriod(input: ClearInput): QuietPeriod | undefined {
   };
 }
 
-/** For so many rounds no cut at what stands now can pay. Costs a step for every resident. */
+/** The number of rounds in which no cut at the present residents can pay. Costs a step for every resident. */
 function quietRounds(input: ClearInput, contextTokensMin: number): number {
   const { inventory, prefixes, moment, rule } = input;
   const { read, write } = moment.rates;
-  const again = rule.patience * (write - read);
+  const rewriteRate = rule.patience * (write - read);
   const bound = new SurplusBound(read);
   const liveEnds = prefixes.liveEnds(moment.at);
   const liveTokens = liveEnds.at(-1) ?? 0;
   let offset = inventory.shownTokens;
-  for (let one = inventory.newest; one !== undefined && bound.rounds > 0; one = one.before) {
-    offset -= one.tokens + one.behindTokens;
-    const staleFor = 1 + inventory.round - staleSince(one, rule);
-    const joins = roundsUntilClearable(input, { one, staleFor, contextTokensMin });
-    bound.add(again * -(one.behindTokens + one.tokens));
-    bound.join(joins, { cost: (read * staleFor + again) * one.tokens, tokens: one.tokens });
+  for (let resident = inventory.newest; resident !== undefined && bound.rounds > 0; resident = resident.before) {
+    offset -= resident.tokens + resident.behindTokens;
+    const staleFor = 1 + inventory.round - staleSince(resident, rule);
+    const joins = roundsUntilClearable(input, { resident, staleFor, contextTokensMin });
+    bound.add(rewriteRate * -(resident.behindTokens + resident.tokens));
+    bound.join(joins, { cost: (read * staleFor + rewriteRate) * resident.tokens, tokens: resident.tokens });
     while ((liveEnds.at(-1) ?? 0) > offset) liveEnds.pop();
     const between = offset <= liveTokens ? offset - (liveEnds.at(-1) ?? 0) : 0;
-    while (bound.rounds > 0 && bound.value - again * between > -quietMarginTokens) bound.shorten();
+    while (bound.rounds > 0 && bound.value - rewriteRate * between > -quietMarginTokens) bound.shorten();
   }
   return bound.rounds;
 }
 
-/** In how many rounds it is stale and worth clearing, at the earliest; 0: it is. */
+/** In how many rounds the resident is stale and worth clearing, at the earliest; 0 if it is now. */
 function roundsUntilClearable(
   { inventory, moment, rule }: ClearInput,
   {
-    one,
+    resident,
     staleFor,
     contextTokensMin,
-  }: { readonly one: Resident; readonly staleFor: number; readonly contextTokensMin: number },
+  }: { readonly resident: Resident; readonly staleFor: number; readonly contextTokensMin: number },
 ): number {
   const { read, write } = moment.rates;
-  const worth = read * rule.horizonRounds * one.tokens;
+  const worth = read * rule.horizonRounds * resident.tokens;
   const stale = Math.max(0, 1 - staleFor);
-  if (rule.riskWeight === 0 || one.supersededRound !== undefined) return worth > 0 ? stale : Infinity;
-  const again = rule.riskWeight * (write * one.tokens + read * contextTokensMin);
-  const ageNow = inventory.round - one.lastUsedRound;
-  const { tool, tokens } = one;
-  const isWorth = (ageRounds: number): boolean => worth > again * moment.needChance({ tool, tokens, ageRounds });
+  if (rule.riskWeight === 0 || resident.supersededRound !== undefined) return worth > 0 ? stale : Infinity;
+  const fetchCost = rule.riskWeight * (write * resident.tokens + read * contextTokensMin);
+  const ageNow = inventory.round - resident.lastUsedRound;
+  const { tool, tokens } = resident;
+  const isWorth = (ageRounds: number): boolean => worth > fetchCost * moment.needChance({ tool, tokens, ageRounds });
   if (isWorth(ageNow + stale)) return stale;
   const last = ageNow + quietRoundsMax;
   const age = ageBandsRoundsMin.find((min) => min > ageNow + stale && min <= last && isWorth(min));
   return age === undefined ? Infinity : age - ageNow;
 }
 
-/** An upper bound of the surplus of a cut over what was walked over so far, so many rounds from now. */
+/** An upper bound of the surplus, `rounds` rounds from now, of a cut over the residents walked so far. */
 class SurplusBound {
   readonly #read: number;
   readonly #costs = new Float64Array(quietRoundsMax + 1);
@@ -190,7 +197,7 @@ class SurplusBound {
     this.#cost += cost;
   }
 
-  /** From that round on it counts, and grows by its rent. */
+  /** Counts from that round on, and grows by its rent. */
   join(rounds: number, { cost, tokens }: { readonly cost: number; readonly tokens: number }): void {
     if (rounds > this.rounds) return;
     this.#costs[rounds] = (this.#costs[rounds] ?? 0) + cost;
@@ -199,7 +206,7 @@ class SurplusBound {
     this.#accruing += tokens;
   }
 
-  /** A round less: what joins in the last one does not count any more. */
+  /** Looks one round less ahead: what joins in the last round no longer counts. */
   shorten(): void {
     this.#cost -= this.#costs[this.rounds] ?? 0;
     this.#accruing -= this.#tokens[this.rounds] ?? 0;

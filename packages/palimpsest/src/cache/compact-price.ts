@@ -8,12 +8,12 @@ import {
 } from "./limits.ts";
 import type { CacheRates } from "./cache-rates.ts";
 
-/** What compacting now would take: reading the context, the summary's output, and writing what stands in its place. */
+/** What compacting now would cost: reading the context, the summary's output, and writing what replaces the context. */
 export interface CompactPrice {
   readonly readCost: number;
   readonly outputCost: number;
   readonly writeCost: number;
-  /** For what summaries lose. */
+  /** An estimate of what the summary's losses cost. */
   readonly lossCost: number;
   readonly total: number;
   readonly removesTokens: number;
@@ -23,9 +23,9 @@ interface CompactPriceInput {
   readonly rates: CacheRates;
   readonly contextTokens: number;
   readonly fixedTokens: number;
-  /** Of the context, what the cache would give to the summary's call. */
+  /** Tokens of the context that the summary's call would read from the cache. */
   readonly cachedTokens: number;
-  /** Of the summary and what is restored with it. */
+  /** Tokens of the summary and what is restored with it. */
   readonly leavesTokens: number;
   readonly outputTokens: number;
   readonly lossCost: number;
@@ -47,13 +47,13 @@ export function priceCompact(input: CompactPriceInput): CompactPrice {
   };
 }
 
-/** What a compaction writes, and what it leaves of its own: summary and restored state. */
+/** What a compaction outputs, and what it leaves in the context: summary and restored state. */
 export interface CompactSize {
   readonly outputTokens: number;
   readonly leavesTokens: number;
 }
 
-/** As it is taken to be as long as there was none to go by. */
+/** The size assumed before the first compaction. */
 export function defaultCompactSize({ restores, windowTokens }: DefaultSizeInput): CompactSize {
   const within = (tokens: number, share: number): number => Math.floor(Math.min(tokens, windowTokens * share));
   const summary = within(summaryTokensDefault, summaryWindowShareDefault);
@@ -66,11 +66,14 @@ export function defaultCompactSize({ restores, windowTokens }: DefaultSizeInput)
 
 interface DefaultSizeInput {
   readonly restores: "nothing" | "files";
-  /** Infinite: no limit. */
+  /** `Infinity` means no limit. */
   readonly windowTokens: number;
 }
 
-/** Of the whole request as it would be now, what the cache would give to a fork of it: the fixed part too, as long as anything lives. */
+/**
+ * Tokens of the whole request that a fork of it would read from the cache now. They include the fixed part as long as
+ * any prefix lives.
+ */
 export function readableTokens(input: Pick<ClearInput, "inventory" | "prefixes" | "moment">): number {
   const { prefixes, moment } = input;
   if (prefixes.isCold(moment.at)) return 0;
@@ -86,7 +89,7 @@ export class CompactRent {
     return this.#accrued;
   }
 
-  /** A request was sent that held so many tokens more than a compaction would leave. */
+  /** Call it when a request was sent that held so many tokens more than a compaction would leave. */
   accrue({ rates, removableTokens }: { readonly rates: CacheRates; readonly removableTokens: number }): void {
     this.#accrued += rates.read * Math.max(0, removableTokens);
   }

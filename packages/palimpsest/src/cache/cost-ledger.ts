@@ -6,24 +6,24 @@ import { requestCostsMax } from "./limits.ts";
 import { countPromptTokens, parseSpent, type Spent } from "./usage-split.ts";
 import { modelName } from "../tokens/model-name.ts";
 
-/** Who asked. */
+/** What a request was for. */
 export const costSources = ["main", "notes", "compact", "extraction", "dream", "agents", "recall"] as const;
 export type CostSource = (typeof costSources)[number];
 
 type TokensByKind = Readonly<Record<keyof Prices, Tokens>>;
 
-/** Sums over requests. Adding up two of them field by field is the figures of both. */
+/** Sums over requests. They add up field by field. */
 interface CostFigures {
   readonly requests: number;
-  /** Requests to models without a known price: their tokens count, their money is missing. */
+  /** Requests to models without a known price. Their tokens count; their cost is missing. */
   readonly unpriced: number;
   readonly tokensByKind: TokensByKind;
   readonly nanosByKind: NanosByKind;
   readonly totalNanos: NanoUsd;
-  /** Tools and system prompt: how many tokens of the prompts they were, and what these cost. */
+  /** Tokens of tools and system prompt in the prompts, and what these cost. */
   readonly headerTokens: Tokens;
   readonly headerNanos: NanoUsd;
-  /** What the prompts would have cost beyond that without any caching; below 0 where writing did not pay. */
+  /** What the prompts would have cost more without caching. Negative if writing did not pay. */
   readonly savedNanos: NanoUsd;
 }
 
@@ -33,30 +33,32 @@ interface RequestCost extends CostFigures {
   readonly model: string;
 }
 
-/** With the share of prompt tokens that came from the cache, 0 to 1. */
+/** Adds the share of prompt tokens that came from the cache, from 0 to 1. */
 export interface CostSummary extends CostFigures {
   readonly hitRate: number;
 }
 
-/** As it is exported. */
 export interface CostReport {
   readonly session: CostSummary;
   readonly bySource: Readonly<Partial<Record<CostSource, CostSummary>>>;
   readonly byModel: Readonly<Record<string, CostSummary>>;
-  /** The newest ones, oldest first. */
+  /** Only the newest requests, oldest first. */
   readonly requests: readonly RequestCost[];
 }
 
 export interface PaidRequest {
   readonly source: CostSource;
   readonly model: string;
-  /** `usage` of the reply, as the provider said it. */
+  /** `usage` of the reply as the provider sent it. */
   readonly usage: JsonObject;
   /** Tokens of tools and system prompt. */
   readonly headerTokens: Tokens;
 }
 
-/** What a session costs, request by request. Sums are whole billionths of a dollar and so exact up to nine million dollars. */
+/**
+ * What a session costs, request by request. Sums are whole billionths of a dollar, and so exact up to nine million
+ * dollars.
+ */
 export class CostLedger {
   readonly #overrides: readonly ModelOverride[];
   readonly #bySource = new Map<CostSource, CostFigures>();
@@ -64,7 +66,7 @@ export class CostLedger {
   readonly #requests: RequestCost[] = [];
   #session: CostFigures = zeroFigures;
 
-  /** `overrides`: users' own prices. */
+  /** `overrides` holds the users' own prices. */
   constructor(overrides: readonly ModelOverride[] = []) {
     this.#overrides = overrides;
   }
@@ -85,7 +87,7 @@ export class CostLedger {
     return request;
   }
 
-  /** What a request would cost, without booking it; 0 for a model without a known price. */
+  /** What a request would cost, without adding it; 0 for a model without a known price. */
   priceOf({ model, usage }: Pick<PaidRequest, "model" | "usage">): NanoUsd {
     return computeCost({ source: "main", model, usage, headerTokens: tokens(0) }, findModel(model, this.#overrides))
       .totalNanos;
@@ -123,7 +125,7 @@ function runCost(
   const tariff = resolveTariff(model, spent);
   const nanosByKind = computeNanos(spent, tariff);
   const totalNanos = sumNanos(nanosByKind);
-  const plain = nanosFor(countPromptTokens(usage), { kind: "input", tariff }) + nanosByKind.output;
+  const uncachedNanos = nanosFor(countPromptTokens(usage), { kind: "input", tariff }) + nanosByKind.output;
   return {
     ...zeroFigures,
     tokensByKind,
@@ -131,11 +133,13 @@ function runCost(
     totalNanos,
     headerTokens: header,
     headerNanos: prefixNanos(header, { spent, tariff }),
-    savedNanos: nanoUsd(plain - totalNanos),
+    savedNanos: nanoUsd(uncachedNanos - totalNanos),
   };
 }
 
-/** A prompt's first tokens are those that were read, then those written for an hour, for five minutes, then the rest. */
+/**
+ * A prompt starts with the tokens that were read, then those written for an hour, then for five minutes, then the rest.
+ */
 function prefixNanos(prefixTokens: Tokens, { spent: { usage }, tariff }: { spent: Spent; tariff: Tariff }): NanoUsd {
   let left: number = prefixTokens;
   let sum = 0;
@@ -178,23 +182,23 @@ const zeroFigures: CostFigures = {
   savedNanos: nanoUsd(0),
 };
 
-const addFigures = (one: CostFigures, other: CostFigures): CostFigures => ({
-  requests: one.requests + other.requests,
-  unpriced: one.unpriced + other.unpriced,
-  tokensByKind: byKind((kind) => tokens(one.tokensByKind[kind] + other.tokensByKind[kind])),
-  nanosByKind: byKind((kind) => nanoUsd(one.nanosByKind[kind] + other.nanosByKind[kind])),
-  totalNanos: nanoUsd(one.totalNanos + other.totalNanos),
-  headerTokens: tokens(one.headerTokens + other.headerTokens),
-  headerNanos: nanoUsd(one.headerNanos + other.headerNanos),
-  savedNanos: nanoUsd(one.savedNanos + other.savedNanos),
+const addFigures = (left: CostFigures, right: CostFigures): CostFigures => ({
+  requests: left.requests + right.requests,
+  unpriced: left.unpriced + right.unpriced,
+  tokensByKind: byKind((kind) => tokens(left.tokensByKind[kind] + right.tokensByKind[kind])),
+  nanosByKind: byKind((kind) => nanoUsd(left.nanosByKind[kind] + right.nanosByKind[kind])),
+  totalNanos: nanoUsd(left.totalNanos + right.totalNanos),
+  headerTokens: tokens(left.headerTokens + right.headerTokens),
+  headerNanos: nanoUsd(left.headerNanos + right.headerNanos),
+  savedNanos: nanoUsd(left.savedNanos + right.savedNanos),
 });
 
-const byKind = <Of>(of: (kind: keyof Prices) => Of): Record<keyof Prices, Of> => ({
-  input: of("input"),
-  cacheWrite5m: of("cacheWrite5m"),
-  cacheWrite1h: of("cacheWrite1h"),
-  cacheRead: of("cacheRead"),
-  output: of("output"),
+const byKind = <Value>(valueFor: (kind: keyof Prices) => Value): Record<keyof Prices, Value> => ({
+  input: valueFor("input"),
+  cacheWrite5m: valueFor("cacheWrite5m"),
+  cacheWrite1h: valueFor("cacheWrite1h"),
+  cacheRead: valueFor("cacheRead"),
+  output: valueFor("output"),
 });
 
 function summarizeFigures(figures: CostFigures): CostSummary {
@@ -205,10 +209,10 @@ function summarizeFigures(figures: CostFigures): CostSummary {
 
 type NanosByKind = Readonly<Record<keyof Prices, NanoUsd>>;
 
-/** Dollars per million tokens, as one reply is charged. */
+/** Dollars per million tokens as one reply is charged. */
 export interface Tariff {
   readonly prices: Prices;
-  /** On all of them, for where and how fast the model runs. */
+  /** Multiplies all prices, for where and how fast the model runs. */
   readonly factor: number;
 }
 
@@ -219,7 +223,10 @@ export function resolveTariff(model: Model, { usage, inferenceGeo, speed }: Spen
   };
 }
 
-/** In whole billionths of a dollar: prices per million and factors such as 1.1 are no binary fractions, and sums have to be exact. */
+/**
+ * In whole billionths of a dollar: prices per million and factors such as 1.1 are no binary fractions, but sums have to
+ * be exact.
+ */
 export function computeNanos({ usage, outputTokens }: Spent, tariff: Tariff): NanosByKind {
   return {
     input: nanosFor(usage.inputTokens, { kind: "input", tariff }),
@@ -240,15 +247,21 @@ export const nanosFor = (
   { kind, tariff }: { readonly kind: keyof Prices; readonly tariff: Tariff },
 ): NanoUsd => nanoUsd(Math.round(count * tariff.prices[kind] * tariff.factor * 1000));
 
-/** The whole prompt decides, cached or not; then every token has the tier's price, also those of the reply. */
+/**
+ * The length of the whole prompt decides, cached or not. Then every token has the tier's price, including those of the
+ * reply.
+ */
 const priceTier = ({ prices, longPrompt }: Model, promptTokens: number): Prices =>
   longPrompt !== undefined && promptTokens > longPrompt.overTokens ? longPrompt.prices : prices;
 
-/** Inference held in the US costs a tenth more since 4.6; elsewhere and before it does not. */
+/** Inference restricted to the US costs a tenth more from version 4.6 on. */
 const geoFactor = ({ id }: Model, geo: string | null | undefined): number =>
   geo === "us" && modelName(id).version >= 4.06 ? 1.1 : 1;
 
-/** As published: 10/50 where 5/25 is standard (Opus 5 and 4.8), 8/40 where 4/20 is (Opus 5.5). Cache prices follow the input. */
+/**
+ * As published: 10/50 instead of 5/25 (Opus 5 and 4.8), 8/40 instead of 4/20 (Opus 5.5). Cache prices follow the input
+ * price.
+ */
 function speedFactor({ id }: Model, speed: Spent["speed"]): number {
   const { line, version } = modelName(id);
   return speed === "fast" && line === "opus" && version >= 4.08 ? 2 : 1;

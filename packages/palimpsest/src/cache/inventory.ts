@@ -10,19 +10,19 @@ import { residentTokensMin } from "./limits.ts";
 export interface Resident {
   readonly toolUse: ToolUseId;
   readonly tool: string;
-  /** What clearing it would take off: its own tokens less those of the marker. */
+  /** What clearing it would save: its own tokens less those of the marker. */
   readonly tokens: number;
-  /** The round in which it came; the first reply is round 1. */
+  /** The round in which it came. The first reply is round 1. */
   readonly bornRound: number;
   /** The turn in which it came. */
   readonly bornTurn: number;
-  /** Quoted, or its file edited, last in this round; `bornRound` where never. */
+  /** The last round in which it was quoted or its file was edited; `bornRound` if never. */
   readonly lastUsedRound: number;
-  /** Since this round the file was read again after a change: what it shows is gone. */
+  /** The round since which it is out of date, because the file was read again after a change. */
   readonly supersededRound: number | undefined;
-  /** Everything between it and the next resident, with the marker that would stand in its place. */
+  /** Tokens of everything between it and the next resident, including the marker that would replace it. */
   readonly behindTokens: number;
-  /** Its neighbours, as long as it stands. */
+  /** Its neighbours, as long as it is a resident. */
   readonly before: Resident | undefined;
   readonly after: Resident | undefined;
 }
@@ -33,36 +33,36 @@ interface ResidentState extends Resident {
   lastUsedRound: number;
   supersededRound: number | undefined;
   behindTokens: number;
-  isHere: boolean;
+  isResident: boolean;
   before: ResidentState | undefined;
   after: ResidentState | undefined;
 }
 
 export interface InventoryOptions {
   readonly count: (block: Block) => number;
-  /** Its results may ever be cleared. */
+  /** Whether results of the tool may ever be cleared. */
   readonly isClearable: (tool: string) => boolean;
-  /** What a marker costs in its place. */
+  /** What a marker in place of a result costs. */
   readonly markerTokens: number;
-  /** Shared by inventories of the same blocks; its own where it is absent. */
+  /** Shared by inventories of the same blocks. If absent, the inventory has its own. */
   readonly lines?: KnownLines;
 }
 
 /**
- * What stands in the view, result by result: how large, how old, when last used, and how much stands behind it. Kept up
- * to date block by block, so that a plan costs the residents it looks at and nothing else. The view is told in order;
- * results of one reply may be told in the order of their arrival, which moves them by less than a round.
+ * What stands in the view, result by result: how large, how old, when last used, and how much stands behind it. It is
+ * kept up to date block by block, so that a plan costs only the residents it looks at. The view is reported in order;
+ * results of one reply may be reported in the order of their arrival, which moves them by less than a round.
  */
 export class Inventory implements ViewWatch {
   readonly #options: InventoryOptions;
   readonly #lines: KnownLines;
   readonly #callById = new Map<ToolUseId, ToolUseBlock>();
-  /** A call may be sent under another id than the log's, and edits name the log's. */
+  /** A call may be sent under another id than in the log, and edits use the id of the log. */
   readonly #loggedIdByShown = new Map<ToolUseId, ToolUseId>();
-  readonly #standingById = new Map<ToolUseId, ResidentState>();
-  /** No residents any more; where they stand is known by what stood before them. */
+  readonly #residentById = new Map<ToolUseId, ResidentState>();
+  /** Results that are no longer residents. Their place is known by what stood before them. */
   readonly #keptById = new Map<ToolUseId, ResidentState>();
-  readonly #standingByLine = new Map<string, ResidentState>();
+  readonly #residentByLine = new Map<string, ResidentState>();
   readonly #readsByPath = new Map<string, ResidentState[]>();
   readonly #changedPaths = new Map<string, number>();
   #first: ResidentState | undefined;
@@ -77,38 +77,38 @@ export class Inventory implements ViewWatch {
   #round = 0;
   #turn = 0;
   #version = 0;
-  viewResets = 0;
+  #viewResets = 0;
   #uses = 0;
   #supersededCount = 0;
-  /** What was hidden last: the next block told may be its marker. */
-  #left: ResidentState | undefined;
+  /** The resident that was hidden last: the next block shown may be its marker. */
+  #lastHidden: ResidentState | undefined;
 
   constructor(options: InventoryOptions) {
     this.#options = options;
     this.#lines = options.lines ?? new KnownLines();
   }
 
-  /** Replies so far. */
+  /** The number of replies so far. */
   get round(): number {
     return this.#round;
   }
 
-  /** Times that a person spoke so far. */
+  /** How often the user has spoken so far. */
   get turn(): number {
     return this.#turn;
   }
 
-  /** Of everything shown, by this inventory's count; the fixed part is not in it. */
+  /** Tokens of everything shown, by this inventory's count, without the fixed part. */
   get shownTokens(): number {
     return this.#shownTokens;
   }
 
-  /** Of what is shown, what the provider's cache leaves out: it is sent, has its place, and costs nothing. */
+  /** Tokens of what is shown but left out by the provider's cache: it is sent, has its place, and costs nothing. */
   get withheldTokens(): number {
     return this.#withheldTokens;
   }
 
-  /** What stands before the first resident. */
+  /** Tokens before the first resident. */
   get headTokens(): number {
     return this.#headTokens;
   }
@@ -121,22 +121,24 @@ export class Inventory implements ViewWatch {
     return this.#count;
   }
 
-  /** Changes whenever something leaves or the view is told anew: as long as it stays, everything only grows. */
+  /** Changes whenever something leaves or the view is rebuilt. As long as it stays, everything only grows. */
   get version(): number {
     return this.#version;
   }
 
-  /** How often the view was told from its beginning: an edit that moves something, an undo, a change of branch. */
+  /**
+   * How often the view was rebuilt from its beginning: after an edit that moves something, an undo, a change of branch.
+   */
   get tellings(): number {
-    return this.viewResets;
+    return this.#viewResets;
   }
 
-  /** How often a resident was used again; only ever grows. */
+  /** How often a resident was used again. Only ever grows. */
   get uses(): number {
     return this.#uses;
   }
 
-  /** How many were superseded; only ever grows. */
+  /** How many residents were superseded. Only ever grows. */
   get supersededCount(): number {
     return this.#supersededCount;
   }
@@ -149,14 +151,15 @@ export class Inventory implements ViewWatch {
     return this.#last;
   }
 
-  /** How much is shown before it. Costs a step for each resident before it. */
+  /** Tokens shown before the resident. Costs a step for each resident before it. */
   offsetOf(resident: Resident): number {
     let offset = this.#headTokens;
-    for (let one = resident.before; one !== undefined; one = one.before) offset += one.tokens + one.behindTokens;
+    for (let other = resident.before; other !== undefined; other = other.before)
+      offset += other.tokens + other.behindTokens;
     return offset;
   }
 
-  /** By which everything in it is counted. */
+  /** The counter behind all numbers of the inventory. */
   get count(): InventoryOptions["count"] {
     return this.#options.count;
   }
@@ -166,29 +169,29 @@ export class Inventory implements ViewWatch {
   }
 
   find(toolUse: ToolUseId): Resident | undefined {
-    return this.#standingById.get(toolUse);
+    return this.#residentById.get(toolUse);
   }
 
-  /** It stays whatever happens, as a pinned message does: from now on it is no resident, but part of what stands around. */
+  /** Keeps a result for good, as a pinned message: from now on it is no resident but part of what stands around. */
   keep(toolUse: ToolUseId): void {
-    const standing = this.#standingById.get(toolUse);
-    if (standing === undefined) return;
-    this.#leave(standing);
-    this.#addBehind(standing.before, standing.tokens);
-    this.#keptById.set(toolUse, standing);
+    const resident = this.#residentById.get(toolUse);
+    if (resident === undefined) return;
+    this.#removeResident(resident);
+    this.#addBehind(resident.before, resident.tokens);
+    this.#keptById.set(toolUse, resident);
   }
 
   reset(): void {
     this.#callById.clear();
     this.#loggedIdByShown.clear();
-    this.#standingById.clear();
+    this.#residentById.clear();
     this.#keptById.clear();
-    this.#standingByLine.clear();
+    this.#residentByLine.clear();
     this.#readsByPath.clear();
     this.#changedPaths.clear();
     this.#first = undefined;
     this.#last = undefined;
-    this.#left = undefined;
+    this.#lastHidden = undefined;
     this.#reply = undefined;
     this.#headTokens = 0;
     this.#shownTokens = 0;
@@ -198,12 +201,12 @@ export class Inventory implements ViewWatch {
     this.#round = 0;
     this.#turn = 0;
     this.#version += 1;
-    this.viewResets += 1;
+    this.#viewResets += 1;
   }
 
   item(item: Item): void {
     this.#item = item;
-    this.#left = undefined;
+    this.#lastHidden = undefined;
     if (item.role === "assistant") {
       const reply = item.messageId ?? item.entry;
       if (reply !== this.#reply) this.#round += 1;
@@ -215,11 +218,11 @@ export class Inventory implements ViewWatch {
     const tokens = this.#options.count(block);
     this.#shownTokens += tokens;
     if (block.type === "tool_result") {
-      const left = this.#left;
-      if (left !== undefined && this.#loggedId(block.tool_use_id) === left.toolUse) {
-        if (instead === undefined) this.#comeBack(left);
-        // Its marker is counted where it stands; until now one of the usual size was taken for it.
-        else this.#addBehind(left.before, tokens - this.#options.markerTokens);
+      const lastHidden = this.#lastHidden;
+      if (lastHidden !== undefined && this.#loggedId(block.tool_use_id) === lastHidden.toolUse) {
+        if (instead === undefined) this.#restoreResident(lastHidden);
+        // The marker counts where it stands. Until now its size was assumed to be the usual one.
+        else this.#addBehind(lastHidden.before, tokens - this.#options.markerTokens);
         return;
       }
       const kept = this.#keptById.get(this.#loggedId(block.tool_use_id));
@@ -227,19 +230,20 @@ export class Inventory implements ViewWatch {
         this.#addBehind(nearestResidentBefore(kept), tokens);
         return;
       }
-      if (instead === undefined && this.#settle(block, tokens)) return;
+      if (instead === undefined && this.#addResident(block, tokens)) return;
     }
     this.#addBehind(this.#last, tokens);
-    if (block.type === "tool_use") this.#called(block);
-    else if (block.type === "text" && this.#item?.role === "assistant") this.#quoted(block);
+    if (block.type === "tool_use") this.#recordCall(block);
+    else if (block.type === "text" && this.#item?.role === "assistant") this.#recordQuotes(block);
   }
 
   hidden(block: Block): void {
     const tokens = this.#options.count(block);
     this.#shownTokens -= tokens;
-    this.#left = block.type === "tool_result" ? this.#standingById.get(this.#loggedId(block.tool_use_id)) : undefined;
-    if (this.#left !== undefined) {
-      this.#leave(this.#left);
+    this.#lastHidden =
+      block.type === "tool_result" ? this.#residentById.get(this.#loggedId(block.tool_use_id)) : undefined;
+    if (this.#lastHidden !== undefined) {
+      this.#removeResident(this.#lastHidden);
       return;
     }
     const kept = block.type === "tool_result" ? this.#keptById.get(this.#loggedId(block.tool_use_id)) : undefined;
@@ -255,13 +259,13 @@ export class Inventory implements ViewWatch {
     this.#withheldTokens -= this.#options.count(block);
   }
 
-  #settle(block: ToolResultBlock, tokens: number): boolean {
+  #addResident(block: ToolResultBlock, tokens: number): boolean {
     const toolUse = this.#loggedId(block.tool_use_id);
     const call = this.#callById.get(toolUse);
     const removable = tokens - this.#options.markerTokens;
     if (call === undefined || removable < residentTokensMin || !this.#options.isClearable(call.name)) return false;
     const path = callFilePath(call);
-    const standing: ResidentState = {
+    const resident: ResidentState = {
       toolUse,
       tool: call.name,
       tokens: removable,
@@ -272,17 +276,17 @@ export class Inventory implements ViewWatch {
       behindTokens: this.#options.markerTokens,
       path,
       acts: fileAction(call.name),
-      isHere: true,
+      isResident: true,
       before: this.#last,
       after: undefined,
     };
-    if (this.#last === undefined) this.#first = standing;
-    else this.#last.after = standing;
-    this.#last = standing;
-    this.#standingById.set(toolUse, standing);
+    if (this.#last === undefined) this.#first = resident;
+    else this.#last.after = resident;
+    this.#last = resident;
+    this.#residentById.set(toolUse, resident);
     this.#residentTokens += removable;
     this.#count += 1;
-    this.#index(standing, block);
+    this.#index(resident, block);
     return true;
   }
 
@@ -290,50 +294,50 @@ export class Inventory implements ViewWatch {
     return this.#loggedIdByShown.get(shown) ?? shown;
   }
 
-  #leave(standing: ResidentState): void {
-    const { before, after, tokens } = standing;
-    standing.isHere = false;
+  #removeResident(resident: ResidentState): void {
+    const { before, after, tokens } = resident;
+    resident.isResident = false;
     if (before === undefined) this.#first = after;
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    this.#addBehind(before, standing.behindTokens);
-    this.#standingById.delete(standing.toolUse);
+    this.#addBehind(before, resident.behindTokens);
+    this.#residentById.delete(resident.toolUse);
     this.#residentTokens -= tokens;
     this.#count -= 1;
     this.#version += 1;
   }
 
-  /** An edit that decided nothing new about it hides it and shows it again: it has not moved. */
-  #comeBack(standing: ResidentState): void {
-    const { before, after, tokens } = standing;
-    standing.isHere = true;
-    if (before === undefined) this.#first = standing;
-    else before.after = standing;
-    if (after === undefined) this.#last = standing;
-    else after.before = standing;
-    this.#addBehind(before, -standing.behindTokens);
-    this.#standingById.set(standing.toolUse, standing);
+  /** An edit that did not change the decision about a result hides it and shows it again. It has not moved. */
+  #restoreResident(resident: ResidentState): void {
+    const { before, after, tokens } = resident;
+    resident.isResident = true;
+    if (before === undefined) this.#first = resident;
+    else before.after = resident;
+    if (after === undefined) this.#last = resident;
+    else after.before = resident;
+    this.#addBehind(before, -resident.behindTokens);
+    this.#residentById.set(resident.toolUse, resident);
     this.#residentTokens += tokens;
     this.#count += 1;
-    this.#left = undefined;
+    this.#lastHidden = undefined;
   }
 
-  #addBehind(standing: ResidentState | undefined, tokens: number): void {
-    if (standing === undefined) this.#headTokens += tokens;
-    else standing.behindTokens += tokens;
+  #addBehind(resident: ResidentState | undefined, tokens: number): void {
+    if (resident === undefined) this.#headTokens += tokens;
+    else resident.behindTokens += tokens;
   }
 
-  #called(call: ToolUseBlock): void {
-    this.#callById.set(this.#namedInLog(call), call);
-    this.#quoted(call);
+  #recordCall(call: ToolUseBlock): void {
+    this.#callById.set(this.#resolveLoggedId(call), call);
+    this.#recordQuotes(call);
     const path = callFilePath(call);
     if (path === undefined) return;
     const reads = this.#readsByPath.get(path) ?? [];
     switch (fileAction(call.name)) {
       case "write":
         this.#changedPaths.set(path, this.#round);
-        for (const read of reads) if (read.supersededRound === undefined) this.#used(read);
+        for (const read of reads) if (read.supersededRound === undefined) this.#recordUse(read);
         return;
       case "read":
         for (const read of reads) if (read.bornRound <= (this.#changedPaths.get(path) ?? -1)) this.#supersede(read);
@@ -342,8 +346,8 @@ export class Inventory implements ViewWatch {
     }
   }
 
-  /** The log's id of a call that is shown under another; the calls of an item are told in their order. */
-  #namedInLog({ id, name }: ToolUseBlock): ToolUseId {
+  /** The log's id of a call that is shown under another id. The calls of an item are reported in order. */
+  #resolveLoggedId({ id, name }: ToolUseBlock): ToolUseId {
     const calls = this.#item?.blocks.filter((block) => block.type === "tool_use") ?? [];
     if (calls.some((call) => call.id === id)) return id;
     const logged = calls.find((call) => call.name === name && !this.#callById.has(call.id))?.id ?? id;
@@ -351,43 +355,43 @@ export class Inventory implements ViewWatch {
     return logged;
   }
 
-  #used(standing: ResidentState): void {
-    if (!standing.isHere || standing.lastUsedRound === this.#round) return;
-    standing.lastUsedRound = this.#round;
+  #recordUse(resident: ResidentState): void {
+    if (!resident.isResident || resident.lastUsedRound === this.#round) return;
+    resident.lastUsedRound = this.#round;
     this.#uses += 1;
   }
 
-  #supersede(standing: ResidentState): void {
-    if (!standing.isHere || standing.supersededRound !== undefined) return;
-    standing.supersededRound = this.#round;
+  #supersede(resident: ResidentState): void {
+    if (!resident.isResident || resident.supersededRound !== undefined) return;
+    resident.supersededRound = this.#round;
     this.#supersededCount += 1;
   }
 
-  #index(standing: ResidentState, block: ToolResultBlock): void {
-    if (standing.path !== undefined && standing.acts === "read") {
-      const reads = this.#readsByPath.get(standing.path);
-      if (reads === undefined) this.#readsByPath.set(standing.path, [standing]);
-      else reads.push(standing);
+  #index(resident: ResidentState, block: ToolResultBlock): void {
+    if (resident.path !== undefined && resident.acts === "read") {
+      const reads = this.#readsByPath.get(resident.path);
+      if (reads === undefined) this.#readsByPath.set(resident.path, [resident]);
+      else reads.push(resident);
     }
-    for (const line of this.#lines.in(block)) this.#standingByLine.set(line, standing);
+    for (const line of this.#lines.in(block)) this.#residentByLine.set(line, resident);
   }
 
-  #quoted(block: Block): void {
-    if (this.#standingByLine.size === 0) return;
+  #recordQuotes(block: Block): void {
+    if (this.#residentByLine.size === 0) return;
     for (const line of this.#lines.in(block)) {
-      const standing = this.#standingByLine.get(line);
-      if (standing !== undefined) this.#used(standing);
+      const resident = this.#residentByLine.get(line);
+      if (resident !== undefined) this.#recordUse(resident);
     }
   }
 }
 
-/** The nearest before it that still stands. */
+/** The nearest one before it that is still a resident. */
 function nearestResidentBefore({ before }: ResidentState): ResidentState | undefined {
-  let one = before;
-  while (one !== undefined && !one.isHere) one = one.before;
-  return one;
+  let resident = before;
+  while (resident !== undefined && !resident.isResident) resident = resident.before;
+  return resident;
 }
 
-/** A person's words, or what stands for them: the first round behind it begins a turn. */
+/** A message of the user, or what stands for one: the first round behind it begins a turn. */
 const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>
   attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");

@@ -3,13 +3,13 @@ import { textField } from "../schema/json.ts";
 import { lineCharsMin, linesIndexedMax } from "./limits.ts";
 
 /**
- * Lines of blocks that are long enough to be known again where they are quoted. A block is read once, as long as it lives:
- * a view that is told anew holds nearly the same blocks, and so do the views of several runs over one recording.
+ * Lines of blocks that are long enough to be recognised when they are quoted. Each block is read once in its life: a
+ * view that is rebuilt holds nearly the same blocks, and so do the views of several runs over one recording.
  */
 export class KnownLines {
   readonly #linesByBlock = new WeakMap<Block, readonly string[]>();
 
-  /** Of a result those that are indexed, of a call those of its input. */
+  /** Of a result, only the lines that are indexed; of a call, the lines of its input. */
   in(block: Block): readonly string[] {
     const known = this.#linesByBlock.get(block);
     if (known !== undefined) return known;
@@ -32,11 +32,11 @@ function linesIn(block: Block): Iterable<string> {
   }
 }
 
-/** Numbers and arrows before a line are the reading tool's, not the file's. */
+/** Numbers and arrows before a line come from the reading tool, not from the file. */
 const numbering = /^\s*\d+(?:→|\t|:|\|)\s?/;
 
-function* longLines(words: string): Generator<string> {
-  for (const raw of words.split("\n")) {
+function* longLines(text: string): Generator<string> {
+  for (const raw of text.split("\n")) {
     if (raw.length < lineCharsMin) continue;
     const line = raw.replace(numbering, "").trim();
     if (line.length >= lineCharsMin) yield line;

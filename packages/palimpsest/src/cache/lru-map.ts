@@ -1,6 +1,6 @@
 /**
- * A map with room for `limit` entries: one more, and the one that was used longest ago goes. Every operation is O(1): a
- * `Map` keeps its keys in the order in which they were put, and using an entry puts it anew.
+ * A map with room for `limit` entries. One more evicts the least recently used. Every operation is O(1): a `Map` keeps
+ * its keys in insertion order, and using an entry inserts it again.
  */
 export class LruMap<Key, Value> {
   readonly #valueByKey = new Map<Key, Value>();
@@ -15,7 +15,7 @@ export class LruMap<Key, Value> {
     return this.#valueByKey.size;
   }
 
-  /** The key that goes next. */
+  /** The key that is evicted next. */
   get oldest(): Key | undefined {
     return this.#valueByKey.keys().next().value;
   }
@@ -27,18 +27,18 @@ export class LruMap<Key, Value> {
     return value;
   }
 
-  /** Without counting as a use. */
+  /** Does not count as a use. */
   peek(key: Key): Value | undefined {
     return this.#valueByKey.get(key);
   }
 
-  /** Counts as a use. Returns the value that had to go to make room, so that its owner can let go of what it holds. */
+  /** Counts as a use. Returns the evicted value, if any, so that its owner can release what it holds. */
   set(key: Key, value: Value): Value | undefined {
     this.#putLast(key, value);
     return this.size > this.#limit && this.oldest !== undefined ? this.take(this.oldest) : undefined;
   }
 
-  /** Forgets an entry and returns its value. */
+  /** Removes an entry and returns its value. */
   take(key: Key): Value | undefined {
     const value = this.#valueByKey.get(key);
     this.#valueByKey.delete(key);

@@ -1,14 +1,14 @@
 /**
- * The shape of the table of needs: by kind of tool, size of the result and age since its last use. A cell counts results
- * that reached the age and, of those, the ones that were needed then or later.
+ * The shape of the table of needs: by kind of tool, size of the result, and age since its last use. A cell counts the
+ * results that reached the age, and how many of those were needed then or later.
  */
 export const needToolKinds = ["read", "shell", "search", "change", "other"] as const;
 export type NeedToolKind = (typeof needToolKinds)[number];
 
-/** Each band ends with its number; the last has no end. */
+/** The upper bound of each band, inclusive. */
 export const sizeBandsTokensMax = [500, 2_000, 8_000, Infinity] as const;
 
-/** Each band begins with its number. */
+/** The lower bound of each band, inclusive. */
 export const ageBandsRoundsMin = [0, 3, 6, 11, 21, 51] as const;
 
 export interface NeedCount {

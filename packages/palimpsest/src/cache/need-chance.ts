@@ -13,61 +13,62 @@ import {
 import { needTable } from "./need-table.data.ts";
 
 interface ResidentResult {
-  /** Name of the tool it comes from. */
+  /** Name of the tool. */
   readonly tool: string;
   readonly tokens: number;
   /** Rounds since it was last used. */
   readonly ageRounds: number;
 }
 
-/** The chance that a result is needed now or later, from recorded sessions. A look-up: plans ask for every result. */
+/**
+ * The chance that a result is needed now or later, from recorded sessions. A look-up, because plans ask for every
+ * result.
+ */
 export const needChance = ({ tool, tokens, ageRounds }: ResidentResult): number =>
   chanceIn(chances, { kind: needToolKind(tool), tokens, ageRounds });
 
 /** By kind, then size band, then age band. */
 type NeedChances = Readonly<Record<NeedToolKind, readonly (readonly number[])[]>>;
 
-interface ResidentKind extends Omit<ResidentResult, "tool"> {
-  readonly kind: NeedToolKind;
-}
-
-export const chanceIn = (table: NeedChances, { kind, tokens, ageRounds }: ResidentKind): number =>
-  table[kind][findSizeBand(tokens)]?.[findAgeBand(ageRounds)] ?? 0;
+export const chanceIn = (
+  table: NeedChances,
+  { kind, tokens, ageRounds }: Omit<ResidentResult, "tool"> & { readonly kind: NeedToolKind },
+): number => table[kind][findSizeBand(tokens)]?.[findAgeBand(ageRounds)] ?? 0;
 
 /**
- * A cell with few results leans on all results of its kind and age, and these on all results of their age: so no chance
- * is ever 0 or 1.
+ * A cell with few results is smoothed towards all results of its kind and age, and these towards all results of their
+ * age. So no chance is ever 0 or 1.
  */
 export function computeChances(table: NeedTable): NeedChances {
   const all = ageBandsRoundsMin.map((_, age) => addCounts(needToolKinds.map((kind) => rowCount(table[kind], age))));
-  const ofKind = (kind: NeedToolKind): readonly (readonly number[])[] => {
-    const rows = all.map((count, age) => leaning(rowCount(table[kind], age), leaning(count, 0.5)));
+  const chancesForKind = (kind: NeedToolKind): readonly (readonly number[])[] => {
+    const rows = all.map((count, age) => smoothed(rowCount(table[kind], age), smoothed(count, 0.5)));
     return sizeBandsTokensMax.map((_, size) =>
-      rows.map((row, age) => leaning(table[kind][size]?.[age] ?? noNeeds, row)),
+      rows.map((row, age) => smoothed(table[kind][size]?.[age] ?? noNeeds, row)),
     );
   };
   return {
-    read: ofKind("read"),
-    shell: ofKind("shell"),
-    search: ofKind("search"),
-    change: ofKind("change"),
-    other: ofKind("other"),
+    read: chancesForKind("read"),
+    shell: chancesForKind("shell"),
+    search: chancesForKind("search"),
+    change: chancesForKind("change"),
+    other: chancesForKind("other"),
   };
 }
 
-/** So many results count as much as what a cell leans on. */
-const leanedResults = 20;
+/** The prior of a cell weighs as much as so many results. */
+const priorResults = 20;
 
-const leaning = ({ needed, seen }: NeedCount, on: number): number =>
-  (needed + leanedResults * on) / (seen + leanedResults);
+const smoothed = ({ needed, seen }: NeedCount, prior: number): number =>
+  (needed + priorResults * prior) / (seen + priorResults);
 
 const rowCount = (sizes: readonly (readonly NeedCount[])[], age: number): NeedCount =>
   addCounts(sizes.map((ages) => ages[age] ?? noNeeds));
 
 const addCounts = (counts: readonly NeedCount[]): NeedCount =>
-  counts.reduce((sum, one) => ({ needed: sum.needed + one.needed, seen: sum.seen + one.seen }), noNeeds);
+  counts.reduce((sum, count) => ({ needed: sum.needed + count.needed, seen: sum.seen + count.seen }), noNeeds);
 
-/** The row of the table for a tool's results. */
+/** The kind under which the table counts a tool's results. */
 export function needToolKind(tool: string): NeedToolKind {
   const kind = classifyTool(tool);
   return kind === undefined ? "other" : needKindByToolKind[kind];

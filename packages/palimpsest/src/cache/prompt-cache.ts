@@ -1,5 +1,6 @@
 import { millis, type Millis } from "../schema/brand.ts";
 import { cachedPrefixesMax, lookBackMax, editedPrefixesMax, editedVariantsMax } from "./limits.ts";
+import { millisByLifetime } from "./lifetime.ts";
 import { type Lifetime, type Prompt, type PromptBlock, wholeTokens } from "./prompt.ts";
 import { LruMap } from "./lru-map.ts";
 import { type UsageSplit, splitUsage } from "./usage-split.ts";
@@ -16,14 +17,14 @@ interface LookupInput {
 export interface CachePlan {
   readonly at: Millis;
   readonly usage: UsageSplit;
-  /** The highest over all breakpoints: what is read and paid as such. */
+  /** The highest hit over all breakpoints: what is read and charged as read. */
   readonly hit?: CacheHit;
   /** In the order of the prompt. */
   readonly breakpoints: readonly BreakpointOutcome[];
   readonly writes: readonly CacheWrite[];
-  /** Results that are deleted in what is read; absent where there are none. */
+  /** Results that are deleted in what is read. Absent if there are none. */
   readonly deleted?: DeletedResults;
-  /** Number of losses before the look: an entry that was lost since is not there to be refreshed. */
+  /** Number of losses before the look. An entry that was lost since then can't be refreshed. */
   readonly losses: number;
 }
 
@@ -39,7 +40,7 @@ interface CacheHit {
   readonly chain: string;
   readonly tokensUpTo: number;
   readonly key: string;
-  /** That of the entry, whatever the marker of the reading request says. */
+  /** The lifetime of the entry, whatever the marker of the reading request says. */
   readonly lifetime: Lifetime;
 }
 
@@ -51,17 +52,17 @@ export type BreakpointOutcome = {
 } & (
   | { readonly kind: "hit"; readonly hit: CacheHit }
   | { readonly kind: "miss" }
-  /** The prefix is too short for the model: neither read nor written, and nothing is said about it. */
+  /** The prefix is too short for the model: it is neither read nor written, and the API does not report it. */
   | { readonly kind: "below-minimum" }
 );
 
 interface CacheWrite {
   readonly key: string;
   readonly path: string;
-  /** Of everything that was sent, deleted or not. */
+  /** Tokens of everything that was sent, deleted or not. */
   readonly tokensUpTo: number;
   readonly lifetime: Lifetime;
-  /** Where it is written while results before it are deleted. */
+  /** Present if results before it are deleted at the write. */
   readonly variant?: Variant;
 }
 
@@ -73,16 +74,16 @@ interface CacheWrite {
  *     live    -- commit: read -->                     live until the reading request's start + the same lifetime
  *     live    -- commit: written anew -->             live until the later of both ends, at the longer lifetime
  *     live    -- its end is reached -->               absent for every look from that moment on
- *     live    -- used longest ago, or lose() -->      absent
+ *     live    -- least recently used, or lose() -->   absent
  *
- * What a request reads, and so refreshes, is for each of its breakpoints the highest entry that this breakpoint finds:
- * a marked system prompt stays alive although a longer prefix was read too. The marker of the reading request does not
- * matter: an entry of five minutes that is found under a 1h marker lives five minutes more. A breakpoint at or before
- * the highest hit is not paid for, and what is not paid for is not written.
+ * For each of its breakpoints, a request reads and so refreshes the highest entry that this breakpoint finds: a marked
+ * system prompt stays alive even if a longer prefix was read too. The marker of the reading request does not matter: an
+ * entry of five minutes that is found under a 1h marker lives five minutes more. A breakpoint at or before the highest
+ * hit is not charged, and what is not charged is not written.
  *
- * Results can be deleted by reference up to the highest hit, which breaks nothing: the key is that of everything that
- * was sent. What is written then is remembered as written without them, and can be read only by requests that delete
- * all of these, and perhaps more. A prompt that deletes nothing costs no look at any of this.
+ * Results can be deleted by reference up to the highest hit. This breaks nothing, because the key is that of everything
+ * that was sent. What is written then is remembered as written without them. Only requests that delete all of these, and
+ * perhaps more, can read it. A prompt that deletes nothing does not pay for any of this.
  */
 export class PromptCache {
   readonly #entryByKey: LruMap<string, Entry>;
@@ -93,12 +94,12 @@ export class PromptCache {
     this.#entryByKey = new LruMap(prefixesMax);
   }
 
-  /** Entries that are remembered, some of them perhaps past their end. */
+  /** Entries that are remembered; some may have expired. */
   get size(): number {
     return this.#entryByKey.size;
   }
 
-  /** Changes nothing. Costs a pass over the blocks and at most `lookBackMax` look-ups a breakpoint. */
+  /** Changes nothing. Costs a pass over the blocks and at most `lookBackMax` look-ups per breakpoint. */
   look({ prompt, at, minimumTokens }: LookupInput): CachePlan {
     const breakpoints: BreakpointOutcome[] = [];
     for (const [position, { breakpoint: lifetime, path, tokensUpTo }] of prompt.blocks.entries()) {
@@ -113,13 +114,16 @@ export class PromptCache {
     const readTokens = hit?.tokensUpTo ?? 0;
     const usage = splitUsage({ promptTokens: wholeTokens(prompt), readTokens, written: writes });
     const plan = { at, usage, ...(hit === undefined ? {} : { hit }), breakpoints, writes, losses: this.#losses };
-    // All of it lies in what is read: the other parts are the same with it and without it.
+    // Everything deleted lies in what is read, so the other parts do not change.
     return deleted === undefined
       ? plan
       : { ...plan, usage: { ...usage, cacheReadTokens: readTokens - deleted.tokens }, deleted };
   }
 
-  /** The reply begins: what was read lives on, what was written can be read from now on. A second time changes nothing. */
+  /**
+   * Call it when the reply begins: what was read lives on, what was written can be read from now on. A second call
+   * changes nothing.
+   */
   commit({ at, breakpoints, writes, losses }: CachePlan): void {
     this.#dropExpired(at);
     if (losses === this.#losses)
@@ -130,7 +134,7 @@ export class PromptCache {
     }
   }
 
-  /** Everything is gone, as when the provider's machines restart. */
+  /** Loses every entry, as when the provider's machines restart. */
   lose(): void {
     this.#entryByKey.clear();
     this.#edited.clear();
@@ -152,13 +156,13 @@ export class PromptCache {
     return { kind: "miss" };
   }
 
-  /** Of the entries that this prompt may read, the one that was written without the most. */
+  /** The key of the readable entry that was written without the most results. */
   #keyWithout(prefix: string, { prompt, at }: Pick<LookBack, "prompt" | "at">): string {
     const keys = this.#edited.readableKeys(prefix, prompt.withheld?.resultById ?? new Map());
     return keys.find((key) => (this.#entryByKey.peek(key)?.until ?? at) > at) ?? prefix;
   }
 
-  /** A read counts as a use like a write: both put the entry last in the line of those that go. */
+  /** A read counts as a use, like a write: both make the entry the most recently used. */
   #put({ key, lifetime }: Pick<CacheWrite, "key" | "lifetime">, at: Millis): void {
     const until = millis(at + millisByLifetime[lifetime]);
     const before = this.#entryByKey.peek(key);
@@ -169,7 +173,7 @@ export class PromptCache {
     });
   }
 
-  /** Only from the end where the longest unused stand: that keeps a commit cheap, and the limit holds in any case. */
+  /** Only looks at the least recently used end: that keeps a commit cheap, and the limit holds anyway. */
   #dropExpired(at: Millis): void {
     for (;;) {
       const key = this.#entryByKey.oldest;
@@ -191,9 +195,7 @@ interface LookBack {
   readonly position: number;
 }
 
-const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
-
-/** Model and workspace are in every salt; a parameter that matters from a level on is in the salts from there on. */
+/** Model and workspace are in every salt. A parameter that matters from a level on is in the salts from there on. */
 const cacheKey = ({ salts }: Prompt, { level, chain }: PromptBlock): string => `${salts[level]}\u0000${chain}`;
 
 function highest(breakpoints: readonly BreakpointOutcome[]): CacheHit | undefined {
@@ -242,9 +244,9 @@ function writesBehind(
 
 /** An entry of the cache that was written while results in its prefix were deleted. */
 interface Variant {
-  /** The key that the prefix has where nothing is deleted. */
+  /** The key of the prefix if nothing is deleted. */
   readonly prefix: string;
-  /** Its own key. */
+  /** The key of this entry. */
   readonly key: string;
   /** Ids of the calls whose results were deleted. */
   readonly without: ReadonlySet<string>;
@@ -256,7 +258,7 @@ export const createVariant = (prefix: string, ids: readonly string[]): Variant =
   without: new Set(ids),
 });
 
-/** Which entries of a prefix were written without what. Whether they are still alive is the cache's matter. */
+/** Which entries of a prefix were written without which results. It does not know whether they are still alive. */
 export class EditedPrefixes {
   readonly #variantsByPrefix = new LruMap<string, readonly Variant[]>(editedPrefixesMax);
 
@@ -265,12 +267,15 @@ export class EditedPrefixes {
     this.#variantsByPrefix.set(variant.prefix, [variant, ...others].slice(0, editedVariantsMax));
   }
 
-  /** Keys of those that who deletes these may read: written without some of them, and without nothing else. The least whole comes first. */
+  /**
+   * Keys of the entries that a request with these deletions may read: those written without some of them and without
+   * nothing else. The entry written without the most comes first.
+   */
   readableKeys(prefix: string, deleted: ReadonlyMap<string, unknown>): readonly string[] {
     const variants = this.#variantsByPrefix.peek(prefix) ?? [];
     return variants
       .filter(({ without }) => without.size <= deleted.size && [...without].every((id) => deleted.has(id)))
-      .toSorted((one, other) => other.without.size - one.without.size)
+      .toSorted((left, right) => right.without.size - left.without.size)
       .map(({ key }) => key);
   }
 

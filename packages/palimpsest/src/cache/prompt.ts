@@ -7,23 +7,23 @@ import type { CacheControl } from "../schema/wire/cache-control.ts";
  */
 export interface Prompt {
   readonly blocks: readonly PromptBlock[];
-  /** Tokens of all blocks, but for those that are withheld. */
+  /** Tokens of all blocks except those that are withheld. */
   readonly tokens: number;
-  /** Hash of everything that was sent, shown or not: what new thinking is bound to. */
+  /** Hash of everything that was sent, shown or not. New thinking is bound to it. */
   readonly boundChain: string;
-  /** What besides the blocks decides whether an entry may be read, by the level at which it begins to matter. */
+  /** What else decides whether an entry may be read, by the level at which it begins to matter. */
   readonly salts: Readonly<Record<Level, string>>;
-  /** Absent where nothing is. */
+  /** Absent if nothing is withheld. */
   readonly withheld?: Withheld;
 }
 
 /**
- * Results that are left out where they lie in what is read from the cache. The blocks and their hashes stay those of
- * everything that was sent, so that a prefix is the same whatever is withheld in it.
+ * Results that are left out if they lie in what is read from the cache. Blocks and hashes stay those of everything that
+ * was sent, so that a prefix is the same whatever is withheld in it.
  */
 export interface Withheld {
   readonly resultById: ReadonlyMap<string, WithheldResult>;
-  /** Tokens by which the prompt's own are fewer already. */
+  /** Tokens of the withheld results; `Prompt.tokens` does not include them. */
   readonly tokens: number;
 }
 
@@ -31,7 +31,7 @@ export interface WithheldResult {
   /** Index in the prompt's blocks. */
   readonly position: number;
   readonly tokens: number;
-  /** Of everything that was sent, up to and including it. */
+  /** Tokens of everything that was sent, up to and including this result. */
   readonly tokensUpTo: number;
 }
 
@@ -52,9 +52,9 @@ export interface PromptBlock {
   readonly tokens: number;
   /** Of all blocks up to and including this one. */
   readonly tokensUpTo: number;
-  /** What the model is shown, where that is not what was sent. */
+  /** What the model is shown, if that differs from what was sent. */
   readonly shown?: WireBlock;
-  /** A breakpoint, and how long what is written there lives. */
+  /** Present if the block is a breakpoint: how long what is written there lives. */
   readonly breakpoint?: Lifetime;
 }
 

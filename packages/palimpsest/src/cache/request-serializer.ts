@@ -12,7 +12,7 @@ export interface RequestParts {
   readonly maxTokens: number;
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly TextBlock[];
-  /** Values, as a view has them: a message that changes is another object. The list itself may be live. */
+  /** Values, as in a view: a message that changes is another object. The list itself may be live. */
   readonly messages: readonly Message[];
   readonly breakpoints: readonly Breakpoint[];
   readonly thinking?: JsonObject | undefined;
@@ -21,18 +21,19 @@ export interface RequestParts {
 }
 
 /**
- * A request as bytes or as a value, from remembered pieces. Tools, system blocks and content blocks are values: each object is
- * serialised once, and a marker is put into its bytes without serialising it again. The bytes stay as long as their
- * block does. A request costs serialising what is new, a comparison of identities for every block, and a copy of the bytes.
+ * Builds a request as bytes or as a value, from remembered pieces. Tools, system blocks and content blocks are values:
+ * each object is serialised once, and a marker is put into its bytes without serialising it again. The bytes are kept
+ * as long as their block. A request costs serialising what is new, a comparison of identities for every block, and a
+ * copy of the bytes.
  *
- * Fields stand in the order in which they are cached, `model`, `tools`, `system`, `messages`, and then whatever may
- * differ from request to request: without markers, a request is the beginning of the next as far as its blocks go.
+ * Fields stand in the order in which they are cached: `model`, `tools`, `system`, `messages`, and then whatever may
+ * differ from request to request. So, without markers, the blocks of a request are a prefix of the next request.
  */
 export class RequestSerializer {
   readonly #pieceByValue = new WeakMap<object, Uint8Array>();
   readonly #sendableByValue = new WeakMap<object, JsonObject>();
   readonly #messages = new MessageBuffer((block) => this.#piece(block));
-  /** Values that had to be serialised. */
+  /** Counts the values that had to be serialised. */
   serialised = 0;
 
   bytes(parts: RequestParts): Uint8Array<ArrayBuffer> {
@@ -50,7 +51,10 @@ export class RequestSerializer {
     ]);
   }
 
-  /** What the bytes say, for who encodes it himself. Costs a copy of the lists, and a look at each block once. */
+  /**
+   * The request as a value, for callers that encode it themselves. Costs a copy of the lists, and a look at each block
+   * once.
+   */
   values(parts: RequestParts): JsonObject {
     const { model, tools, system, messages } = parts;
     return {
@@ -81,7 +85,7 @@ export class RequestSerializer {
     }));
   }
 
-  /** The value itself where it can be encoded as it is. */
+  /** Returns the value itself if it can be encoded as it is. */
   #sendable(value: object, lifetime: Lifetime | undefined): JsonObject {
     let sendable = this.#sendableByValue.get(value);
     if (sendable === undefined) {
@@ -91,7 +95,7 @@ export class RequestSerializer {
     return lifetime === undefined ? sendable : { ...sendable, cache_control: cacheControlFor(lifetime) };
   }
 
-  /** Without the field where there is nothing in it. */
+  /** Leaves out the field if it would be empty. */
   #list(name: "tools" | "system", parts: RequestParts): readonly Uint8Array[] {
     const values = parts[name];
     const marked = parts.breakpoints.filter(({ place }) => place.part === name);
@@ -101,8 +105,8 @@ export class RequestSerializer {
     const pieces = values.flatMap((value, at) => {
       const lifetime = marked.find(({ place }) => place.at === at)?.lifetime;
       const piece = this.#piece(value);
-      const whole = lifetime === undefined ? [piece] : [piece.subarray(0, -1), encodeMarker(lifetime), brace];
-      return at === 0 ? whole : [comma, ...whole];
+      const bytes = lifetime === undefined ? [piece] : [piece.subarray(0, -1), encodeMarker(lifetime), brace];
+      return at === 0 ? bytes : [comma, ...bytes];
     });
     return [encodeText(`,"${name}":[`), ...pieces, listEnd];
   }
@@ -120,11 +124,14 @@ export class RequestSerializer {
 export const cacheControlFor = (lifetime: Lifetime): CacheControl & JsonObject =>
   lifetime === "5m" ? { type: "ephemeral" } : { type: "ephemeral", ttl: lifetime };
 
-/** An object's bytes end in its brace, and none of ours is empty: the marker goes in before it, as its last field. */
+/**
+ * An object's bytes end with its brace, and none of our objects is empty: the marker goes in before the brace, as the
+ * last field.
+ */
 const encodeMarker = (lifetime: Lifetime): Uint8Array =>
   encodeText(`,"cache_control":${JSON.stringify(cacheControlFor(lifetime))}`);
 
-/** The very value where nothing in it has to be replaced. */
+/** Returns the same object if nothing in it has to be replaced. */
 function wellFormed(value: object): JsonObject {
   if (isWellFormed(value)) return value;
   const parsed = parseJson(wellFormedJson(value));
@@ -132,10 +139,10 @@ function wellFormed(value: object): JsonObject {
   return parsed;
 }
 
-/** Tools and blocks are JSON: they came as such, or are written as such. */
+/** Tools and blocks are JSON: they were parsed from it or are written for it. */
 const isWellFormed = (value: object): value is JsonObject => wellFormedJson(value) === JSON.stringify(value);
 
-/** A marker that somebody else set would stand there twice. */
+/** Removes a foreign marker, which would otherwise stand there twice. */
 function withoutMarker(value: object): object {
   if (!("cache_control" in value)) return value;
   const { cache_control: _, ...rest } = value;
@@ -152,16 +159,16 @@ function tailFields({ maxTokens, thinking, params = {} }: RequestParts): readonl
   const fields: [string, Json][] = [["max_tokens", maxTokens]];
   if (thinking !== undefined) fields.push(["thinking", thinking]);
   for (const name of Object.keys(params).toSorted()) {
-    if (ownFields.has(name)) throw new Error(`${name} is no parameter: it has a part of its own`);
+    if (namedFields.has(name)) throw new Error(`${name} is no parameter: it has a part of its own`);
     const value = field(params, name);
     if (value !== undefined) fields.push([name, value]);
   }
   return fields;
 }
 
-const ownFields: ReadonlySet<string> = new Set(["model", "max_tokens", "tools", "system", "messages", "thinking"]);
+const namedFields: ReadonlySet<string> = new Set(["model", "max_tokens", "tools", "system", "messages", "thinking"]);
 
-/** One copy, once the length is known. */
+/** Copies once, since the length is known. */
 function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -178,19 +185,19 @@ const comma = encodeText(",");
 const brace = encodeText("}");
 const listEnd = encodeText("]");
 
-/** Put into the bytes of the block at this place, before its closing brace. */
+/** Bytes to put into the block at this place, before its closing brace. */
 interface Insertion {
   readonly place: MessagePlace;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The messages of the last request as bytes, without markers. The next request mostly goes on from there: what is the
- * same stays where it is, at the price of comparing identities (messages and blocks are values), and only what stands
- * behind the first difference is put together again.
+ * The messages of the last request as bytes, without markers. The next request mostly continues them: what is the same
+ * stays where it is, for the price of comparing identities (messages and blocks are values), and only what stands
+ * behind the first difference is built again.
  */
 class MessageBuffer {
-  readonly #pieceOf: (block: Block) => Uint8Array;
+  readonly #serialise: (block: Block) => Uint8Array;
   readonly #messages: Message[] = [];
   /** Index of each message's first block. */
   readonly #firsts: number[] = [];
@@ -198,8 +205,8 @@ class MessageBuffer {
   readonly #ends: number[] = [];
   #buffer = new Uint8Array(joinedBytesMin);
 
-  constructor(pieceOf: (block: Block) => Uint8Array) {
-    this.#pieceOf = pieceOf;
+  constructor(serialise: (block: Block) => Uint8Array) {
+    this.#serialise = serialise;
   }
 
   /** The elements of `messages`, in parts that are valid until the next call. */
@@ -218,7 +225,7 @@ class MessageBuffer {
     this.#messages.push(message);
     this.#firsts.push(this.#ends.length);
     for (const block of content) {
-      this.#put(glue, this.#pieceOf(block));
+      this.#put(glue, this.#serialise(block));
       glue = blockSeparator;
     }
   }
@@ -227,15 +234,15 @@ class MessageBuffer {
     const parts: Uint8Array[] = [];
     let from = 0;
     for (const { at, bytes } of insertions
-      .map((one) => this.#located(one))
-      .toSorted((one, other) => one.at - other.at)) {
+      .map((insertion) => this.#locate(insertion))
+      .toSorted((left, right) => left.at - right.at)) {
       parts.push(this.#buffer.subarray(from, at), bytes);
       from = at;
     }
     return [...parts, this.#buffer.subarray(from, this.#ends.at(-1) ?? 0)];
   }
 
-  #located({ place, bytes }: Insertion): { readonly at: number; readonly bytes: Uint8Array } {
+  #locate({ place, bytes }: Insertion): { readonly at: number; readonly bytes: Uint8Array } {
     const first = this.#firsts[place.message];
     const end = first === undefined ? undefined : this.#ends[first + place.at];
     if (end === undefined || this.#messages[place.message]?.content[place.at] === undefined)
@@ -252,9 +259,9 @@ class MessageBuffer {
     this.#ends.push(end);
   }
 
-  /** Twice as large each time, so that a conversation that grows is not copied again and again. */
-  #grow(least: number): void {
-    const larger = new Uint8Array(Math.max(least, 2 * this.#buffer.length));
+  /** Doubles the size, so that a growing conversation is not copied again and again. */
+  #grow(bytesMin: number): void {
+    const larger = new Uint8Array(Math.max(bytesMin, 2 * this.#buffer.length));
     larger.set(this.#buffer.subarray(0, this.#ends.at(-1) ?? 0));
     this.#buffer = larger;
   }
@@ -266,16 +273,15 @@ class MessageBuffer {
   }
 }
 
-const messageEncoder = new TextEncoder();
 const opening = { user: '{"role":"user","content":[', assistant: '{"role":"assistant","content":[' } as const;
-const blockSeparator = messageEncoder.encode(",");
-const messageEnd = messageEncoder.encode("]}");
+const blockSeparator = encodeText(",");
+const messageEnd = encodeText("]}");
 const firstOpening = {
-  user: messageEncoder.encode(opening.user),
-  assistant: messageEncoder.encode(opening.assistant),
+  user: encodeText(opening.user),
+  assistant: encodeText(opening.assistant),
 } as const;
-/** With the end of the message before. */
+/** Closes the message before. */
 const nextOpening = {
-  user: messageEncoder.encode(`]},${opening.user}`),
-  assistant: messageEncoder.encode(`]},${opening.assistant}`),
+  user: encodeText(`]},${opening.user}`),
+  assistant: encodeText(`]},${opening.assistant}`),
 } as const;

@@ -1,7 +1,7 @@
 import { field, isArray, isObject, type JsonObject } from "../schema/json.ts";
 import type { Lifetime } from "./prompt.ts";
 
-/** A prompt's tokens by what is paid for them; the parts add up to the whole prompt. */
+/** A prompt's tokens by how they are charged. The parts add up to the whole prompt. */
 export interface UsageSplit {
   /** Neither read from the cache nor written to it: what stands behind the last breakpoint. */
   readonly inputTokens: number;
@@ -13,7 +13,7 @@ export interface UsageSplit {
 export const countPromptTokens = (split: UsageSplit): number =>
   split.inputTokens + split.cacheReadTokens + split.cacheWrite5mTokens + split.cacheWrite1hTokens;
 
-/** What is paid for one reply, with what else decides about its price. */
+/** What is charged for one reply, and what else decides its price. */
 export interface Spent {
   readonly usage: UsageSplit;
   readonly outputTokens: number;
@@ -22,9 +22,9 @@ export interface Spent {
 }
 
 /**
- * A reply's `usage` as it is paid for: one `Spent` for each time the model was run, since each has its own prompt, and
- * the prompt's length decides about prices. The totals of a reply leave out what a compaction on the server cost; its
- * iterations do not. Writes whose lifetime is not said are of five minutes. What is no count counts nothing.
+ * A reply's `usage` as it is charged: one `Spent` for each run of the model, since each has its own prompt, and the
+ * prompt's length decides the price. The totals of a reply do not include the cost of a compaction on the server; its
+ * iterations do. Writes without a stated lifetime count as five minutes. Values that are no counts count as 0.
  */
 export function parseSpent(usage: JsonObject): readonly Spent[] {
   const iterations = field(usage, "iterations");
@@ -58,9 +58,9 @@ function count(run: JsonObject, key: string): number {
 
 interface SplitInput {
   readonly promptTokens: number;
-  /** Up to the highest hit; 0 without one. */
+  /** Tokens up to the highest hit; 0 without one. */
   readonly readTokens: number;
-  /** Breakpoints that are written, first to last: each lies behind the hit. */
+  /** Breakpoints that are written, first to last. Each lies behind the hit. */
   readonly written: readonly { readonly tokensUpTo: number; readonly lifetime: Lifetime }[];
 }
 

@@ -4,30 +4,33 @@ import { writtenPlacesMax } from "./limits.ts";
 import { sameBlock } from "../transcript/same-block.ts";
 
 /**
- * Where the requests of one conversation wrote to the provider's cache. It keeps no time: to mark a place that has
- * expired costs nothing but its slot, and at worst it is written again.
+ * Where the requests of one conversation wrote to the provider's cache. It keeps no time: marking a place that has
+ * expired costs only its slot, and at worst it is written again.
  */
 export class WrittenPlaces {
   #sent: readonly Message[] = [];
   #places: readonly MessagePlace[] = [];
 
-  /** A request's reply began: only then can what it wrote be read. */
+  /** Call it when the reply to a request begins: only then can what it wrote be read. */
   recordWrites(messages: readonly Message[], breakpoints: readonly Breakpoint[]): void {
-    const held = this.places(messages);
+    const unchanged = this.places(messages);
     const marked = breakpoints.flatMap(({ place }) => (place.part === "messages" ? [place] : []));
-    const fresh = marked.filter((place) => !held.some((one) => comparePlaces(one, place) === 0));
-    this.#places = [...held, ...fresh].toSorted(comparePlaces).slice(-writtenPlacesMax);
+    const fresh = marked.filter((place) => !unchanged.some((known) => comparePlaces(known, place) === 0));
+    this.#places = [...unchanged, ...fresh].toSorted(comparePlaces).slice(-writtenPlacesMax);
     this.#sent = [...messages];
   }
 
-  /** Those up to which nothing was changed in these messages, first to last. Costs a comparison of identities for every message. */
+  /**
+   * The places up to which these messages are unchanged, first to last. Costs a comparison of identities for every
+   * message.
+   */
   places(messages: readonly Message[]): readonly MessagePlace[] {
     const shared = this.sharedUpTo(messages);
-    const lost = this.#places.findIndex((place) => comparePlaces(place, shared) >= 0);
-    return lost === -1 ? this.#places : this.#places.slice(0, lost);
+    const firstLost = this.#places.findIndex((place) => comparePlaces(place, shared) >= 0);
+    return firstLost === -1 ? this.#places : this.#places.slice(0, firstLost);
   }
 
-  /** A fork's own: what it writes is nobody else's. */
+  /** A copy for a fork, which records its own writes. */
   copy(): WrittenPlaces {
     const copied = new WrittenPlaces();
     copied.#sent = this.#sent;
@@ -35,16 +38,16 @@ export class WrittenPlaces {
     return copied;
   }
 
-  /** Tools or system prompt are others now: everything behind them is to be written anew. */
+  /** Call it when tools or system prompt have changed: everything behind them has to be written again. */
   forget(): void {
     this.#sent = [];
     this.#places = [];
   }
 
-  /** The first place at which the messages differ from those sent last; the beginning where none were sent. */
+  /** The first place at which the messages differ from those sent last; the beginning if none were sent. */
   sharedUpTo(messages: readonly Message[]): MessagePlace {
     const last = this.#sent.length - 1;
-    // Past what is the same at the price of a comparison each: nearly always all of it.
+    // Skips identical messages, nearly always all of them, with one comparison each.
     let message = 0;
     while (message <= last && this.#sent[message] === messages[message]) message += 1;
     for (; message <= last; message += 1) {

@@ -2,7 +2,10 @@ import { joinedCharsMax } from "./1-offload/limits.ts";
 import type { Tokens } from "../schema/brand.ts";
 import { charsPerTokenMax, fitGuessesMax } from "./4-compact/limits.ts";
 
-/** The longest beginning of at most so many bytes in UTF-8, at a border of characters; at the last newline where that lies past the half. */
+/**
+ * The longest beginning of at most so many bytes in UTF-8, without splitting a character. It ends at the last newline
+ * if that lies in the second half.
+ */
 export function headWithinBytes(text: string, bytesMax: number): string {
   let bytes = 0;
   let at = 0;
@@ -18,7 +21,10 @@ export function headWithinBytes(text: string, bytesMax: number): string {
   return newline > head.length / 2 ? head.slice(0, newline) : head;
 }
 
-/** The longest end of at most so many bytes, likewise: behind the first newline where that lies before the half. */
+/**
+ * The longest end of at most so many bytes, likewise. It starts behind the first newline if that lies in the first
+ * half.
+ */
 export function tailWithinBytes(text: string, bytesMax: number): string {
   let bytes = 0;
   let at = text.length;
@@ -36,7 +42,7 @@ export function tailWithinBytes(text: string, bytesMax: number): string {
   return newline !== -1 && newline < tail.length / 2 ? tail.slice(newline + 1) : tail;
 }
 
-/** The beginning of at most so many units of UTF-16, at a border of characters. */
+/** The beginning of at most so many UTF-16 units, without splitting a character. */
 export const clipText = (text: string, charsMax: number): string =>
   text.length <= charsMax ? text : text.slice(0, borderBefore(text, charsMax));
 
@@ -62,22 +68,22 @@ function borderBehind(text: string, at: number): number {
   return border < text.length && !isInside(text, border) ? border : wholeUnit(text, at);
 }
 
-/** Where no border is near, at least no pair of surrogates is split. */
+/** If no border is near, at least no surrogate pair is split. */
 const wholeUnit = (text: string, at: number): number => (isSplitPair(text, at) ? at - 1 : at);
 const isSplitPair = (text: string, at: number): boolean =>
   isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1));
 
 const joiner = 0x200d;
-const joinsTheOneBefore = /^[\p{M}\p{Emoji_Modifier}\u200D]/u;
+const joinsPrevious = /^[\p{M}\p{Emoji_Modifier}\u200D]/u;
 
-/** Is this place inside a pair of surrogates, or between a letter or picture and what is drawn onto it? */
+/** Whether this place is inside a surrogate pair, or between a letter or emoji and a mark that combines with it. */
 function isInside(text: string, at: number): boolean {
   if (isSplitPair(text, at) || text.charCodeAt(at - 1) === joiner) return true;
   if (text.charCodeAt(at) < 0x300) return false;
-  return joinsTheOneBefore.test(text.slice(at, at + 2));
+  return joinsPrevious.test(text.slice(at, at + 2));
 }
 
-/** Tokens of a text, by whatever counts them. It need not be additive, but should not shrink when a text grows. */
+/** Counts the tokens of a text. It need not be additive, but should not shrink when a text grows. */
 export type CountText = (text: string) => Tokens;
 
 export interface FitOptions {
@@ -85,15 +91,15 @@ export interface FitOptions {
   readonly count: CountText;
 }
 
-/** The beginning that fits, as long as a few looks can make it; never half a character. */
+/** A beginning that fits, as long as a few guesses can make it. It never splits a character. */
 export const headWithinTokens = (text: string, options: FitOptions): string =>
   fitText(options, (chars) => clipText(text, chars));
 
-/** The end that fits, likewise. */
+/** An end that fits, likewise. */
 export const tailWithinTokens = (text: string, options: FitOptions): string =>
   fitText(options, (chars) => wholeFrom(text, Math.max(0, text.length - chars)));
 
-/** Looks at no more of a text than could fit. What is returned fits, whatever the counter. */
+/** Looks at no more of a text than could fit. The result fits, whatever the counter. */
 function fitText({ tokensMax, count }: FitOptions, part: (chars: number) => string): string {
   let taken = part(Math.max(0, Math.floor(tokensMax) * charsPerTokenMax));
   for (let look = 0; taken !== ""; look += 1) {
@@ -108,7 +114,7 @@ function fitText({ tokensMax, count }: FitOptions, part: (chars: number) => stri
 const wholeFrom = (text: string, at: number): string =>
   text.slice(/[\uDC00-\uDFFF]/.test(text.charAt(at)) ? at + 1 : at);
 
-/** Lines in order as long as they fit, each counted with its line end. */
+/** The first lines that fit together, each counted with its line end. */
 export function fitLines(lines: Iterable<string>, { tokensMax, count }: FitOptions): readonly string[] {
   const taken: string[] = [];
   let used = 0;
@@ -121,14 +127,17 @@ export function fitLines(lines: Iterable<string>, { tokensMax, count }: FitOptio
   return taken;
 }
 
-/** The longest beginning of whole lines that fits; empty where not even the first line does. */
+/** The longest beginning of whole lines that fits; empty if not even the first line does. */
 export function wholeLinesWithin(text: string, fits: (head: string) => boolean): string {
   const lines = text.split("\n");
   const count = longestFitting(lines.length, (taken) => fits(lines.slice(0, taken).join("\n")));
   return lines.slice(0, count).join("\n");
 }
 
-/** As `headOfLines`; where not even the first line fits, the longest beginning of it, at a border of characters. */
+/**
+ * Like `wholeLinesWithin`, but if not even the first line fits, the longest beginning of it that does, without
+ * splitting a character.
+ */
 export function headWithin(text: string, fits: (head: string) => boolean): string {
   const lines = wholeLinesWithin(text, fits);
   if (lines !== "") return lines;
@@ -139,9 +148,9 @@ export function headWithin(text: string, fits: (head: string) => boolean): strin
   );
 }
 
-/** By halving: looks log₂ times. `fits` need not be monotone; what is returned fits, or is 0. */
-export function longestFitting(most: number, fits: (taken: number) => boolean): number {
-  let [fitting, over] = [0, most + 1];
+/** A binary search: calls `fits` log₂ times. `fits` need not be monotone; the result fits, or is 0. */
+export function longestFitting(max: number, fits: (taken: number) => boolean): number {
+  let [fitting, over] = [0, max + 1];
   while (over - fitting > 1) {
     const middle = Math.floor((fitting + over) / 2);
     if (fits(middle)) fitting = middle;

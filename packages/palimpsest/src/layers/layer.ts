@@ -10,25 +10,31 @@ import type { PipelineState } from "./pipeline-state.ts";
 import type { ServerUse } from "./server/server-use.ts";
 
 /**
- * Something that may change the view before a request. The runner knows no layer by its name: whatever is special about one
- * is in its own folder.
+ * Something that may change the view before a request. The runner knows no layer by its name: whatever is special about
+ * a layer is in its own folder.
  */
 export interface Layer {
-  /** In receipts and events, and for the runner: each layer acts at most once before a request. */
+  /** Used in receipts and events, and by the runner: each layer acts at most once before a request. */
   readonly name: string;
-  /** By which it is turned off; `propose` asks for them. */
+  /** The switches that turn the layer off; `propose` checks them. */
   readonly switches: readonly SwitchName[];
-  /** What a policy says of it, as the presets' table shows it; undefined: the policy has no such layer. Absent: the table tells it itself. */
+  /**
+   * What a policy says about the layer, for the table of presets. Returns undefined if the policy has no such layer.
+   * Absent if the table has its own text for it.
+   */
   readonly inPolicy?: (policy: Policy) => PolicyLine | undefined;
-  /** `all`: what it does stands for everything that another layer could do. Where the price decides, it is asked first. */
+  /** `all`: it makes everything that another layer could do unnecessary. If the price decides, it is asked first. */
   readonly replaces?: "all";
-  /** Pure. Undefined: it has nothing to propose now. */
+  /** Pure. Undefined if there is nothing to propose now. */
   propose(state: PipelineState): Candidate | undefined;
-  /** The same, before any layer proposes and whatever is switched off: what an earlier edit of its own has to be replaced by now. */
+  /**
+   * Like `propose`, but before any layer proposes and whatever is switched off: what has to replace an earlier edit of
+   * this layer now.
+   */
   mend?(state: PipelineState): Candidate | undefined;
-  /** Before any layer is asked: what it has to take back because the server or its cache is not what it was. */
+  /** Called before any layer is asked. Takes back what no longer holds because the server or its cache has changed. */
   settle?(host: SettleHost): SettleRun;
-  /** What of it the server does. */
+  /** The part of the layer that the server does. */
   readonly server?: ServerUse;
 }
 
@@ -37,13 +43,13 @@ interface PolicyLine {
   readonly value: string;
 }
 
-/** What a layer would do to the view, and what that costs. In tokens of the context as it is counted. */
+/** What a layer would do to the view, and what that costs, in tokens of the context as it is counted. */
 export type Candidate = CandidateFigures &
   (
     | { readonly edit: ViewEdit }
     /** Something has to be saved or asked before an edit can be made. */
     | {
-        /** That leave the view; none where it is not known yet. */
+        /** Results that leave the view; empty if they are not known yet. */
         readonly results: readonly ToolUseId[];
         readonly run: (host: LayerHost) => LayerRun;
       }
@@ -52,48 +58,53 @@ export type Candidate = CandidateFigures &
 export interface CandidateFigures {
   readonly layer: string;
   readonly removesTokens: number;
-  /** What survives behind the first change and has to be written again; 0 where the cache is cold or is edited itself. */
+  /** What survives behind the first change and has to be written again. 0 if the cache is cold or is edited itself. */
   readonly behindTokens: number;
-  /** In input tokens, for comparison with others; absent: nobody knows. 0: it is paid for already. */
+  /** In input tokens, for comparison with other candidates. Absent if unknown; 0 if it is paid for already. */
   readonly cost?: number;
-  /** For receipts: the arithmetic in words, one line. */
+  /** For receipts: the arithmetic in one line of text. */
   readonly because: string;
 }
 
-/** An edit of the view, and how its receipt and its event speak of it. */
+/** An edit of the view, and how its receipt and its event describe it. */
 export interface ViewEdit {
   readonly draft: Draft;
-  /** The event's name for it. */
+  /** The name of the edit in the event. */
   readonly what: string;
-  /** Results or entries that it takes away. */
+  /** The number of results or entries that it takes away. */
   readonly count: number;
   readonly nature: "reduced" | "summarised";
-  /** Of the receipt; absent: the layer's name. */
+  /** The cause in the receipt. Absent: the layer's name. */
   readonly cause?: string;
   /**
-   * How much of what is shown stands before the first change, by the inventory's count. Absent: nobody knows, and nothing
-   * that was shown is taken to be readable. `none`: every message stays as it was sent.
+   * Tokens shown before the first change, by the inventory's count. Absent if unknown: then nothing that was shown is
+   * assumed to be readable. `none`: every message stays as it was sent.
    */
   readonly cut?: number | "none";
-  /** By so much requests would be larger if nothing had ever been cleared; absent: such rules do not count it. */
+  /**
+   * How much larger requests would be if nothing had ever been cleared. Absent: rules that count this ignore the edit.
+   */
   readonly clearedTokens?: number;
-  /** Where it is known better than when the edit was proposed. */
+  /** Present if it is known better than when the edit was proposed. */
   readonly behindTokens?: number;
-  /** The cache of what stands behind the first change; absent: as the whole cache is. */
+  /** State of the cache behind the first change. Absent: the same as the whole cache. */
   readonly cache?: "warm" | "cold";
 }
 
-/** What a layer may do to a conversation, and what it may know besides the state by which it proposed. For one candidate. */
+/**
+ * What a layer may do to a conversation, and what it may know besides the state by which it proposed. Made for one
+ * candidate.
+ */
 export interface LayerHost extends BlobsDep {
   readonly state: PipelineState;
   readonly session: SessionId;
   /** Live. */
   readonly fold: Fold;
-  /** The tool by which the model reads files. */
+  /** Name of the tool with which the model reads files. */
   readonly readingTool: string | undefined;
-  /** Undefined where the model is not known. */
+  /** Undefined if the model is unknown. */
   readonly thinking: Model["thinking"] | undefined;
-  /** Appends it with its receipt and tells of it. */
+  /** Appends the edit with its receipt and announces it. */
   edit(edit: ViewEdit): LayerRun;
   compact(ask: CompactRequest): LayerRun;
 }
@@ -102,7 +113,7 @@ export interface LayerHost extends BlobsDep {
 export interface SettleHost extends Pick<PipelineState, "offers" | "withheld"> {
   /** `lost`: the last request did not find what should have been there, and has written everything again. */
   readonly cache: "warm" | "cold" | "lost";
-  /** Appends an edit that leaves every message as it was sent, and tells of it. Must not fail for a disk that refuses. */
+  /** Appends an edit that leaves every message as it was sent, and announces it. Must not fail if the disk refuses. */
   edit(edit: Pick<ViewEdit, "draft"> & { readonly cause: string; readonly because: string }): SettleRun;
 }
 
@@ -117,11 +128,11 @@ export type LayerRun = AsyncGenerator<LoopEvent, LayerOutcome>;
 
 export type LayerOutcome =
   | { readonly kind: "edited"; readonly event: ClearedEvent }
-  /** The view was compacted, or that came to nothing and was told. */
+  /** The view was compacted, or the attempt failed and that was announced. */
   | { readonly kind: "compacted" }
-  /** It comes later, by itself, and there is room until then: whatever else were done would be done for nothing. */
+  /** It will happen later by itself, and there is room until then. Anything else done now would be wasted. */
   | { readonly kind: "later" }
-  /** It does not pay after all. */
+  /** It turned out not to pay. */
   | { readonly kind: "nothing" }
   | WriteFailure;
 

@@ -10,8 +10,8 @@ import { compactWhenDue } from "./4-compact/compact-when-due.ts";
 import type { Layer } from "./layer.ts";
 
 /**
- * What may change the view before a request, in the order in which it is asked: in a conversation, in a library's context
- * and in a replay alike.
+ * All layers that may change the view before a request, in the order in which they are asked. Conversations, library
+ * contexts and replays use the same list.
  */
 export const layers: readonly Layer[] = [
   truncateOldest,
@@ -19,7 +19,7 @@ export const layers: readonly Layer[] = [
   clearBySize,
   clearByIdleness,
   clearByServer,
-  // Before what has its price: while the cache is warm, this has none.
+  // Before `clearByPrice`: while the cache is warm, deleting in it costs nothing.
   clearInCache,
   clearByPrice,
   collapseOldest,

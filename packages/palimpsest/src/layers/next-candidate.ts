@@ -3,26 +3,25 @@ import type { Candidate, Layer } from "./layer.ts";
 import type { PipelineState } from "./pipeline-state.ts";
 
 /**
- * The next thing to do to the view before a request, or nothing. The caller does it and asks again with the layers that
- * have acted: each acts at most once before a request. What has to be mended comes first. `first` takes the layers in their
- * order; `price` takes the one that replaces all others where that is due, since whatever else were done would be done for
- * nothing, and otherwise does what pays. At the threshold something else may come instead, where it makes room at less a
- * token.
+ * The next change of the view before a request, or undefined. The caller makes the change and asks again with the
+ * layers that have acted: each acts at most once before a request. Mending comes first. `first` takes the layers in
+ * their order. `price` takes the layer that replaces all others if it is due, since anything else would be wasted;
+ * otherwise it takes what pays. At the threshold another layer may be chosen instead, if it frees a token for less.
  */
 export function nextCandidate({ layers, state, acted }: NextInput): Candidate | undefined {
-  const open = layers.filter(({ name }) => !acted.has(name));
-  const mended = firstCandidate(open, (layer) => layer.mend?.(state));
+  const remaining = layers.filter(({ name }) => !acted.has(name));
+  const mended = firstCandidate(remaining, (layer) => layer.mend?.(state));
   if (mended !== undefined) return mended;
   const propose = (layer: Layer): Candidate | undefined => layer.propose(state);
   switch (state.policy.chooses) {
     case "first":
-      return firstCandidate(open, propose);
+      return firstCandidate(remaining, propose);
     case "price": {
       const due = firstCandidate(
-        open.filter(({ replaces }) => replaces === "all"),
+        remaining.filter(({ replaces }) => replaces === "all"),
         propose,
       );
-      const others = open.filter(({ replaces }) => replaces !== "all");
+      const others = remaining.filter(({ replaces }) => replaces !== "all");
       return due === undefined ? firstCandidate(others, propose) : (cheaperRoom(others, { due, state }) ?? due);
     }
   }
@@ -31,11 +30,11 @@ export function nextCandidate({ layers, state, acted }: NextInput): Candidate | 
 interface NextInput {
   readonly layers: readonly Layer[];
   readonly state: PipelineState;
-  /** Names of layers. */
+  /** Names of the layers that have acted already. */
   readonly acted: ReadonlySet<string>;
 }
 
-/** The first that has a price, if it frees a token for less than what is due, and enough of them. */
+/** The first candidate with a price, if it frees enough tokens and each for less than what is due. */
 function cheaperRoom(
   layers: readonly Layer[],
   { due, state }: { readonly due: Candidate; readonly state: PipelineState },

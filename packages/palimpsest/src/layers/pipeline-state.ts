@@ -18,35 +18,38 @@ export interface PipelineState {
   readonly inventory: Inventory;
   readonly prefixes: CachedPrefixes;
   readonly moment: ClearMoment;
-  /** Remembers between the requests of one conversation when nothing can pay; absent: every plan looks at everything. */
+  /**
+   * Remembers, between the requests of one conversation, until when nothing can pay. Absent: every plan looks at all
+   * residents.
+   */
   readonly planner?: ClearPlanner;
   readonly thresholds: Pick<Thresholds, "warning" | "compact" | "blocking">;
-  /** `turn`: a person spoke since the last reply. */
+  /** `turn`: the user has spoken since the last reply. */
   readonly opens: "turn" | "nothing";
-  /** Since the last reply; undefined where there was none. */
+  /** Time since the last reply. Undefined if there was none. */
   readonly idleMillis: Millis | undefined;
-  /** Of the request as it would be had nothing ever been cleared. */
+  /** Tokens of the request as it would be if nothing had ever been cleared. */
   readonly sentTokens: number;
-  /** Since the last clearing; undefined where there was none. */
+  /** Rounds since the last clearing. Undefined if there was none. */
   readonly roundsSinceClear: number | undefined;
-  /** Deleted in the provider's cache already. */
+  /** Results that are already deleted in the provider's cache. */
   readonly withheld: ReadonlySet<ToolUseId>;
-  /** What the model's provider can do; undefined where nobody knows yet. */
+  /** What the model's provider can do. Undefined if it is not known yet. */
   readonly offers: Offers | undefined;
-  /** Absent where nobody can compact. */
+  /** Absent if compaction is not possible. */
   readonly compaction?: CompactionState;
   readonly items: readonly Item[];
-  /** How results look in the view; absent where no layer takes whole rounds away. */
+  /** How results look in the view. Absent if no layer takes whole rounds away. */
   readonly decisions?: ReadonlyMap<ToolUseId, readonly Decision[]>;
   readonly pins: ReadonlySet<EntryId>;
   readonly count: (block: Block) => number;
 }
 
-/** By the names that the layers give them. */
+/** Names that the layers give to what the server offers. */
 export type Offers = ReadonlySet<string>;
 
 export interface CompactionState {
   readonly price: CompactPrice;
-  /** On what it would remove, since the last one. */
+  /** The rent on what it would remove, accrued since the last compaction. */
   readonly rent: number;
 }

@@ -1,7 +1,10 @@
 import { z } from "zod";
 import type { Policy } from "./policy.ts";
 
-/** Of a policy that comes from outside. A name that it does not have is an error: a rule that is misspelt would be no rule. */
+/**
+ * The schema of a policy that comes from outside. An unknown name is an error: a misspelt rule would otherwise have no
+ * effect.
+ */
 const amount = z.number().nonnegative();
 const onOff = z.enum(["on", "off"]);
 

@@ -3,14 +3,16 @@ import type { BreakpointStrategy } from "../cache/breakpoint.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 
 /**
- * A policy is data: which layers run, with which numbers, and how one is chosen. Absent: the system has no such layer.
- * The same engine runs all of them.
+ * A policy is data: which layers run, with which numbers, and how one is chosen. An absent rule means that the system
+ * has no such layer. The same engine runs all policies.
  */
 export interface Policy {
   readonly name: string;
-  /** One line for people. */
+  /** One line for users. */
   readonly about: string;
-  /** `first`: the layers in their order, each acts where its rule says so. `price`: what pays most, within the thresholds. */
+  /**
+   * `first`: the layers in their order, each acts if its rule says so. `price`: what pays most, within the thresholds.
+   */
   readonly chooses: "first" | "price";
   readonly counting: Counting;
   readonly thresholds: ThresholdRule;
@@ -22,7 +24,7 @@ export interface Policy {
     readonly byServer?: ServerClearRule;
     readonly byPrice?: PriceRule;
   };
-  /** Whole rounds leave the view, the oldest first, as soon as the context is over this. */
+  /** Above this, whole rounds leave the view, the oldest first. */
   readonly truncate?: { readonly overTokens: number };
   readonly snip: "on" | "off";
   readonly collapse: "on" | "off";
@@ -30,47 +32,47 @@ export interface Policy {
   readonly extraction: "on" | "off";
   readonly dream: "on" | "off";
   readonly compact?: CompactRule;
-  /** What becomes of a compaction's call, its text and what it leaves; absent: nothing compacts, or nobody asks. */
+  /** How a compaction asks for the summary and what it leaves. Absent if nothing compacts. */
   readonly summary?: SummaryRule;
-  /** Numbers of what runs beside the conversation; whether it runs say `notes`, `extraction` and `dream`. */
+  /** Numbers for what runs beside the conversation. `notes`, `extraction` and `dream` say whether it runs. */
   readonly background?: BackgroundRule;
   readonly marks: BreakpointStrategy;
 }
 
-/** How the size of the context is known. */
+/** How the size of the context is determined. */
 export type Counting =
-  /** What the provider counted last, nothing before that; budgets at four characters a token. */
+  /** What the provider counted last, and nothing before its first count. Budgets use four characters a token. */
   | "usage"
-  /** The same, and four characters a token where the provider has counted nothing. */
+  /** The same, with four characters a token until the provider has counted. */
   | "usage-and-quarter-characters"
-  /** Input, cache reads and output; what was written to the cache is left out. */
+  /** Input, cache reads and output, without cache writes. */
   | "usage-without-writes"
-  /** What came since is estimated, by a third more than it is taken to be. */
+  /** What came since the last count is estimated, plus a third. */
   | "usage-and-padded-estimate"
   | "usage-and-calibrated-estimate";
 
 export interface OffloadRule {
-  /** Of a tool that has no limit of its own. */
+  /** The limit for tools that have none of their own. */
   readonly resultCharsMax: number;
-  /** Whatever a tool says of itself. */
+  /** The limit whatever a tool's own limit is. */
   readonly hardCharsMax: number;
   readonly toolsOwn: "counts" | "ignored";
   readonly roundCharsMax?: number;
   readonly preview: { readonly of: "characters" | "bytes"; readonly length: number };
 }
 
-/** Oldest first, until what is left is small enough; not at all if that saves too little. */
+/** Clears the oldest results first until what is left is small enough, but nothing if that saves too little. */
 export interface SizeRule {
-  /** `turn`: only before the first request of a turn, which is after the turn before. */
+  /** `turn`: only before the first request of a turn. */
   readonly when: "request" | "turn";
-  /** Only while the context is over this. `sent`: of what was ever said, as if nothing had been cleared. */
+  /** Only while the context is over this. `sent` counts everything ever said, as if nothing had been cleared. */
   readonly above?: { readonly tokens: number | "warning"; readonly of: "shown" | "sent" };
   readonly keepResults: number;
   /** Results of the newest turns are neither cleared nor counted. */
   readonly keepTurns: number;
   readonly downToTokens: number;
   readonly savesTokensMin: number;
-  /** Rounds between two clearings at least. */
+  /** The least number of rounds between two clearings. */
   readonly everyRounds?: number;
   readonly marker: "plain" | "named";
 }
@@ -81,9 +83,9 @@ export interface IdleRule {
   readonly keepResults: number;
 }
 
-/** If the server offers it. */
+/** Applies if the server offers it. */
 interface InCacheRule {
-  /** Nothing is deleted while fewer results are resident. */
+  /** Nothing is deleted while there are fewer residents. */
   readonly fromResults: number;
   readonly keepResults: number;
 }
@@ -93,27 +95,27 @@ export interface ServerClearRule {
   readonly clearTokensMin?: number;
   readonly keepResults?: number;
   readonly thinking: "asked" | "left";
-  /** How a replay reckons with it, which has no server that clears. */
+  /** A replay has no server that clears; it uses this rule instead. */
   readonly modelledBy: SizeRule;
 }
 
 export interface CompactRule {
-  /** How the summary is asked for: `fork` reads the cached prefix, `plain` sends everything anew. */
+  /** How the summary is requested: `fork` reads the cached prefix, `plain` sends everything again. */
   readonly call: "fork" | "plain";
-  /** Compacts before the threshold when the rent on what it would remove reaches so many times its price. */
+  /** Compacts before the threshold once the rent on what it would remove reaches so many times its price. */
   readonly patience?: number;
-  /** What a summary is taken to lose, in input tokens: part of the price. */
+  /** The assumed cost of what a summary loses, in input tokens. It is part of the price. */
   readonly lossCost?: number;
   readonly restores: "nothing" | "files";
-  /** Nothing is left where the model fails: `extract` still yields a summary. */
+  /** What happens if the model fails: `extract` still yields a summary. */
   readonly lastRung: "none" | "extract";
 }
 
 export interface SummaryRule {
-  /** `plain`: under a system prompt of its own; `last-block`: as the last block of the conversation, which is marked. */
+  /** `plain`: with its own system prompt. `last-block`: as the last block of the conversation, which is marked. */
   readonly asks: "plain" | "last-block" | "fork-then-plain";
   readonly form: "nine-sections" | "prose";
-  /** The model's own thoughts before the summary. */
+  /** What happens to the model's analysis before the summary. */
   readonly analysis: "none" | "kept" | "stripped";
   readonly transcriptPath: "told" | "untold";
   /** `audited`: what is missing from the summary is added to it. */
@@ -122,7 +124,9 @@ export interface SummaryRule {
   readonly made: "when-due" | "ahead";
   readonly restored: RestoredRule;
   readonly failures: FailureRule;
-  /** After a second compaction. Absent: only what the summary before it said of them. */
+  /**
+   * Limits for user messages kept across a second compaction. Absent: only what the previous summary says about them.
+   */
   readonly userMessages?: { readonly messageTokensMax: number; readonly windowShareMax: number };
 }
 
@@ -139,11 +143,14 @@ interface BudgetRule {
 }
 
 interface FailureRule {
-  /** After so many in a row nothing is tried any more; absent: every failure is logged, and the next request tries again. */
+  /**
+   * After so many failures in a row nothing is tried any more. Absent: every failure is logged, and the next request
+   * tries again.
+   */
   readonly breakerFailures?: number;
-  /** With less input, where the summary's own request is too long. */
+  /** Retries with less input if the summary's own request is too long. */
   readonly retriesMax: number;
-  /** After an answer that the request was too long. */
+  /** Whether to compact after an answer that the request was too long. */
   readonly reactive: "never" | "once";
 }
 

@@ -1,4 +1,7 @@
-/** What an instruction file asks of summaries: the text under each heading that names compaction or rules for summaries, up to the next heading of its rank. */
+/**
+ * What an instruction file asks of summaries: the text under each heading about compaction or rules for summaries, up
+ * to the next heading of the same rank.
+ */
 export function compactionSection(markdown: string): string {
   const kept: string[] = [];
   let rank = 0;
@@ -18,7 +21,7 @@ export function compactionSection(markdown: string): string {
   return kept.join("\n").trim();
 }
 
-/** A heading that only says "Summary" heads a summary, not what is asked of one; "compact" alone may be any adjective. */
+/** A heading "Summary" heads a summary, not rules for one, and "compact" alone may be an adjective. */
 const namesCompaction = new RegExp(
   [
     String.raw`\bcompact(?:ion|ing)\b`,

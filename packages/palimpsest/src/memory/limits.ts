@@ -1,13 +1,13 @@
 import { bytes } from "../schema/brand.ts";
 
-/** A larger file is data, not instructions: it is not read. */
+/** A larger file is data, not instructions, and is not read. */
 export const instructionFileBytesMax = bytes(4 * 2 ** 20);
-/** Every request carries it: a longer one is said. */
+/** A longer file is reported, since every request carries it. */
 export const instructionCharsLong = 40_000;
-/** Of all files together; what comes after is left out and said. */
+/** For all files together. What exceeds it is left out and reported. */
 export const instructionCharsMax = 200_000;
 export const instructionFilesMax = 100;
-/** From a file to one that it imports, and on from there. */
+/** The longest chain of imports. */
 export const importHopsMax = 4;
-/** Looked for on the disk for one file's sake. */
+/** The most imports of one file that are looked up on disk. */
 export const importsPerFileMax = 100;

@@ -151,7 +151,7 @@ describe("of a project that nobody trusts", () => {
     const links = { [app("src/CLAUDE.md")]: "/home/me/.claude/other.md" };
     const { paths, problems } = await loaded(disk(texts, links), untrusted);
     expect(paths).toEqual([".claude/CLAUDE.md", "notes/rules.md", "code/app/CLAUDE.md", "code/app/docs/more.md"]);
-    const left = "lies outside of the project and was left out: you have not said that you trust it";
+    const left = "lies outside of the project and was left out, because the project is not trusted";
     expect(problems).toEqual([`/home/me/.claude/style.md ${left}`, `${app("src/CLAUDE.md")} ${left}`]);
     expect((await loadInstructions(disk(texts, links), untrusted)).untrusted).toEqual([
       { path: "/home/me/.claude/style.md", importedBy: app("CLAUDE.md") },

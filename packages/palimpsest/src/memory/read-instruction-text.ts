@@ -1,13 +1,13 @@
 import { importsPerFileMax } from "./limits.ts";
 
 interface InstructionText {
-  /** Without comments that stand as a block of their own: they are for people. */
+  /** Without block comments, which are for people. */
   readonly text: string;
   /** Paths behind an `@`, as written, in order, each once; none from code. */
   readonly imports: readonly string[];
 }
 
-/** Blocks of code stay as they are, and so does a comment that never ends. */
+/** Code blocks stay as they are, and so does a comment that is never closed. */
 export function readInstructionText(source: string): InstructionText {
   const lines = source.replace(/^\uFEFF/, "").split(/\r?\n/);
   const kept: string[] = [];
@@ -16,10 +16,10 @@ export function readInstructionText(source: string): InstructionText {
   const lastEnd = lines.findLastIndex((line) => line.includes("-->"));
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? "";
-    // Without an end behind it there is nothing to look for: so the whole stays linear.
+    // Searches only if an end follows, which keeps the whole linear.
     const comment = fence === undefined && at <= lastEnd ? commentAt(lines, at) : undefined;
     if (comment !== undefined) {
-      // What follows the comment on its last line is looked at as a line of its own.
+      // What follows the comment on its last line is treated as a line of its own.
       at = comment.last;
       if (comment.rest.trim() !== "") lines[at--] = comment.rest;
       continue;
@@ -33,7 +33,7 @@ export function readInstructionText(source: string): InstructionText {
 }
 
 interface BlockComment {
-  /** The line it ends on. */
+  /** Index of the line on which it ends. */
   readonly last: number;
   readonly rest: string;
 }
@@ -49,14 +49,14 @@ function commentAt(lines: readonly string[], at: number): BlockComment | undefin
   return undefined;
 }
 
-/** The fence that is open behind a line: its characters. */
+/** The characters of the fence that is open after a line. */
 function fenceAfter(open: string | undefined, line: string): string | undefined {
   if (open === undefined) return /^\s*(?:(?:[-*+]|\d+[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[1];
   const closing = /^\s*(`{3,}|~{3,})\s*$/.exec(line)?.[1];
   return closing !== undefined && closing.startsWith(open) ? undefined : open;
 }
 
-/** Four spaces behind an empty line are code, unless they go on with an item of a list. */
+/** Four spaces after an empty line are code, unless they continue a list item. */
 function withoutIndentedCode(lines: readonly string[]): readonly string[] {
   let inList = false;
   let before: "empty" | "code" | "prose" = "empty";
@@ -75,7 +75,7 @@ function withoutIndentedCode(lines: readonly string[]): readonly string[] {
 
 function importsIn(prose: readonly string[]): readonly string[] {
   const found = new Set<string>();
-  // A span of code does not reach over an empty line.
+  // A code span does not reach across an empty line.
   for (const paragraph of prose.join("\n").split(/\n(?:[ \t]*\n)+/)) {
     const words = paragraph.replaceAll(/(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g, " ");
     for (const [, written = ""] of words.matchAll(/(?<=^|\s)@((?:\\ |[^\s\\])+)/g)) {

@@ -3,9 +3,9 @@ import { palimpsest } from "./palimpsest.ts";
 
 const { compact, summary, background } = palimpsest;
 
-const without = (part: string, called = part): Pick<Policy, "name" | "about"> => ({
+const without = (part: string, label = part): Pick<Policy, "name" | "about"> => ({
   name: `palimpsest-without-${part}`,
-  about: `The default without ${called}.`,
+  about: `The default without ${label}.`,
 });
 
 const withNotes = (growthTokens: number): Policy => ({
@@ -25,9 +25,9 @@ const restoresNothing = { ...compact, restores: "nothing" } as const;
 const nothing = { others: [], order: summary.restored.order } as const;
 
 /**
- * The default with one layer or part taken away, or added, each: what that changes is what the part is worth. What a
- * replay can't show has no policy here: a summary that is prepared ahead saves waiting, and the last rung is for when no
- * model answers.
+ * The default with one layer or part removed or added, each: the difference is what the part is worth. What a replay
+ * can't show has no policy here: preparing a summary ahead saves waiting, and the last rung is for when no model
+ * answers.
  */
 export const ablationPolicies: readonly Policy[] = [
   { ...notOffloaded, ...without("offload", "offloading") },
@@ -42,7 +42,7 @@ export const ablationPolicies: readonly Policy[] = [
   { ...palimpsest, ...without("audit", "the audit"), summary: { ...summary, check: "none" } },
   { ...palimpsest, ...without("ledger", "the ledger"), summary: summaryAlone },
   { ...palimpsest, ...without("restoration"), compact: restoresNothing, summary: { ...summary, restored: nothing } },
-  // These three stand in for each other: what one leaves out another may say.
+  // These three compensate for each other: what one leaves out another may contain.
   {
     ...palimpsest,
     name: "palimpsest-summary-alone",

@@ -78,7 +78,7 @@ export const claudeCode21: Policy = {
   notes: "off",
   extraction: "off",
   dream: "off",
-  // The prompt stands behind the conversation, under the same header: the cached prefix is read.
+  // The prompt comes after the conversation, with the same header, so the cached prefix is read.
   compact: { call: "fork", restores: "files", lastRung: "none" },
   summary: {
     asks: "last-block",
@@ -147,7 +147,7 @@ export const claudeCode2026: Policy = {
   marks: "tools-system-and-rolling",
 };
 
-/** The same program with other flags, so what the flags do not touch is the same by definition. */
+/** The same program with other flags, so everything else is the same by definition. */
 export const claudeCode2026All: Policy = {
   ...claudeCode2026,
   name: "claude-code-2026-all",

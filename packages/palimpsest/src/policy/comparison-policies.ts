@@ -3,14 +3,14 @@ import type { CompactRule, Policy, SizeRule } from "../layers/policy.ts";
 import { palimpsest } from "./palimpsest.ts";
 
 /**
- * What published systems are held against: the simplest things one could do (presets, for the settings too), and the
- * policies of a study of clearing rules (for replays only), which differ in one thing each.
+ * What published systems are compared with: the simplest policies (presets, for the settings too), and the policies of
+ * a study of clearing rules (for replays only), which differ in one thing each.
  */
 
 const bare = {
   chooses: "first",
   counting: "usage",
-  // All of the window is used; nothing is warned of and nothing held back.
+  // Uses the whole window, without a warning and without a reserve.
   thresholds: { outputReserveTokensMax: 0, compactBufferTokens: 0, inputLimit: "ignored" },
   snip: "off",
   collapse: "off",
@@ -82,13 +82,13 @@ const studied = {
   },
 } as const satisfies Partial<Policy>;
 
-/** What is cut in another place each time is read from the cache only where marks follow the cut. */
+/** If the cut moves each time, the cache is read only if the marks follow the cut. */
 const planned = { ...studied, marks: "planned" } as const satisfies Partial<Policy>;
 
 const forced: CompactRule = { call: "fork", restores: "files", lastRung: "none" };
 const whenItPays: CompactRule = { ...forced, patience: 2 };
 
-/** More than any rent comes to: warm, nothing ever pays. Finite, since it is multiplied by costs that may be 0. */
+/** More than any rent: on a warm cache nothing ever pays. Finite, since it is multiplied by costs that may be 0. */
 const patienceWithoutEnd = 1e9;
 
 const createPriceRule = (patience: number): PriceRule => ({
@@ -101,7 +101,7 @@ const createPriceRule = (patience: number): PriceRule => ({
 
 const coldOnly = createPriceRule(patienceWithoutEnd);
 
-/** In the order of the study's tables; the default's own clearing behind them. */
+/** In the order of the study's tables, with the default's own clearing after them. */
 export const comparisonPolicies: readonly Policy[] = [
   { ...studied, name: "never", about: "Nothing is cleared; compaction at 167,000.", clear: {}, compact: forced },
   {

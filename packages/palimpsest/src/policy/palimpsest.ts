@@ -1,6 +1,6 @@
 import type { Policy } from "../layers/policy.ts";
 
-/** The default: layers propose, and what pays is done. */
+/** The default: layers propose, and the engine does what pays. */
 export const palimpsest = {
   name: "palimpsest",
   about: "The default: every edit has a price in cache money, and what pays is done.",

@@ -24,11 +24,11 @@ export const presetNames: readonly PolicyName[] = policyNames;
 
 export const getPreset = (name: PolicyName): Policy => presetByName[name];
 
-/** What policies are compared in: the presets, then those that only a replay runs. */
+/** All policies for comparisons: the presets, then those that only replays use. */
 export const policyCatalogue = (): readonly Policy[] => [...presetNames.map(getPreset), ...comparisonPolicies];
 
 /** The default, and the default without one part each. */
 export const ablationNames: readonly string[] = [palimpsest, ...ablationPolicies].map(({ name }) => name);
 
 export const findPolicy = (name: string): Policy | undefined =>
-  [...policyCatalogue(), ...ablationPolicies].find((one) => one.name === name);
+  [...policyCatalogue(), ...ablationPolicies].find((policy) => policy.name === name);

@@ -17,12 +17,12 @@ import type { PriceRule } from "../cache/clear-price.ts";
 import type { Layer } from "../layers/layer.ts";
 import { layers } from "../layers/layers.ts";
 
-/** One line of what a policy says. */
+/** One line of the description of a policy. */
 interface PolicyRow {
   readonly name: string;
   readonly value: string;
   readonly basis: Basis;
-  /** Turns what the line says on or off, whatever the policy says. */
+  /** The switch that overrides the policy for this line. */
   readonly switch?: SwitchName;
   readonly state?: RowState;
 }
@@ -35,16 +35,16 @@ const asPlanned = (line: PolicyRow): PolicyRow => ({ ...line, state: "planned" }
 
 const formatAmount = (count: number, thing: string): string => `${formatCount(count)} ${plural(count, thing)}`;
 
-/** Everything that a policy says, one line each, in the order of the layers. What it does not have has no line. */
+/** Everything that a policy sets, one line each, in the order of the layers. What it does not have has no line. */
 export function policyRows(policy: Policy): readonly PolicyRow[] {
   const { truncate, compact, summary, background, counting, marks } = policy;
   return [
     row(
       "chooses",
       policy.chooses === "first" ? "the first layer that applies" : "what pays",
-      ownIf(policy.chooses === "price"),
+      oursIf(policy.chooses === "price"),
     ),
-    row("counting", countingSays[counting], ownIf(counting === "usage-and-calibrated-estimate")),
+    row("counting", countingText[counting], oursIf(counting === "usage-and-calibrated-estimate")),
     ...thresholdRows(policy.thresholds),
     ...(policy.offload === undefined ? [] : offloadRows(policy.offload)),
     ...clearRows(policy),
@@ -58,13 +58,13 @@ export function policyRows(policy: Policy): readonly PolicyRow[] {
     asPlanned(withSwitch("extraction", row("extraction", policy.extraction))),
     asPlanned(withSwitch("dream", row("dream", policy.dream))),
     ...memoryRows(background).map(asPlanned),
-    row("cache marks", marksSays[marks], ownIf(marks === "planned")),
+    row("cache marks", marksText[marks], oursIf(marks === "planned")),
   ];
 }
 
-const ownIf = (isOurs: boolean): Basis => (isOurs ? "ours" : "published");
+const oursIf = (isOurs: boolean): Basis => (isOurs ? "ours" : "published");
 
-const countingSays = {
+const countingText = {
   usage: "last usage; budgets by characters / 4",
   "usage-and-quarter-characters": "last usage, else characters / 4",
   "usage-without-writes": "usage: input, cache reads, output",
@@ -72,7 +72,7 @@ const countingSays = {
   "usage-and-calibrated-estimate": "usage and a calibrated estimate",
 } as const satisfies Record<Policy["counting"], string>;
 
-const marksSays = {
+const marksText = {
   "system-and-last": "system, last message",
   "two-system-and-last-two": "first two system blocks, last two messages",
   "tools-system-and-rolling": "tools, system, rolling",
@@ -94,7 +94,7 @@ const thresholdRows = (rule: ThresholdRule): readonly PolicyRow[] => [
 const bufferText = (buffer: number | undefined): string =>
   buffer === undefined ? "no such threshold" : formatAmount(buffer, "token");
 
-/** In use, and not in the published descriptions themselves. */
+/** Values that are in use but not in the published descriptions. */
 const charsFromElsewhere: ReadonlySet<number> = new Set([resultCharsDefault, roundCharsMax]);
 const charsBasis = (chars: number): Basis => (charsFromElsewhere.has(chars) ? "elsewhere" : "published");
 
@@ -133,7 +133,7 @@ function compactRows({ call, patience, lossCost, lastRung }: NonNullable<Policy[
       row(
         "compaction",
         patience === undefined ? "at its threshold" : "at its threshold, earlier when it pays",
-        ownIf(patience !== undefined),
+        oursIf(patience !== undefined),
       ),
     ),
     row("compaction reads", call === "fork" ? "the cached prefix" : "everything anew"),
@@ -143,24 +143,24 @@ function compactRows({ call, patience, lossCost, lastRung }: NonNullable<Policy[
   ];
 }
 
-const asksSays = {
+const asksText = {
   plain: "plain, own system prompt",
   "last-block": "last block, with a breakpoint",
   "fork-then-plain": "fork, then plain",
 } as const satisfies Record<SummaryRule["asks"], string>;
 
-const analysisSays = { none: "", kept: ", analysis kept", stripped: ", analysis stripped" } as const;
+const analysisText = { none: "", kept: ", analysis kept", stripped: ", analysis stripped" } as const;
 
 function summaryRows(rule: SummaryRule): readonly PolicyRow[] {
   const form = rule.form === "prose" ? "prose" : "nine sections";
   return [
-    row("summary call", asksSays[rule.asks]),
-    row("summary", `${form}${analysisSays[rule.analysis]}`),
+    row("summary call", asksText[rule.asks]),
+    row("summary", `${form}${analysisText[rule.analysis]}`),
     row("summary tells transcript path", rule.transcriptPath === "told" ? "yes" : "no"),
-    row("summary audit", rule.check === "audited" ? "on" : "off", ownIf(rule.check === "audited")),
+    row("summary audit", rule.check === "audited" ? "on" : "off", oursIf(rule.check === "audited")),
     withSwitch(
       "compact.background",
-      row("summary prepared ahead", rule.made === "ahead" ? "on" : "off", ownIf(rule.made === "ahead")),
+      row("summary prepared ahead", rule.made === "ahead" ? "on" : "off", oursIf(rule.made === "ahead")),
     ),
     ...restoreRows(rule.restored),
     ...failureRows(rule.failures),
@@ -181,7 +181,7 @@ function restoreRows({ files, skills, others, order }: SummaryRule["restored"]):
     row(
       "restored",
       `${others.filter((name) => name !== "agents").join(", ")}${orders}`,
-      ownIf(order === "stable-first"),
+      oursIf(order === "stable-first"),
     ),
     ...(others.includes("agents") ? [asPlanned(row("restored agents", "those at work"))] : []),
     ...(files === undefined
@@ -235,7 +235,7 @@ const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonl
       ]),
 ];
 
-/** What a policy says of clearing. */
+/** The lines about clearing. */
 function clearRows(policy: Policy): readonly PolicyRow[] {
   const { bySize, byIdleness, byPrice, byServer } = policy.clear;
   const rows = [
@@ -248,7 +248,7 @@ function clearRows(policy: Policy): readonly PolicyRow[] {
   return rows.length === 0 ? [row("clear", "never")] : rows;
 }
 
-/** Of a layer that tells itself what a policy says of it. */
+/** The lines of a layer that describes itself. */
 function layerRows({ switches: [first], inPolicy }: Layer, policy: Policy): readonly PolicyRow[] {
   const line = inPolicy?.(policy);
   return line === undefined || first === undefined ? [] : [withSwitch(first, row(line.name, line.value))];

@@ -5,28 +5,28 @@ import type { Entry } from "../schema/entry.ts";
 import { field, isArray, isObject, type Json, type JsonObject, parseJson, tryParseJson } from "../schema/json.ts";
 import { attachmentText } from "../transcript/attachment-text.ts";
 
-/** One text of an entry, as a person would search for it. */
+/** One searchable text of an entry. */
 export interface EntryText {
   readonly kind: SearchTextKind;
-  /** What gets it back: the call's id of a result, else the entry's. */
+  /** The id that returns it: the call's id for a result, else the entry's. */
   readonly id: EntryId | ToolUseId;
   readonly text: string;
-  /** Whether what `id` gives back is this very text, so that places in one are places in the other. */
+  /** Whether `id` returns exactly this text, so that offsets in one are offsets in the other. */
   readonly form: "verbatim" | "gathered";
-  /** Of a call and of its result. */
+  /** For a call and its result. */
   readonly toolUse?: ToolUseId;
-  /** Of a call. */
+  /** For a call. */
   readonly tool?: string;
 }
 
-/** Results that an edit moved to a blob: read by whoever has the blobs. */
+/** A result that an edit moved to a blob. */
 export interface BlobText {
   readonly id: ToolUseId;
   readonly blob: BlobId;
   readonly media: "text" | "json";
 }
 
-/** Always the same texts in the same order, so that one can be read again by its number. */
+/** Always the same texts in the same order, so that one can be read again by its index. */
 export function entryTexts(entry: Entry): readonly EntryText[] {
   const { id } = entry;
   if (id === undefined) return [];
@@ -38,8 +38,8 @@ export function entryTexts(entry: Entry): readonly EntryText[] {
     case "assistant":
       return blockTexts({ id, kind: "reply", blocks: entry.blocks });
     case "attachment": {
-      const said = attachmentText(entry.attachment);
-      return said === undefined ? [] : [{ kind: "attachment", id, text: said, form: "gathered" }];
+      const text = attachmentText(entry.attachment);
+      return text === undefined ? [] : [{ kind: "attachment", id, text, form: "gathered" }];
     }
     case "edit":
       return entry.edit.type === "collapse" ? [{ kind: "stand-in", id, text: entry.edit.shown, form: "gathered" }] : [];
@@ -72,29 +72,29 @@ function blockTexts({
   readonly kind: SearchTextKind;
   readonly blocks: readonly Block[];
 }): readonly EntryText[] {
-  const said: EntryText[] = [];
-  const own: string[] = [];
+  const texts: EntryText[] = [];
+  const parts: string[] = [];
   for (const block of blocks) {
     switch (block.type) {
       case "text":
-        own.push(block.text);
+        parts.push(block.text);
         break;
       case "thinking":
-        said.push({ kind: "thinking", id, text: block.thinking, form: "gathered" });
+        texts.push({ kind: "thinking", id, text: block.thinking, form: "gathered" });
         break;
       case "tool_use": {
         const input = Object.values(block.input).map((value) => joinText(value));
         const text = [block.name, ...input].join("\n");
-        said.push({ kind: "call", id, text, form: "gathered", toolUse: block.id, tool: block.name });
+        texts.push({ kind: "call", id, text, form: "gathered", toolUse: block.id, tool: block.name });
         break;
       }
       case "tool_result":
-        said.push({ kind: "result", id: block.tool_use_id, toolUse: block.tool_use_id, ...resultText(block.content) });
+        texts.push({ kind: "result", id: block.tool_use_id, toolUse: block.tool_use_id, ...resultText(block.content) });
         break;
       case "redacted_thinking":
         break;
       case "unknown":
-        own.push(joinText(block.was));
+        parts.push(joinText(block.was));
         break;
       case "image":
       case "document":
@@ -110,14 +110,14 @@ function blockTexts({
       case "tool_search_tool_result":
       case "mcp_tool_use":
       case "mcp_tool_result":
-        // Types that our code passes on unread: the fields are not in their types.
-        own.push(joinText(parseJson(JSON.stringify(block))));
+        // Our code passes these types on unread, so their fields are not typed.
+        parts.push(joinText(parseJson(JSON.stringify(block))));
         break;
     }
   }
-  const text = own.filter((one) => one.trim() !== "").join("\n");
-  if (text !== "") said.push({ kind, id, text, form: "gathered" });
-  return said;
+  const text = parts.filter((part) => part.trim() !== "").join("\n");
+  if (text !== "") texts.push({ kind, id, text, form: "gathered" });
+  return texts;
 }
 
 const resultText = (content: ResultContent | undefined): Pick<EntryText, "text" | "form"> =>
@@ -125,7 +125,7 @@ const resultText = (content: ResultContent | undefined): Pick<EntryText, "text" 
     ? { text: content, form: "verbatim" }
     : { text: joinText(content ?? []), form: "gathered" };
 
-/** Every text and number below, a line each; not keys, not what types are called, and nothing in base64. */
+/** All strings and numbers in a value, one line each; without keys, type names and base64. */
 function joinText(value: Json): string {
   const words: string[] = [];
   gatherText(value, words);
@@ -135,9 +135,9 @@ function joinText(value: Json): string {
 function gatherText(value: Json, into: string[]): void {
   if (typeof value === "string") into.push(value);
   else if (typeof value === "number") into.push(String(value));
-  else if (isArray(value)) for (const one of value) gatherText(one, into);
+  else if (isArray(value)) for (const item of value) gatherText(item, into);
   else if (isObject(value))
-    for (const [key, one] of Object.entries(value)) if (!isOpaque(key, value)) gatherText(one, into);
+    for (const [key, item] of Object.entries(value)) if (!isOpaque(key, value)) gatherText(item, into);
 }
 
 const opaqueKeys: ReadonlySet<string> = new Set([

@@ -3,10 +3,10 @@ import { safeCutIndex } from "../schema/safe-cut-index.ts";
 import { passageChars, queryTermsMax } from "./limits.ts";
 import type { Query } from "./query.ts";
 
-/** A passage and the text it is of, by number. */
+/** A passage with the number of its text. */
 interface StoredPassage extends Passage {
   readonly text: number;
-  /** How many terms it has. */
+  /** The number of its terms. */
   readonly terms: number;
 }
 
@@ -16,7 +16,7 @@ interface NewPassage extends Passage {
   readonly text: number;
 }
 
-/** Which passages have a term, and how often. Numbers are given in order and stay. */
+/** Which passages have a term, and how often. Numbers are assigned in order and never change. */
 export class Postings {
   /** Passage, count, passage, count …, by term. */
   readonly #byTerm = new Map<Term, number[]>();
@@ -25,12 +25,12 @@ export class Postings {
   #passages = 0;
   #terms = 0;
 
-  /** `only`: no other terms are kept, nor passages that have none of these. */
+  /** With `only`, no other terms are kept, nor passages without any of them. */
   constructor(only?: ReadonlySet<Term>) {
     this.#only = only;
   }
 
-  /** All that were added, also those that are not kept. */
+  /** The number of passages added, including those that are not kept. */
   get passages(): number {
     return this.#passages;
   }
@@ -39,7 +39,7 @@ export class Postings {
     return this.#passages === 0 ? 0 : this.#terms / this.#passages;
   }
 
-  /** Whether it is kept. */
+  /** Says whether the passage is kept. */
   add({ within, from, to, text }: NewPassage): "kept" | "passed-over" {
     const number = this.#stored.length;
     let terms = 0;
@@ -85,7 +85,7 @@ export interface Passage {
   readonly to: number;
 }
 
-/** A text in pieces of about a screenful: cut at the end of a line, else between words, else where it must be. */
+/** Splits a text into pieces of about a screenful: at the end of a line, else between words, else anywhere. */
 export function* splitPassages(text: string): Generator<Passage> {
   for (let from = 0; from < text.length;) {
     const to = cutBefore(text, from);
@@ -103,9 +103,9 @@ function cutBefore(text: string, from: number): number {
   return word >= from ? word + 1 : safeCutIndex(text, limit);
 }
 
-/** BM25's usual saturation: the second time a term occurs counts half of the first. */
+/** BM25's usual saturation: the second occurrence of a term counts half of the first. */
 const saturation = 1.2;
-/** How much a long passage is held against it; little, as passages are of one length or shorter. */
+/** How much the length of a passage counts against it; little, since passages have about the same length. */
 const lengthShare = 0.3;
 
 export interface RankedText {
@@ -116,18 +116,18 @@ export interface RankedText {
   readonly score: number;
 }
 
-/** What each of a query's terms is worth: the rarer, the more. Of many only the rarest count that are there at all. */
+/** The weight of each term of a query: the rarer, the higher. Of many terms only the rarest that occur at all count. */
 export function weighTerms(query: Query, postings: Postings): ReadonlyMap<Term, number> {
   const weighed = query.terms.map((term): [Term, number] => {
     const count = postings.of(term).length / 2;
     return [term, Math.log(1 + (postings.passages - count + 0.5) / (count + 0.5))];
   });
   if (weighed.length <= queryTermsMax) return new Map(weighed);
-  const there = weighed.filter(([term]) => postings.of(term).length > 0);
-  return new Map(there.toSorted(([, one], [, two]) => two - one).slice(0, queryTermsMax));
+  const occurring = weighed.filter(([term]) => postings.of(term).length > 0);
+  return new Map(occurring.toSorted(([, left], [, right]) => right - left).slice(0, queryTermsMax));
 }
 
-/** Texts by their best passage (BM25 over passages), in no order. */
+/** Texts ranked by their best passage (BM25 over passages), unsorted. */
 export function rankTexts(postings: Postings, weights: ReadonlyMap<Term, number>): readonly RankedText[] {
   const scores = new Map<number, number>();
   for (const [term, weight] of weights) {

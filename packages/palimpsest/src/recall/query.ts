@@ -5,19 +5,19 @@ import { type Term, collectTerms } from "./term.ts";
 export interface Query {
   readonly terms: readonly Term[];
   readonly phrases: readonly Phrase[];
-  /** As it was written, in the form of `flat`. */
+  /** The query as written, normalised by `flattenText`. */
   readonly whole: string;
 }
 
 export interface Phrase {
   readonly terms: readonly Term[];
-  /** The words as they were written, whatever their case and the space between them. */
+  /** Matches the words as written, ignoring case and the amount of space between them. */
   readonly form: RegExp;
 }
 
 const quotedPhrase = /["“”]([^"“”]+)["“”]/g;
 
-/** What stands in quotation marks must be found as it stands; of the rest any word may be. */
+/** Text in quotation marks must be found as it is; of the rest any word may match. */
 export function parseQuery(written: string): Query {
   const query = written.slice(0, queryCharsMax);
   const phrases = Array.from(query.matchAll(quotedPhrase), ([, phrase = ""]) => phrase.trim())
@@ -28,10 +28,10 @@ export function parseQuery(written: string): Query {
   return { terms: collectTerms(unquoted), phrases, whole: flattenText(unquoted) };
 }
 
-/** Without case, with one space between words. */
+/** Lower case, with one space between words. */
 export const flattenText = (text: string): string => text.toLowerCase().replaceAll(/\s+/g, " ").trim();
 
-/** Where it begins or ends in a letter of a script with spaces, the word does so too. */
+/** A phrase that begins or ends with a word character matches only at the border of a word. */
 function phrasePattern(phrase: string): RegExp {
   const words = phrase.split(/\s+/).map((word) => RegExp.escape(word));
   const before = /^\w/.test(phrase) ? String.raw`(?<!\w)` : "";

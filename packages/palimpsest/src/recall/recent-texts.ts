@@ -5,16 +5,16 @@ import { recentCharsMax } from "./limits.ts";
 import { readBlobText, entryTexts, type BlobText } from "./entry-texts.ts";
 
 export interface RecentTextsDeps extends BlobsDep {
-  /** Reads a line of the log again by its place, for a text that is no longer at hand. */
+  /** Reads a line of the log again by its place, for a text that is no longer in memory. */
   readonly lineAt: (place: ByteRange) => Promise<LoggedEntry | undefined>;
 }
 
-/** Where a text stands for good: which of a line's texts it is, or in which blob. */
+/** Where a text is stored: which text of a line it is, or in which blob. */
 export type TextPlace =
   | { readonly kind: "line"; readonly place: ByteRange; readonly number: number }
   | { readonly kind: "blob"; readonly blob: BlobText };
 
-/** Texts by number, in the order in which they were added; the newest are at hand. */
+/** Texts by number, in the order in which they were added. The newest are kept in memory. */
 export class RecentTexts {
   readonly #deps: RecentTextsDeps;
   readonly #charsMax: number;
@@ -38,7 +38,7 @@ export class RecentTexts {
     }
   }
 
-  /** Undefined where it is gone: a blob that was removed, a line that was blanked. */
+  /** Undefined if it is gone: a removed blob, a blanked line. */
   async text(number: number): Promise<string | undefined> {
     const held = this.#held.get(number);
     const place = this.#places[number];

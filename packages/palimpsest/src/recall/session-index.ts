@@ -10,28 +10,28 @@ import { type Snippet, findSnippet } from "./snippet.ts";
 import type { Term } from "./term.ts";
 
 interface SessionIndexOptions {
-  /** For one query: nothing is kept but what it can find. */
+  /** Keeps only what this query can find. */
   readonly only?: string;
 }
 
-/** Its calls and results only repeat what stands elsewhere: a search that took them in would always find itself. */
+/** Its calls and results only repeat other texts: a search that included them would always find itself. */
 const echoingTool = "recall";
 
 type IndexedText = Pick<SearchHit, "id" | "kind" | "at" | "call"> &
   Pick<EntryText, "form"> & { readonly source: TextPlace["kind"] };
 
 /**
- * Everything that was ever said in one session, by its words, whatever the view shows of it. Appending costs in
- * proportion to what is appended, a search to how often its words occur.
+ * Finds everything that was ever said in one session by its words, whatever the view shows of it. Appending costs in
+ * proportion to what is appended, a search in proportion to how often its words occur.
  */
 export class SessionIndex {
   readonly #deps: RecentTextsDeps;
   readonly #postings: Postings;
   readonly #texts: RecentTexts;
-  readonly #told: IndexedText[] = [];
+  readonly #indexed: IndexedText[] = [];
   readonly #callWords = new Map<ToolUseId, string>();
   readonly #echoes = new Set<ToolUseId>();
-  /** By the id of a result: where the text is that the id gives back. */
+  /** By the id of a result: where the text is stored that the id returns. */
   readonly #sourceByResult = new Map<SearchHit["id"], TextPlace["kind"]>();
 
   constructor(deps: RecentTextsDeps, { only }: SessionIndexOptions = {}) {
@@ -40,15 +40,15 @@ export class SessionIndex {
     this.#texts = new RecentTexts(deps);
   }
 
-  /** In the order of the log. */
+  /** Entries have to be appended in the order of the log. */
   async append({ entry, start, end }: LoggedEntry): Promise<void> {
-    for (const [number, said] of entryTexts(entry).entries())
-      this.#add({ said, at: entry.timestamp, place: { kind: "line", place: { start, end }, number } });
+    for (const [number, entryText] of entryTexts(entry).entries())
+      this.#add({ entryText, at: entry.timestamp, place: { kind: "line", place: { start, end }, number } });
     for (const blob of entryBlobs(entry)) {
       if (this.#sourceByResult.get(blob.id) === "blob") continue;
       const bytes = await this.#deps.blobs.get(blob.blob);
       if (bytes === undefined) continue;
-      this.#add({ said: readBlobText(blob, bytes), at: entry.timestamp, place: { kind: "blob", blob } });
+      this.#add({ entryText: readBlobText(blob, bytes), at: entry.timestamp, place: { kind: "blob", blob } });
     }
   }
 
@@ -59,9 +59,9 @@ export class SessionIndex {
     const found = rankTexts(this.#postings, weights).filter(({ text }) => !this.#isPreview(text));
     const ranked = bestFirst(this.#withPhrases(found, query));
     const candidates: SearchCandidate[] = [];
-    const looked = ranked.slice(0, query.phrases.length > 0 ? phraseTextsMax : candidatesMax);
-    for (const one of looked) {
-      const candidate = await this.#lookedInto(one, { query, weights });
+    const examined = ranked.slice(0, query.phrases.length > 0 ? phraseTextsMax : candidatesMax);
+    for (const rankedText of examined) {
+      const candidate = await this.#examine(rankedText, { query, weights });
       if (candidate !== undefined) candidates.push(candidate);
     }
     const hits = mergeHits(bestFirst(candidates));
@@ -71,42 +71,48 @@ export class SessionIndex {
       hits: hits.slice((page - 1) * size, page * size),
       page,
       pages: Math.ceil(hits.length / size),
-      total: ranked.length - (looked.length - candidates.length),
+      total: ranked.length - (examined.length - candidates.length),
       shown: candidates.length,
     };
   }
 
-  #add({ said, at, place }: { said: EntryText; at: string | undefined; place: TextPlace }): void {
-    const { id, kind, toolUse, tool } = said;
+  #add({ entryText, at, place }: { entryText: EntryText; at: string | undefined; place: TextPlace }): void {
+    const { id, kind, toolUse, tool } = entryText;
     if (toolUse !== undefined && tool === echoingTool) this.#echoes.add(toolUse);
     if (toolUse !== undefined && this.#echoes.has(toolUse)) return;
-    const form = kind === "result" ? this.#formOfResult(said, place.kind) : said.form;
+    const form = kind === "result" ? this.#formOfResult(entryText, place.kind) : entryText.form;
     if (toolUse !== undefined && tool !== undefined)
-      this.#callWords.set(toolUse, said.text.slice(0, callChars).toWellFormed().replaceAll(/\s+/g, " "));
-    const text = this.#told.length;
+      this.#callWords.set(toolUse, entryText.text.slice(0, callChars).toWellFormed().replaceAll(/\s+/g, " "));
+    const text = this.#indexed.length;
     let kept = 0;
-    for (const { from, to } of splitPassages(said.text))
-      if (this.#postings.add({ within: said.text, from, to, text }) === "kept") kept += 1;
+    for (const { from, to } of splitPassages(entryText.text))
+      if (this.#postings.add({ within: entryText.text, from, to, text }) === "kept") kept += 1;
     if (kept === 0) return;
     const call = kind === "result" && toolUse !== undefined ? this.#callWords.get(toolUse) : undefined;
-    this.#told.push({ id, kind, at, call, form, source: place.kind });
-    this.#texts.add(said.text, place);
+    this.#indexed.push({ id, kind, at, call, form, source: place.kind });
+    this.#texts.add(entryText.text, place);
   }
 
-  /** A blob's text is what the id gives back; without one it is the log's first. Places in any other are not places in that. */
+  /**
+   * The id returns the text of the blob; without a blob, the first text in the log. Offsets in any other text are not
+   * offsets in that one.
+   */
   #formOfResult({ id, form }: EntryText, source: TextPlace["kind"]): EntryText["form"] {
-    const given = this.#sourceByResult.get(id);
-    if (given !== "blob") this.#sourceByResult.set(id, source);
-    return given === undefined || source === "blob" ? form : "gathered";
+    const known = this.#sourceByResult.get(id);
+    if (known !== "blob") this.#sourceByResult.set(id, source);
+    return known === undefined || source === "blob" ? form : "gathered";
   }
 
-  /** The log's text of a result that a blob holds whole: it says nothing more, and being short it would outrank the whole. */
+  /**
+   * Whether this is the log's text of a result that a blob holds whole: it adds nothing, and being short it would
+   * outrank the whole.
+   */
   #isPreview(text: number): boolean {
-    const told = this.#told[text];
-    return told?.kind === "result" && told.source === "line" && this.#sourceByResult.get(told.id) === "blob";
+    const indexed = this.#indexed[text];
+    return indexed?.kind === "result" && indexed.source === "line" && this.#sourceByResult.get(indexed.id) === "blob";
   }
 
-  /** Without texts in which a phrase can't be. */
+  /** Drops texts that can't contain a phrase. */
   #withPhrases(ranked: readonly RankedText[], { phrases }: Query): readonly RankedText[] {
     const haveRarest = phrases.flatMap(({ terms }) => (terms.length === 0 ? [] : [this.#textsWithRarest(terms)]));
     return ranked.filter(({ text }) => haveRarest.every((texts) => texts.has(text)));
@@ -114,45 +120,48 @@ export class SessionIndex {
 
   #textsWithRarest(terms: readonly Term[]): ReadonlySet<number> {
     const postings = terms.map((term) => this.#postings.of(term));
-    const rarest = postings.reduce((one, two) => (two.length < one.length ? two : one));
+    const rarest = postings.reduce((left, right) => (right.length < left.length ? right : left));
     return new Set(rarest.filter((_, at) => at % 2 === 0).map((passage) => this.#postings.passage(passage).text));
   }
 
-  /** Looks into a text once more: terms that stand in one line count up to twice, the whole query in one line a third time. Undefined where a phrase is missing. */
-  async #lookedInto(
+  /**
+   * Reads a text again: terms in one line count up to twice, the whole query in one line a third time. Undefined if a
+   * phrase is missing.
+   */
+  async #examine(
     { text: number, passage, score }: RankedText,
     { query, weights }: { readonly query: Query; readonly weights: ReadonlyMap<Term, number> },
   ): Promise<SearchCandidate | undefined> {
-    const told = this.#told[number];
+    const indexed = this.#indexed[number];
     const text = await this.#texts.text(number);
-    if (told === undefined || text === undefined) return undefined;
+    if (indexed === undefined || text === undefined) return undefined;
     const { phrases } = query;
     const snippet = findSnippet({ text, passage: this.#postings.passage(passage), weights, phrases });
     if (snippet === undefined) return undefined;
-    const together = snippet.weight / weights.values().reduce((sum, one) => sum + one, 0);
+    const together = snippet.weight / weights.values().reduce((sum, weight) => sum + weight, 0);
     const whole = flattenText(snippet.line.replaceAll(/["“”]/g, " ")).includes(query.whole) ? 1 : 0;
-    return { text: number, told, snippet, score: score * (1 + together + whole) };
+    return { text: number, indexed, snippet, score: score * (1 + together + whole) };
   }
 }
 
 interface SearchCandidate {
   readonly text: number;
-  readonly told: IndexedText;
+  readonly indexed: IndexedText;
   readonly snippet: Snippet;
   readonly score: number;
 }
 
-/** Best first, of equals the newest. */
+/** Best first; of equal ones, the newest first. */
 const bestFirst = <Scored extends Pick<RankedText, "text" | "score">>(scored: readonly Scored[]): readonly Scored[] =>
-  scored.toSorted((one, two) => two.score - one.score || two.text - one.text);
+  scored.toSorted((left, right) => right.score - left.score || right.text - left.text);
 
-/** Hits that show different lines: a file that was read ten times is one, with ten ids. */
+/** Merges hits that show the same line: a file that was read ten times is one hit with ten ids. */
 function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[] {
   const byLine = new Map<string, SearchHit & { readonly also: SearchHit["id"][] }>();
   const shown = new Set<SearchHit["id"]>();
-  for (const { told, snippet, score } of candidates) {
-    const { id, kind, at, call, form } = told;
-    // Logs that other tools copied together may answer a call twice.
+  for (const { indexed, snippet, score } of candidates) {
+    const { id, kind, at, call, form } = indexed;
+    // Logs that other tools merged may answer a call twice.
     if (kind === "result" && shown.has(id)) continue;
     shown.add(id);
     const same = byLine.get(snippet.line);

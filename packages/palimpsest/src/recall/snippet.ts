@@ -6,7 +6,7 @@ import { eachTerm, type Term } from "./term.ts";
 
 interface SnippetInput {
   readonly text: string;
-  /** Where the line is looked for, unless a phrase says where it is. */
+  /** Where the line is searched, unless a phrase determines it. */
   readonly passage: Passage;
   readonly weights: ReadonlyMap<Term, number>;
   readonly phrases: readonly Phrase[];
@@ -14,15 +14,18 @@ interface SnippetInput {
 
 export interface Snippet {
   readonly snippet: string;
-  /** Where it begins in the text: at its line, or inside one that is long. */
+  /** Where it begins in the text: at its line, or inside a long line. */
   readonly offset: number;
-  /** Equal for two that show the same line. */
+  /** Equal for two snippets that show the same line. */
   readonly line: string;
-  /** What the terms in the line weigh together. */
+  /** The total weight of the terms in the line. */
   readonly weight: number;
 }
 
-/** The line that says most of what was asked for, with what follows as far as there is room. Undefined where a phrase is not in the text. */
+/**
+ * The line that matches most of the query, with what follows as far as there is room. Undefined if a phrase is not in
+ * the text.
+ */
 export function findSnippet({ text, passage, weights, phrases }: SnippetInput): Snippet | undefined {
   const places = phrases.map(({ form }) => form.exec(text)?.index);
   if (places.includes(undefined)) return undefined;
@@ -42,16 +45,16 @@ export function findSnippet({ text, passage, weights, phrases }: SnippetInput): 
   };
 }
 
-/** As tools number the lines of files: the number changes with every line added above. */
+/** The format in which tools number the lines of files. The number changes with every line added above. */
 const lineNumber = /^\s*\d+[→\t:|]\s?/;
 
 interface WeighedLine extends Passage {
-  /** Where the first of what was asked for is. */
+  /** Position of the first match. */
   readonly at: number;
   readonly weight: number;
 }
 
-/** The first of those that weigh most. */
+/** The first line with the highest weight. */
 function bestLine({ text, passage, weights }: Omit<SnippetInput, "phrases">): WeighedLine {
   let best: WeighedLine | undefined;
   for (let from = passage.from; from < passage.to;) {
@@ -96,7 +99,7 @@ function weighLine(
   return { at, weight };
 }
 
-/** Well-formed also where the text is not: providers refuse a request that holds half a character. */
+/** Well-formed even if the text is not: providers refuse a request with half a character. */
 function clipSnippet(text: string, before: "" | "…"): string {
   const flat = before + text.replaceAll(/\s+/g, " ").trim().toWellFormed();
   return flat.length <= snippetChars ? flat : `${flat.slice(0, safeCutIndex(flat, snippetChars - 1))}…`;

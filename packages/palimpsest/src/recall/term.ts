@@ -1,5 +1,5 @@
 /**
- * The terms of a text: what a query and a text must share for one to find the other. Of `src/loop/scanForward.ts` these
+ * The terms of a text: what a query and a text must share for one to find the other. For `src/loop/scanForward.ts` these
  * are
  *
  *   parts      src · loop · scan · forward · ts      cut at capitals and underscores
@@ -7,18 +7,18 @@
  *   names      scanforward.ts                        words joined by a dot, hyphen or @
  *   paths      src/loop/scanforward.ts               names joined by a slash
  *
- * each only where it is more than the one above it. Case and accents do not count. Scripts written without spaces give
- * every character and every two neighbours.
+ * each only if it is longer than the one above it. Case and accents do not count. Scripts written without spaces yield
+ * every character and every pair of adjacent characters.
  *
- * A term is a hash of 32 bits: a string for each of a million terms would cost more than all the rest. A word of a query
- * has the hash of some other word of a large session (100,000 terms) once in 40,000: then a text too many is found.
+ * A term is a hash of 32 bits: a string for each of a million terms would cost more than all the rest. One query word in
+ * 40,000 has the hash of another word of a large session (100,000 terms); then one text too many is found.
  */
 export type Term = number;
 
-/** `end`: where the term ends in the text. */
+/** `end` is where the term ends in the text. */
 type OnTerm = (term: Term, end: number) => void;
 
-/** In the order in which they end. */
+/** Calls `onTerm` for each term, in the order in which they end. */
 export function eachTerm(
   { text, from = 0, to = text.length }: { readonly text: string; readonly from?: number; readonly to?: number },
   onTerm: OnTerm,
@@ -27,7 +27,7 @@ export function eachTerm(
   reader.read(from, to);
 }
 
-/** The distinct terms, in the order of their first ends. */
+/** The distinct terms, in the order in which they first end. */
 export function collectTerms(text: string): readonly Term[] {
   const terms = new Set<Term>();
   eachTerm({ text }, (term) => terms.add(term));
@@ -35,13 +35,13 @@ export function collectTerms(text: string): readonly Term[] {
 }
 
 /**
- * Names and paths grow word by word; anything but a single joint or slash between two words ends both. Makes no object
- * for a word: there are hundreds of thousands, and most of what a search costs is here.
+ * Names and paths grow word by word; anything but a single joint or slash between two words ends both. Allocates no
+ * object per word: there are hundreds of thousands, and most of the cost of a search is here.
  */
 class TermReader {
   readonly #text: string;
   readonly #onTerm: OnTerm;
-  /** Of the word that was read last. */
+  /** Hash of the word that was read last. */
   #word: Term = 0;
   #name: Term = 0;
   #words = 0;
@@ -76,7 +76,9 @@ class TermReader {
     this.#endPath();
   }
 
-  /** From its first character to behind its last. Tells its parts and, if there are several, the whole. */
+  /**
+   * Reads a word from its first character and returns its end. Reports its parts and, if there are several, the whole.
+   */
   #readWord(from: number, to: number): number {
     const text = this.#text;
     let part = hashSeed;
@@ -105,13 +107,13 @@ class TermReader {
       this.#onTerm(part, at);
       parts += 1;
     }
-    this.#word = parts > 1 || at === partStart ? this.#hashOf(from, at) : part;
+    this.#word = parts > 1 || at === partStart ? this.#hashWord(from, at) : part;
     if (parts > 1) this.#onTerm(this.#word, at);
     return at;
   }
 
-  /** Of a word of several parts: underscores count between them, not around them. */
-  #hashOf(from: number, to: number): Term {
+  /** The hash of a word with several parts: underscores count between them, not around them. */
+  #hashWord(from: number, to: number): Term {
     let word = hashSeed;
     let isBehindUnderscore = false;
     for (let at = from; at < to; at += 1) {
@@ -132,10 +134,10 @@ class TermReader {
     while (at < to && charKind(text.charCodeAt(at)) === unspaced) {
       const code = text.codePointAt(at) ?? 0;
       at += code > 0xff_ff ? 2 : 1;
-      const one = Math.imul(hashSeed ^ code, hashPrime);
-      this.#onTerm(one, Math.min(at, to));
+      const term = Math.imul(hashSeed ^ code, hashPrime);
+      this.#onTerm(term, Math.min(at, to));
       if (before !== undefined) this.#onTerm(Math.imul(before ^ code, hashPrime), Math.min(at, to));
-      before = one;
+      before = term;
     }
     return at;
   }
@@ -169,21 +171,21 @@ class TermReader {
   }
 }
 
-/** FNV-1a, which is short and good enough: what is hashed are words. */
+/** FNV-1a, which is short and good enough for words. */
 const hashSeed = 0x81_1c_9d_c5 | 0;
 const hashPrime = 0x01_00_01_93;
-/** Others, so that a name is not the word its letters would make. */
+/** Different primes, so that a name does not hash like the word its letters would make. */
 const jointPrime = 0x9e_37_79_b1 | 0;
 const slashPrime = 0x85_eb_ca_6b | 0;
 
-/** Without case and accents. */
+/** Ignores case and accents. */
 function hashStep(hash: Term, code: number): Term {
   const folded = code < foldedCodesSize ? (foldedCodes[code] ?? code) : code;
   return folded === accent ? hash : Math.imul(hash ^ folded, hashPrime);
 }
 
 const other = 0;
-/** Letters that are no capitals, and digits. */
+/** Letters other than capitals, and digits. */
 const small = 1;
 const capital = 2;
 const underscore = 3;
@@ -208,7 +210,7 @@ const asciiKind = (character: string): Kind => {
   if (/[.@-]/.test(character)) return joint;
   return /[/\\]/.test(character) ? slash : other;
 };
-/** By a table and ranges: a look at a character's properties for each one would cost more than all the rest. */
+/** By a table and ranges: testing the properties of every character would cost more than all the rest. */
 const tableSize = 0x0e00;
 const wordCharacter = /[\p{L}\p{M}\p{Nd}]/u;
 const tableKinds = Uint8Array.from({ length: tableSize }, (_, code) => {
@@ -219,7 +221,7 @@ const tableKinds = Uint8Array.from({ length: tableSize }, (_, code) => {
 
 const charKind = (code: number): number => (code < tableSize ? (tableKinds[code] ?? other) : wideKind(code));
 
-/** A letter from `a` to `z`: nothing else tells the end of `HTTPServer`'s first part. */
+/** Only a letter from `a` to `z` marks the end of the first part of `HTTPServer`. */
 const isSmallLetter = (code: number): boolean => code >= 0x61 && code <= 0x7a;
 
 function wideKind(code: number): Kind {
@@ -242,7 +244,7 @@ const unspacedRanges: readonly (readonly [number, number])[] = [
   [0xd840, 0xd8bf],
   [0xd83c, 0xd83e],
 ];
-/** Punctuation, arrows, lines and boxes, what is private, fullwidth punctuation, the mark of a byte order. */
+/** Punctuation, arrows, lines and boxes, private use, fullwidth punctuation, the byte order mark. */
 const signRanges: readonly (readonly [number, number])[] = [
   [0x2000, 0x2bff],
   [0x3000, 0x303f],
@@ -251,7 +253,7 @@ const signRanges: readonly (readonly [number, number])[] = [
   [0xff1a, 0xff20],
 ];
 
-/** Latin, Greek and Cyrillic letters without case and accents. An accent that stands by itself belongs to the letter before. */
+/** Latin, Greek and Cyrillic letters without case and accents. A combining accent belongs to the letter before it. */
 const foldedCodesSize = 0x530;
 const accent = 0;
 const foldedCodes = Uint16Array.from({ length: foldedCodesSize }, (_, code) =>

@@ -13,15 +13,15 @@ import {
 import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep } from "./limits.ts";
 
 /**
- * The last look at a request's images and documents: whatever a transcript holds, another tool's or an older one of
- * ours, what is sent is within the API's caps. A pure function of the messages, so the same view gives the same bytes;
- * where a cap is on all together, the oldest leave, several at a time.
+ * The last check of a request's images and documents: whatever a transcript holds, its own or imported, what is sent is
+ * within the API's limits. A pure function of the messages, so the same view gives the same bytes. If a limit applies
+ * to all together, the oldest are left out, several at a time.
  *
- * Remembers what it found out about a block as long as the block lives: an image is looked through once, and a block
- * that stays as it is stays the same object.
+ * Remembers what it found out about a block as long as the block lives: an image is examined once, and an unchanged
+ * block stays the same object.
  */
 export class ImageGuard {
-  /** Of the newest request, and what is in it. */
+  /** The messages of the newest request; `#media` is what they hold. */
   #seen: readonly Message[] = [];
   #media: Medium[] = [];
   readonly #verdicts = new WeakMap<object, Verdict>();
@@ -35,14 +35,14 @@ export class ImageGuard {
       const verdict = this.#judge(medium);
       if (verdict.kind === "flawed") whyByMedium.set(medium, verdict.flaw);
     }
-    this.#leaveOutMany(media, whyByMedium);
+    this.#leaveOutLarge(media, whyByMedium);
     leaveOutOldest(media, { whyByMedium, countMax: options.countMax });
     leaveOutHeavy(media, whyByMedium);
     if (whyByMedium.size === 0) return { messages, leftOut: 0 };
-    return { messages: this.#without(messages, { whyByMedium, idOf: options.idOf }), leftOut: whyByMedium.size };
+    return { messages: this.#replaceMedia(messages, { whyByMedium, idOf: options.idOf }), leftOut: whyByMedium.size };
   }
 
-  /** Most messages are those of the request before, and are not looked through again. */
+  /** Most messages are those of the previous request and are not examined again. */
   #mediaIn(messages: readonly Message[]): readonly Medium[] {
     const seen = this.#seen;
     let same = 0;
@@ -61,37 +61,40 @@ export class ImageGuard {
     return verdict;
   }
 
-  /** Among many images none may be large. Leaving out the oldest large ones until few are left does it too. */
-  #leaveOutMany(media: readonly Medium[], whyByMedium: Map<Medium, OmissionReason>): void {
-    const left = media.filter((medium) => medium.what === "image" && !whyByMedium.has(medium));
-    const over = inSteps(left.length - imagesFew);
-    const large = left.filter((medium) => {
+  /**
+   * Among many images none may be large. Leaving out the oldest large ones until few images are left has the same
+   * effect.
+   */
+  #leaveOutLarge(media: readonly Medium[], whyByMedium: Map<Medium, OmissionReason>): void {
+    const images = media.filter((medium) => medium.what === "image" && !whyByMedium.has(medium));
+    const over = inSteps(images.length - imagesFew);
+    const large = images.filter((medium) => {
       const { header } = this.#judge(medium).facts;
       return header !== undefined && longestSide(header) > manyImagesSideMax;
     });
     for (const medium of large.slice(0, over)) whyByMedium.set(medium, "many-large");
   }
 
-  #without(messages: readonly Message[], stubbing: StubContext): readonly Message[] {
-    const stubbed = Map.groupBy(stubbing.whyByMedium.keys(), ({ message }) => message);
+  #replaceMedia(messages: readonly Message[], context: StubContext): readonly Message[] {
+    const stubbed = Map.groupBy(context.whyByMedium.keys(), ({ message }) => message);
     return messages.map((message, at) => {
       const mediaByBlock = Map.groupBy(stubbed.get(at) ?? [], ({ block }) => block);
       if (mediaByBlock.size === 0) return message;
       const content = message.content.map((block) => {
         const media = mediaByBlock.get(block);
         if (media === undefined) return block;
-        if (block.type === "tool_result") return this.#stubbedResult(block, { media, stubbing });
-        return media[0] === undefined ? block : this.#stub(media[0], stubbing);
+        if (block.type === "tool_result") return this.#stubResult(block, { media, context });
+        return media[0] === undefined ? block : this.#stub(media[0], context);
       });
       return { ...message, content };
     });
   }
 
-  #stubbedResult(
+  #stubResult(
     block: ToolResultBlock,
-    { media, stubbing }: { readonly media: readonly Medium[]; readonly stubbing: StubContext },
+    { media, context }: { readonly media: readonly Medium[]; readonly context: StubContext },
   ): Block {
-    const stubByPart = new Map<object, TextBlock>(media.map((medium) => [medium.part, this.#stub(medium, stubbing)]));
+    const stubByPart = new Map<object, TextBlock>(media.map((medium) => [medium.part, this.#stub(medium, context)]));
     const stubs = media.map((medium) => `${medium.index} ${stubByPart.get(medium.part)?.text ?? ""}`).join("\n");
     const known = this.#results.get(block);
     if (known?.stubs === stubs || typeof block.content !== "object") return known?.block ?? block;
@@ -99,9 +102,9 @@ export class ImageGuard {
       const stub = stubByPart.get(part);
       return stub === undefined ? part : { type: stub.type, text: stub.text };
     });
-    const made = { ...block, content };
-    this.#results.set(block, { stubs, block: made });
-    return made;
+    const stubbed = { ...block, content };
+    this.#results.set(block, { stubs, block: stubbed });
+    return stubbed;
   }
 
   #stub(medium: Medium, { whyByMedium, idOf }: StubContext): TextBlock {
@@ -120,12 +123,12 @@ export class ImageGuard {
 interface GuardOptions {
   /** Images and documents that one request may hold: `imagesMax` of the model's window. */
   readonly countMax: number;
-  /** Under which `recall` gives the entry that a block of a user's message comes from. */
+  /** The id under which `recall` returns the entry of a block in a user's message. */
   readonly idOf?: (block: Block) => string | undefined;
 }
 
 interface GuardOutcome {
-  /** The very messages that were given, where nothing had to be left out. */
+  /** The same list as the input if nothing had to be left out. */
   readonly messages: readonly Message[];
   readonly leftOut: number;
 }
@@ -137,7 +140,7 @@ interface Medium {
   readonly message: number;
   readonly block: Block;
   readonly part: object;
-  /** Place in its result; 0 in a message. */
+  /** Index in its result; 0 in a message. */
   readonly index: number;
   readonly what: "image" | "document";
 }
@@ -163,19 +166,19 @@ function leaveOutOldest(
   media: readonly Medium[],
   { whyByMedium, countMax }: { readonly whyByMedium: Map<Medium, OmissionReason>; readonly countMax: number },
 ): void {
-  const left = media.filter((medium) => !whyByMedium.has(medium));
-  for (const medium of left.slice(0, inSteps(left.length - countMax))) whyByMedium.set(medium, "too-many");
+  const remaining = media.filter((medium) => !whyByMedium.has(medium));
+  for (const medium of remaining.slice(0, inSteps(remaining.length - countMax))) whyByMedium.set(medium, "too-many");
 }
 
-/** By what they add to the body, again the oldest first. */
+/** Limits the total size in the body, again the oldest first. */
 function leaveOutHeavy(media: readonly Medium[], whyByMedium: Map<Medium, OmissionReason>): void {
-  const left = media.filter((medium) => !whyByMedium.has(medium));
-  const sizes = left.map(({ part }) => countEncodedChars(part));
+  const remaining = media.filter((medium) => !whyByMedium.has(medium));
+  const sizes = remaining.map(({ part }) => countEncodedChars(part));
   const over = sizes.reduce((sum, size) => sum + size, 0) - mediaCharsMax;
-  let toGo = Math.ceil(over / mediaCharsStep) * mediaCharsStep;
-  for (const [at, medium] of left.entries()) {
-    if (toGo <= 0) return;
-    toGo -= sizes[at] ?? 0;
+  let excessChars = Math.ceil(over / mediaCharsStep) * mediaCharsStep;
+  for (const [at, medium] of remaining.entries()) {
+    if (excessChars <= 0) return;
+    excessChars -= sizes[at] ?? 0;
     whyByMedium.set(medium, "too-many");
   }
 }

@@ -4,13 +4,13 @@ import { imageBlock, documentBlock } from "../../schema/wire/wire-block.ts";
 import { countDecodedBytes, type ImageHeader, imageHeader, isBase64, isPdf } from "../../tokens/image-header.ts";
 import { imageBytesMax, imageSideMax } from "./limits.ts";
 
-/** Why the API would refuse a request for this image alone. */
+/** Why the API would refuse a request because of this image alone. */
 type ImageFlaw = "malformed" | "not-base64" | "no-image" | "wrong-format" | "too-many-bytes" | "too-many-pixels";
 
 interface ImageFacts {
-  /** As declared; undefined where it is not. */
+  /** The declared type. Undefined if there is none. */
   readonly mediaType: string | undefined;
-  /** Decoded; undefined where it can't be. */
+  /** Decoded size. Undefined if the data can't be decoded. */
   readonly bytes: number | undefined;
   readonly header: ImageHeader | undefined;
 }
@@ -29,11 +29,14 @@ const imageShape = z.object({
 
 const noFacts: ImageFacts = { mediaType: undefined, bytes: undefined, header: undefined };
 
-/** Looks at the bytes, not only at what they are declared to be; what passes has the wire form. What lies elsewhere (a URL, a file's id) can't be judged here. */
+/**
+ * Checks the bytes, not only the declared type. What passes has the wire format. What is stored elsewhere (a URL, a
+ * file id) can't be checked here.
+ */
 export function judgeImage(block: object): ImageVerdict {
-  const read = imageShape.safeParse(block);
-  if (!read.success) return { kind: "flawed", flaw: "malformed", facts: noFacts };
-  const { source } = read.data;
+  const parsed = imageShape.safeParse(block);
+  if (!parsed.success) return { kind: "flawed", flaw: "malformed", facts: noFacts };
+  const { source } = parsed.data;
   const isWire = imageBlock.safeParse(block).success;
   if (source.type !== "base64")
     return isWire ? { kind: "fits", facts: noFacts } : { kind: "flawed", flaw: "malformed", facts: noFacts };
@@ -53,20 +56,22 @@ function findFlaw({ mediaType, bytes = 0, header }: ImageFacts): ImageFlaw | und
 
 export const longestSide = ({ width, height }: ImageHeader): number => Math.max(width, height);
 
-/** The image itself where its text is what encoding gives again, else the block that holds it: nothing of it is lost either way. */
+/**
+ * The decoded image if encoding it again gives the same text, else the block that holds it. Either way nothing is lost.
+ */
 export function originalBytes(block: object): Uint8Array {
-  const { data: read } = imageShape.safeParse(block);
-  if (read?.source.type === "base64") {
-    const decoded = Buffer.from(read.source.data, "base64");
-    if (decoded.length > 0 && decoded.toString("base64") === read.source.data) return decoded;
+  const { data: parsed } = imageShape.safeParse(block);
+  if (parsed?.source.type === "base64") {
+    const decoded = Buffer.from(parsed.source.data, "base64");
+    if (decoded.length > 0 && decoded.toString("base64") === parsed.source.data) return decoded;
   }
   return new TextEncoder().encode(JSON.stringify(block));
 }
 
-/** The same of a document. */
+/** Why the API would refuse a request because of this document alone. */
 type DocumentFlaw = "malformed" | "not-base64" | "no-pdf" | "flawed-image";
 
-/** Also of what is right by itself: there are too many in the request. */
+/** The last two are for what is valid by itself, but too much for one request. */
 export type OmissionReason = ImageFlaw | DocumentFlaw | "many-large" | "too-many";
 
 const reasons: { readonly [Why in OmissionReason]: string } = {
@@ -88,11 +93,11 @@ interface StubInput {
   readonly what: "image" | "document";
   readonly why: OmissionReason;
   readonly facts: ImageFacts;
-  /** Under which `recall` gives the original. */
+  /** The id under which `recall` returns the original. */
   readonly id: string | undefined;
 }
 
-/** What stands in an image's place. */
+/** The text that replaces an image or document. */
 export function stubText({ what, why, facts, id }: StubInput): string {
   const { header, bytes, mediaType } = facts;
   const known = [
@@ -109,11 +114,11 @@ export type DocumentVerdict =
   | { readonly kind: "fits"; readonly facts: ImageFacts }
   | { readonly kind: "flawed"; readonly flaw: DocumentFlaw; readonly facts: ImageFacts };
 
-/** As of an image: what it is is told by its bytes. */
+/** Like `judgeImage`, checks the bytes. */
 export function judgeDocument(block: object): DocumentVerdict {
-  const read = documentBlock.safeParse(block);
-  if (!read.success) return { kind: "flawed", flaw: "malformed", facts: noFacts };
-  const { source } = read.data;
+  const parsed = documentBlock.safeParse(block);
+  if (!parsed.success) return { kind: "flawed", flaw: "malformed", facts: noFacts };
+  const { source } = parsed.data;
   if (source.type === "content") {
     const parts = typeof source.content === "string" ? [] : source.content;
     const isFlawed = parts.some((part) => part.type === "image" && judgeImage(part).kind === "flawed");

@@ -14,17 +14,17 @@ import {
 } from "./limits.ts";
 
 /**
- * Which results of a round go to disk. Each result is in one state; the caller freezes it by naming it in `decided`:
+ * Which results of a round are offloaded. Each result is in one state; the caller freezes it by listing it in `decided`:
  *
  *   arrived ─▶ empty                       nothing to offload
  *           ─▶ kept (image, exempt)        never offloaded
  *           ─▶ kept (fits) ─▶ offloaded    while the round has not been sent, its budget may still take it
  *           ─▶ offloaded (result, round, line)
- *   sent: whatever it is then, it stays
+ *   sent: the state no longer changes
  */
 export type OffloadDecision =
   | { readonly kind: "empty" }
-  /** `unwritten`: it should have gone to disk, and the disk refused. */
+  /** `unwritten`: it should have been offloaded, but the disk refused. */
   | { readonly kind: "kept"; readonly why: "fits" | "image" | "exempt" | "unwritten" }
   /** `line`: no line of the log could hold it. */
   | { readonly kind: "offloaded"; readonly why: "result" | "round" | "line" };
@@ -33,24 +33,24 @@ export interface MeasuredResult {
   readonly toolUse: ToolUseId;
   readonly tool: string;
   readonly holds: "nothing" | "text" | "image";
-  /** Of the string, or of its compact JSON; images are not counted. */
+  /** Length of the string or of its compact JSON, without images. */
   readonly chars: number;
-  /** With images. */
+  /** Length with images. */
   readonly wholeChars: number;
   /** The tool's own limit. */
   readonly resultCharsMax?: number | undefined;
-  /** Its output is a file read back: never offloaded again. */
+  /** The output is a file read back: never offloaded again. */
   readonly offload?: "never" | undefined;
 }
 
 export interface OffloadLimits {
-  /** Of a tool that has no limit of its own. */
+  /** The limit for tools that have none of their own. */
   readonly resultChars: number;
   readonly resultCharsHard: number;
   readonly roundChars: number;
-  /** Absent: a tool's own limit counts. */
+  /** Whether a tool's own limit counts; it does if absent. */
   readonly toolsOwn?: OffloadRule["toolsOwn"];
-  /** What settings say of a tool: wins over the tool's own. */
+  /** Limits from the settings; they override the tool's own. */
   readonly resultCharsByTool: ReadonlyMap<string, number>;
 }
 
@@ -61,7 +61,7 @@ export const defaultOffloadLimits = (toolLimits: readonly ToolLimit[] = []): Off
   resultCharsByTool: new Map(toolLimits.map(({ id, resultCharsMax }) => [id, resultCharsMax])),
 });
 
-/** As a policy says; one without a rule never offloads. */
+/** The limits of a policy. A policy without a rule never offloads. */
 export const resolveOffloadLimits = (
   rule: OffloadRule | undefined,
   toolLimits: readonly ToolLimit[] = [],
@@ -77,8 +77,8 @@ export const resolveOffloadLimits = (
       };
 
 /**
- * In a small window a result that a policy lets through may not fit beside the rest, and would be summed up before the model
- * has seen it: again and again, if the model asks again.
+ * Tightens limits to a small window. Otherwise a result that the policy allows might not fit beside the rest and would
+ * be summarised before the model has seen it: again and again, if the model asks again.
  */
 export function limitsWithin(limits: OffloadLimits, windowTokens: number): OffloadLimits {
   if (windowTokens >= roomyWindowTokens) return limits;
@@ -91,7 +91,7 @@ export function limitsWithin(limits: OffloadLimits, windowTokens: number): Offlo
   };
 }
 
-/** Switched off: nothing is ever over. */
+/** For offloading that is switched off. */
 export const unlimited: OffloadLimits = {
   resultChars: Infinity,
   resultCharsHard: Infinity,
@@ -101,14 +101,14 @@ export const unlimited: OffloadLimits = {
 };
 
 interface OffloadInput {
-  /** All of the round so far, decided ones too: they count in its budget. */
+  /** All results of the round so far, including decided ones: they count in its budget. */
   readonly results: readonly MeasuredResult[];
   readonly limits: OffloadLimits;
-  /** Offloaded already, or in a request that was sent. */
+  /** Decisions about results that are offloaded already or were sent. */
   readonly decided: ReadonlyMap<ToolUseId, OffloadDecision>;
 }
 
-/** One decision for each result, whatever their order. Decided ones come back as they are. */
+/** One decision for each result, independent of their order. Existing decisions are returned as they are. */
 export function planOffload({ results, limits, decided }: OffloadInput): ReadonlyMap<ToolUseId, OffloadDecision> {
   const decisions = new Map(
     results.map((result) => [result.toolUse, decided.get(result.toolUse) ?? decideAlone(result, limits)]),
@@ -135,11 +135,11 @@ function decideAlone(result: MeasuredResult, limits: OffloadLimits): OffloadDeci
   return { kind: "kept", why: result.holds === "image" ? "image" : "fits" };
 }
 
-/** An image is there to be seen: only text beside it that no tool may show takes it along. */
+/** An image is meant to be seen: it is only offloaded together with text that exceeds the hard limit. */
 function resultLimit({ tool, holds, resultCharsMax }: MeasuredResult, limits: OffloadLimits): number {
   if (holds === "image") return limits.resultCharsHard;
-  const own = limits.toolsOwn === "ignored" ? undefined : resultCharsMax;
-  const wanted = limits.resultCharsByTool.get(tool) ?? own ?? limits.resultChars;
+  const toolLimit = limits.toolsOwn === "ignored" ? undefined : resultCharsMax;
+  const wanted = limits.resultCharsByTool.get(tool) ?? toolLimit ?? limits.resultChars;
   return Math.max(resultCharsMin, Math.min(wanted, limits.resultCharsHard));
 }
 
@@ -147,9 +147,9 @@ function resultLimit({ tool, holds, resultCharsMax }: MeasuredResult, limits: Of
 export const countShownChars = ({ chars }: MeasuredResult, decision: OffloadDecision | undefined): number =>
   decision?.kind === "offloaded" ? Math.min(chars, shownCharsMax) : chars;
 
-/** Of two of the same size the id decides, so that the order of arrival does not. */
+/** For equal sizes the id decides, so that the order of arrival does not matter. */
 const largestFirst = (results: readonly MeasuredResult[]): readonly MeasuredResult[] =>
-  results.toSorted((one, other) => other.chars - one.chars || (one.toolUse < other.toolUse ? -1 : 1));
+  results.toSorted((left, right) => right.chars - left.chars || (left.toolUse < right.toolUse ? -1 : 1));
 
 export function measureContent(content: ResultContent): Pick<MeasuredResult, "holds" | "chars" | "wholeChars"> {
   if (typeof content === "string")

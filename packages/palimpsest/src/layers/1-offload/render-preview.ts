@@ -16,10 +16,10 @@ import {
 
 interface PreviewInput {
   readonly tool: string;
-  /** Under which `recall` gives the whole. */
+  /** The id under which `recall` returns the whole. */
   readonly id: string;
   readonly content: ResultContent;
-  /** Of the whole, as it is kept. */
+  /** Size of the whole as it is stored. */
   readonly bytes: Bytes;
   readonly kept: OriginalLocation;
 }
@@ -31,7 +31,7 @@ export type OriginalLocation =
   /** The disk refused it, and the transcript has no room for it. */
   | { readonly kind: "nowhere"; readonly message: string };
 
-/** What the model gets in place of an offloaded result. The same input gives the same bytes. */
+/** The text that replaces an offloaded result. The same input gives the same bytes. */
 export function renderPreview({ tool, id, content, bytes, kept }: PreviewInput): string {
   const shown = escapeOutputTag(excerpt(tool, visibleText(content)).toWellFormed());
   return ["<persisted-output>", ...renderHeader({ id, bytes, kept }), "", shown, "</persisted-output>"].join("\n");
@@ -49,7 +49,7 @@ function renderHeader({ id, bytes, kept }: Pick<PreviewInput, "id" | "bytes" | "
   }
 }
 
-/** Names that agents give to a tool whose output is that of a command: what matters there often comes last. */
+/** Names of tools that run commands. What matters in their output often comes last. */
 const commandTool = /^(?:bash|shell|terminal|exec|local_shell|run_shell_command|execute_bash)$/i;
 
 function excerpt(tool: string, whole: string): string {
@@ -71,19 +71,19 @@ function ends(whole: string, bytes: { readonly head: number; readonly tail: numb
   return `${head}\n… ${formatBytes(utf8Length(between))} left out …\n${tail}`;
 }
 
-/** Text as it is; other blocks by their kind. */
+/** Text as it is; other blocks by their type. */
 const visibleText = (content: ResultContent): string =>
   typeof content === "string"
     ? content
     : content.map((part) => textField(part, "text") ?? `[${textField(part, "type") ?? "block"}]`).join("\n");
 
-/** What the tool said must not end our tag. */
+/** The output must not close our tag. */
 const escapeOutputTag = (shown: string): string =>
   shown.replaceAll("</persisted-output", String.raw`<\/persisted-output`);
 
 /**
- * The structure of a JSON text in at most so many bytes: keys, types, lengths, first items; as deep as the budget
- * reaches. Undefined where the text is no JSON object or array.
+ * The structure of a JSON text in at most so many bytes: keys, types, lengths and first items, as deep as the budget
+ * allows. Undefined if the text is no JSON object or array.
  */
 export function renderOutline(text: string, bytesMax: number): string | undefined {
   const value = parseStructure(text);
@@ -131,7 +131,7 @@ class Lines {
 
 interface OutlinePlace {
   readonly lines: Lines;
-  /** Levels that are still opened. */
+  /** Levels that may still be descended. */
   readonly depth: number;
   readonly label: string;
   readonly indent: string;

@@ -15,14 +15,14 @@ export interface RoundResult {
   readonly tool: string;
   readonly content: ResultContent;
   readonly isError?: boolean | undefined;
-  /** The tool's own, as its definition says. */
+  /** The tool's own limit, from its definition. */
   readonly resultCharsMax?: number | undefined;
   readonly offload?: "never" | undefined;
-  /** What the tool found a file to be: kept in the result's entry. */
+  /** What the tool found out about a file. It is kept in the result's entry. */
   readonly readFile?: JsonObject | undefined;
-  /** For people, in a line: kept there too. */
+  /** One line for users. It is kept there too. */
   readonly summary?: string | undefined;
-  /** `logged`: the transcript holds it whole already; it may still be offloaded until it is sent. */
+  /** `logged`: the transcript already holds it whole. It may still be offloaded until it is sent. */
   readonly state: "arrived" | "logged";
 }
 
@@ -31,7 +31,7 @@ interface OffloadRoundInput {
   /** All results of the round so far. */
   readonly results: readonly RoundResult[];
   readonly limits: OffloadLimits;
-  /** What an earlier call of this decided and a sent request has frozen. */
+  /** What an earlier call decided and a sent request has frozen. */
   readonly decided?: ReadonlyMap<ToolUseId, OffloadDecision>;
 }
 
@@ -45,11 +45,11 @@ export interface OffloadOutcome {
 interface OffloadWarning {
   readonly code: "offload-failed" | "image-not-kept" | "result-cut";
   readonly toolUse: ToolUseId;
-  /** One line for a person. */
+  /** One line for the user. */
   readonly message: string;
 }
 
-/** An item of the edit; `blob` is absent where the transcript's own entry holds the whole. */
+/** An item of the edit. `blob` is absent if the transcript's own entry holds the whole. */
 interface ReplacedResult {
   readonly toolUse: ToolUseId;
   readonly blob?: BlobId;
@@ -63,8 +63,9 @@ type StoreOutcome =
   | { readonly kind: "refused"; readonly message: string };
 
 /**
- * What a round's results look like in the transcript. The original of an offloaded result is stored once, as a blob: its
- * own entry holds only the preview. Must not reject for a disk that refuses: the result then passes whole, with a warning.
+ * Turns a round's results into entries of the transcript. The original of an offloaded result is stored once, as a
+ * blob; its entry holds only the preview. Must not reject if the disk refuses: the result is then passed on whole, with
+ * a warning.
  */
 export async function offload(deps: BlobsDep, round: OffloadRoundInput): Promise<OffloadOutcome> {
   const decided = round.decided ?? new Map<ToolUseId, OffloadDecision>();
@@ -77,20 +78,20 @@ export async function offload(deps: BlobsDep, round: OffloadRoundInput): Promise
   const drafts: Draft[] = [];
   const replaced: ReplacedResult[] = [];
   for (const result of results) {
-    const goes = decisions.get(result.toolUse)?.kind === "offloaded" && !decided.has(result.toolUse);
-    const kept = goes ? await storeOriginal(deps, { session: round.session, result }) : undefined;
-    if (kept?.kind === "offloaded") replaced.push(kept.replaced);
-    if (kept?.kind === "refused") {
+    const isOffloaded = decisions.get(result.toolUse)?.kind === "offloaded" && !decided.has(result.toolUse);
+    const stored = isOffloaded ? await storeOriginal(deps, { session: round.session, result }) : undefined;
+    if (stored?.kind === "offloaded") replaced.push(stored.replaced);
+    if (stored?.kind === "refused") {
       decisions.set(result.toolUse, { kind: "kept", why: "unwritten" });
-      warnings.push(refusalWarning(result, kept.message));
+      warnings.push(refusalWarning(result, stored.message));
     }
-    if (result.state === "arrived") drafts.push(createDraft(result, kept));
+    if (result.state === "arrived") drafts.push(createDraft(result, stored));
   }
   if (replaced.length > 0) drafts.push({ type: "offload", results: replaced });
   return { drafts, decisions, warnings };
 }
 
-/** A line of the log holds it whole. */
+/** Whether a line of the log can hold it whole. */
 const isLoggable = (content: ResultContent): boolean => measureContent(content).wholeChars <= loggedCharsMax;
 
 function refusalWarning({ toolUse, tool, content }: RoundResult, why: string): OffloadWarning {
@@ -105,23 +106,23 @@ async function storeOriginal(
   { session, result }: { readonly session: SessionId; readonly result: RoundResult },
 ): Promise<StoreOutcome> {
   const { toolUse, tool, content } = result;
-  const form = encodeOriginal(content);
-  const size = bytes(form.data.byteLength);
+  const encoded = encodeOriginal(content);
+  const size = bytes(encoded.data.byteLength);
   const preview = { tool, id: toolUse, content, bytes: size };
-  if (form.kind === "in-log") {
+  if (encoded.kind === "in-log") {
     const shown = renderPreview({ ...preview, kept: { kind: "id" } });
     return { kind: "offloaded", replaced: { toolUse, bytes: size, shown } };
   }
-  const put = await deps.blobs.put(form.data);
+  const put = await deps.blobs.put(encoded.data);
   if (put.kind === "failed") return { kind: "refused", message: put.message };
-  const path = await deps.blobs.link?.({ blob: put.id, session, toolUse, media: form.media });
+  const path = await deps.blobs.link?.({ blob: put.id, session, toolUse, media: encoded.media });
   const shown = renderPreview({ ...preview, kept: path === undefined ? { kind: "id" } : { kind: "file", path } });
-  return { kind: "offloaded", replaced: { toolUse, blob: put.id, media: form.media, bytes: size, shown } };
+  return { kind: "offloaded", replaced: { toolUse, blob: put.id, media: encoded.media, bytes: size, shown } };
 }
 
 type EncodedOriginal =
   | { readonly kind: "blob"; readonly media: "text" | "json"; readonly data: Uint8Array }
-  /** Half a surrogate pair has no bytes of its own in UTF-8; the log's JSON can spell it. */
+  /** Half a surrogate pair can't be encoded in UTF-8, but the log's JSON can escape it. */
   | { readonly kind: "in-log"; readonly data: Uint8Array };
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -131,21 +132,26 @@ function encodeOriginal(content: ResultContent): EncodedOriginal {
     return { kind: "blob", media: "json", data: encode(JSON.stringify(content, null, 2)) };
   if (content.isWellFormed()) return { kind: "blob", media: "text", data: encode(content) };
   if (content.length <= loggedCharsMax) return { kind: "in-log", data: encode(content) };
-  // Too long for a line of the log: as a block of text in JSON no character is lost.
+  // Too long for a line of the log. As a text block in JSON no character is lost.
   return { kind: "blob", media: "json", data: encode(JSON.stringify([{ type: "text", text: content }], null, 2)) };
 }
 
-function createDraft(result: RoundResult, kept: StoreOutcome | undefined): Draft {
+function createDraft(result: RoundResult, stored: StoreOutcome | undefined): Draft {
   const { toolUse, tool, content, isError = false, readFile, summary } = result;
-  const logged = (shown: ResultContent): Draft => resultDraft({ toolUse, content: shown, isError, readFile, summary });
-  if (kept?.kind === "offloaded") return logged(kept.replaced.blob === undefined ? content : kept.replaced.shown);
-  if (kept === undefined || isLoggable(content)) return logged(content);
+  const draftShowing = (shown: ResultContent): Draft =>
+    resultDraft({ toolUse, content: shown, isError, readFile, summary });
+  if (stored?.kind === "offloaded")
+    return draftShowing(stored.replaced.blob === undefined ? content : stored.replaced.shown);
+  if (stored === undefined || isLoggable(content)) return draftShowing(content);
   const size = bytes(measureContent(content).wholeChars);
-  const nowhere = { kind: "nowhere", message: kept.message } as const;
-  return logged(renderPreview({ tool, id: toolUse, content, bytes: size, kept: nowhere }));
+  const nowhere = { kind: "nowhere", message: stored.message } as const;
+  return draftShowing(renderPreview({ tool, id: toolUse, content, bytes: size, kept: nowhere }));
 }
 
-/** Images that no request may hold become stubs that name where the original is. One that can't be kept stays: the guard before each request leaves it out. */
+/**
+ * Replaces images that can't be sent by stubs that name where the original is. An image that can't be stored stays: the
+ * guard before each request leaves it out.
+ */
 async function withoutFlawedImages(
   deps: BlobsDep,
   { result, warnings }: { readonly result: RoundResult; readonly warnings: OffloadWarning[] },
@@ -160,7 +166,7 @@ async function withoutFlawedImages(
     }
     const put = await deps.blobs.put(originalBytes(part));
     if (put.kind === "failed") {
-      const message = `An image of ${result.tool} can't be sent and could not be kept apart: ${put.message}`;
+      const message = `An image of ${result.tool} can't be sent and could not be stored separately: ${put.message}`;
       warnings.push({ code: "image-not-kept", toolUse: result.toolUse, message });
       content.push(part);
       continue;
@@ -172,19 +178,19 @@ async function withoutFlawedImages(
 }
 
 export interface CollectRoundsOptions {
-  /** What is known of a tool by its name. */
+  /** What is known about a tool, by its name. */
   readonly toolOf?: (name: string) => Pick<RoundResult, "resultCharsMax" | "offload"> | undefined;
 }
 
 /**
- * The rounds of a view that another tool recorded, for `offload`: we have sent nothing of it, so nothing is frozen.
- * Results that an edit has decided about are left out.
+ * The rounds of a view that another tool recorded, for `offload`. We have sent nothing of it, so nothing is frozen.
+ * Results that an edit has already decided about are left out.
  */
 export function collectImportedRounds(
   { items, decisions }: Pick<Projection, "items" | "decisions">,
   { toolOf }: CollectRoundsOptions = {},
 ): readonly (readonly RoundResult[])[] {
-  const callById = new Map<ToolUseId, Call>();
+  const callById = new Map<ToolUseId, { readonly tool: string; readonly round: string }>();
   const rounds = new Map<string, RoundResult[]>();
   for (const item of items) {
     for (const block of item.blocks) {
@@ -198,11 +204,6 @@ export function collectImportedRounds(
     }
   }
   return [...rounds.values()];
-}
-
-interface Call {
-  readonly tool: string;
-  readonly round: string;
 }
 
 const replyKey = ({ messageId, entry }: Item): string => messageId ?? entry;

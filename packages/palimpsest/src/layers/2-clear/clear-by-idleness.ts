@@ -6,7 +6,9 @@ import type { IdleRule } from "../policy.ts";
 import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
 import { clearCandidate } from "./run-clear.ts";
 
-/** By idleness: the cached prefix is gone anyway, so all but the newest results go before it is written again. */
+/**
+ * Clears all but the newest results after an idle time: the cached prefix is gone anyway, and has to be written again.
+ */
 export const clearByIdleness: Layer = {
   name: "clear.idle",
   switches: ["clear.idle"],
@@ -16,9 +18,9 @@ export const clearByIdleness: Layer = {
     const results: Resident[] = [];
     const keep = Math.max(1, rule.keepResults);
     let kept = 0;
-    for (let one = state.inventory.newest; one !== undefined; one = one.before) {
+    for (let resident = state.inventory.newest; resident !== undefined; resident = resident.before) {
       if (kept < keep) kept += 1;
-      else results.push(one);
+      else results.push(resident);
     }
     if (results.length === 0) return undefined;
     const removesTokens = results.reduce((sum, { tokens }) => sum + tokens, 0) * inventoryScale(state);

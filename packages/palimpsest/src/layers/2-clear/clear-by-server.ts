@@ -8,7 +8,7 @@ import type { ServerClearRule } from "../policy.ts";
 import { noServerOptions, type ServerOptionsInput, type ServerOptions, supports } from "../server/server-use.ts";
 import { deletesResults } from "./clear-in-cache.ts";
 
-/** By the server's own rule: it is asked to leave out old results and thinking, and nothing changes in the view. */
+/** Asks the server to leave out old results and thinking by its own rule. Nothing changes in the view. */
 export const clearByServer: Layer = {
   name: "clear.api",
   switches: ["clear.api"],
@@ -21,7 +21,7 @@ export const clearByServer: Layer = {
   },
 };
 
-/** For the log: what the server says that it left out of a request. */
+/** Logs what the server reports to have left out of a request. */
 export function serverEditsDraft(applied: readonly JsonObject[]): Draft {
   const because = `the server left out ${formatServerCleared(readServerCleared(applied))}, by its own rule`;
   return { type: "server-edits", deleted: [], applied, because };
@@ -30,19 +30,19 @@ export function serverEditsDraft(applied: readonly JsonObject[]): Draft {
 const contextManagementBeta = "context-management-2025-06-27";
 
 /**
- * No server takes both this rule for results and deletions in its cache, so the rule is left out wherever deletions are
- * made: from the first request on, not from the first deletion. Where the server compacts, nothing else is asked.
+ * No server accepts both this rule for results and deletions in its cache. So the rule is left out if deletions are
+ * used, from the first request on, not from the first deletion. If the server compacts, nothing else is asked.
  */
-function optionsByRule(ask: ServerOptionsInput): ServerOptions {
-  const { policy, isOn, offers, tools, isClearable, thinkingKept } = ask;
+function optionsByRule(input: ServerOptionsInput): ServerOptions {
+  const { policy, isOn, offers, tools, isClearable, thinkingKept } = input;
   const rule = policy.clear.byServer;
   if (rule === undefined || !isOn("clear.api") || offers?.has("context-edits") !== true) return noServerOptions;
-  if (canServerCompact(ask)) return noServerOptions;
+  if (canServerCompact(input)) return noServerOptions;
   const excluded = tools.filter((name) => !isClearable(name));
   const inputs = tools.filter((name) => fileAction(name) === "write");
   const edits = [
     ...(rule.thinking === "asked" ? [thinkingEdit(thinkingKept)] : []),
-    ...(deletesResults(ask) ? [] : [toolUsesEdit(rule, { excluded, inputs })]),
+    ...(deletesResults(input) ? [] : [toolUsesEdit(rule, { excluded, inputs })]),
   ];
   if (edits.length === 0) return noServerOptions;
   return { params: { context_management: { edits } }, betas: [contextManagementBeta] };
@@ -55,7 +55,7 @@ const thinkingEdit = (kept: ServerOptionsInput["thinkingKept"]): JsonObject => (
 
 interface ToolNames {
   readonly excluded: readonly string[];
-  /** Their waste is in what they are called with. */
+  /** Tools whose inputs are cleared: the bulk is in what they are called with. */
   readonly inputs: readonly string[];
 }
 

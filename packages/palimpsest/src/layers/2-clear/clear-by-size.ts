@@ -9,8 +9,8 @@ import { manualKeepResults } from "./limits.ts";
 import { clearCandidate } from "./run-clear.ts";
 
 /**
- * By size: over its threshold the oldest results go until the rest is small enough, the newest stay, and nothing happens
- * if that saves too little.
+ * Clears the oldest results above a threshold until the rest is small enough. The newest stay, and nothing happens if
+ * that saves too little.
  */
 export const clearBySize: Layer = {
   name: "clear.size",
@@ -23,8 +23,9 @@ export const clearBySize: Layer = {
 };
 
 /**
- * By hand: the oldest results go until the rest has at most so many tokens. Whatever the threshold, and however little that
- * saves; a switch that is off is for what happens by itself. The newest stay all the same.
+ * Clears on the user's request: the oldest results until the rest has at most so many tokens, whatever the threshold
+ * and however little that saves. Switches are ignored, since they are for automatic clearing. The newest results still
+ * stay.
  */
 export const clearDownTo = (state: PipelineState, downToTokens: number): Candidate | undefined => {
   const { keepResults = manualKeepResults, marker = "named" } = state.policy.clear.bySize ?? {};
@@ -39,12 +40,12 @@ function createSizeCandidate(
   const scale = inventoryScale(state);
   const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
   if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
-  const [gone, stays] = [formatTokenCount(removed), formatTokenCount(left)];
+  const [clearedText, leftText] = [formatTokenCount(removed), formatTokenCount(left)];
   const figures = {
     layer: "clear.size",
     removesTokens: removed,
     behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : tokensBehind(results, { state, scale }),
-    because: `${labelByCause[cause]}: ${gone} tokens of ${results.length} old ${plural(results.length, "result")} ${results.length === 1 ? "goes" : "go"}, ${stays} stay`,
+    because: `${labelByCause[cause]}: ${clearedText} tokens of ${results.length} old ${plural(results.length, "result")} ${results.length === 1 ? "goes" : "go"}, ${leftText} stay`,
   };
   return clearCandidate(figures, { cause, results: results.map(({ toolUse }) => toolUse), marker: rule.marker });
 }
@@ -72,55 +73,55 @@ function oldestOver(
   inventory: Inventory,
   { rule, scale }: { readonly rule: SizeRule; readonly scale: number },
 ): Oldest {
-  const stays = newestToKeep(inventory, rule);
+  const kept = newestToKeep(inventory, rule);
   let left = countAgainstTarget(inventory, { rule, scale });
   let removed = 0;
   const results: Resident[] = [];
-  for (let one = inventory.oldest; one !== undefined && left > rule.downToTokens; one = one.after) {
-    if (stays.has(one)) break;
-    results.push(one);
-    removed += one.tokens * scale;
-    left -= one.tokens * scale;
+  for (let resident = inventory.oldest; resident !== undefined && left > rule.downToTokens; resident = resident.after) {
+    if (kept.has(resident)) break;
+    results.push(resident);
+    removed += resident.tokens * scale;
+    left -= resident.tokens * scale;
   }
   return { results, removed, left };
 }
 
-/** Between two turns the one that is about to begin does not count: it has no results yet. */
+/** Between two turns, the turn that is about to begin does not count: it has no results yet. */
 const lastTurn = ({ turn }: Inventory, when: SizeRule["when"]): number => (when === "turn" ? turn - 1 : turn);
 
 function newestToKeep(inventory: Inventory, { keepResults, keepTurns, when }: SizeRule): ReadonlySet<Resident> {
-  const stays = new Set<Resident>();
-  for (let one = inventory.newest; one !== undefined; one = one.before) {
-    if (stays.size >= keepResults && one.bornTurn <= lastTurn(inventory, when) - keepTurns) break;
-    stays.add(one);
+  const kept = new Set<Resident>();
+  for (let resident = inventory.newest; resident !== undefined; resident = resident.before) {
+    if (kept.size >= keepResults && resident.bornTurn <= lastTurn(inventory, when) - keepTurns) break;
+    kept.add(resident);
   }
-  return stays;
+  return kept;
 }
 
-/** What the rule holds against its target: results of the newest turns do not count. */
+/** The tokens that the rule compares with its target. Results of the newest turns do not count. */
 function countAgainstTarget(
   inventory: Inventory,
   { rule, scale }: { readonly rule: SizeRule; readonly scale: number },
 ): number {
   if (rule.keepTurns === 0) return inventory.residentTokens * scale;
   let sum = 0;
-  for (let one = inventory.oldest; one !== undefined; one = one.after)
-    if (one.bornTurn <= lastTurn(inventory, rule.when) - rule.keepTurns) sum += one.tokens * scale;
+  for (let resident = inventory.oldest; resident !== undefined; resident = resident.after)
+    if (resident.bornTurn <= lastTurn(inventory, rule.when) - rule.keepTurns) sum += resident.tokens * scale;
   return sum;
 }
 
-/** What survives from the oldest of them on. */
+/** Tokens that survive behind the oldest of these results. */
 function tokensBehind(
   results: readonly Resident[],
   { state, scale }: { readonly state: Pick<PipelineState, "inventory">; readonly scale: number },
 ): number {
-  const gone = new Set(results);
+  const cleared = new Set(results);
   let sum = 0;
-  let left = gone.size;
-  for (let one = state.inventory.newest; one !== undefined && left > 0; one = one.before) {
-    sum += one.behindTokens;
-    if (gone.has(one)) left -= 1;
-    else sum += one.tokens;
+  let left = cleared.size;
+  for (let resident = state.inventory.newest; resident !== undefined && left > 0; resident = resident.before) {
+    sum += resident.behindTokens;
+    if (cleared.has(resident)) left -= 1;
+    else sum += resident.tokens;
   }
   return sum * scale;
 }

@@ -12,15 +12,15 @@ import { clearCandidate, resultContents } from "./run-clear.ts";
 const formatDeleted = (results: number): string =>
   results === 1 ? "a result was deleted" : `${results} results were deleted`;
 
-/** Deletions by reference: every request names all that are in force. */
+/** Deletions by reference: every request lists all that are in force. */
 const serverDeletions: ServerUse = {
   offer: "cache-edits",
   isOffered: (capabilities) => supports(capabilities, "cache_edits"),
   isWanted: ({ policy: { clear }, isOn, inventory, withheld }) =>
     withheld.size > 0 ||
     (clear.inCache !== undefined && isOn("clear.cacheEdits") && inventory.size >= clear.inCache.fromResults),
-  optionsNow(ask) {
-    const ids = takesDeletions(ask) ? deletableIds(ask) : [];
+  optionsNow(input) {
+    const ids = takesDeletions(input) ? deletableIds(input) : [];
     if (ids.length === 0) return noServerOptions;
     const deletions = ids.map((id) => ({ type: "tool_result", tool_use_id: id }));
     return { params: { cache_edits: { deletions } }, betas: [cacheEditsBeta] };
@@ -28,14 +28,17 @@ const serverDeletions: ServerUse = {
 };
 
 /** Whether results of this conversation are deleted in the cache, now or once there are enough of them. */
-export const deletesResults = (ask: ServerOptionsInput): boolean =>
-  takesDeletions(ask) &&
-  (ask.withheld.size > 0 || (ask.policy.clear.inCache !== undefined && ask.isOn("clear.cacheEdits")));
+export const deletesResults = (input: ServerOptionsInput): boolean =>
+  takesDeletions(input) &&
+  (input.withheld.size > 0 || (input.policy.clear.inCache !== undefined && input.isOn("clear.cacheEdits")));
 
-/** Whether the server takes deletions at all: another one than the session began with may not, and would refuse every request. */
+/**
+ * Whether the server takes deletions at all. A session may continue on a server that does not, and that would refuse
+ * every request.
+ */
 const takesDeletions = ({ offers }: Pick<ServerOptionsInput, "offers">): boolean => offers?.has("cache-edits") === true;
 
-/** What is deleted and stands in these messages, answered: servers refuse a request that names any other result. */
+/** Deleted results that are in these messages and answered: servers refuse a request that names any other result. */
 function deletableIds({ messages, withheld }: Pick<ServerOptionsInput, "messages" | "withheld">): readonly ToolUseId[] {
   if (withheld.size === 0) return [];
   const answered = messages.slice(
@@ -51,8 +54,8 @@ function deletableIds({ messages, withheld }: Pick<ServerOptionsInput, "messages
 }
 
 /**
- * In the provider's cache: while it is warm, old results are deleted by reference and the messages stay as they are, so
- * nothing is written again. On a cold cache there is nothing to delete them from: clearing does that better.
+ * Deletes old results in the provider's cache while it is warm. The messages stay as they are, so nothing is written
+ * again. On a cold cache there is nothing to delete from, and clearing is better.
  */
 export const clearInCache: Layer = {
   name: "clear.cacheEdits",
@@ -91,9 +94,9 @@ export const clearInCache: Layer = {
 };
 
 /**
- * Deleted in a cache that is gone, or of a server that takes no deletions: they would be shown and paid for again. Then
- * their markers take their place; where the cache was lost and written again by the request that found out, they may be
- * deleted there once more. A server that has not said what it takes is no reason.
+ * Results deleted in a cache that is gone, or at a server that takes no deletions, would be shown and paid for again.
+ * Markers replace them. If the cache was lost and the request that found out has written it again, they may be deleted
+ * there once more. A server that has not listed its offers is no reason to clear.
  */
 function clearUndeleted(state: PipelineState): Candidate | undefined {
   const { withheld, items, count, moment, prefixes, offers } = state;
@@ -122,21 +125,23 @@ function chooseResults(state: PipelineState): readonly Resident[] {
   const old = residents.slice(0, Math.max(0, residents.length - inCache.keepResults)).slice(0, room);
   if (byPrice === undefined) return old;
   const input = { ...state, rule: byPrice };
-  return old.filter((one) => staleSince(one, byPrice) <= state.inventory.round && isWorthClearing(input, one));
+  return old.filter(
+    (resident) => staleSince(resident, byPrice) <= state.inventory.round && isWorthClearing(input, resident),
+  );
 }
 
 function residentsOldestFirst({ inventory, withheld }: PipelineState): readonly Resident[] {
   const residents: Resident[] = [];
-  for (let one = inventory.oldest; one !== undefined; one = one.after)
-    if (!withheld.has(one.toolUse)) residents.push(one);
+  for (let resident = inventory.oldest; resident !== undefined; resident = resident.after)
+    if (!withheld.has(resident.toolUse)) residents.push(resident);
   return residents;
 }
 
 /**
- * Deletions that the next request does not ask for count no more, and their results as shown. Either the cache that held
- * them was lost, and the request that found out has written everything again. Or nobody knows whether this server deletes in
- * its cache, and one that does not refuses a request that asks for it: they can be deleted again once the server answers.
- * Of a cold cache they go by their markers, whatever the server can do.
+ * Drops deletions that the next request does not ask for; their results count as shown again. Either the cache that
+ * held them was lost, and the request that found out has written everything again. Or it is unknown whether this server
+ * deletes in its cache, and one that does not refuses a request that asks for it; they can be deleted again once the
+ * server answers. If the cache is cold, they are replaced by markers instead, whatever the server can do.
  */
 async function* forgetDeletions(host: SettleHost): SettleRun {
   const { size } = host.withheld;

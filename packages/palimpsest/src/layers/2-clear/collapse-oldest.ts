@@ -22,17 +22,43 @@ import { inventoryScale } from "../../cache/clear-price.ts";
 import type { Layer } from "../layer.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 
+/** From the warning on, collapses the oldest run of rounds, one run before each request. */
+export const collapseOldest: Layer = {
+  name: "collapse",
+  switches: ["collapse"],
+  propose(state) {
+    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
+    if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
+      return undefined;
+    const view = { items, decisions, pins, withheld };
+    const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
+    const [run] = plan.runs;
+    if (run === undefined) return undefined;
+    const removesTokens = plan.tokens * inventoryScale(state);
+    const isCold = prefixes.isCold(moment.at);
+    const { span, shown } = run;
+    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
+    return {
+      layer: "collapse",
+      removesTokens,
+      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
+      because,
+      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
+    };
+  },
+};
+
 interface CollapseInput {
   readonly view: ViewState;
   readonly count: CountBlock;
-  /** Runs are proposed, oldest first, until this much is freed. */
+  /** Runs are proposed, oldest first, until so much is freed. */
   readonly freeTokens: Tokens;
-  /** The newest rounds, which stay whatever they hold. */
+  /** The number of newest rounds that always stay. */
   readonly keepRounds?: number;
 }
 
 interface CollapsedRun {
-  /** What its edit holds. */
+  /** The span of the edit. */
   readonly span: Pick<Collapse["span"], "from" | "to">;
   readonly shown: string;
   readonly entries: readonly EntryId[];
@@ -40,15 +66,15 @@ interface CollapsedRun {
 }
 
 export interface CollapsePlan {
-  /** Oldest first; one edit each, in any order. */
+  /** Oldest first. Each is one edit; the edits may be applied in any order. */
   readonly runs: readonly CollapsedRun[];
-  /** By which the view gets smaller once all are collapsed. */
+  /** What the view loses once all runs are collapsed. */
   readonly tokens: Tokens;
 }
 
 /**
- * Runs of old rounds, each to be shown as one stand-in. A run never reaches across a message of a person, a pinned
- * entry, a stand-in or a summary. Pure; the view behind a plan holds no run that was in it.
+ * Finds runs of old rounds, each to be shown as one stand-in. A run never reaches across a message of the user, a
+ * pinned entry, a stand-in or a summary. Pure; planning again on the collapsed view does not yield the same runs.
  */
 export function planCollapse(input: CollapseInput): CollapsePlan {
   const { view, count, freeTokens, keepRounds = collapseKeepRounds } = input;
@@ -70,13 +96,13 @@ export function planCollapse(input: CollapseInput): CollapsePlan {
   return { runs, tokens: tokensFreed(before, flattenItems(view, applyCollapse(view.items, runs)), count) };
 }
 
-/** The fewest neighbouring items that hold each of their rounds whole. */
+/** The smallest range of adjacent items that contains each of its rounds whole. */
 interface Slice {
   readonly items: readonly Item[];
   readonly rounds: readonly Round[];
 }
 
-/** Slices that go together behind one stand-in; each run begins and ends with a round. */
+/** Slices that share one stand-in. Each run begins and ends with a round. */
 function findRuns(
   view: ViewState,
   { keepRounds, open }: { readonly keepRounds: number; readonly open: ReadonlySet<ToolUseId> },
@@ -122,20 +148,20 @@ function sliceByRound(items: readonly Item[], rounds: readonly Round[]): readonl
 
 const roundsIn = (slices: readonly Slice[]): number => slices.reduce((sum, { rounds }) => sum + rounds.length, 0);
 
-/** Its result may still come, and would find no call. */
+/** The result of an open call may still come, and would find no call. */
 const isOpen = (round: Round, open: ReadonlySet<ToolUseId>): boolean =>
   roundCalls(round).some(({ id }) => open.has(id));
 
-/** Tools by which people are asked, by the names that agents in the field give them. */
+/** Tools that ask the user, by the names that known agents give them. */
 const askingTool =
   /^(?:ask_?user(?:_?questions?)?|ask_?followup_?question|question|request_?user_?input|exit_?plan_?mode)$/i;
 
-/** A result holds what a person said: an answer, or what to do instead of a refused call. */
+/** Whether a result holds what the user said: an answer, or what to do instead of a refused call. */
 const holdsUserWords = (round: Round): boolean =>
   roundCalls(round).some(({ name }) => askingTool.test(name)) ||
   roundResults(round).some((result) => findRefusal(result) === "with-words");
 
-/** Reminders of how things stood then: newer ones, or the files themselves, say how they stand now. */
+/** Reminders of a past state. Newer ones, or the files themselves, show the current state. */
 const passingReminders: ReadonlySet<string> = new Set([
   "task_reminder",
   "todo_reminder",
@@ -147,7 +173,7 @@ const passingReminders: ReadonlySet<string> = new Set([
 
 function isBarrier(item: Item): boolean {
   if (item.attachment !== undefined) return !passingReminders.has(item.attachment);
-  // A compaction of the server stands for everything before it: without it, all of that would be read again.
+  // A compaction of the server replaces everything before it: without it, all of that would be read again.
   if (item.role === "assistant") return item.blocks.some((block) => block.type === "compaction");
   return hasUserContent(item) || !item.blocks.some((block) => block.type === "tool_result");
 }
@@ -162,7 +188,7 @@ function collapseRun(slices: readonly Slice[]): CollapsedRun {
   return { span, shown: renderStandIn({ items, rounds, ...span }), entries: items.map(({ entry }) => entry), rounds };
 }
 
-/** The items as the edits would leave them, as far as their size goes. */
+/** The items after the edits, as far as their size matters. */
 function applyCollapse(items: readonly Item[], runs: readonly CollapsedRun[]): readonly Item[] {
   const runByFirst = new Map(runs.map((run) => [run.span.from, run]));
   const gone = new Set(runs.flatMap((run) => run.entries));
@@ -176,7 +202,7 @@ function applyCollapse(items: readonly Item[], runs: readonly CollapsedRun[]): r
 }
 
 interface StandInInput {
-  /** What it stands for, in the order of the view. */
+  /** What the stand-in replaces, in the order of the view. */
   readonly items: readonly Item[];
   readonly rounds: number;
   readonly from: EntryId;
@@ -184,32 +210,32 @@ interface StandInInput {
 }
 
 /**
- * What the model is shown of collapsed rounds: how many, which tools, what each call was about and under which id its
- * result comes back, the last words said. The same items give the same bytes.
+ * The text that replaces collapsed rounds: how many, which tools, what each call was about and the id for recalling its
+ * result, and the last text of the model. The same items give the same bytes.
  */
 function renderStandIn({ items, rounds, from, to }: StandInInput): string {
   const calls = items.flatMap(({ blocks }) => blocks.filter((block) => block.type === "tool_use"));
   const tools = calls.length === 0 ? "without a call" : formatTools(calls);
-  const left = calls.length - standInLinesMax;
+  const unlisted = calls.length - standInLinesMax;
   const words = lastWords(items);
   const lines = [
     `${rounds} earlier ${plural(rounds, "round")} of yours, collapsed: ${tools}.`,
     ...calls.slice(0, standInLinesMax).map((call) => formatCall(call)),
-    ...(left > 0 ? [`- … ${left} more ${plural(left, "call")}`] : []),
+    ...(unlisted > 0 ? [`- … ${unlisted} more ${plural(unlisted, "call")}`] : []),
     ...(words === undefined ? [] : [`You ended with: ${words}`]),
     `All of it is kept: recall a call's id for its result, ${from} for the first entry, ${to} for the last.`,
   ];
   return escapeReminderTag(lines.join("\n").toWellFormed());
 }
 
-/** Most used first; of the same count, in the order of their first call. */
+/** The most used first; with the same count, in the order of their first call. */
 function formatTools(calls: readonly ToolUseBlock[]): string {
   const callsByName = [...Map.groupBy(calls, (call) => oneLine(call.name))].toSorted(
-    ([, one], [, other]) => other.length - one.length,
+    ([, left], [, right]) => right.length - left.length,
   );
-  const named = callsByName.slice(0, standInLinesMax).map(([name, of]) => `${name} ×${of.length}`);
-  const left = callsByName.length - named.length;
-  return [...named, ...(left > 0 ? [`${left} more ${plural(left, "tool")}`] : [])].join(", ");
+  const listed = callsByName.slice(0, standInLinesMax).map(([name, group]) => `${name} ×${group.length}`);
+  const left = callsByName.length - listed.length;
+  return [...listed, ...(left > 0 ? [`${left} more ${plural(left, "tool")}`] : [])].join(", ");
 }
 
 function formatCall(call: ToolUseBlock): string {
@@ -217,16 +243,16 @@ function formatCall(call: ToolUseBlock): string {
   return `- ${oneLine(call.name)} ${call.id}${argument === "" ? "" : `: ${argument}`}`;
 }
 
-/** Keys of the argument that says what a call is about, the most telling first. */
+/** Keys of the argument that says what a call is about, the most informative first. */
 const mainKeys = ["command", "cmd", "pattern", "query", "url", "description", "prompt"] as const;
 
-/** A path or a command, else whatever text comes first. */
+/** A path or a command, else the first text. */
 function mainArgument(call: ToolUseBlock): string {
   const command = mainKeys.map((key) => textAt(call.input, key)).find((value) => value !== undefined);
   return callFilePath(call) ?? command ?? Object.values(call.input).find((value) => typeof value === "string") ?? "";
 }
 
-/** Commands also come as lists of words. */
+/** A command may also be a list of words. */
 function textAt(input: JsonObject, key: string): string | undefined {
   const value = field(input, key);
   if (typeof value === "string") return value;
@@ -234,11 +260,11 @@ function textAt(input: JsonObject, key: string): string | undefined {
 }
 
 function lastWords(items: readonly Item[]): string | undefined {
-  const said = items
+  const lastText = items
     .filter(({ role }) => role === "assistant")
     .flatMap(({ blocks }) => blocks.flatMap((block) => (block.type === "text" ? [block.text.trim()] : [])))
     .findLast((text) => text !== "");
-  return said === undefined ? undefined : shortenLine(said, standInTextChars);
+  return lastText === undefined ? undefined : shortenLine(lastText, standInTextChars);
 }
 
 const oneLine = (text: string): string => shortenLine(text, standInArgumentChars);
@@ -251,32 +277,6 @@ function shortenLine(text: string, charsMax: number): string {
   return cut.length < line.length || 2 * charsMax < text.length ? `${cut.trimEnd()}…` : cut;
 }
 
-/** What was said or called must not end the tag that stands around it. */
+/** The content must not close the tag around it. */
 const escapeReminderTag = (shown: string): string =>
   shown.replaceAll("</system-reminder", String.raw`<\/system-reminder`);
-
-/** Collapse: from the warning on, the oldest run of rounds goes and its stand-in is shown, one run before a request. */
-export const collapseOldest: Layer = {
-  name: "collapse",
-  switches: ["collapse"],
-  propose(state) {
-    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
-    if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
-      return undefined;
-    const view = { items, decisions, pins, withheld };
-    const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
-    const [run] = plan.runs;
-    if (run === undefined) return undefined;
-    const removesTokens = plan.tokens * inventoryScale(state);
-    const isCold = prefixes.isCold(moment.at);
-    const { span, shown } = run;
-    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
-    return {
-      layer: "collapse",
-      removesTokens,
-      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
-      because,
-      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
-    };
-  },
-};

@@ -1,6 +1,6 @@
 import { plural } from "../../schema/format-count.ts";
 
-/** Whole tokens, with separators: for the words of receipts. */
+/** Whole tokens with separators, for the text of receipts. */
 export const formatTokenCount = (count: number): string => Math.round(count).toLocaleString("en-US");
 
 /** `1 result`, `2 results`. */

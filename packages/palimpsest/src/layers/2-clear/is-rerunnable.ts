@@ -1,8 +1,8 @@
 import { classifyTool } from "../../tokens/tool-kind.ts";
 
 /**
- * Their results cannot be had again by running them again, in lower case and without `_` and `-`: notebooks are not ours to judge, what a running
- * command has printed since it was last asked is told once, and a search for tools has loaded them.
+ * Tools whose results can't be reproduced by running them again, in lower case and without `_` and `-`: we can't judge
+ * notebooks, the new output of a running command is reported once, and a search for tools has loaded them.
  */
 const notRerunnable: ReadonlySet<string> = new Set([
   "bashoutput",
@@ -14,6 +14,9 @@ const notRerunnable: ReadonlySet<string> = new Set([
   "writestdin",
 ]);
 
-/** Results of tools that can be run again. Never cleared: what a person answered, notebooks, tasks, and tools nobody knows, MCP's among them. */
+/**
+ * Whether a tool can be run again for the same result. What is never cleared: answers of the user, notebooks, tasks,
+ * and unknown tools, including those of MCP.
+ */
 export const isRerunnable = (tool: string): boolean =>
   classifyTool(tool) !== undefined && !notRerunnable.has(tool.toLowerCase().replaceAll(/[_-]/g, ""));

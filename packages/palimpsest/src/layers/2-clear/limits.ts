@@ -1,32 +1,32 @@
-/** The wording of the refusals known is shorter; what is longer holds words of the person. */
+/** Known refusals are shorter; a longer text includes what the user wrote. */
 export const refusalCharsMax = 400;
 
 /** Rounds that are never collapsed: twice what snipping keeps, since these rounds did something. */
 export const collapseKeepRounds = 10;
-/** Rounds behind one stand-in: its lines could not tell more of them apart. A longer run leaves several. */
+/** Rounds behind one stand-in: its lines could not describe more. A longer run leaves several stand-ins. */
 export const collapseRunRoundsMax = 20;
-/** A stand-in of more than this share of what it stands for is not worth the loss. */
+/** A stand-in larger than this share of what it replaces is not worth the loss. */
 export const standInShareMax = 1 / 4;
-/** Calls, and tools in the first line, that a stand-in names. */
+/** Calls listed by a stand-in, and tools in its first line. */
 export const standInLinesMax = 12;
-/** Of a call's main argument: a path or the beginning of a command. */
+/** Characters of a call's main argument: a path or the beginning of a command. */
 export const standInArgumentChars = 80;
-/** Of the last thing the assistant said. */
+/** Characters of the last thing the assistant said. */
 export const standInTextChars = 200;
 
 /**
- * Of what it cost to make, so much is lost with thinking that can't be sent any more: most of it is said again in the
- * text and the calls behind it.
+ * The share of its cost that is lost with thinking that can't be sent any more. Most of it is said again in the text
+ * and the calls behind it.
  */
 export const thinkingLossShare = 0.1;
 
-/** Where there is no room, results of the newest rounds still stay: the model has not answered to them. */
+/** Results of so many of the newest rounds stay even if there is no room: the model has not answered them yet. */
 export const forcedKeepRounds = 1;
 
-/** What a marker with a path and an id is taken to cost: the path of a store below a home folder is some 120 characters long. */
+/** The assumed size of a marker with a path and an id. A path below a home folder has some 120 characters. */
 export const markerTokens = 70;
 
-/** By hand, with a policy that has no rule for it: what the published systems protect. */
+/** Results kept when the user clears and the policy has no rule: what the published systems protect. */
 export const manualKeepResults = 3;
 /** Tokens of results that stay if the user names no target: what the published systems clear down to. */
 export const manualDownToTokens = 40_000;
@@ -35,5 +35,5 @@ export const manualDownToTokens = 40_000;
 export const snipKeepRounds = 5;
 /** A reply that says more than this explains something, whatever its calls came to. */
 export const snipTextCharsMax = 200;
-/** "No matches found", with the pattern and the place: what is longer found something. */
+/** Enough for "No matches found" with the pattern and the place. A longer result found something. */
 export const nothingFoundCharsMax = 200;

@@ -2,14 +2,14 @@ import type { ToolResultBlock } from "../../schema/block.ts";
 import { textField } from "../../schema/json.ts";
 import { refusalCharsMax } from "./limits.ts";
 
-/** Trimmed; what is no text stands as its type, so that an image is not taken for nothing. */
+/** The trimmed text of a result. Other parts are shown by their type, so that an image does not count as nothing. */
 export const resultText = ({ content = "" }: ToolResultBlock): string =>
   (typeof content === "string"
     ? content
     : content.map((part) => textField(part, "text") ?? `[${textField(part, "type") ?? "block"}]`).join("\n")
   ).trim();
 
-/** How agents in the field say that a person did not let a call run. */
+/** How known agents say that the user did not let a call run. */
 const refusals: readonly RegExp[] = [
   /^the user (?:doesn't|does not) want to (?:proceed with|take) this/i,
   /^the user (?:rejected|denied|declined|refused|did not allow|didn't allow)\b/i,
@@ -18,14 +18,14 @@ const refusals: readonly RegExp[] = [
   /^the tool (?:use|call) was (?:rejected|denied|declined)\b/i,
 ];
 
-/** Behind such words stands what the person wants instead. */
-const ownWords = /\b(?:user|they|person) (?:said|says|wrote|provided|gave|wants)\b|\bfeedback\b/i;
+/** Such words introduce what the user wants instead. */
+const userWords = /\b(?:user|they|person) (?:said|says|wrote|provided|gave|wants)\b|\bfeedback\b/i;
 
-/** A person did not let the call run: without a word, or saying what to do instead. */
+/** Whether the user refused the call: silently, or saying what to do instead. */
 export function findRefusal(result: ToolResultBlock): "silent" | "with-words" | undefined {
   if (result.is_error !== true) return undefined;
-  const said = resultText(result);
-  const opening = said.slice(0, refusalCharsMax);
+  const text = resultText(result);
+  const opening = text.slice(0, refusalCharsMax);
   if (!refusals.some((form) => form.test(opening))) return undefined;
-  return said.length > refusalCharsMax || ownWords.test(said) ? "with-words" : "silent";
+  return text.length > refusalCharsMax || userWords.test(text) ? "with-words" : "silent";
 }

@@ -4,13 +4,13 @@ import type { Item } from "../../transcript/item.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 
 /**
- * A reply and the results of its calls, with everything that a pair ties to them: taking whole rounds away never splits
- * a pair. Replies that share a call's id, or whose results one entry holds, are one round.
+ * A reply and the results of its calls, with everything that is paired with them: removing whole rounds never splits a
+ * pair. Replies that share a call's id, or whose results are in one entry, are one round.
  */
 export interface Round {
-  /** In the order of the view; they need not stand side by side. */
+  /** In the order of the view. They need not be adjacent. */
   readonly items: readonly Item[];
-  /** Places of the first and the last of them in the view. */
+  /** Places of the first and the last item in the view. */
   readonly first: number;
   readonly last: number;
 }
@@ -20,9 +20,11 @@ export function groupRounds(items: readonly Item[]): readonly Round[] {
   const places = new PlaceGroups();
   for (const [at, item] of items.entries()) for (const key of pairKeys(item)) places.join(at, key);
   return places.groups().flatMap((group) => {
-    const own = group.flatMap((at) => items[at] ?? []);
+    const groupItems = group.flatMap((at) => items[at] ?? []);
     const [first = 0] = group;
-    return own.some(({ role }) => role === "assistant") ? [{ items: own, first, last: group.at(-1) ?? first }] : [];
+    return groupItems.some(({ role }) => role === "assistant")
+      ? [{ items: groupItems, first, last: group.at(-1) ?? first }]
+      : [];
   });
 }
 
@@ -34,7 +36,7 @@ function pairKeys(item: Item): readonly string[] {
   return item.role === "assistant" ? [`reply ${item.messageId ?? item.entry}`, ...pairs] : pairs;
 }
 
-/** Places that share a key, directly or through others, are one group. */
+/** Union-find: places that share a key, directly or through others, are one group. */
 class PlaceGroups {
   readonly #placeByKey = new Map<string, number>();
   readonly #earlier = new Map<number, number>();
@@ -46,8 +48,8 @@ class PlaceGroups {
       this.#placeByKey.set(key, at);
       return;
     }
-    const [one, other] = [this.#firstOf(at), this.#firstOf(known)];
-    this.#earlier.set(Math.max(one, other), Math.min(one, other));
+    const [left, right] = [this.#firstOf(at), this.#firstOf(known)];
+    this.#earlier.set(Math.max(left, right), Math.min(left, right));
   }
 
   groups(): readonly (readonly number[])[] {
@@ -71,11 +73,11 @@ export const roundCalls = ({ items }: Round): readonly ToolUseBlock[] =>
 export const roundResults = ({ items }: Round): readonly ToolResultBlock[] =>
   items.flatMap(({ blocks }) => blocks.filter((block) => block.type === "tool_result"));
 
-/** Does somebody speak in the user's name here? An entry of nothing but results says nothing of its own. */
+/** Whether the item holds something in the user's name. An entry with nothing but results does not. */
 export const hasUserContent = (item: Item): boolean =>
   item.role === "user" && item.blocks.some((block) => block.type !== "tool_result" && !isEmptyText(block));
 
-/** Where the current tool loop begins: behind the last message that is neither results nor a reminder. */
+/** Where the current tool loop begins: behind the last message that is not just results or a reminder. */
 export const loopStart = (items: readonly Item[]): number => items.findLastIndex((item) => isUserPrompt(item)) + 1;
 
 const isUserPrompt = (item: Item): boolean =>
@@ -88,7 +90,10 @@ const isReminder = (block: Block): boolean => block.type === "text" && /^\s*<sys
 export const holdsThinking = ({ items }: Round): boolean =>
   items.some(({ blocks, thinking }) => thinking === "kept" && blocks.some((block) => isThinking(block)));
 
-/** By place: may the view be cut in front of this item? A cut parts no call from its result and no reply in two. */
+/**
+ * By place: whether the view may be cut in front of this item. A cut splits no reply and separates no call from its
+ * result.
+ */
 export function cleanBorders(items: readonly Item[]): readonly boolean[] {
   const changes = Array.from({ length: items.length + 1 }, () => 0);
   for (const { first, last } of groupRounds(items)) {
@@ -100,8 +105,8 @@ export function cleanBorders(items: readonly Item[]): readonly boolean[] {
 }
 
 /**
- * The newest entry of which notes that are taken now can say all: what a round has not answered yet is told by the
- * extraction after it. Undefined where no round has ended.
+ * The newest entry that notes taken now can cover fully. A round without its results is left to the next extraction.
+ * Undefined if no round has ended.
  */
 export function lastSettledEntry(items: readonly Item[]): EntryId | undefined {
   const answered = new Set(

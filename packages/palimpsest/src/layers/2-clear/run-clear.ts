@@ -15,9 +15,9 @@ import { loopStart } from "./round.ts";
 import { estimateBlock } from "../../tokens/estimate-block.ts";
 import { isThinking } from "../../transcript/to-wire-block.ts";
 
-/** Results that show their markers from now on. */
+/** Results to replace by their markers. */
 interface ResultClear {
-  /** `asked`: the user wants it. */
+  /** `asked`: by the user. */
   readonly cause: "size" | "idle" | "price" | "asked";
   /** Oldest first. */
   readonly results: readonly ToolUseId[];
@@ -32,8 +32,8 @@ export const clearCandidate = (figures: CandidateFigures, clear: ResultClear): C
 });
 
 /**
- * Each result is saved first, so that the model can read it where its marker says. Along go memories that stand between
- * them, and the thinking that was made behind them where the model takes none of that any more.
+ * Saves each result first, so that the model can read it where its marker says. Memories between the results go too,
+ * and so does the thinking behind them if the model no longer accepts it.
  */
 async function* runClear(
   host: LayerHost,
@@ -63,7 +63,7 @@ async function* runClear(
   });
   if (unsaved.length > 0) yield warnUnsaved(unsaved);
   const cut = cutAt(host, { cleared, attachments });
-  // Rules that know no prices do not ask how far before the cut the cache still reaches.
+  // Rules without prices do not know how far the cache still reaches before the cut.
   const between = clear.priced === undefined ? cut - state.prefixes.upTo(cut, state.moment.at) : 0;
   return yield* host.edit({
     draft,
@@ -78,7 +78,7 @@ async function* runClear(
   });
 }
 
-/** What the log holds of these results, in the order of the view. */
+/** The content of these results in the log, in the order of the view. */
 export function resultContents(
   items: readonly Item[],
   chosen: ReadonlySet<ToolUseId>,
@@ -92,7 +92,7 @@ export function resultContents(
   );
 }
 
-/** Thinking that no request can carry any more was paid for, and part of it is worth its price. */
+/** Thinking that can no longer be sent was paid for, and part of that price counts as lost. */
 function paysForThinking(
   { priced }: ResultClear,
   { state, lostTokens }: { readonly state: PipelineState; readonly lostTokens: number },
@@ -106,11 +106,14 @@ function paysForThinking(
   return gain > priced.riskCost + lossCost;
 }
 
-/** What lies behind everything that still lives is written again in any case, also where a shorter prefix is warm. */
+/** What lies behind every live prefix is written again in any case, even if a shorter prefix is warm. */
 const cacheBehind = ({ priced }: ResultClear, { prefixes, moment }: PipelineState): "warm" | "cold" =>
   priced?.why === "cold" || prefixes.isCold(moment.at) ? "cold" : "warm";
 
-/** On a cold cache they go wherever that has nothing written again that lives, on a warm one behind the oldest result. */
+/**
+ * On a cold cache, memories are cleared wherever that does not rewrite a live prefix; on a warm one, behind the oldest
+ * result.
+ */
 function memoriesFrom({ fold, state }: LayerHost, cache: "warm" | "cold"): EntryId | "oldest-result" {
   if (cache === "warm") return "oldest-result";
   return (
@@ -125,16 +128,16 @@ interface RemovedItems {
   readonly attachments: readonly EntryId[];
 }
 
-/** Where the first thing stands that goes; 0 where nobody knows. */
+/** Tokens before the first thing that is removed; 0 if unknown. */
 function cutAt({ fold, state: { inventory, count } }: LayerHost, { cleared, attachments }: RemovedItems): number {
   const residents = [...cleared].flatMap((toolUse) => inventory.find(toolUse) ?? []);
   if (residents.length < cleared.size) return 0;
   const [first] = attachments;
   const memory = first === undefined ? Infinity : countTokensBefore({ shown: fold.shown(), count }, first);
-  return Math.min(memory, ...residents.map((one) => inventory.offsetOf(one)));
+  return Math.min(memory, ...residents.map((resident) => inventory.offsetOf(resident)));
 }
 
-/** Without the results: the edit names them itself. */
+/** Leaves out the results, which the edit lists itself. */
 function roundPrice({ priced }: ResultClear, thinkingTokens: number | undefined): object | undefined {
   if (priced === undefined) return undefined;
   const { results: _, why, ...figures } = priced;
@@ -160,19 +163,19 @@ export interface ClearDraftInput {
   readonly readingTool: string | undefined;
   readonly cause: "size" | "idle" | "price" | "asked";
   readonly because: string;
-  /** Memories that go along. */
+  /** Memories that are cleared with the results. */
   readonly attachments: readonly EntryId[];
   readonly tokensBefore: number;
   readonly tokensSaved: number;
-  /** The planner's arithmetic, where it has one. */
+  /** The planner's arithmetic, if it has one. */
   readonly price?: object | undefined;
-  /** Items whose thinking was made behind what is cleared, where the model takes none of that. */
+  /** Items whose thinking came behind what is cleared, if the model no longer accepts it. */
   readonly dropsThinking?: { readonly from: EntryId; readonly to: EntryId } | undefined;
 }
 
 interface ClearDraft {
   readonly draft: Draft;
-  /** Results that the disk refused: they show the plain marker, and the transcript alone still holds them. */
+  /** Results that could not be saved. They show the plain marker, and only the transcript still holds them. */
   readonly unsaved: readonly ToolUseId[];
 }
 
@@ -186,14 +189,14 @@ interface ReplacedResult {
 }
 
 /**
- * The edit by which results leave the view. Each is saved first, so that the model can read it where its marker says. Must
- * not reject for a disk that refuses: what can't be saved shows the plain marker.
+ * The edit that clears results. Each is saved first, so that the model can read it where its marker says. Must not
+ * reject if the disk refuses: what can't be saved shows the plain marker.
  */
-export async function clearDraft(deps: BlobsDep, run: ClearDraftInput): Promise<ClearDraft> {
-  const { results, attachments, cause, because, price, dropsThinking } = run;
+export async function clearDraft(deps: BlobsDep, input: ClearDraftInput): Promise<ClearDraft> {
+  const { results, attachments, cause, because, price, dropsThinking } = input;
   const replaced: ReplacedResult[] = [];
-  for (const result of results) replaced.push(await replaceResult(deps, { result, run }));
-  const unsaved = run.marker === "plain" ? [] : replaced.filter(({ blob }) => blob === undefined);
+  for (const result of results) replaced.push(await replaceResult(deps, { result, input }));
+  const unsaved = input.marker === "plain" ? [] : replaced.filter(({ blob }) => blob === undefined);
   return {
     unsaved: unsaved.map(({ toolUse }) => toolUse),
     draft: {
@@ -201,8 +204,8 @@ export async function clearDraft(deps: BlobsDep, run: ClearDraftInput): Promise<
       results: replaced,
       attachments,
       cause,
-      tokensBefore: Math.round(run.tokensBefore),
-      tokensSaved: Math.round(run.tokensSaved),
+      tokensBefore: Math.round(input.tokensBefore),
+      tokensSaved: Math.round(input.tokensSaved),
       because,
       ...(price === undefined ? {} : { price }),
       ...(dropsThinking === undefined ? {} : { dropsThinking }),
@@ -212,28 +215,23 @@ export async function clearDraft(deps: BlobsDep, run: ClearDraftInput): Promise<
 
 async function replaceResult(
   { blobs }: BlobsDep,
-  { result, run }: { readonly result: ClearedResult; readonly run: ClearDraftInput },
+  { result, input }: { readonly result: ClearedResult; readonly input: ClearDraftInput },
 ): Promise<ReplacedResult> {
   const { toolUse, content } = result;
-  const { session, readingTool } = run;
+  const { session, readingTool } = input;
   const { data, media } = encodeResult(content);
   const size = bytes(data.byteLength);
   const plain = { toolUse, bytes: size, shown: plainClearMarker };
-  if (run.marker === "plain") return plain;
+  if (input.marker === "plain") return plain;
   const saved = await saveResult(blobs, { data, media, session, toolUse });
   if (saved === undefined) return plain;
   const shown = renderMarker({ toolUse, bytes: size, path: saved.path, readingTool });
   return { toolUse, blob: saved.blob, media, bytes: size, shown };
 }
 
-interface SaveInput extends EncodedResult {
-  readonly session: SessionId;
-  readonly toolUse: ToolUseId;
-}
-
 async function saveResult(
   blobs: Blobs,
-  { data, media, session, toolUse }: SaveInput,
+  { data, media, session, toolUse }: EncodedResult & { readonly session: SessionId; readonly toolUse: ToolUseId },
 ): Promise<{ readonly blob: BlobId; readonly path: string | undefined } | undefined> {
   const put = await blobs.put(data);
   if (put.kind === "failed") return undefined;
@@ -247,7 +245,7 @@ interface EncodedResult {
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Half a surrogate pair has no bytes of its own in UTF-8; JSON can spell it. */
+/** Half a surrogate pair can't be encoded in UTF-8, but JSON can escape it. */
 function encodeResult(content: ResultContent): EncodedResult {
   if (typeof content !== "string") return { media: "json", data: encode(JSON.stringify(content, null, 2)) };
   if (content.isWellFormed()) return { media: "text", data: encode(content) };
@@ -256,15 +254,15 @@ function encodeResult(content: ResultContent): EncodedResult {
 
 interface MarkerInput {
   readonly toolUse: ToolUseId;
-  /** Of what is cleared, as it is kept. */
+  /** Size of what is cleared, as it is stored. */
   readonly bytes: Bytes;
-  /** Where it lies; undefined in a store without paths. */
+  /** Where it is stored. Undefined in a store without paths. */
   readonly path: string | undefined;
-  /** The tool by which the model reads files. */
+  /** Name of the tool with which the model reads files. */
   readonly readingTool: string | undefined;
 }
 
-/** What the model is shown of a cleared result. The same input gives the same bytes. */
+/** The text that replaces a cleared result. The same input gives the same bytes. */
 export function renderMarker({ toolUse, bytes: size, path, readingTool }: MarkerInput): string {
   const cleared = `Old tool result cleared, ${formatBytes(size)}`;
   if (path === undefined) return `[${cleared}. All of it is kept: recall ${toolUse}]`;
@@ -274,25 +272,26 @@ export function renderMarker({ toolUse, bytes: size, path, readingTool }: Marker
 
 interface MemoryClear {
   readonly cleared: ReadonlySet<ToolUseId>;
-  /** None that stands before it goes. */
+  /** Memories before it stay. */
   readonly from: EntryId | "oldest-result";
-  /** What is pinned stays. */
+  /** Pinned entries stay. */
   readonly pins: ReadonlySet<EntryId>;
 }
 
-/** Attachments that show a memory, by the names that agents in the field give them. */
+/** Attachments that show a memory, by the names that known agents give them. */
 const isMemory = (attachment: string | undefined): boolean =>
   attachment !== undefined && /memor(?:y|ies)/i.test(attachment);
 
 /**
- * Memories that go along with cleared results: those before the newest of them, and none so far back that it would have
- * more written again than the results themselves.
+ * Memories that are cleared with the results: those before the newest result, but none so far back that more would be
+ * written again than for the results alone.
  */
 export function memoriesBetween(items: readonly Item[], { cleared, from, pins }: MemoryClear): readonly EntryId[] {
-  const holds = ({ blocks }: Item): boolean =>
+  const holdsCleared = ({ blocks }: Item): boolean =>
     blocks.some((block) => block.type === "tool_result" && cleared.has(block.tool_use_id));
-  const first = from === "oldest-result" ? items.findIndex(holds) : items.findIndex(({ entry }) => entry === from);
-  const last = items.findLastIndex(holds);
+  const first =
+    from === "oldest-result" ? items.findIndex(holdsCleared) : items.findIndex(({ entry }) => entry === from);
+  const last = items.findLastIndex(holdsCleared);
   if (first === -1 || last === -1) return [];
   return items
     .slice(first, last)
@@ -300,27 +299,27 @@ export function memoriesBetween(items: readonly Item[], { cleared, from, pins }:
 }
 
 interface ThinkingBehind {
-  /** Of all of it: none is valid any more where a model binds it to its prefix. */
+  /** Tokens of all of it: none is valid any more if a model binds thinking to its prefix. */
   readonly tokens: number;
   /**
-   * Items that are shown without it from now on. The tool loop under way is not among them: its calls have to come with
-   * their thinking, and the server leaves out what does not fit.
+   * Items that are shown without it from now on. The current tool loop is not among them: its calls have to be sent
+   * with their thinking, and the server leaves out what does not fit.
    */
   readonly drops: { readonly from: EntryId; readonly to: EntryId } | undefined;
 }
 
-/** The thinking that was made behind the first of these results. */
+/** The thinking that came behind the first of these results. */
 export function thinkingBehind(items: readonly Item[], cleared: ReadonlySet<ToolUseId>): ThinkingBehind {
   const first = items.findIndex(({ blocks }) =>
     blocks.some((block) => block.type === "tool_result" && cleared.has(block.tool_use_id)),
   );
   if (first === -1) return { tokens: 0, drops: undefined };
-  const holding = items.flatMap((item, at) =>
+  const thinkingItems = items.flatMap((item, at) =>
     at > first && item.thinking === "kept" && hasThinking(item) ? [{ item, at }] : [],
   );
-  const tokens = holding.reduce((sum, { item }) => sum + countThinkingTokens(item), 0);
+  const tokens = thinkingItems.reduce((sum, { item }) => sum + countThinkingTokens(item), 0);
   const loopFrom = loopStart(items);
-  const closed = holding.filter(({ at }) => at < loopFrom);
+  const closed = thinkingItems.filter(({ at }) => at < loopFrom);
   const [from, to] = [closed[0]?.item.entry, closed.at(-1)?.item.entry];
   return { tokens, drops: from === undefined || to === undefined ? undefined : { from, to } };
 }

@@ -21,174 +21,7 @@ import { inventoryScale } from "../../cache/clear-price.ts";
 import { plural } from "../../schema/format-count.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 
-interface SnipInput {
-  readonly view: ViewState;
-  readonly count: CountBlock;
-  /** The newest rounds, which stay whatever they hold. */
-  readonly keepRounds?: number;
-}
-
-interface SnippedRound {
-  readonly entries: readonly EntryId[];
-  /** Of its calls, each once, in their order. */
-  readonly reasons: readonly SnipReason[];
-}
-
-export interface SnipPlan {
-  readonly rounds: readonly SnippedRound[];
-  /** Of all the rounds: what the edit names. */
-  readonly entries: readonly EntryId[];
-  /** By which the view gets smaller. */
-  readonly tokens: Tokens;
-}
-
-/**
- * Whole rounds of which every call is of low value: a search that found nothing, a call that a person refused without a
- * word, a read that a later one repeats. Pure; the same view gives the same plan, and the view behind it none.
- */
-export function planSnip({ view, count, keepRounds = snipKeepRounds }: SnipInput): SnipPlan {
-  const candidates = findSnipCandidates(view, keepRounds);
-  if (candidates.length === 0) return { rounds: [], entries: [], tokens: tokens(0) };
-  const before = flattenItems(view, view.items);
-  const left = new Set(before.shown().map(({ entry }) => entry));
-  const rounds: SnippedRound[] = [];
-  for (const { round, reasons } of candidates) {
-    if (!isBehindUser(round, { items: view.items, left })) continue;
-    const entries = roundEntries(round);
-    for (const entry of entries) left.delete(entry);
-    rounds.push({ entries, reasons });
-  }
-  const entries = rounds.flatMap((round) => round.entries);
-  const gone = new Set(entries);
-  const stays = view.items.filter(({ entry }) => !gone.has(entry));
-  return { rounds, entries, tokens: tokensFreed(before, flattenItems(view, stays), count) };
-}
-
-interface SnipCandidate {
-  readonly round: Round;
-  readonly reasons: readonly SnipReason[];
-}
-
-function findSnipCandidates(view: ViewState, keepRounds: number): readonly SnipCandidate[] {
-  const rounds = groupRounds(view.items);
-  const reasonByCall = lowValueCalls(view, rounds);
-  const loopFrom = loopStart(view.items);
-  return rounds.slice(0, Math.max(0, rounds.length - keepRounds)).flatMap((round) => {
-    const reasons = roundReasons(round, reasonByCall);
-    const isNeeded = round.last >= loopFrom && holdsThinking(round);
-    const isPinned = round.items.some(({ entry }) => view.pins.has(entry));
-    return reasons.length === 0 || isNeeded || isPinned || saysSomething(round) ? [] : [{ round, reasons }];
-  });
-}
-
-/** None where one of the calls is worth keeping. */
-function roundReasons(round: Round, reasonByCall: ReadonlyMap<ToolUseId, SnipReason>): readonly SnipReason[] {
-  const reasons = roundCalls(round).map(({ id }) => reasonByCall.get(id));
-  const given = reasons.filter((reason) => reason !== undefined);
-  return given.length < reasons.length ? [] : [...new Set(given)];
-}
-
-interface RemainingView {
-  readonly items: readonly Item[];
-  /** Entries that the view would still show. */
-  readonly left: ReadonlySet<EntryId>;
-}
-
-/** Elsewhere two replies would join without the round, or the view would begin with one. */
-const isBehindUser = ({ first }: Round, { items, left }: RemainingView): boolean =>
-  items.slice(0, first).findLast(({ entry }) => left.has(entry))?.role === "user";
-
-const saysSomething = ({ items }: Round): boolean =>
-  items.some((item) => hasUserContent(item)) || countTextChars(items) > snipTextCharsMax;
-
-/** Blocks that are neither calls nor thinking are taken for more than any text: nobody knows what they are worth. */
-function countTextChars(items: readonly Item[]): number {
-  let chars = 0;
-  for (const { blocks } of items)
-    for (const block of blocks) {
-      if (block.type === "tool_use" || block.type === "tool_result" || isThinking(block) || isEmptyText(block))
-        continue;
-      chars += block.type === "text" ? block.text.trim().length : Infinity;
-    }
-  return chars;
-}
-
-/** Why a call and its result can go: the search found nothing, a person refused the call, a later read shows the same. */
-type SnipReason = "found-nothing" | "refused" | "read-again";
-
-/** By call: why it is of low value. Calls that are absent are worth keeping, also those without exactly one result. */
-function lowValueCalls(view: ViewState, rounds: readonly Round[]): ReadonlyMap<ToolUseId, SnipReason> {
-  const reasons = new Map<ToolUseId, SnipReason>();
-  const shownLater = new Set<string>();
-  for (const round of rounds.toReversed()) {
-    for (const { call, result } of pairAnsweredCalls(round).toReversed()) {
-      const shows = view.withheld.has(call.id) || isDecided(view, call.id) ? undefined : readKey(call, result);
-      const reason =
-        snipReason(call, result) ?? (shows !== undefined && shownLater.has(shows) ? "read-again" : undefined);
-      if (reason !== undefined) reasons.set(call.id, reason);
-      if (shows !== undefined) shownLater.add(shows);
-    }
-  }
-  return reasons;
-}
-
-interface AnsweredCall {
-  readonly call: ToolUseBlock;
-  readonly result: ToolResultBlock;
-}
-
-function pairAnsweredCalls(round: Round): readonly AnsweredCall[] {
-  const resultsByCall = Map.groupBy(roundResults(round), (result) => result.tool_use_id);
-  return roundCalls(round).flatMap((call) => {
-    const [result, ...more] = resultsByCall.get(call.id) ?? [];
-    return result === undefined || more.length > 0 ? [] : [{ call, result }];
-  });
-}
-
-/** An offload or a clear shows something else than what was read. */
-const isDecided = ({ decisions }: ViewState, toolUse: ToolUseId): boolean =>
-  decisions.get(toolUse)?.some(({ kind }) => kind !== "repair") === true;
-
-function snipReason(call: ToolUseBlock, result: ToolResultBlock): SnipReason | undefined {
-  if (findRefusal(result) === "silent") return "refused";
-  return classifyTool(call.name) === "search" && isEmptySearch(result) ? "found-nothing" : undefined;
-}
-
-const foundNouns = String.raw`(?:match(?:es|ing \w+)?|files?|results?|hits?|lines?|occurrences?|documents?)`;
-const nothingFound: readonly RegExp[] = [
-  new RegExp(
-    String.raw`^(?:no|0|zero) (?:matching |search |web )?${foundNouns}(?: (?:were|was))?(?: found)?(?: (?:for|in|matching|with|under|of)\b.*)?[.!:]?$`,
-    "i",
-  ),
-  new RegExp(String.raw`^found (?:no|0|zero) (?:matching )?${foundNouns}\b.*$`, "i"),
-  /^nothing (?:was )?found[.!]?$/i,
-  /^\(\S+ completed with no output\)$/,
-];
-
-function isEmptySearch(result: ToolResultBlock): boolean {
-  const said = resultText(result);
-  if (said === "") return result.is_error !== true;
-  return said.length <= nothingFoundCharsMax && nothingFound.some((form) => form.test(said));
-}
-
-/** What a read shows: the file, the range and the content. The same text means the same read. */
-function readKey(call: ToolUseBlock, { content, is_error }: ToolResultBlock): string | undefined {
-  const path = callFilePath(call);
-  if (fileAction(call.name) !== "read" || path === undefined || is_error === true || content === undefined)
-    return undefined;
-  const asked = Object.entries(call.input).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return JSON.stringify([path, asked, content]);
-}
-
-/** Entries leave the view, and nothing stands in their place. */
-export const snipEdit = (entries: readonly EntryId[], because: string): ViewEdit => ({
-  draft: { type: "snip", entries, because },
-  what: "snip",
-  count: entries.length,
-  nature: "reduced",
-});
-
-/** Snip: rounds of low value leave the view, where that breaks no cache or room is needed. */
+/** Removes rounds of low value if the cache is cold anyway or room is needed. */
 export const snipLowValue: Layer = {
   name: "snip",
   switches: ["snip"],
@@ -213,3 +46,174 @@ export const snipLowValue: Layer = {
     };
   },
 };
+
+interface SnipInput {
+  readonly view: ViewState;
+  readonly count: CountBlock;
+  /** The number of newest rounds that always stay. */
+  readonly keepRounds?: number;
+}
+
+interface SnippedRound {
+  readonly entries: readonly EntryId[];
+  /** The reasons of its calls, each once, in their order. */
+  readonly reasons: readonly SnipReason[];
+}
+
+export interface SnipPlan {
+  readonly rounds: readonly SnippedRound[];
+  /** Entries of all the rounds; the edit lists them. */
+  readonly entries: readonly EntryId[];
+  /** What the view loses. */
+  readonly tokens: Tokens;
+}
+
+/**
+ * Finds whole rounds in which every call is of low value: a search that found nothing, a call that the user refused
+ * silently, a read that a later one repeats. Pure; the same view gives the same plan, and the snipped view an empty
+ * one.
+ */
+export function planSnip({ view, count, keepRounds = snipKeepRounds }: SnipInput): SnipPlan {
+  const candidates = findSnipCandidates(view, keepRounds);
+  if (candidates.length === 0) return { rounds: [], entries: [], tokens: tokens(0) };
+  const before = flattenItems(view, view.items);
+  const shownEntries = new Set(before.shown().map(({ entry }) => entry));
+  const rounds: SnippedRound[] = [];
+  for (const { round, reasons } of candidates) {
+    if (!isBehindUser(round, { items: view.items, shownEntries })) continue;
+    const entries = roundEntries(round);
+    for (const entry of entries) shownEntries.delete(entry);
+    rounds.push({ entries, reasons });
+  }
+  const entries = rounds.flatMap((round) => round.entries);
+  const snipped = new Set(entries);
+  const remaining = view.items.filter(({ entry }) => !snipped.has(entry));
+  return { rounds, entries, tokens: tokensFreed(before, flattenItems(view, remaining), count) };
+}
+
+interface SnipCandidate {
+  readonly round: Round;
+  readonly reasons: readonly SnipReason[];
+}
+
+function findSnipCandidates(view: ViewState, keepRounds: number): readonly SnipCandidate[] {
+  const rounds = groupRounds(view.items);
+  const reasonByCall = lowValueCalls(view, rounds);
+  const loopFrom = loopStart(view.items);
+  return rounds.slice(0, Math.max(0, rounds.length - keepRounds)).flatMap((round) => {
+    const reasons = roundReasons(round, reasonByCall);
+    const isNeeded = round.last >= loopFrom && holdsThinking(round);
+    const isPinned = round.items.some(({ entry }) => view.pins.has(entry));
+    return reasons.length === 0 || isNeeded || isPinned || saysSomething(round) ? [] : [{ round, reasons }];
+  });
+}
+
+/** Empty if one of the calls is worth keeping. */
+function roundReasons(round: Round, reasonByCall: ReadonlyMap<ToolUseId, SnipReason>): readonly SnipReason[] {
+  const reasons = roundCalls(round).map(({ id }) => reasonByCall.get(id));
+  const found = reasons.filter((reason) => reason !== undefined);
+  return found.length < reasons.length ? [] : [...new Set(found)];
+}
+
+interface RemainingView {
+  readonly items: readonly Item[];
+  /** Entries that the view would still show. */
+  readonly shownEntries: ReadonlySet<EntryId>;
+}
+
+/** Otherwise two replies would merge without the round, or the view would begin with a reply. */
+const isBehindUser = ({ first }: Round, { items, shownEntries }: RemainingView): boolean =>
+  items.slice(0, first).findLast(({ entry }) => shownEntries.has(entry))?.role === "user";
+
+const saysSomething = ({ items }: Round): boolean =>
+  items.some((item) => hasUserContent(item)) || countTextChars(items) > snipTextCharsMax;
+
+/** Other blocks than calls and thinking count as infinite: their value is unknown. */
+function countTextChars(items: readonly Item[]): number {
+  let chars = 0;
+  for (const { blocks } of items)
+    for (const block of blocks) {
+      if (block.type === "tool_use" || block.type === "tool_result" || isThinking(block) || isEmptyText(block))
+        continue;
+      chars += block.type === "text" ? block.text.trim().length : Infinity;
+    }
+  return chars;
+}
+
+/**
+ * Why a call and its result can be removed: the search found nothing, the user refused the call, a later read shows the
+ * same.
+ */
+type SnipReason = "found-nothing" | "refused" | "read-again";
+
+/** By call: why it is of low value. Absent calls are worth keeping, as are those without exactly one result. */
+function lowValueCalls(view: ViewState, rounds: readonly Round[]): ReadonlyMap<ToolUseId, SnipReason> {
+  const reasons = new Map<ToolUseId, SnipReason>();
+  const shownLater = new Set<string>();
+  for (const round of rounds.toReversed()) {
+    for (const { call, result } of pairAnsweredCalls(round).toReversed()) {
+      const readShown = view.withheld.has(call.id) || isDecided(view, call.id) ? undefined : readKey(call, result);
+      const reason =
+        snipReason(call, result) ?? (readShown !== undefined && shownLater.has(readShown) ? "read-again" : undefined);
+      if (reason !== undefined) reasons.set(call.id, reason);
+      if (readShown !== undefined) shownLater.add(readShown);
+    }
+  }
+  return reasons;
+}
+
+interface AnsweredCall {
+  readonly call: ToolUseBlock;
+  readonly result: ToolResultBlock;
+}
+
+function pairAnsweredCalls(round: Round): readonly AnsweredCall[] {
+  const resultsByCall = Map.groupBy(roundResults(round), (result) => result.tool_use_id);
+  return roundCalls(round).flatMap((call) => {
+    const [result, ...more] = resultsByCall.get(call.id) ?? [];
+    return result === undefined || more.length > 0 ? [] : [{ call, result }];
+  });
+}
+
+/** An offload or a clear shows something other than what was read. */
+const isDecided = ({ decisions }: ViewState, toolUse: ToolUseId): boolean =>
+  decisions.get(toolUse)?.some(({ kind }) => kind !== "repair") === true;
+
+function snipReason(call: ToolUseBlock, result: ToolResultBlock): SnipReason | undefined {
+  if (findRefusal(result) === "silent") return "refused";
+  return classifyTool(call.name) === "search" && isEmptySearch(result) ? "found-nothing" : undefined;
+}
+
+const foundNouns = String.raw`(?:match(?:es|ing \w+)?|files?|results?|hits?|lines?|occurrences?|documents?)`;
+const nothingFound: readonly RegExp[] = [
+  new RegExp(
+    String.raw`^(?:no|0|zero) (?:matching |search |web )?${foundNouns}(?: (?:were|was))?(?: found)?(?: (?:for|in|matching|with|under|of)\b.*)?[.!:]?$`,
+    "i",
+  ),
+  new RegExp(String.raw`^found (?:no|0|zero) (?:matching )?${foundNouns}\b.*$`, "i"),
+  /^nothing (?:was )?found[.!]?$/i,
+  /^\(\S+ completed with no output\)$/,
+];
+
+function isEmptySearch(result: ToolResultBlock): boolean {
+  const text = resultText(result);
+  if (text === "") return result.is_error !== true;
+  return text.length <= nothingFoundCharsMax && nothingFound.some((form) => form.test(text));
+}
+
+/** What a read shows: the file, the range and the content. The same text means the same read. */
+function readKey(call: ToolUseBlock, { content, is_error }: ToolResultBlock): string | undefined {
+  const path = callFilePath(call);
+  if (fileAction(call.name) !== "read" || path === undefined || is_error === true || content === undefined)
+    return undefined;
+  const sortedInput = Object.entries(call.input).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return JSON.stringify([path, sortedInput, content]);
+}
+
+/** Removes entries from the view without a replacement. */
+export const snipEdit = (entries: readonly EntryId[], because: string): ViewEdit => ({
+  draft: { type: "snip", entries, because },
+  what: "snip",
+  count: entries.length,
+  nature: "reduced",
+});

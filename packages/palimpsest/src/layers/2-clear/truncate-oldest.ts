@@ -5,7 +5,7 @@ import type { PipelineState } from "../pipeline-state.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 import { snipEdit } from "./snip-low-value.ts";
 
-/** The oldest rounds leave the view, results with their calls, until the context is small enough. What is pinned stays. */
+/** Removes the oldest rounds, results with their calls, until the context is small enough. Pinned entries stay. */
 export const truncateOldest: Layer = {
   name: "truncate",
   switches: ["compact.auto"],
@@ -40,13 +40,13 @@ function findOldest({ items, pins, count }: PipelineState, freeTokens: number): 
     if (removesTokens >= freeTokens) break;
     if (pins.has(entry) || entries.has(entry)) continue;
     const together = withPairs(items, new Set([entry]), "both");
-    // The newest is what is asked now: without it there is nothing to send.
+    // The newest item is the current question: without it there is nothing to send.
     if (newest !== undefined && together.has(newest)) break;
     if (!together.isDisjointFrom(pins)) continue;
-    for (const one of together) {
-      if (entries.has(one)) continue;
-      entries.add(one);
-      removesTokens += countItemTokens(itemByEntry.get(one), count);
+    for (const paired of together) {
+      if (entries.has(paired)) continue;
+      entries.add(paired);
+      removesTokens += countItemTokens(itemByEntry.get(paired), count);
     }
   }
   return { entries, removesTokens };

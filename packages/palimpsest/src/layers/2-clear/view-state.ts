@@ -5,12 +5,12 @@ import type { Item } from "../../transcript/item.ts";
 import type { Decision } from "../../transcript/projection.ts";
 import { withFirstUser } from "../../transcript/repair.ts";
 
-/** What a plan reads of the projection. */
+/** The part of the projection that a plan reads. */
 export interface ViewState {
   readonly items: readonly Item[];
   readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
   readonly pins: ReadonlySet<EntryId>;
-  /** Results that the provider was asked to leave out: the messages show them, the model does not see them. */
+  /** Results that the provider was asked to leave out: the messages hold them, the model does not see them. */
   readonly withheld: ReadonlySet<ToolUseId>;
 }
 
@@ -23,13 +23,13 @@ export function flattenItems({ decisions }: Pick<ViewState, "decisions">, items:
   return flattened;
 }
 
-/** By how much one view is smaller than another. Counts only what is not in both. */
+/** How much smaller one view is than another. Counts only what is not in both. */
 export function tokensFreed(before: Flattener, after: Flattener, count: CountBlock): Tokens {
-  const was = new Set(listBlocks(before));
-  const is = new Set(listBlocks(after));
+  const blocksBefore = new Set(listBlocks(before));
+  const blocksAfter = new Set(listBlocks(after));
   let freed = 0;
-  for (const block of was.difference(is)) freed += count(block);
-  for (const block of is.difference(was)) freed -= count(block);
+  for (const block of blocksBefore.difference(blocksAfter)) freed += count(block);
+  for (const block of blocksAfter.difference(blocksBefore)) freed -= count(block);
   return tokens(freed);
 }
 

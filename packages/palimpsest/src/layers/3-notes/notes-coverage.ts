@@ -4,8 +4,8 @@ import type { Json } from "../../schema/json.ts";
 import type { Draft } from "../../transcript/draft.ts";
 
 /**
- * Kept as a setting of the session: it goes through boundaries with the others, and a path that was rewound has the
- * notes of its own past. The blob is the text as it was then: what counts for a compaction, whatever the file says while
+ * Stored as a setting of the session: it survives boundaries like the others, and a path that was rewound has the notes
+ * of its own past. The blob is the text at that time. It is what counts for a compaction, whatever the file says while
  * the next extraction changes it.
  */
 const settingName = "notes.covers";
@@ -14,7 +14,7 @@ export interface NotesCoverage {
   /** The newest entry that the notes cover. */
   readonly entry: EntryId;
   readonly blob: BlobId;
-  /** Of the context when they were taken: what it grows from. */
+  /** Size of the context when they were taken; growth counts from here. */
   readonly contextTokens: number;
 }
 
@@ -24,10 +24,10 @@ export const coverageDraft = ({ entry, blob, contextTokens }: NotesCoverage): Dr
   value: { entry, blob, contextTokens },
 });
 
-/** `settings`: of the path, as its projection holds them. */
+/** `settings` are those of the path, as its projection holds them. */
 export function parseCoverage(settings: ReadonlyMap<string, Json>): NotesCoverage | undefined {
-  const read = coverageShape.safeParse(settings.get(settingName));
-  return read.success ? read.data : undefined;
+  const parsed = coverageShape.safeParse(settings.get(settingName));
+  return parsed.success ? parsed.data : undefined;
 }
 
 const coverageShape = z.object({

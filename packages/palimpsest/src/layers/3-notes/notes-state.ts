@@ -2,7 +2,7 @@ import type { BackgroundRule } from "../policy.ts";
 import { failuresMax } from "./limits.ts";
 
 /**
- * When notes are taken, one at a time. A moment is the end of a round.
+ * When notes are taken, one extraction at a time. A moment is the end of a round.
  *
  *   idle ──a moment, due──▶ running              idle ──a moment, not due──▶ idle
  *   running ──a moment──▶ running, keeps it      (the newest replaces the one that was kept)
@@ -10,8 +10,8 @@ import { failuresMax } from "./limits.ts";
  *   running ──ends, nothing is due──▶ idle
  *   running ──fails for the third time in a row──▶ stopped      stopped ──anything──▶ stopped
  *
- * A failure is followed like a success: the context has to grow again, or a model that always fails would be asked in
- * every round.
+ * After a failure, as after a success, the context has to grow again. Otherwise a model that always fails would be asked
+ * in every round.
  */
 export type NotesState =
   | { readonly kind: "idle"; readonly last: NotesMoment | undefined; readonly failures: number }
@@ -27,9 +27,9 @@ export type NotesRule = NonNullable<BackgroundRule["notes"]>;
 
 /** What decides whether notes are due. */
 export interface NotesMoment {
-  /** Of the whole context, as it is counted. */
+  /** Tokens of the whole context, as it is counted. */
   readonly contextTokens: number;
-  /** Calls of tools so far; only differences count. */
+  /** Tool calls so far; only differences count. */
   readonly calls: number;
   readonly lastReply: "calls" | "no-calls";
 }
@@ -40,7 +40,7 @@ export interface NotesStep {
   readonly starts?: NotesMoment;
 }
 
-/** `last`: of a session that goes on, the moment up to which there are notes. */
+/** `last` is, for a resumed session, the moment up to which there are notes. */
 export const notesIdle = (last?: NotesMoment): NotesState => ({ kind: "idle", last, failures: 0 });
 
 interface MomentInput {
@@ -59,7 +59,7 @@ export function onMoment(state: NotesState, { moment, rule }: MomentInput): Note
   }
 }
 
-/** Whether an extraction of this moment would begin: at once, or when the one that runs has ended. */
+/** Whether an extraction for this moment would begin: at once, or when the running one has ended. */
 export function isWanted(state: NotesState, { moment, rule }: MomentInput): boolean {
   switch (state.kind) {
     case "idle":
@@ -71,7 +71,7 @@ export function isWanted(state: NotesState, { moment, rule }: MomentInput): bool
   }
 }
 
-/** The extraction that runs is over. */
+/** Call it when the running extraction has ended. */
 export function onEnd(
   state: NotesState,
   { outcome, rule }: { readonly outcome: "taken" | "failed"; readonly rule: NotesRule },
@@ -90,8 +90,8 @@ export function onEnd(
 }
 
 /**
- * First when the context reaches a size; then when it has grown enough, and either there was work or the agent has
- * stopped to talk. Without growth nothing is due, however many calls there were.
+ * Due first when the context reaches a size, then when it has grown enough and either there were enough calls or the
+ * agent has stopped to talk. Without growth nothing is due, however many calls there were.
  */
 export function isDue(
   { firstTokens, growthTokens, callsMin }: NotesRule,
@@ -108,6 +108,6 @@ function startIfDue(idle: Extract<NotesState, { kind: "idle" }>, { moment, rule 
   return { state: { kind: "running", from: moment, kept: undefined, failures }, starts: moment };
 }
 
-/** Growth counts from the lowest point since: behind a boundary or a clearing the context begins to grow anew. */
+/** Growth counts from the lowest point since then: after a boundary or a clearing the context starts to grow again. */
 const lowerBaseline = (last: NotesMoment, { contextTokens }: NotesMoment): NotesMoment =>
   contextTokens < last.contextTokens ? { ...last, contextTokens } : last;

@@ -1,16 +1,16 @@
-import { headWithinTokens, type CountText, tailWithinTokens } from "../clip-text.ts";
+import { headWithinTokens, type CountText, longestFitting, tailWithinTokens } from "../clip-text.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 interface TemplateSection {
   readonly title: string;
-  /** What belongs there, on one line; it stays in the file for whoever writes next. */
+  /** What belongs there, in one line. It stays in the file for the next extraction. */
   readonly hint: string;
 }
 
-/** What is newest stands at its end: that is what stays where it is cut. */
+/** The newest is at its end, so the end is kept when it is cut. */
 const logTitle = "Worklog";
 
-/** In the order of the file: what is read first when work goes on stands in front. */
+/** In the order of the file: what is read first when work continues comes first. */
 export const notesSections: readonly TemplateSection[] = [
   { title: "Session Title", hint: "What this session is about, in under ten words" },
   {
@@ -36,23 +36,23 @@ export const notesSections: readonly TemplateSection[] = [
   { title: logTitle, hint: "What was done, in order, a few words each" },
 ];
 
-/** Notes as sections. A template is notes too: its headings are the ones that count. */
+/** Notes as sections. A template has the same type; its headings are the ones that count. */
 export interface Notes {
-  /** In front of the first heading. */
+  /** The text before the first heading. */
   readonly preamble: string;
   readonly sections: readonly NotedSection[];
 }
 
 interface NotedSection {
-  /** The line as it stands in the template. */
+  /** The line as in the template. */
   readonly heading: string;
-  /** The italic line below it, where the template has one. */
+  /** The italic line below it, if the template has one. */
   readonly hint: string | undefined;
-  /** Without the blank lines around it. */
+  /** Without blank lines around it. */
   readonly body: string;
 }
 
-/** Of any text: the user's own template has the headings it has. Without any, all of it is preamble. */
+/** Parses any text: a user's template may have any headings. Without headings, all of it is preamble. */
 export function readTemplate(text: string): Notes {
   const { preamble, parts } = splitSections(text, {
     headingOf: (line) => (/^#{1,6}\s/.test(line) ? line : undefined),
@@ -67,9 +67,9 @@ export function readTemplate(text: string): Notes {
 }
 
 /**
- * The notes under the template's headings, in its order, whatever became of them: one that is missing comes back empty,
- * one that stands there twice is one section, and each hint reads as in the template. Other lines that look like
- * headings belong to the section they stand in: code does too.
+ * The notes under the template's headings, in its order, whatever a model did to them: a missing section comes back
+ * empty, a repeated one is merged, and each hint reads as in the template. Other lines that look like headings, also in
+ * code, belong to the section around them.
  */
 export function readNotes(text: string, template: Notes): Notes {
   const headingByTitle = new Map(template.sections.map(({ heading }) => [titleKey(heading), heading]));
@@ -86,7 +86,7 @@ export function readNotes(text: string, template: Notes): Notes {
   return { preamble, sections };
 }
 
-/** Why no notes could be kept by a template, for a person; undefined where they can. */
+/** Why a template can't be used, for the user. Undefined if it can. */
 export function templateProblem({ sections }: Notes): string | undefined {
   if (sections.length === 0) return "it has no heading (a line that begins with # and a space)";
   const titles = sections.map(({ heading }) => titleKey(heading));
@@ -101,65 +101,65 @@ export function renderNotes({ preamble, sections }: Notes): string {
   return `${[...(preamble === "" ? [] : [preamble]), ...parts].join("\n\n")}\n`;
 }
 
-/** Ten headings with their hints, and nothing noted. */
+/** Ten headings with their hints, and empty sections. */
 export const defaultTemplate: Notes = {
   preamble: "",
   sections: notesSections.map(({ title, hint }) => ({ heading: `# ${title}`, hint: `_${hint}_`, body: "" })),
 };
 
-/** Nothing is noted yet: every section reads as in the template. */
+/** Whether nothing is noted yet: every section reads as in the template. */
 export const isBare = (notes: Notes, template: Notes): boolean =>
   notes.preamble === template.preamble &&
   notes.sections.every(({ body }, at) => body === "" || body === template.sections[at]?.body);
 
-/** Without the number signs: what a section is called among people. */
+/** The title without number signs, for display. */
 export const displayTitle = (heading: string): string => heading.replace(/^\s{0,3}#{1,6}\s+/, "").trim();
 
-/** By which headings are told to be the same, however a model wrote them. */
+/** Equal for headings that mean the same section, however a model wrote them. */
 const titleKey = (heading: string): string => displayTitle(heading).replace(/\s*:$/, "").toLowerCase();
 
 interface SectionParts {
   readonly preamble: string;
-  /** By heading: what stands below it, once for each time it stands there. */
+  /** By heading: the lines below it, one list for each occurrence. */
   readonly parts: ReadonlyMap<string, readonly (readonly string[])[]>;
 }
 
 interface HeadingRules {
-  /** Of a line that begins with a number sign. */
+  /** Called for lines that begin with a number sign. */
   readonly headingOf: (line: string) => string | undefined;
   readonly isHintOf: (heading: string, line: string) => boolean;
 }
 
 /**
- * Fenced code holds no headings, but for one with its hint: that ends the code, which somebody forgot to close. Where
- * the fences are odd in number, nobody can tell what is code, and nothing is.
+ * Fenced code holds no headings, except for one that is followed by its hint: it ends the code, which was left open. If
+ * the number of fences is odd, no line counts as code.
  */
 function splitSections(text: string, { headingOf, isHintOf }: HeadingRules): SectionParts {
   const lines = text.split(/\r?\n/);
   const isFenced = lines.filter((line) => isFence(line)).length % 2 === 0;
   const preamble: string[] = [];
   const parts = new Map<string, string[][]>();
-  let here = preamble;
+  let section = preamble;
   let inCode = false;
   for (const [at, line] of lines.entries()) {
     if (isFence(line)) inCode = isFenced && !inCode;
     const heading = line.trimStart().startsWith("#") ? headingOf(line) : undefined;
     if (heading === undefined || (inCode && !isHintOf(heading, lines[at + 1] ?? ""))) {
-      here.push(line);
+      section.push(line);
       continue;
     }
     inCode = false;
-    here = [];
+    section = [];
     const earlier = parts.get(heading);
-    if (earlier === undefined) parts.set(heading, [here]);
-    else earlier.push(here);
+    if (earlier === undefined) parts.set(heading, [section]);
+    else earlier.push(section);
   }
   return { preamble: joinBody([preamble]), parts };
 }
 
 const isFence = (line: string): boolean => fenceMark(line) !== undefined;
 
-/** The signs of a line that begins or ends fenced code; undefined of any other. */
+/** The fence characters of a line that begins or ends fenced code; undefined for any other line. */
 const fenceMark = (line: string): string | undefined => /^\s*(```|~~~)/.exec(line)?.[1];
 
 const isItalic = (line: string): boolean => /^\s*(?:_[^_].*_|\*[^*\s].*[^*]\*)\s*$/.test(line);
@@ -177,29 +177,22 @@ const joinBody = (chunks: readonly (readonly string[])[]): string =>
 
 interface CutOptions {
   readonly count: CountText;
-  /** Stands where something was cut, on a line of its own; `cutLine` for notes that have a file. */
+  /** The line that replaces what was cut; `cutLine` for notes that have a file. */
   readonly rest: string;
 }
 
-/** Says no more than is true: a copy of a session has no file before its first extraction, and each one changes it. */
+/** Deliberately vague: a copy of a session has no file before its first extraction, and each extraction changes it. */
 export const cutLine = (path: string): string =>
   `[… cut here; the notes file may hold more of it, or what became of it since: ${path}]`;
 
 /**
- * The notes as a summary: each section within its budget, heading and hint whole, and all of them within theirs. Where
- * sections that fit one by one are too much together, the longest give way first.
+ * The notes as a summary: each section within its budget, with heading and hint whole, and all together within theirs.
+ * If sections that fit individually are too much together, the longest are cut first.
  */
 export function cutNotes(notes: Notes, options: CutOptions): string {
-  const each = cutEach(notes, { ...options, bodyTokensMax: sectionTokensMax });
-  if (options.count(renderNotes(each)) <= notesTokensMax) return renderNotes(each);
-  let [fits, over] = [0, sectionTokensMax];
-  while (over - fits > 1) {
-    const bodyTokensMax = Math.floor((fits + over) / 2);
-    const cut = cutEach(notes, { ...options, bodyTokensMax });
-    if (options.count(renderNotes(cut)) <= notesTokensMax) fits = bodyTokensMax;
-    else over = bodyTokensMax;
-  }
-  return renderNotes(cutEach(notes, { ...options, bodyTokensMax: fits }));
+  const cutTo = (bodyTokensMax: number): string => renderNotes(cutEach(notes, { ...options, bodyTokensMax }));
+  const fits = (bodyTokensMax: number): boolean => options.count(cutTo(bodyTokensMax)) <= notesTokensMax;
+  return cutTo(fits(sectionTokensMax) ? sectionTokensMax : longestFitting(sectionTokensMax - 1, fits));
 }
 
 interface EachOptions extends CutOptions {
@@ -216,12 +209,13 @@ function cutEach({ preamble, sections }: Notes, options: EachOptions): Notes {
   };
 }
 
-interface BodyOptions extends EachOptions {
-  readonly keeps: "beginning" | "end";
-}
-
-/** At the end of a line where one is near. What is put beside it is counted with it: a counter need not be additive. */
-function cutBody(body: string, { bodyTokensMax, count, rest, keeps }: BodyOptions): string {
+/**
+ * Cuts at the end of a line if one is near. What is added is counted with it, because a counter need not be additive.
+ */
+function cutBody(
+  body: string,
+  { bodyTokensMax, count, rest, keeps }: EachOptions & { readonly keeps: "beginning" | "end" },
+): string {
   if (count(body) <= bodyTokensMax) return body;
   const fit = { tokensMax: bodyTokensMax, count: (part: string) => count(`${rest}\n${fence}\n${part}`) };
   if (keeps === "beginning") {
@@ -240,7 +234,7 @@ function cutBody(body: string, { bodyTokensMax, count, rest, keeps }: BodyOption
 
 const fence = "```";
 
-/** The fence that nothing answers, which the other side of a cut had: left open, it would take the sections behind it along. */
+/** The unmatched fence of a cut text. Left open, it would swallow the sections behind it. */
 function openFence(lines: readonly string[]): string | undefined {
   const fences = lines.flatMap((line) => fenceMark(line) ?? []);
   return fences.length % 2 === 1 ? fences.at(-1) : undefined;

@@ -7,15 +7,15 @@ import { cleanBorders } from "../2-clear/round.ts";
 import { keptTextsMin, keptTokensMax, keptTokensMin } from "./limits.ts";
 
 export interface NotesCompactInput extends Pick<KeepInput, "items" | "count"> {
-  /** The notes as the transcript names them, and up to where they go; undefined where it names none. */
+  /** The notes that the transcript refers to, and the entry up to which they cover. Undefined if there are none. */
   readonly noted: { readonly text: string; readonly covers: EntryId } | undefined;
   readonly template: Notes;
-  /** Of their file. */
+  /** Path of the notes file. */
   readonly path: string;
   readonly countText: CountText;
-  /** Of the header, and of what is put back behind a boundary. */
+  /** Tokens of the header and of what is restored behind a boundary. */
   readonly otherTokens: number;
-  /** They stay wherever the cut falls; absent: none. */
+  /** Items that stay wherever the cut is. Absent: none. */
   readonly pinned?: readonly Item[];
   /** The compaction threshold. */
   readonly thresholdTokens: number;
@@ -32,7 +32,7 @@ type NotesCompact =
     }
   | { readonly kind: "unavailable"; readonly why: NotesRefusal };
 
-/** Can the notes be the summary of this view? Without a model's help, and without waiting for anything. */
+/** Decides whether the notes can be the summary of this view. Needs no model and does not wait. */
 export function planNotesCompact(input: NotesCompactInput): NotesCompact {
   const { noted, template, path, items, count, countText } = input;
   if (noted === undefined) return unavailable("no-notes");
@@ -53,40 +53,40 @@ const unavailable = (why: NotesRefusal): NotesCompact => ({ kind: "unavailable",
 /**
  * Why notes can't be the summary:
  *
- *   no-notes         nobody has taken any
- *   bare-template    the file has its headings and nothing else
- *   cover-gone       the last message that they cover is not in the view behind the last boundary: nobody can tell what
- *                    they leave out
- *   no-cut           a reply or a call reaches over the last boundary
- *   nothing-covered  everything would stay: there is nothing that the notes could stand for
+ *   no-notes         none were taken
+ *   bare-template    the file has only its headings
+ *   cover-gone       the last message that they cover is not in the view behind the last boundary, so what they leave
+ *                    out is unknown
+ *   no-cut           a reply or a call reaches across the last boundary
+ *   nothing-covered  everything would stay: the notes would replace nothing
  *   still-over       the result would be at or over the compaction threshold, which would fire again at once
  */
 export type NotesRefusal = "no-notes" | "bare-template" | "cover-gone" | "no-cut" | "nothing-covered" | "still-over";
 
 export interface KeepInput {
-  /** Of the view. */
+  /** Items of the view. */
   readonly items: readonly Item[];
   /** The newest entry that the notes cover. */
   readonly covers: EntryId;
-  /** In tokens of the context as it is counted. */
+  /** Counts in tokens of the context. */
   readonly count: (item: Item) => number;
 }
 
 export type KeepOutcome =
   | {
       readonly kind: "keep";
-      /** Stay verbatim behind the notes, in order; perhaps none. */
+      /** Items that stay verbatim behind the notes, in order; may be empty. */
       readonly items: readonly Item[];
-      /** For which the notes stand; earlier summaries among them. */
+      /** Items that the notes replace, including earlier summaries. */
       readonly covered: readonly Item[];
       readonly tokens: number;
     }
   | { readonly kind: "unavailable"; readonly why: "cover-gone" | "no-cut" | "nothing-covered" };
 
 /**
- * What stays verbatim behind the notes: everything that they do not cover, and before it whole rounds until there are
- * 10,000 tokens and 5 messages with text. The last boundary stops that, and so does a round that would make it more than
- * 40,000 tokens. Costs work in proportion to the items.
+ * Decides what stays verbatim behind the notes: everything that they do not cover, and before it whole rounds until
+ * there are 10,000 tokens and 5 messages with text. It stops at the last boundary, and before a round that would make
+ * it more than 40,000 tokens. Costs work in proportion to the items.
  */
 export function keepBehindNotes({ items, covers, count }: KeepInput): KeepOutcome {
   const coveredAt = items.findLastIndex(({ entry }) => entry === covers);
@@ -100,9 +100,9 @@ export function keepBehindNotes({ items, covers, count }: KeepInput): KeepOutcom
   for (let at = cut; at > floor && !isEnough(kept);) {
     const earlier = borders.lastIndexOf(true, at - 1);
     if (earlier < floor) break;
-    const more = measureItems(items.slice(earlier, at), count);
-    if (kept.tokens + more.tokens > keptTokensMax) break;
-    kept = { tokens: kept.tokens + more.tokens, texts: kept.texts + more.texts };
+    const round = measureItems(items.slice(earlier, at), count);
+    if (kept.tokens + round.tokens > keptTokensMax) break;
+    kept = { tokens: kept.tokens + round.tokens, texts: kept.texts + round.texts };
     cut = at = earlier;
   }
   if (cut <= floor) return { kind: "unavailable", why: "nothing-covered" };
@@ -121,6 +121,6 @@ const measureItems = (items: readonly Item[], count: KeepInput["count"]): KeptSi
   texts: items.filter((item) => saysText(item)).length,
 });
 
-/** Reminders and files that were put back are no messages. */
+/** Reminders and restored files are no messages. */
 const saysText = ({ attachment, blocks }: Item): boolean =>
   attachment === undefined && blocks.some((block) => block.type === "text" && !isEmptyText(block));

@@ -1,15 +1,16 @@
 import { formatCount } from "../../schema/format-count.ts";
+import { fillTemplate } from "../fill-template.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 export interface NotesPromptInput {
-  /** Of the notes file. */
+  /** Path of the notes file. */
   readonly path: string;
-  /** The tool that edits files, under the name that the model knows. */
+  /** Name of the tool that edits files, as the model knows it. */
   readonly tool: string;
-  /** The file as it stands. */
+  /** The current text of the file. */
   readonly notes: string;
   readonly sizes: NotesSizes;
-  /** The user's own prompt in place of ours; `NotesPromptValues` says what it may hold. */
+  /** The user's own prompt instead of ours; `NotesPromptValues` lists what it may contain. */
   readonly template?: string | undefined;
 }
 
@@ -18,21 +19,21 @@ export interface NotesSizes {
   readonly sections: readonly { readonly title: string; readonly tokens: number }[];
 }
 
-/** What a fork is asked to bring the notes up to date with: the last user text behind the conversation. */
+/** The directive that asks a fork to update the notes: the last user text behind the conversation. */
 export function notesPrompt({ path, tool, notes, sizes, template = defaultPrompt }: NotesPromptInput): string {
   const values = { path: JSON.stringify(path), tool, notes: inElement(notes), budgets: budgetsText(sizes) };
   return fillTemplate(`${template.trim()}${missingPlaceholders(template, values)}`, values);
 }
 
 /**
- * Of a prompt: `{{name}}` stands for a value.
+ * Values that a prompt may use as `{{name}}`:
  *
- * - `path`: of the notes file, in quotes;
- * - `tool`: the name of the tool that edits files, the only one that is let through;
- * - `notes`: the file as it stands, inside tags;
- * - `budgets`: which sections are too long, and whether all of them are; empty where none is.
+ * - `path`: the path of the notes file, in quotes;
+ * - `tool`: the name of the tool that edits files, the only one that is allowed;
+ * - `notes`: the current text of the file, inside tags;
+ * - `budgets`: which sections are too long, and whether all together are; empty if none is.
  *
- * The first, `notes` and `budgets` are put behind a template that has no place for them: without path and text nothing
+ * `path`, `notes` and `budgets` are appended to a template that does not mention them: without path and text nothing
  * could be edited.
  */
 export interface NotesPromptValues {
@@ -42,25 +43,13 @@ export interface NotesPromptValues {
   readonly budgets: string;
 }
 
-/** A value is put in as it is: what looks like a placeholder inside it stays. So does a name that is none of ours. */
-const fillTemplate = (template: string, values: NotesPromptValues): string =>
-  template
-    .replaceAll(/\{\{(\w+)\}\}(\n*)/g, (whole: string, name: string, newlines: string) => {
-      if (!isValueName(name, values)) return whole;
-      return values[name] === "" ? "" : values[name] + newlines;
-    })
-    .trim();
-
-const isValueName = (name: string, values: NotesPromptValues): name is keyof NotesPromptValues =>
-  Object.hasOwn(values, name);
-
 const missingPlaceholders = (template: string, values: NotesPromptValues): string =>
   (["path", "budgets", "notes"] as const)
     .filter((name) => values[name] !== "" && !template.includes(`{{${name}}}`))
     .map((name) => (name === "path" ? "\n\nThe notes file: {{path}}" : `\n\n{{${name}}}`))
     .join("");
 
-/** Whatever the notes hold, they end where their element ends. */
+/** Picks a tag name that the notes don't close themselves. */
 function inElement(notes: string): string {
   let name = "current_notes";
   for (let serial = 2; notes.includes(`</${name}`); serial += 1) name = `current_notes_${serial}`;

@@ -91,7 +91,7 @@ describe("beside the conversation", () => {
       keeper.notice(at(size));
       await turns();
     }
-    expect(told).toEqual(Array.from({ length: 3 }, () => "Taking notes broke off: Error: a bug"));
+    expect(told).toEqual(Array.from({ length: 3 }, () => "Taking notes failed: Error: a bug"));
     expect([started, keeper.state]).toEqual([[], "stopped"]);
   });
 

@@ -14,17 +14,20 @@ import {
 } from "./notes-state.ts";
 
 export interface NotesKeeperDeps extends ClockDep {
-  /** Must resolve early when the signal is raised. */
+  /** Must resolve early when the signal is aborted. */
   readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
-  /** In force at this moment; undefined: no notes are taken. */
+  /** The current rule. Undefined if no notes are taken. */
   readonly rule: () => NotesRule | undefined;
-  /** One extraction of what the conversation holds when it begins; `takeNotes`. */
+  /** Runs one extraction of what the conversation holds when it begins; `takeNotes`. */
   readonly take: (moment: NotesMoment, signal: AbortSignal) => Promise<NotesOutcome>;
-  /** Writes down what notes were taken, and logs what failed; what it throws is passed over. */
+  /** Records the notes that were taken and logs failures. What it throws is ignored. */
   readonly onEnded: (outcome: NotesOutcome) => Promise<void>;
 }
 
-/** `idle`: none was in flight. `stale`: one is that nobody waits for any more. `late`: it took longer than anyone waits. */
+/**
+ * `idle`: none was running. `stale`: one is running that is no longer waited for. `late`: it did not end within the
+ * waiting time.
+ */
 export type SettleOutcome = "idle" | "ended" | "stale" | "late";
 
 interface RunningExtraction {
@@ -34,8 +37,8 @@ interface RunningExtraction {
 }
 
 /**
- * Takes notes beside the conversation, one extraction at a time; `triggers.ts` has the states. Nothing that it does is
- * waited for by a turn, and nothing that fails in it reaches one.
+ * Takes notes beside the conversation, one extraction at a time; `notes-state.ts` has the states. No turn waits for it,
+ * and none of its failures reaches a turn.
  */
 export class NotesKeeper {
   readonly #deps: NotesKeeperDeps;
@@ -43,7 +46,7 @@ export class NotesKeeper {
   #state: NotesState;
   #running: RunningExtraction | undefined;
 
-  /** `last`: of a session that goes on, the moment up to which there are notes. */
+  /** `last` is, for a resumed session, the moment up to which there are notes. */
   constructor(deps: NotesKeeperDeps, last?: NotesMoment) {
     this.#deps = deps;
     this.#state = notesIdle(last);
@@ -53,32 +56,32 @@ export class NotesKeeper {
     return this.#state.kind;
   }
 
-  /** Whether `notice` of this moment would lead to an extraction. */
+  /** Whether `notice` with this moment would lead to an extraction. */
   wants(moment: NotesMoment): boolean {
     const rule = this.#deps.rule();
     return rule !== undefined && !this.#closed.signal.aborted && isWanted(this.#state, { moment, rule });
   }
 
-  /** A round has ended. Returns at once. */
+  /** Call it at the end of a round. Returns at once. */
   notice(moment: NotesMoment): void {
     const rule = this.#deps.rule();
     if (rule === undefined || this.#closed.signal.aborted) return;
     this.#step(onMoment(this.#state, { moment, rule }));
   }
 
-  /** For a compaction that could use notes of this moment: waits for an extraction in flight, but not long. */
+  /** For a compaction that could use current notes: waits for a running extraction, but not long. */
   async settle(signal: AbortSignal): Promise<SettleOutcome> {
     const running = this.#running;
     if (running === undefined) return "idle";
     if (this.#deps.now() - running.startedAt > staleMillis) return "stale";
-    const waited = new AbortController();
-    const late = this.#deps.wait(waitMillisMax, AbortSignal.any([signal, waited.signal])).then(() => "late" as const);
+    const waitOver = new AbortController();
+    const late = this.#deps.wait(waitMillisMax, AbortSignal.any([signal, waitOver.signal])).then(() => "late" as const);
     const settled = await Promise.race([running.over.then(() => "ended" as const), late]);
-    waited.abort();
+    waitOver.abort();
     return settled;
   }
 
-  /** Stops the extraction in flight. Resolves when it has stopped. */
+  /** Stops the running extraction. Resolves when it has stopped. */
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#running?.over;
@@ -90,11 +93,11 @@ export class NotesKeeper {
   }
 
   async #run(moment: NotesMoment): Promise<void> {
-    const outcome = await this.#taken(moment);
+    const outcome = await this.#take(moment);
     try {
       await this.#deps.onEnded(outcome);
     } catch {
-      // Notes that could not be written down are notes that nobody knows of.
+      // Notes that could not be recorded are simply not used.
     }
     this.#running = undefined;
     const rule = this.#closed.signal.aborted ? undefined : this.#deps.rule();
@@ -104,11 +107,11 @@ export class NotesKeeper {
     );
   }
 
-  async #taken(moment: NotesMoment): Promise<NotesOutcome> {
+  async #take(moment: NotesMoment): Promise<NotesOutcome> {
     try {
       return await this.#deps.take(moment, this.#closed.signal);
     } catch (error) {
-      return { kind: "failed", why: "model", message: `Taking notes broke off: ${String(error)}`, usage: [] };
+      return { kind: "failed", why: "model", message: `Taking notes failed: ${String(error)}`, usage: [] };
     }
   }
 }

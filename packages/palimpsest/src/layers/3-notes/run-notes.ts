@@ -12,29 +12,29 @@ import { notesPrompt, type NotesSizes } from "./prompt.ts";
 
 export interface TakeNotesDeps extends BlobsDep, NotesFileDep {
   readonly fork: Fork;
-  /** The tool that edits files, under its name. */
+  /** Name of the tool that edits files. */
   readonly editTool: string;
   readonly count: CountText;
 }
 
 interface TakeNotesInput {
-  /** The newest entry that the fork sees whole: `coveredNow`. */
+  /** The newest entry that the fork sees whole: `lastSettledEntry`. */
   readonly covers: EntryId;
-  /** Of the context at this moment. */
+  /** Size of the context now. */
   readonly contextTokens: number;
   readonly template: Notes;
-  /** With which a file is made that is not there: a copy of a session has the notes of the other, and no file yet. */
+  /** Initial text if the file does not exist: a copy of a session has the notes of the original, and no file yet. */
   readonly noted?: string | undefined;
   /** The user's own prompt. */
   readonly prompt?: string | undefined;
-  /** Of the parent: the fork begins behind so many, where the parent may go on before the file is open. */
+  /** The fork begins behind so many messages of the parent, if the parent may continue before the file is open. */
   readonly messagesMax?: number | undefined;
 }
 
 export type NotesOutcome =
   | {
       readonly kind: "taken";
-      /** To be appended to the session: until then nobody knows of the notes. */
+      /** To be appended to the session; until then the notes are not used. */
       readonly covers: NotesCoverage;
       readonly tokens: number;
       readonly usage: readonly JsonObject[];
@@ -42,18 +42,18 @@ export type NotesOutcome =
   | {
       readonly kind: "failed";
       /**
-       * `unwritten`: the machine refused. `model`: no reply. `edits`: they did not fit the file. `nothing-noted`: the notes
-       * are as bare as before.
+       * `unwritten`: the disk refused. `model`: no reply. `edits`: they did not fit the file. `nothing-noted`: the
+       * notes are as empty as before.
        */
       readonly why: "unwritten" | "model" | "edits" | "nothing-noted" | "aborted";
-      /** One line for a log; nobody is shown it. */
+      /** One line for a log; it is not shown to the user. */
       readonly message: string;
       readonly usage: readonly JsonObject[];
     };
 
 /**
- * One extraction: a fork of the conversation edits the notes file. What it leaves half done stays in the file, where the
- * next one finds it; only a whole extraction is recorded. Must not reject where its ports do not.
+ * Runs one extraction: a fork of the conversation edits the notes file. What it leaves half done stays in the file for
+ * the next one; only a complete extraction is recorded. Must not reject unless its ports do.
  */
 export async function takeNotes(
   deps: TakeNotesDeps,
@@ -79,7 +79,10 @@ export async function takeNotes(
 
 type OpenNotes = Extract<NotesFileOutcome, { kind: "open" }>;
 
-/** What is far over its budget although it was asked to be shorter is cut: the blob of the last extraction has it whole. */
+/**
+ * Opens the notes, cut if they are far over their budget although the model was asked to shorten them. The blob of the
+ * last extraction has them whole.
+ */
 async function openWithin(
   { notesFile, count }: TakeNotesDeps,
   { template, noted = renderNotes(template) }: Pick<TakeNotesInput, "template" | "noted">,
@@ -89,17 +92,15 @@ async function openWithin(
   return notesFile.write(cutNotes(readNotes(opened.text, template), { count, rest: "[… shortened]" }));
 }
 
-interface AskForkInput extends TakeNotesInput {
-  readonly before: OpenNotes;
-  readonly signal: AbortSignal;
-}
-
 /**
- * `skip`: all edits come in one reply, and behind that nothing is sent that could read what was written. Directive and
- * notes, two to fifteen thousand tokens, cost a quarter more to write, and what the parent has not written yet, its
- * newest reply, is far less. Only where an edit did not fit is there a second request, which pays for them once more.
+ * `skip`: all edits come in one reply, and nothing is sent afterwards that could read what was written. Directive and
+ * notes, two to fifteen thousand tokens, would cost a quarter more to write; what the parent has not written yet, its
+ * newest reply, is far less. Only if an edit did not fit there is a second request, which pays for them again.
  */
-function askFork(deps: TakeNotesDeps, { before, signal, ...input }: AskForkInput): Promise<ForkOutcome> {
+function askFork(
+  deps: TakeNotesDeps,
+  { before, signal, ...input }: TakeNotesInput & { readonly before: OpenNotes; readonly signal: AbortSignal },
+): Promise<ForkOutcome> {
   const { fork, editTool, count } = deps;
   const { path, text, hash, modifiedMs } = before;
   const sizes = measureNotes(text, { template: input.template, count });
@@ -120,7 +121,7 @@ function askFork(deps: TakeNotesDeps, { before, signal, ...input }: AskForkInput
   );
 }
 
-/** One tool on one real path: another spelling of it, a link to it or a shell that would write it is something else. */
+/** Allows one tool on one real path: another spelling, a link or a shell command that would write it is refused. */
 const editsOnly =
   (path: string, editTool: string): PermissionDep["permit"] =>
   ({ tool, acts }) => {
@@ -162,13 +163,13 @@ function findProblem(outcome: ForkOutcome): NotesProblem | undefined {
 
 const overProblems: { readonly [Why in Extract<ForkOutcome, { kind: "over" }>["why"]]: NotesProblem } = {
   rounds: { why: "edits", message: `No round of ${takeRoundsMax} brought edits that all fit the file.` },
-  "over-limit": { why: "model", message: "The context leaves no room for what notes are asked for with." },
+  "over-limit": { why: "model", message: "The context leaves no room for the request for notes." },
   aborted: { why: "aborted", message: "It was stopped." },
 };
 
 /**
- * Nothing was done by the last calls, or the fork answered behind one that failed: what that would have noted is nowhere.
- * A fork that ended with its calls made all its edits; what was refused beside them was none.
+ * Whether all of the last calls failed, or the fork answered after a failed one: then that note is lost. A fork that
+ * ended with its calls made all its edits; what was refused beside them was no edit.
  */
 function gaveUp({ said }: Extract<ForkOutcome, { kind: "answered" }>): boolean {
   const last = said.findLast(({ content }) => content.some(({ type }) => type === "tool_result"));
@@ -177,7 +178,7 @@ function gaveUp({ said }: Extract<ForkOutcome, { kind: "answered" }>): boolean {
   return failures.length > 0 && (failures.length === results.length || said.at(-1) !== last);
 }
 
-/** The file with every heading and hint: a fork that took one away gets it back, with nothing below it. */
+/** Restores every heading and hint that a fork removed, with an empty section. */
 async function restoreHeadings({ notesFile }: TakeNotesDeps, template: Notes): Promise<NotesFileOutcome> {
   const opened = await notesFile.open(renderNotes(template));
   if (opened.kind === "failed") return opened;

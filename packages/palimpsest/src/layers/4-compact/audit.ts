@@ -38,17 +38,19 @@ import type { CompactionBudgets } from "./compaction-budgets.ts";
 interface AuditInput {
   readonly summary: string;
   readonly facts: SessionFacts;
-  /** What stands beside the summary. */
+  /** The ledger beside the summary. */
   readonly ledger: UserLedger;
 }
 
 export interface Audit {
-  /** 0 to 1: the mean of the parts that want anything, so that one lost request weighs as much as all lost files. */
+  /**
+   * From 0 to 1: the mean over the parts that are not empty, so that one lost request weighs as much as all lost files.
+   */
   readonly score: number;
   readonly parts: AuditParts;
   /** The most important first. */
   readonly missing: readonly MissingFact[];
-  /** What the summary does not tell and may do without: no part of the score, carried where there is room. */
+  /** What the summary does not mention and may do without. Not part of the score; carried if there is room. */
   readonly untold: readonly UntoldFact[];
 }
 
@@ -78,23 +80,23 @@ type UntoldFact =
   | { readonly kind: "command"; readonly fact: CommandFact };
 
 /**
- * Does the summary carry what must not be lost? Each message of the user verbatim or by its id, here or in the ledger;
- * each file changed, by its path or as much of its end as tells it from the others; each open todo, the last request
- * and all lines of the last error in their words. Deterministic; costs a search of the summary for each fact.
+ * Checks whether the summary carries what must not be lost: each message of the user verbatim or by its id, here or in
+ * the ledger; each changed file, by its path or by an unambiguous end of it; each open todo, the last request and all
+ * lines of the last error in their words. Deterministic; costs a search of the summary for each fact.
  */
 export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
   const text = plain(summary);
   const inLedger = new Set(
     ledger.messages.flatMap(({ entry, shown }) => (shown === "spanned" || shown === "left-out" ? [] : [entry])),
   );
-  const holds = ({ entry, text: said }: UserMessage): boolean =>
-    inLedger.has(entry) || summary.includes(entry) || summary.includes(said);
+  const isQuoted = ({ entry, text: messageText }: UserMessage): boolean =>
+    inLedger.has(entry) || summary.includes(entry) || summary.includes(messageText);
   const missing = {
-    lastRequest: asList(facts.lastRequest).filter((fact) => !holds(fact)),
-    lastError: asList(facts.lastError).filter((fact) => !tells(text, errorNeeds(fact))),
-    openTodos: facts.openTodos.filter((fact) => !tells(text, [todoText(fact)])),
+    lastRequest: asList(facts.lastRequest).filter((fact) => !isQuoted(fact)),
+    lastError: asList(facts.lastError).filter((fact) => !mentions(text, errorNeeds(fact))),
+    openTodos: facts.openTodos.filter((fact) => !mentions(text, [todoText(fact)])),
     filesModified: findUnnamed(summary, facts.filesModified),
-    userMessages: facts.userMessages.filter((fact) => !holds(fact)),
+    userMessages: facts.userMessages.filter((fact) => !isQuoted(fact)),
   };
   const parts: AuditParts = {
     userMessages: countPart(facts.userMessages, missing.userMessages),
@@ -122,24 +124,24 @@ export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
 
 interface UntoldInput {
   readonly facts: SessionFacts;
-  /** A message that stands beside the summary. */
+  /** Whether a message is quoted beside the summary. */
   readonly isShown: (entry: EntryId) => boolean;
 }
 
-/** The newest of each kind, the newest first; a command that ran several times once. */
+/** The newest of each kind, newest first. A command that ran several times counts once. */
 function findUntold(text: string, { facts, isShown }: UntoldInput): readonly UntoldFact[] {
   const decisions = facts.decisions.filter(({ entry }) => !isShown(entry));
   const errors = facts.errors.filter((error) => error !== facts.lastError);
   const commands = Map.groupBy(facts.commands.toReversed(), commandText).values();
   return [
     ...newest(decisions, carriedDecisionsMax)
-      .filter((fact) => !tells(text, decisionParts(fact)))
+      .filter((fact) => !mentions(text, decisionParts(fact)))
       .map((fact) => ({ kind: "decision" as const, fact })),
     ...openFirst(newest(errors, carriedErrorsMax))
-      .filter((fact) => !tells(text, errorNeeds(fact)))
+      .filter((fact) => !mentions(text, errorNeeds(fact)))
       .map((fact) => ({ kind: "earlier-error" as const, fact })),
     ...[...commands.flatMap((runs) => runs.slice(0, 1)).take(carriedCommandsMax)]
-      .filter((fact) => !tells(text, [commandText(fact)]))
+      .filter((fact) => !mentions(text, [commandText(fact)]))
       .map((fact) => ({ kind: "command" as const, fact })),
   ];
 }
@@ -151,8 +153,8 @@ const openFirst = (errors: readonly ErrorFact[]): readonly ErrorFact[] => [
   ...errors.filter(({ isOpen }) => !isOpen),
 ];
 
-/** `text` is plain; what was cut is told by what is left of it. */
-const tells = (text: string, parts: readonly string[]): boolean =>
+/** `text` is normalised. A part that was cut is matched by what is left of it. */
+const mentions = (text: string, parts: readonly string[]): boolean =>
   parts.every((part) => text.includes(plain(part.replace(/…$/, ""))));
 
 const asList = <Fact>(fact: Fact | undefined): readonly Fact[] => (fact === undefined ? [] : [fact]);
@@ -163,12 +165,12 @@ const countPart = (wanted: readonly unknown[], missing: readonly unknown[]): Aud
 });
 
 function computeScore(parts: readonly AuditPart[]): number {
-  const asked = parts.filter(({ wanted }) => wanted > 0);
-  if (asked.length === 0) return 1;
-  return asked.reduce((sum, { wanted, found }) => sum + found / wanted, 0) / asked.length;
+  const nonEmpty = parts.filter(({ wanted }) => wanted > 0);
+  if (nonEmpty.length === 0) return 1;
+  return nonEmpty.reduce((sum, { wanted, found }) => sum + found / wanted, 0) / nonEmpty.length;
 }
 
-/** A summary may set a word in bold or break a line where the fact does not. */
+/** A summary may use bold or line breaks where the fact does not. */
 const plain = (text: string): string =>
   text
     .replaceAll(/[\s*`_"]+/g, " ")
@@ -176,29 +178,31 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 /**
- * A summary rarely gives whole paths. The end of one will do if no other file changed ends with it and it has a folder
- * in it: a name alone, whoever reads it later may take for another file that was never changed.
+ * A summary rarely gives whole paths. The end of a path is enough if no other changed file ends with it and it includes
+ * a folder: a bare name could be taken for another file that was never changed.
  */
 function findUnnamed(summary: string, files: readonly FileFact[]): readonly FileFact[] {
   const slashed = summary.replaceAll("\\", "/");
-  const unnamed = files.filter((file) => !standsIn(slashed, slashPath(file)));
+  const unnamed = files.filter((file) => !containsName(slashed, slashPath(file)));
   if (unnamed.length === 0) return [];
   const timesByEnd = new Map<string, number>();
   for (const file of files) for (const end of pathEnds(file)) timesByEnd.set(end, (timesByEnd.get(end) ?? 0) + 1);
-  return unnamed.filter((file) => !pathEnds(file).some((end) => timesByEnd.get(end) === 1 && standsIn(slashed, end)));
+  return unnamed.filter(
+    (file) => !pathEnds(file).some((end) => timesByEnd.get(end) === 1 && containsName(slashed, end)),
+  );
 }
 
 const slashPath = (file: FileFact): string => fileText(file).replaceAll("\\", "/");
 
-/** What is left of a path without its first folders. */
+/** The path without its first folder, without its first two, and so on. */
 function pathEnds(file: FileFact): readonly string[] {
   const parts = slashPath(file).split("/").slice(1);
   const ends = parts.map((_, at) => parts.slice(at).join("/"));
   return ends.slice(-pathEndsMax).filter((end) => /[^/]\/[^/]+$/.test(end) && !end.startsWith("/"));
 }
 
-/** As a name of its own: `a.ts` stands neither in `a.tsx` nor in `data.ts`. */
-function standsIn(text: string, name: string): boolean {
+/** Whether the text contains the name as a whole: `a.ts` is neither in `a.tsx` nor in `data.ts`. */
+function containsName(text: string, name: string): boolean {
   if (name === "") return true;
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
     const before = text.charAt(at - 1);
@@ -211,7 +215,7 @@ function standsIn(text: string, name: string): boolean {
 interface RepairInput {
   readonly summary: string;
   readonly audit: Audit;
-  /** Of what is carried forward, counted line by line. */
+  /** For what is carried forward, counted line by line. */
   readonly budgetTokens: number;
   readonly count: CountText;
 }
@@ -220,8 +224,9 @@ const carriedTitle = "Carried forward";
 const heading = `## ${carriedTitle}`;
 
 /**
- * The summary with what the audit missed in a section of its own at its end, the most important first, and behind
- * it what it does not tell. What is missing and the budget does not take is said in a last line. Repairing a repaired summary changes nothing.
+ * Adds what the audit missed in a section at the end of the summary, the most important first, and behind it what the
+ * summary does not mention. A last line says how many missing facts the budget did not take. Repairing a repaired
+ * summary changes nothing.
  */
 export function repairSummary({ summary, audit, budgetTokens, count }: RepairInput): string {
   if (audit.missing.length === 0 && audit.untold.length === 0) return summary;
@@ -230,23 +235,23 @@ export function repairSummary({ summary, audit, budgetTokens, count }: RepairInp
   const lines = [...carried];
   let room = budgetTokens - fixed - linesCost(carried, count);
   if (room < 0) return summary;
-  let left = 0;
-  for (const one of [...audit.missing, ...audit.untold]) {
-    // A line holds the id, so most of what does not fit need not be written to know it.
-    const added = count(one.fact.entry) > room ? [] : renderFact(one, count);
+  let omitted = 0;
+  for (const fact of [...audit.missing, ...audit.untold]) {
+    // A line contains the id, so most of what does not fit need not be rendered to find out.
+    const added = count(fact.fact.entry) > room ? [] : renderFact(fact, count);
     const cost = linesCost(added, count);
     if (added.length === 0 || cost > room) {
-      left += isUntold(one) ? 0 : 1;
+      omitted += isUntold(fact) ? 0 : 1;
       continue;
     }
     room -= cost;
     lines.push(...added);
   }
-  if (lines.length === 0 && left === 0) return summary;
-  return [before, heading, ...lines, ...(left > 0 ? [overflowNote(left)] : [])].join("\n");
+  if (lines.length === 0 && omitted === 0) return summary;
+  return [before, heading, ...lines, ...(omitted > 0 ? [overflowNote(omitted)] : [])].join("\n");
 }
 
-/** Line by line, so that the cost of a section is the sum of what was put into it. */
+/** Counts line by line, so that the cost of a section is the sum of its parts. */
 const linesCost = (lines: readonly string[], count: CountText): number =>
   lines.flatMap((line) => line.split("\n")).reduce((sum, line) => sum + count(`${line}\n`), 0);
 
@@ -258,7 +263,7 @@ interface SplitSummary {
   readonly carried: readonly string[];
 }
 
-/** A section that an earlier repair has left at the end is gone on with. One over the budget is not of ours. */
+/** Continues a section that an earlier repair has left at the end. One over the budget is not ours. */
 function splitCarried(summary: string, isWithin: (lines: readonly string[]) => boolean): SplitSummary {
   const at = summary.lastIndexOf(`\n${heading}\n`);
   const lines = at === -1 ? [] : summary.slice(at + heading.length + 2).split("\n");
@@ -300,24 +305,24 @@ function renderFact(missing: MissingFact | UntoldFact, count: CountText): readon
 interface ComposeInput {
   readonly summary: string;
   readonly facts: SessionFacts;
-  /** Entries that the view shows besides as they are: what a person said there is neither quoted nor missed. */
+  /** Entries that the view still shows: user messages in them are neither quoted nor missed. */
   readonly shown: ReadonlySet<EntryId>;
   readonly budgets: Pick<CompactionBudgets, "ledger" | "carried">;
-  /** Absent: no ledger, no repair. */
+  /** Without a rule there is no ledger and no repair. */
   readonly rule: SummaryRule | undefined;
   readonly count: CountText;
 }
 
 export interface ComposedSummary {
-  /** Beside the summary: it quotes as it is, so nothing in it may be escaped. */
+  /** The ledger beside the summary. It quotes verbatim, so nothing in it may be escaped. */
   readonly ledger: UserLedger;
-  /** Before the repair. */
+  /** The audit before the repair. */
   readonly audit: Audit;
-  /** Any text with what the audit missed in a section at its end: the summary, or nothing where the summary can't be changed. */
+  /** Appends what the audit missed to a text: to the summary, or to an empty text if the summary can't be changed. */
   readonly repair: (text: string) => string;
 }
 
-/** A summary, the user's words beside it, and what it should have said. */
+/** Audits a summary together with the user's words beside it. */
 export function composeSummary({ summary, facts, shown, budgets, rule, count }: ComposeInput): ComposedSummary {
   const open = facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined;
   const messages = rule?.userMessages === undefined ? [] : facts.userMessages.filter(({ entry }) => !shown.has(entry));
@@ -327,9 +332,9 @@ export function composeSummary({ summary, facts, shown, budgets, rule, count }: 
     facts,
     ledger: { ...ledger, messages: [...ledger.messages, ...asShown(shown)] },
   });
-  const repaired = (text: string): string =>
+  const repair = (text: string): string =>
     rule?.check === "audited" ? repairSummary({ summary: text, audit, budgetTokens: budgets.carried, count }) : text;
-  return { ledger, audit, repair: repaired };
+  return { ledger, audit, repair };
 }
 
 const asShown = (shown: ReadonlySet<EntryId>): UserLedger["messages"] =>

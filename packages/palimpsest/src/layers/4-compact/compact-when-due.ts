@@ -8,39 +8,40 @@ import { headroomBelow } from "./compaction-budgets.ts";
 import { type CompactSize, priceCompact, readableTokens } from "../../cache/compact-price.ts";
 import type { CompactRule } from "../policy.ts";
 
-/** Compaction by the provider, wherever it offers that and somebody turned it on. */
+/** Compaction by the provider, if it offers that and it is switched on. */
 const summaryByServer: ServerUse = {
   offer: "compaction",
   isOffered: (capabilities) => supports(capabilities, "compaction") && summarises(capabilities),
   isWanted: ({ policy, isOn }) => policy.compact !== undefined && isOn("compact.server"),
-  optionsByRule: (ask) => (canServerCompact(ask) ? serverCompactionOptions : noServerOptions),
+  optionsByRule: (input) => (canServerCompact(input) ? serverCompactionOptions : noServerOptions),
 };
 
-interface CompactingServer extends Pick<PipelineState, "policy" | "isOn"> {
-  readonly offers: Offers | undefined;
-}
-
 /**
- * Whether the provider may be asked for the summary of a conversation: somebody turned it on, the policy compacts, and the
- * model offers it. Valid once `offersOf` has asked.
+ * Whether the provider may be asked for the summary of a conversation: it is switched on, the policy compacts, and the
+ * model offers it. Valid once `fetchOffers` has asked.
  */
-export const canServerCompact = ({ policy, isOn, offers }: CompactingServer): boolean =>
+export const canServerCompact = ({
+  policy,
+  isOn,
+  offers,
+}: Pick<PipelineState, "policy" | "isOn"> & { readonly offers: Offers | undefined }): boolean =>
   isOn("compact.server") && policy.compact !== undefined && offers?.has("compaction") === true;
 
 /**
- * With every request of a conversation that the provider may compact: betas are part of what its cache is found by, so
- * that one of the compaction's alone would read nothing. Nothing else is asked beside it: edits can't be combined with it.
+ * Sent with every request of a conversation that the provider may compact. Betas are part of the cache key, so one that
+ * only the compaction's request has would read nothing. Nothing else is asked beside it: edits can't be combined with
+ * it.
  */
 export const serverCompactionOptions: ServerOptions = { params: {}, betas: [serverSummaryBeta] };
 
-/** At a threshold of its own is another thing than when it is asked to. */
+/** Whether it compacts on request. Compacting at its own threshold is another capability. */
 function summarises(capabilities: JsonObject): boolean {
   const compaction = field(capabilities, "compaction");
   const summarize = isObject(compaction) ? field(compaction, "summarize") : undefined;
   return summarize === true || (isObject(summarize) && summarize["supported"] === true);
 }
 
-/** Compaction is due at the threshold at the latest; earlier where the rent on what it would remove has paid for it. */
+/** Compacts at the threshold at the latest, and earlier if the rent on what it would remove has paid for it. */
 export const compactWhenDue: Layer = {
   name: "compact",
   switches: ["compact.auto"],
@@ -49,33 +50,33 @@ export const compactWhenDue: Layer = {
   propose({ policy, isOn, compaction, moment, thresholds }) {
     const rule = policy.compact;
     if (rule === undefined || compaction === undefined || !isOn("compact.auto")) return undefined;
-    // Where old rounds collapse, that manages the context: a summary behind it would cover stand-ins.
+    // If old rounds collapse, that manages the context: a summary would only cover stand-ins.
     if (policy.collapse === "on" && isOn("collapse")) return undefined;
     const { price, rent } = compaction;
     if (!makesRoom({ compaction, moment, thresholds })) return undefined;
     const hasPaid = rule.patience !== undefined && rent >= rule.patience * price.total && price.removesTokens > 0;
-    const ask =
+    const request =
       compactRequestAt(moment.contextTokens, thresholds) ??
-      (hasPaid ? askAsPaid(compaction, rule.patience) : undefined);
-    if (ask === undefined) return undefined;
+      (hasPaid ? requestAsPaid(compaction, rule.patience) : undefined);
+    if (request === undefined) return undefined;
     return {
       layer: "compact",
       removesTokens: price.removesTokens,
       behindTokens: 0,
-      cost: ask.cause === "price" ? 0 : price.total,
-      because: ask.because,
+      cost: request.cause === "price" ? 0 : price.total,
+      because: request.because,
       results: [],
-      run: (host) => host.compact(ask),
+      run: (host) => host.compact(request),
     };
   },
 };
 
-function askAsPaid({ price, rent }: CompactionState, patience: number): CompactRequest {
+function requestAsPaid({ price, rent }: CompactionState, patience: number): CompactRequest {
   const needed = `${patience} × ${formatTokenCount(price.total)}, the price of compacting`;
   return { cause: "price", because: `rent ${formatTokenCount(rent)} ≥ ${needed}` };
 }
 
-/** Whether a summary is worth preparing: over the warning, where a compaction would make room. */
+/** Whether a summary is worth preparing: the context is over the warning, and a compaction would make room. */
 export function isNearThreshold({ policy, isOn, compaction, moment, thresholds }: PipelineState): boolean {
   if (policy.summary?.made !== "ahead" || !isOn("compact.auto") || !isOn("compact.background")) return false;
   return (
@@ -85,15 +86,18 @@ export function isNearThreshold({ policy, isOn, compaction, moment, thresholds }
   );
 }
 
-interface RoomInput extends Pick<PipelineState, "moment" | "thresholds"> {
-  readonly compaction: CompactionState;
-}
-
-/** What would be over the threshold again at once is no compaction but the beginning of a loop. */
-const makesRoom = ({ compaction, moment, thresholds }: RoomInput): boolean =>
+/**
+ * Whether a compaction makes enough room. If the context were over the threshold again at once, it would compact in a
+ * loop.
+ */
+const makesRoom = ({
+  compaction,
+  moment,
+  thresholds,
+}: Pick<PipelineState, "moment" | "thresholds"> & { readonly compaction: CompactionState }): boolean =>
   moment.contextTokens - compaction.price.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
 
-/** Over the hard limit it may also come without a model, and so need not be asked for a second time where one fails. */
+/** Over the hard limit a summary without a model is acceptable too, so a failed model need not be asked again. */
 function compactRequestAt(
   used: number,
   { compact, blocking }: PipelineState["thresholds"],
@@ -111,12 +115,12 @@ const reaches = (used: number, threshold: number): string =>
 interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "moment"> {
   readonly rule: CompactRule;
   readonly size: CompactSize;
-  /** Of what would stay as it is: pins, and what waits for its answer. */
+  /** Tokens of what would stay as it is: pins, and what waits for its answer. */
   readonly keptTokens: number;
   readonly rent: number;
 }
 
-/** What compacting would cost now: a session that runs and one that is replayed reckon with the same. */
+/** What compacting would cost now. Live sessions and replays use the same calculation. */
 export function priceCompactionNow({ rule, size, keptTokens, rent, ...now }: PriceNowInput): CompactionState {
   const { rates, contextTokens, fixedTokens } = now.moment;
   const price = priceCompact({

@@ -26,15 +26,15 @@ import { formatCount } from "../../schema/format-count.ts";
 interface BudgetInput {
   readonly thresholds: Thresholds;
   readonly policy: Policy;
-  /** Header, and what the boundary leaves as it is. */
+  /** Tokens of the header and of what the boundary leaves as it is. */
   readonly staysTokens: number;
-  /** Of what the summary takes the place of; absent: far more than is put back. */
+  /** Tokens of what the summary replaces. Absent: far more than is restored. */
   readonly coveredTokens?: number;
 }
 
-/** How many tokens may stand behind a boundary, by what they are for. */
+/** How many tokens may be added behind a boundary, by purpose. */
 export interface CompactionBudgets {
-  /** For everything new together. */
+  /** For everything new in total. */
   readonly room: number;
   readonly summary: number;
   readonly extract: number;
@@ -44,8 +44,8 @@ export interface CompactionBudgets {
 }
 
 /**
- * Below the threshold, with the headroom that the next rounds need. Where what stays leaves no such room, up to the limit
- * over which nothing can be sent: then a small summary is better than none.
+ * Stays below the threshold, with the headroom that the next rounds need. If what stays leaves no such room, it goes up
+ * to the limit over which nothing can be sent: a small summary is better than none.
  */
 export function computeBudgets({
   thresholds,
@@ -69,11 +69,14 @@ export function computeBudgets({
   };
 }
 
-/** Of a message that waits for its answer; of a longer one the ledger shows head, tail and id. */
+/**
+ * Largest message that stays as it is while it waits for its answer. Of a longer one the ledger shows head, tail and
+ * id.
+ */
 export const waitingTokensMax = ({ compact }: Pick<Thresholds, "compact">): number =>
   Math.floor(compact * waitingThresholdShareMax);
 
-/** Of what is put back, in the room that summary and ledger leave. */
+/** Budgets for what is restored, in the room that summary and ledger leave. */
 export function restoreBudgetsWithin(
   { window }: Thresholds,
   { policy, roomTokens }: { readonly policy: Policy; readonly roomTokens: number },
@@ -90,12 +93,12 @@ export function restoreBudgetsWithin(
   };
 }
 
-/** What has to be free below the threshold once room was made, or it would be reached again at once. */
+/** What has to be free below the threshold after a compaction. Otherwise it would be reached again at once. */
 export const headroomBelow = (compactTokens: number): number =>
   Math.min(headroomTokensMin, headroomShareMax * compactTokens);
 
 interface PinsInput {
-  /** Of the view. */
+  /** Items of the view. */
   readonly items: readonly Item[];
   readonly pins: ReadonlySet<EntryId>;
   readonly budgetTokens: Tokens;
@@ -105,16 +108,16 @@ interface PinsInput {
 export interface PinsReport {
   /** Pins that the view shows, the largest first. */
   readonly pins: readonly PinnedEntry[];
-  /** Of all that the pins carry through a boundary: what is called and answered stays together. */
+  /** Tokens of everything that the pins keep through a boundary: calls and results stay together. */
   readonly tokens: Tokens;
   readonly budgetTokens: Tokens;
-  /** Over the budget: one line that names the largest. The pins stay nevertheless, byte for byte. */
+  /** Present if over the budget: one line that names the largest. The pins stay anyway, byte for byte. */
   readonly warning?: string;
 }
 
 interface PinnedEntry {
   readonly entry: EntryId;
-  /** With what it brings along. */
+  /** Including what is paired with it. */
   readonly tokens: Tokens;
 }
 
@@ -125,13 +128,13 @@ export function reportPins({ items, pins, budgetTokens, count }: PinsInput): Pin
   const tokensByEntry = new Map(
     items.map(({ entry, blocks }) => [entry, blocks.reduce((sum, block) => sum + count(block), 0)] as const),
   );
-  const sizeOf = (entries: Iterable<EntryId>): Tokens =>
-    tokens(Array.from(entries, (entry) => tokensByEntry.get(entry) ?? 0).reduce((sum, one) => sum + one, 0));
+  const countEntries = (entries: Iterable<EntryId>): Tokens =>
+    tokens(Array.from(entries, (entry) => tokensByEntry.get(entry) ?? 0).reduce((sum, size) => sum + size, 0));
   const pinned = items
     .filter(({ entry }) => pins.has(entry))
-    .map(({ entry }) => ({ entry, tokens: sizeOf(withPairs(items, new Set([entry]), "both")) }))
-    .toSorted((one, other) => other.tokens - one.tokens);
-  const all = sizeOf(withPairs(items, new Set(pinned.map(({ entry }) => entry)), "both"));
+    .map(({ entry }) => ({ entry, tokens: countEntries(withPairs(items, new Set([entry]), "both")) }))
+    .toSorted((left, right) => right.tokens - left.tokens);
+  const all = countEntries(withPairs(items, new Set(pinned.map(({ entry }) => entry)), "both"));
   const report = { pins: pinned, tokens: all, budgetTokens };
   return all <= budgetTokens ? report : { ...report, warning: overBudget(report) };
 }

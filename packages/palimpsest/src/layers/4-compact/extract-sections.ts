@@ -17,12 +17,12 @@ import { type SummaryVariant, parseHeading } from "./summary-sections.ts";
 import { asLine, frameTokens, idText, quoteMessage, tagFor, sanitizeText } from "./quote.ts";
 import { buildLedger } from "./user-ledger.ts";
 
-/** Lines of an earlier summary by the title of their section; what stands under none has the title "". */
+/** Lines of an earlier summary by the title of their section. Lines under no title have the title "". */
 type PreviousLines = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Without what it quotes of the user, which the ledger has, and without what it carried forward: that is found anew.
- * Indents and fences are not kept: every line is taken out of what it stood in.
+ * The lines of an earlier summary, without its quotes of the user, which the ledger has, and without what it carried
+ * forward, which is found again. Indents and fences are dropped.
  */
 export function previousLines(summary: string): PreviousLines {
   const linesByTitle = new Map<string, string[]>();
@@ -40,11 +40,11 @@ export function previousLines(summary: string): PreviousLines {
   return linesByTitle;
 }
 
-/** Of a heading that is none of the nine. */
+/** The title for headings other than the nine. */
 const elsewhere = "elsewhere";
 const quoteOpening = /<(user-messages?(?:-\d+)?|reply|plan|note)\b[^<>\n]{0,300}>/g;
 
-/** In one pass, also where a summary opens a thousand tags and closes none. */
+/** Takes one pass, even if a summary opens a thousand tags and closes none. */
 function withoutQuotes(summary: string): string {
   const unclosed = new Set<string>();
   let kept = "";
@@ -62,13 +62,13 @@ function withoutQuotes(summary: string): string {
   return kept + summary.slice(from);
 }
 
-/** Begins a line that names many files at once: each summary makes its own. */
+/** Begins a line that names many files at once; each summary makes its own. */
 const changedBefore = "- Changed before, from id";
-/** What we say ourselves where there is nothing, or no room. */
+/** Lines that we add ourselves if there is nothing, or no room. */
 const isNote = (line: string): boolean =>
   line === "None." || line.startsWith("… ") || line.startsWith(changedBefore.slice(2));
 
-/** Of the lines before, those that are about nothing that the new ones are about. */
+/** The earlier lines about subjects that the new lines don't mention. */
 function dropRepeated(before: readonly string[], now: readonly string[]): readonly string[] {
   const subjects = new Set(now.map((line) => lineSubject(line.replace(/^- /, ""))));
   return before.filter((line) => {
@@ -80,17 +80,17 @@ function dropRepeated(before: readonly string[], now: readonly string[]): readon
 }
 
 export interface SectionInput {
-  /** Of what the summary stands for: a message that stays behind it is not among them. */
+  /** Facts of what the summary replaces; a message that stays behind it is not among them. */
   readonly facts: SessionFacts;
   readonly variant: SummaryVariant;
   readonly previous: PreviousLines;
-  /** Where the user's messages stand whole: under their heading, or in a ledger beside the summary. */
+  /** Where the user's messages are quoted: under their heading, or in a ledger beside the summary. */
   readonly messages: "inside" | "beside";
   readonly tokensMax: number;
   readonly count: CountText;
 }
 
-/** The lines of a section, newest or most important first: each with its id, all within its tokens. */
+/** Makes the lines of a section, newest or most important first, each with its id, all within its tokens. */
 export type SectionMaker = (input: SectionInput) => readonly string[];
 
 export const primaryRequest: SectionMaker = ({ facts, variant, tokensMax, count }) => {
@@ -105,20 +105,16 @@ export const primaryRequest: SectionMaker = ({ facts, variant, tokensMax, count 
   ];
 };
 
-/** Nothing is said of one that others follow in the view: they may be about it. */
+/** Empty for a request that is followed by others in the view: they may be about it. */
 function requestState(request: LastRequest | undefined): string {
   if (request === undefined) return "";
   return request.isOpen ? ", still open" : ", answered";
 }
 
-interface RequestOptions extends FitOptions {
-  readonly label: string;
-}
-
-/** Where not even a few words of it have room, its id stands for it. */
+/** If there is no room for even a few words, only its id is shown. */
 function requestLines(
   request: UserMessage | undefined,
-  { label, tokensMax, count }: RequestOptions,
+  { label, tokensMax, count }: FitOptions & { readonly label: string },
 ): readonly string[] {
   if (request === undefined) return [];
   const tag = tagFor([request.text]);
@@ -132,7 +128,7 @@ export const concepts: SectionMaker = (input) => {
   const { filesModified, filesRead, tools } = input.facts;
   const endings = [...filesRead, ...filesModified].flatMap(({ path }) => /\.\w{1,8}$/.exec(path)?.[0] ?? []);
   const kinds = mostFrequent(Map.groupBy(endings, (ending) => ending)).map(([ending]) => ending);
-  const used = tools.toSorted((one, other) => other.calls - one.calls).slice(0, kindsMax);
+  const used = tools.toSorted((left, right) => right.calls - left.calls).slice(0, kindsMax);
   const lines = [
     ...(kinds.length > 0 ? [`- Kinds of files: ${kinds.join(", ")}`] : []),
     ...(used.length > 0
@@ -143,7 +139,7 @@ export const concepts: SectionMaker = (input) => {
 };
 
 const mostFrequent = <Key>(groups: Map<Key, readonly unknown[]>): readonly (readonly [Key, readonly unknown[]])[] =>
-  [...groups].toSorted(([, one], [, other]) => other.length - one.length).slice(0, kindsMax);
+  [...groups].toSorted(([, left], [, right]) => right.length - left.length).slice(0, kindsMax);
 
 export const files: SectionMaker = (input) => {
   const { filesModified, filesRead } = input.facts;
@@ -158,7 +154,9 @@ export const files: SectionMaker = (input) => {
   return withPrevious(lines, { ...input, titles: ["Files and Code Sections"] });
 };
 
-/** Each with its id; where that is too much, half of the room is for bare paths: every file changed has to be named. */
+/**
+ * Each file with its id. If that is too much, half of the room is for bare paths: every changed file has to be named.
+ */
 function listChanged(modified: readonly FileFact[], { tokensMax, count }: FitOptions): readonly string[] {
   const newest = modified.toReversed();
   const room = tokensMax - leftOutLineTokens;
@@ -168,22 +166,22 @@ function listChanged(modified: readonly FileFact[], { tokensMax, count }: FitOpt
   const some = fitLines(lines(), { tokensMax: room / 2, count });
   const [first, ...others] = newest.slice(some.length, some.length + Math.ceil(room / 2));
   if (first === undefined) return some;
-  const words = [first, ...others].map((file) => fileText(file));
-  const root = commonFolder(words);
+  const texts = [first, ...others].map((file) => fileText(file));
+  const root = commonFolder(texts);
   const below = root === "" ? "" : `, below ${root}`;
   const oldest = modified[0] ?? first;
   const label = `${changedBefore} ${idText(oldest.entry)} to id ${idText(first.entry)}${below}: `;
-  let left = room / 2 - count(label);
+  let tokensLeft = room / 2 - count(label);
   const paths: string[] = [];
-  for (const path of words.map((word) => word.slice(root.length))) {
-    left -= count(`${path}, `) + 1;
-    if (left < 0) break;
+  for (const path of texts.map((word) => word.slice(root.length))) {
+    tokensLeft -= count(`${path}, `) + 1;
+    if (tokensLeft < 0) break;
     paths.push(path);
   }
   return paths.length === 0 ? some : [...some, `${label}${paths.join(", ")}`];
 }
 
-/** Up to and including its last slash. */
+/** The common folder of the paths, with its last slash. */
 function commonFolder(paths: readonly string[]): string {
   const [first = "", ...others] = paths;
   let length = first.length;
@@ -202,7 +200,7 @@ export const errors: SectionMaker = (input) => {
   const others = all.filter((error) => error !== lastError).toReversed();
   const ranked = [
     ...(lastError === undefined ? [] : [lastError]),
-    ...others.toSorted((one, other) => Number(other.isOpen) - Number(one.isOpen)),
+    ...others.toSorted((left, right) => Number(right.isOpen) - Number(left.isOpen)),
   ];
   const lines = ranked.map((error) => `- ${errorLine(error)}`);
   return withPrevious(lines, { ...input, titles: ["Errors and Fixes"] });
@@ -251,13 +249,16 @@ export const planSection: SectionMaker = ({ facts: { plan }, tokensMax, count })
 export const replySection: SectionMaker = ({ facts: { lastReply }, tokensMax, count }) =>
   lastReply === undefined ? [] : quoteLines(lastReply, { tag: "reply", tokensMax, count, cut: tailWithinTokens });
 
-interface QuoteLinesOptions extends FitOptions {
-  readonly tag: "plan" | "reply";
-  readonly cut: (text: string, options: FitOptions) => string;
-}
-
-/** What the assistant said, as data: the end of its last reply, the beginning of its plan. */
-function quoteLines({ text, entry }: TextFact, { tag, tokensMax, count, cut }: QuoteLinesOptions): readonly string[] {
+/** Quotes the assistant as data: the end of its last reply, the beginning of its plan. */
+function quoteLines(
+  { text, entry }: TextFact,
+  {
+    tag,
+    tokensMax,
+    count,
+    cut,
+  }: FitOptions & { readonly tag: "plan" | "reply"; readonly cut: (text: string, options: FitOptions) => string },
+): readonly string[] {
   const opening = `<${tag} id="${idText(entry)}">`;
   const frame = `${opening}\n\n</${tag}>\n`;
   const words = sanitizeText(text.toWellFormed());
@@ -284,11 +285,11 @@ export const nextStep: SectionMaker = ({ facts, variant, tokensMax, count }) => 
 };
 
 interface PreviousOptions extends SectionInput {
-  /** Of sections of the summary before whose lines belong here. */
+  /** Titles of sections of the previous summary whose lines belong here. */
   readonly titles: readonly string[];
 }
 
-/** What only the summary before still knows comes last, as far as there is room. */
+/** What only the previous summary knows comes last, if there is room. */
 function withPrevious(
   lines: readonly string[],
   { previous, titles, tokensMax, count }: PreviousOptions,
@@ -298,7 +299,7 @@ function withPrevious(
   return cutLines([...lines, ...kept], { tokensMax, count });
 }
 
-/** How many are left out is said where there is room for it. */
+/** Adds how many lines are left out if there is room for it. */
 function cutLines(lines: readonly string[], { tokensMax, count }: FitOptions): readonly string[] {
   const whole = fitLines(lines, { tokensMax, count });
   if (whole.length === lines.length) return whole;

@@ -22,20 +22,20 @@ import { idText } from "./quote.ts";
 import { type SummaryVariant, userMessagesTitle } from "./summary-sections.ts";
 
 interface ExtractInput {
-  /** Of the headings, and of what is said of the newest request. */
+  /** Decides the headings and what is said about the newest request. */
   readonly variant?: SummaryVariant;
   readonly facts: SessionFacts;
   readonly budgetTokens: number;
   readonly count: CountText;
-  /** What the boundary before left: what only it still knows is carried on. */
+  /** The summary of the previous boundary. What only it still knows is carried on. */
   readonly previousSummary?: string | undefined;
-  /** `beside`: a ledger stands beside the summary, and the sixth section only says so. */
+  /** `beside`: a ledger stands beside the summary, and the sixth section only refers to it. */
   readonly messages?: "inside" | "beside";
 }
 
 /**
- * Nine sections without a model: the last rung, so it answers whatever it is given. A pure function of its input; never
- * over the budget; every line with the id it comes from; what was said in the history stands in it as data.
+ * Writes nine sections without a model. It is the last resort, so it answers any input. A pure function of its input;
+ * never over the budget; every line has the id it comes from; text from the history is quoted as data.
  */
 export function extractSummary({ budgetTokens, ...input }: ExtractInput): string {
   const draft = {
@@ -56,7 +56,7 @@ export function extractSummary({ budgetTokens, ...input }: ExtractInput): string
 
 interface SectionPlan {
   readonly title: string;
-  /** Of the budget; what a section does not need goes to those that are made after it. */
+  /** Share of the budget. What a section does not need goes to those that are made after it. */
   readonly share: number;
   readonly make: SectionMaker;
 }
@@ -82,7 +82,7 @@ const closingUpTo: readonly SectionPlan[] = [
   { title: "Context for Continuing Work", share: 0.02, make: planSection },
 ];
 
-/** What the audit looks for is made first; what is only good to know gets what is left. */
+/** What the audit looks for is made first; the rest gets what is left. */
 const makingOrder: readonly SectionMaker[] = [
   pendingTasks,
   errors,
@@ -103,7 +103,7 @@ function summaryWithin(draft: Omit<SectionInput, "tokensMax">, budgetTokens: num
   const room = Math.max(0, budgetTokens - draft.count(frame));
   const shares = new Map(inOrder.map(({ make, share }) => [make, Math.floor(share * room)]));
   const first = makeAll(draft, { tokensByMaker: shares, spare: 0 });
-  // What nobody needed is offered once more, to those that were made before it was left over.
+  // What was left over is offered once more to the sections that were made before.
   const { linesByMaker } = makeAll(draft, { tokensByMaker: first.usedByMaker, spare: first.spare });
   return inOrder
     .map(({ title, make }, at) => sectionText({ title, at, lines: linesByMaker.get(make) ?? [] }))
@@ -113,7 +113,7 @@ function summaryWithin(draft: Omit<SectionInput, "tokensMax">, budgetTokens: num
 
 interface Allotment {
   readonly tokensByMaker: ReadonlyMap<SectionMaker, number>;
-  /** For the first that needs more. */
+  /** For the first section that needs more. */
   readonly spare: number;
 }
 
@@ -150,7 +150,7 @@ const sectionText = ({
   readonly lines: readonly string[];
 }): string => [`${at + 1}. ${title}:`, ...(lines.length === 0 ? ["None."] : lines)].join("\n");
 
-/** Where there is no room for headings: by what ids the rest is found. */
+/** If there is no room for headings: the ids under which the rest is found. */
 const bareLines = ({ lastRequest, userMessages: [first] }: SessionFacts): readonly string[] => [
   ...(lastRequest === undefined ? [] : [`Newest request: ${idText(lastRequest.entry)}`]),
   ...(first === undefined ? [] : [`First request: ${idText(first.entry)}`]),

@@ -12,9 +12,9 @@ import { resultText } from "../2-clear/result-text.ts";
 import { pieceCharsMin, charsPerTokenMax, droppedShareUnknown } from "./limits.ts";
 
 interface PlainRequestInput {
-  /** As `plainInput` leaves them. */
+  /** As returned by `toPlainMessages`. */
   readonly messages: readonly Message[];
-  /** What is asked of the model: the last block, never cut. */
+  /** The task for the model: the last block, never cut. */
   readonly prompt: string;
   readonly tokensMax: number;
   readonly count: (message: Message) => number;
@@ -25,19 +25,19 @@ type PlainRequest =
       readonly kind: "fits";
       readonly messages: readonly Message[];
       readonly droppedGroups: number;
-      /** `shortened`: not even one group fitted, and it is cut. */
+      /** `shortened`: not even one group fitted, so it was cut. */
       readonly text: "whole" | "shortened";
     }
-  /** There is no room for a word beside what is asked. */
+  /** There is no room beside the prompt. */
   | { readonly kind: "no-room" };
 
 /**
- * The request of the plain call, within the summariser's window: without its oldest groups where it is too long, and with
- * the last group cut where that alone is.
+ * The request of the plain call, within the summariser's window: without its oldest groups if it is too long, and with
+ * the last group cut if that alone is too long.
  */
 export function plainRequest({ messages, prompt, tokensMax, count }: PlainRequestInput): PlainRequest {
-  const asks: TextBlock = { type: "text", text: prompt };
-  let request = withPrompt(beginningWithUser(messages), asks);
+  const promptBlock: TextBlock = { type: "text", text: prompt };
+  let request = withPrompt(beginningWithUser(messages), promptBlock);
   let droppedGroups = 0;
   for (;;) {
     const over = sumTokens(request, count) - tokensMax;
@@ -47,24 +47,24 @@ export function plainRequest({ messages, prompt, tokensMax, count }: PlainReques
     request = dropped.messages;
     droppedGroups += dropped.groups;
   }
-  const cut = shortenMessages({ messages: withoutPrompt(request), prompt: asks, tokensMax, count });
+  const cut = shortenMessages({ messages: withoutPrompt(request), prompt: promptBlock, tokensMax, count });
   return cut === undefined ? { kind: "no-room" } : { kind: "fits", messages: [cut], droppedGroups, text: "shortened" };
 }
 
 export const sumTokens = (messages: readonly Message[], count: (message: Message) => number): number =>
   messages.reduce((sum, message) => sum + count(message), 0);
 
-/** A part of a conversation may begin with a reply, and a request must not. */
-const goesOn: Message = { role: "user", content: [{ type: "text", text: "[The conversation goes on here.]" }] };
+/** A part of a conversation may begin with a reply, but a request must not. */
+const continuation: Message = { role: "user", content: [{ type: "text", text: "[The conversation goes on here.]" }] };
 
 const beginningWithUser = (messages: readonly Message[]): readonly Message[] =>
-  messages[0]?.role === "assistant" ? [goesOn, ...messages] : messages;
+  messages[0]?.role === "assistant" ? [continuation, ...messages] : messages;
 
-function withPrompt(messages: readonly Message[], asks: TextBlock): readonly Message[] {
+function withPrompt(messages: readonly Message[], promptBlock: TextBlock): readonly Message[] {
   const last = messages.at(-1);
   return last?.role === "user"
-    ? [...messages.slice(0, -1), { ...last, content: [...last.content, asks] }]
-    : [...messages, { role: "user", content: [asks] }];
+    ? [...messages.slice(0, -1), { ...last, content: [...last.content, promptBlock] }]
+    : [...messages, { role: "user", content: [promptBlock] }];
 }
 
 const withoutPrompt = (request: readonly Message[]): readonly Message[] =>
@@ -73,8 +73,8 @@ const withoutPrompt = (request: readonly Message[]): readonly Message[] =>
   );
 
 /**
- * Messages as the plain call sends them: images and documents as words, also inside results; no thinking, which is
- * signed for the conversation it comes from. What needs no change stays the same object.
+ * Messages as the plain call sends them: images and documents as text, also inside results, and without thinking, which
+ * is signed for the conversation it comes from. Unchanged messages stay the same objects.
  */
 export function toPlainMessages(messages: readonly Message[]): readonly Message[] {
   const plain: Message[] = [];
@@ -82,7 +82,7 @@ export function toPlainMessages(messages: readonly Message[]): readonly Message[
     const content = plainContent(message.content);
     if (content.length === 0) continue;
     const last = plain.at(-1);
-    // A reply of nothing but thinking is gone: the user's messages around it are one.
+    // A reply with nothing but thinking disappears, so the user messages around it are merged.
     if (last?.role === message.role) plain[plain.length - 1] = { ...last, content: [...last.content, ...content] };
     else plain.push(content === message.content ? message : { ...message, content });
   }
@@ -97,7 +97,7 @@ function plainContent(content: readonly Block[]): readonly Block[] {
 function plainBlock(block: Block): readonly Block[] {
   if (isThinking(block) || block.type === "unknown") return [];
   if (isMediaType(block.type)) return [{ type: "text", text: `[${block.type}]` }];
-  // Signed for the conversation that it begins.
+  // It is signed for the conversation that it begins.
   if (block.type === "compaction") return [{ type: "text", text: compactionBlockText(block) ?? "[compaction]" }];
   return [block.type === "tool_result" ? plainResult(block) : block];
 }
@@ -111,7 +111,7 @@ function plainResult(result: ToolResultBlock): ToolResultBlock {
 }
 
 interface ShortenInput {
-  /** Without what is asked. */
+  /** Without the prompt. */
   readonly messages: readonly Message[];
   readonly prompt: TextBlock;
   readonly tokensMax: number;
@@ -119,34 +119,34 @@ interface ShortenInput {
 }
 
 /**
- * Messages that are too long for a window as one message that fits it: told as text, every piece cut in its middle at the
- * same length; where there are too many pieces for that, the whole is cut in its middle. Undefined where nothing fits
- * beside what is asked. Looks at texts a few dozen times, and at no more of them than could fit.
+ * Messages that are too long for a window as one message that fits it: as text, with every piece cut in its middle to
+ * the same length; if there are too many pieces for that, the whole is cut in its middle. Undefined if nothing fits
+ * beside the prompt. Counts texts a few dozen times, and no more of them than could fit.
  */
 function shortenMessages({ messages, prompt, tokensMax, count }: ShortenInput): Message | undefined {
-  const asking = (text: string): Message => ({ role: "user", content: [{ type: "text", text }, prompt] });
-  const fits = (text: string): boolean => count(asking(text)) <= tokensMax;
+  const messageWith = (text: string): Message => ({ role: "user", content: [{ type: "text", text }, prompt] });
+  const fits = (text: string): boolean => count(messageWith(text)) <= tokensMax;
   const pieces = messages.flatMap(({ role, content }) => content.map((block) => blockPiece(block, role)));
-  const told = (charsMax: number): string =>
+  const textWith = (charsMax: number): string =>
     [shortenedIntro, ...pieces.map((piece) => cutPiece(piece, charsMax))].join("\n\n");
   const lengthMax = Math.min(tokensMax * charsPerTokenMax, Math.max(0, ...pieces.map(({ text }) => text.length)));
-  const each = longestFitting(lengthMax, (charsMax) => fits(told(charsMax)));
-  if (each >= Math.min(pieceCharsMin, lengthMax)) return asking(told(each));
-  const whole: Piece = { name: "", text: told(pieceCharsMin), of: "the conversation" };
+  const each = longestFitting(lengthMax, (charsMax) => fits(textWith(charsMax)));
+  if (each >= Math.min(pieceCharsMin, lengthMax)) return messageWith(textWith(each));
+  const whole: Piece = { name: "", text: textWith(pieceCharsMin), of: "the conversation" };
   const all = longestFitting(Math.min(tokensMax * charsPerTokenMax, whole.text.length), (charsMax) =>
     fits(cutPiece(whole, charsMax)),
   );
-  return all === 0 ? undefined : asking(cutPiece(whole, all));
+  return all === 0 ? undefined : messageWith(cutPiece(whole, all));
 }
 
 const shortenedIntro =
   "[What follows is the newest part of the conversation, told as text and shortened so that this request fits the window.]";
 
 interface Piece {
-  /** Stands before the text, whole. */
+  /** Precedes the text and is never cut. */
   readonly name: string;
   readonly text: string;
-  /** In the marker where the text is cut. */
+  /** What the marker calls the text if it is cut. */
   readonly of: string;
 }
 
@@ -163,7 +163,7 @@ function blockPiece(block: Block, role: Message["role"]): Piece {
   }
 }
 
-/** Both ends stay: how it began and how it came out. */
+/** Keeps both ends: how it began and how it ended. */
 function cutPiece({ name, text, of }: Piece, charsMax: number): string {
   if (text.length <= charsMax) return name + text;
   const head = clipText(text, Math.ceil(charsMax / 2));
@@ -172,25 +172,25 @@ function cutPiece({ name, text, of }: Piece, charsMax: number): string {
   return `${name}${head}\n[… ${left} characters of ${of} are left out …]\n${tail}`.toWellFormed();
 }
 
-/** Stands first where rounds were left out of a call for a summary, and is known again by the next try. */
+/** The first line if rounds were left out of a summary call. The next try recognises it. */
 export const droppedLine = "[Earlier rounds are left out here, so that this request fits the window.]";
 
 interface DropInput {
-  /** Of a valid request: roles alternate, and results stand in the message behind their calls. */
+  /** Messages of a valid request: roles alternate, and results are in the message behind their calls. */
   readonly messages: readonly Message[];
-  /** How much the request was too long. */
+  /** How many tokens the request was too long. */
   readonly overTokens: number | "unknown";
   readonly count: (message: Message) => number;
 }
 
 type DropOutcome =
   | { readonly kind: "dropped"; readonly messages: readonly Message[]; readonly groups: number }
-  /** There is one group, and the request can't do without it: it holds what is asked. */
+  /** There is only one group, and it holds the prompt. */
   | { readonly kind: "nothing-left" };
 
 /**
- * The request for a summary again, shorter: without its oldest groups, so many that the gap is covered. One group at
- * least goes and the last one stays; what stays is valid and begins with the user.
+ * The request for a summary without its oldest groups, so many that the excess is covered. At least one group is
+ * dropped and the last one stays; what stays is valid and begins with the user.
  */
 export function dropOldest({ messages, overTokens, count }: DropInput): DropOutcome {
   const groups = groupsByRound(withoutMarker(messages));
@@ -202,14 +202,17 @@ export function dropOldest({ messages, overTokens, count }: DropInput): DropOutc
   function covering(gap: number): number {
     let sum = 0;
     const last = groups.findIndex((group) => {
-      sum += group.reduce((of, message) => of + count(message), 0);
+      sum += group.reduce((total, message) => total + count(message), 0);
       return sum >= gap;
     });
     return last === -1 ? groups.length : last + 1;
   }
 }
 
-/** A reply with the results of its calls and whatever else the user said then; first, what stands before any reply. */
+/**
+ * Groups a reply with the results of its calls and whatever else the user said then. The first group is what comes
+ * before any reply.
+ */
 export function groupsByRound(messages: readonly Message[]): readonly (readonly Message[])[] {
   const groups: Message[][] = [];
   for (const [at, message] of messages.entries()) {
@@ -220,7 +223,7 @@ export function groupsByRound(messages: readonly Message[]): readonly (readonly 
   return groups;
 }
 
-/** Every group but the first begins with a reply, and a request must not. */
+/** Every group but the first begins with a reply, but a request must not. */
 const droppedMarker: Message = { role: "user", content: [{ type: "text", text: droppedLine }] };
 
 function withoutMarker(messages: readonly Message[]): readonly Message[] {
@@ -233,7 +236,7 @@ const isMarker = ({ role, content }: Message): boolean =>
   content.length === 1 &&
   content.every((block) => block.type === "text" && block.text === droppedLine);
 
-/** From what a provider's refusal says of the request: a window and what was used of it. */
+/** Sizes from a provider's refusal: the window and what was used of it. */
 interface ReportedSizes {
   readonly limitTokens?: number;
   readonly usedTokens?: number;

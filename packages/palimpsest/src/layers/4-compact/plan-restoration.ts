@@ -39,12 +39,12 @@ export const restoreBudgets = (windowTokens: number): RestoreBudgets => ({
 });
 
 interface KeptView {
-  /** What the boundary leaves in the view. */
+  /** Items that the boundary leaves in the view. */
   readonly items: readonly Item[];
   readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
 }
 
-/** Tells whether what stays in the view shows a result, or an attachment, as it was given. */
+/** Returns a check whether what stays in the view shows a result or an attachment unchanged. */
 export function createWholeCheck({ items, decisions }: KeptView): (shownBy: ToolUseId | EntryId) => boolean {
   const shown = new Set<ToolUseId | EntryId>(items.map(({ entry }) => entry));
   for (const { blocks } of items)
@@ -59,95 +59,91 @@ export interface NamedPart {
 }
 
 export interface RestoreInput {
-  /** In the order in which they are told. */
+  /** In the order of the attachments. */
   readonly parts: readonly NamedPart[];
   readonly tokensMax: number;
-  /** Of a text in the view. */
+  /** Counts a text in the view. */
   readonly count: (text: string) => number;
 }
 
 export interface Restoration {
   readonly attachments: readonly RestoredAttachment[];
   readonly tokens: number;
-  /** Not shown whole, and nothing says yet how it comes back. */
+  /** Pieces that are not shown whole and have no handle yet to get them back. */
   readonly withoutHandle: readonly RestoredPiece[];
 }
 
 /** One attachment behind the boundary. */
 interface RestoredAttachment {
-  /** For people: the path of a file, else the part. */
+  /** For users: the path of a file, else the part. */
   readonly name: string;
   readonly draft: Draft;
-  /** As the view shows it. */
+  /** The text in the view. */
   readonly text: string;
   readonly tokens: number;
-  /** The file that it shows, as far as it does. */
+  /** The file that it shows, or the part of it. */
   readonly file?: ShownFile;
 }
 
 interface ShownFile extends Omit<RestoredFile, "lines"> {
-  /** From 1; undefined: all of it. */
+  /** Counted from 1. Undefined for the whole file. */
   readonly lines?: { readonly from: number; readonly to: number };
 }
 
 /**
- * What is told behind a boundary, never over `tokensMax`. Each part begins with room to name everything it has; what is
- * left is given out in order, so that the parts that change least are also the last to be cut. Whatever is not shown
- * whole is named, with a handle.
+ * Plans what is restored behind a boundary, never over `tokensMax`. Each part starts with room to name everything it
+ * has. What is left is given out in order, so that the parts that change least are also the last to be cut. Whatever is
+ * not shown whole is named, with a handle.
  */
 export function planRestoration(input: RestoreInput): Restoration {
   const { parts, tokensMax, count } = input;
   const shares = parts.flatMap(({ name, part }): Share[] => {
-    const teller = new PartWriter(name, { count, namesMax: namesWithin(tokensMax) });
-    const least = part.kind === "failed" ? teller.say(failureText(name, part.message)) : teller.name(part.pieces);
-    return least === undefined ? [] : [{ part, teller, least }];
+    const writer = new PartWriter(name, { count, namesMax: namesWithin(tokensMax) });
+    const least = part.kind === "failed" ? writer.say(failureText(name, part.message)) : writer.name(part.pieces);
+    return least === undefined ? [] : [{ part, writer, least }];
   });
   let left = tokensMax - sum(shares.map(({ least }) => least));
   if (left < 0) return nameOnly(input);
-  const told: RestoredAttachment[] = [];
+  const attachments: RestoredAttachment[] = [];
   const withoutHandle: RestoredPiece[] = [];
-  for (const { part, teller, least } of shares) {
+  for (const { part, writer, least } of shares) {
     const room = left + least.tokens;
-    const telling = part.kind === "failed" ? { told: [least], cut: [] } : teller.tell({ part, room, least });
-    told.push(...telling.told);
-    withoutHandle.push(...telling.cut.filter(({ handle }) => handle === undefined));
-    left = room - sum(telling.told);
+    const restored = part.kind === "failed" ? { attachments: [least], cut: [] } : writer.restore({ part, room, least });
+    attachments.push(...restored.attachments);
+    withoutHandle.push(...restored.cut.filter(({ handle }) => handle === undefined));
+    left = room - sum(restored.attachments);
   }
-  return { attachments: told, tokens: sum(told), withoutHandle };
+  return { attachments, tokens: sum(attachments), withoutHandle };
 }
 
 interface Share {
   readonly part: RestoredPart;
-  readonly teller: PartWriter;
-  /** What the part says where it has no room at all. */
+  readonly writer: PartWriter;
+  /** What the part shows if it has no room at all. */
   readonly least: RestoredAttachment;
 }
 
 interface PartRestoration {
-  readonly told: readonly RestoredAttachment[];
+  readonly attachments: readonly RestoredAttachment[];
   readonly cut: readonly RestoredPiece[];
-}
-
-interface PartWriterOptions extends Pick<RestoreInput, "count"> {
-  readonly namesMax: number;
 }
 
 const namesWithin = (tokensMax: number): number =>
   Math.max(restoredNamesMin, Math.min(restoredNamesMax, Math.floor(tokensMax / restoredTokensPerName)));
 
-/** Says the pieces of one part. */
+/** Writes the pieces of one part. */
 class PartWriter {
   readonly #name: string;
   readonly #count: RestoreInput["count"];
   readonly #namesMax: number;
 
-  constructor(name: string, { count, namesMax }: PartWriterOptions) {
+  constructor(name: string, { count, namesMax }: Pick<RestoreInput, "count"> & { readonly namesMax: number }) {
     this.#name = name;
     this.#count = count;
     this.#namesMax = namesMax;
   }
 
-  tell({
+  restore({
     part: { pieces, budget },
     room,
     least,
@@ -157,25 +153,25 @@ class PartWriter {
     readonly least: RestoredAttachment;
   }): PartRestoration {
     const tokensMax = Math.min(room, Math.max(budget.tokensMax, least.tokens));
-    const told: RestoredAttachment[] = [];
+    const attachments: RestoredAttachment[] = [];
     const cut: RestoredPiece[] = [];
     const named: RestoredPiece[] = [];
     for (const [at, piece] of pieces.entries()) {
       const rest = [...named, ...pieces.slice(at + 1)];
-      const free = tokensMax - sum(told) - (this.name(rest)?.tokens ?? 0);
-      const mayShow = told.length < (budget.piecesMax ?? Number.POSITIVE_INFINITY);
+      const free = tokensMax - sum(attachments) - (this.name(rest)?.tokens ?? 0);
+      const mayShow = attachments.length < (budget.piecesMax ?? Number.POSITIVE_INFINITY);
       const shown = mayShow ? this.#show(piece, Math.min(free, budget.pieceTokensMax)) : undefined;
       if (shown === undefined) named.push(piece);
-      else told.push(shown.told);
+      else attachments.push(shown.attachments);
       if (shown?.extent !== "whole") cut.push(piece);
     }
     const digest = this.name(named);
-    const all = digest === undefined ? told : [...told, digest];
-    // Estimates of a part of a text need not be smaller than those of the whole.
-    return sum(all) <= room ? { told: all, cut } : { told: [least], cut: pieces };
+    const all = digest === undefined ? attachments : [...attachments, digest];
+    // The estimate for a part of a text may exceed that for the whole.
+    return sum(all) <= room ? { attachments: all, cut } : { attachments: [least], cut: pieces };
   }
 
-  /** Undefined for none. */
+  /** Names the pieces without showing them. Undefined if there are none. */
   name(pieces: readonly RestoredPiece[]): RestoredAttachment | undefined {
     if (pieces.length === 0) return undefined;
     const lines = pieces.slice(0, this.#namesMax).map((piece) => digestLine(piece));
@@ -196,13 +192,13 @@ class PartWriter {
     if (text === undefined) return undefined;
     if (file === undefined || lineCount(text) === file.lines) {
       const whole = this.#piece(piece, { text, lines: undefined });
-      if (whole.tokens <= tokensMax) return { told: whole, extent: "whole" };
+      if (whole.tokens <= tokensMax) return { attachments: whole, extent: "whole" };
     }
     if (tokensMax < restoredCutTokensMin) return undefined;
-    const pointed = (head: string): RestoredAttachment => this.#cut(piece, head);
+    const cutTo = (head: string): RestoredAttachment => this.#cut(piece, head);
     const cutter = file === undefined ? headWithin : wholeLinesWithin;
-    const head = cutter(text, (one) => pointed(one).tokens <= tokensMax);
-    return head === "" ? undefined : { told: pointed(head), extent: "cut" };
+    const head = cutter(text, (candidate) => cutTo(candidate).tokens <= tokensMax);
+    return head === "" ? undefined : { attachments: cutTo(head), extent: "cut" };
   }
 
   #cut(piece: RestoredPiece, head: string): RestoredAttachment {
@@ -226,39 +222,39 @@ class PartWriter {
 }
 
 interface Shown {
-  readonly told: RestoredAttachment;
+  readonly attachments: RestoredAttachment;
   readonly extent: "whole" | "cut";
 }
 
-/** Where there is not even room to name everything part by part: as many lines as fit, and how many do not. */
+/** If there is not even room to name everything part by part: as many lines as fit, and how many do not. */
 function nameOnly({ parts, tokensMax, count }: RestoreInput): Restoration {
-  const teller = new PartWriter("digest", { count, namesMax: restoredNamesMin });
+  const writer = new PartWriter("digest", { count, namesMax: restoredNamesMin });
   const pieces = parts.flatMap(({ part }) => (part.kind === "failed" ? [] : part.pieces));
   const lines = parts.flatMap(({ name, part }) =>
     part.kind === "failed"
       ? [`- ${name}: ${plainLine(part.message)}`]
       : part.pieces.map((piece) => `${digestLine(piece)} (${name})`),
   );
-  const said = (shown: number): RestoredAttachment => {
+  const attachmentWith = (shown: number): RestoredAttachment => {
     const more = lines.length - shown;
     const all = more > 0 ? [...lines.slice(0, shown), `- and ${more} more`] : lines;
     const text = shown === 0 ? noRoomText(parts) : `There is no room to show these again:\n${all.join("\n")}`;
-    return teller.say(text, collectData(pieces));
+    return writer.say(text, collectData(pieces));
   };
   let shown = Math.min(lines.length, restoredNamesMin);
-  while (shown > 0 && said(shown).tokens > tokensMax) shown -= 1;
-  const only = said(shown);
+  while (shown > 0 && attachmentWith(shown).tokens > tokensMax) shown -= 1;
+  const only = attachmentWith(shown);
   const withoutHandle = pieces.filter(({ handle }) => handle === undefined);
   return { attachments: [only], tokens: only.tokens, withoutHandle };
 }
 
-/** What has no room in the view has room in the log: whoever opens the session again reads the state from there. */
+/** What has no room in the view is still logged, for when the session is opened again. */
 function collectData(pieces: readonly RestoredPiece[]): JsonObject {
   const data = pieces.flatMap((piece) => piece.data ?? []);
   return data.length === 0 ? {} : { named: data };
 }
 
-/** Not even for names: then at least of what there is more. */
+/** If there is not even room for names: lists the parts. */
 const noRoomText = (parts: readonly NamedPart[]): string =>
   `There is no room to show again what you worked with (${parts.map(({ name }) => plainLine(name)).join(", ")}): look at it anew before you rely on it.`;
 
@@ -267,7 +263,7 @@ const failureText = (name: string, message: string): string =>
 
 const digestLine = (piece: RestoredPiece): string => `- ${plainLine(piece.title)}: ${formatHandle(piece)}`;
 
-/** As long as one that names a stored text, so that a plan made before the text is stored holds afterwards. */
+/** As long as the handle of a stored text, so that a plan made before the text is stored still holds afterwards. */
 const laterHandle = `recall ${"0".repeat(64)}`;
 const formatHandle = ({ handle }: RestoredPiece): string => plainLine(handle ?? laterHandle);
 
@@ -277,4 +273,5 @@ const plainLine = (text: string): string =>
   clipText(text.replaceAll(/\s*[\r\n]+\s*/g, " ").replaceAll(reminderTag, "‹"), restoredLineCharsMax);
 
 const lineCount = (text: string): number => (text === "" ? 0 : text.split("\n").length);
-const sum = (told: readonly RestoredAttachment[]): number => told.reduce((total, { tokens }) => total + tokens, 0);
+const sum = (attachments: readonly RestoredAttachment[]): number =>
+  attachments.reduce((total, { tokens }) => total + tokens, 0);

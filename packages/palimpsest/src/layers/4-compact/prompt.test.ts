@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { countTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
-import { fillPrompt, plainSystemPrompt, type PromptValues, summaryPrompt } from "./prompt.ts";
+import { fillTemplate } from "../fill-template.ts";
+import { plainSystemPrompt, type PromptValues, summaryPrompt } from "./prompt.ts";
 import { summarySections, type SummaryVariant } from "./summary-sections.ts";
 
 const variants: readonly SummaryVariant[] = ["all", "from", "up_to"];
@@ -128,7 +129,7 @@ describe("a prompt of the user's own", () => {
     ["a value is put in as it is", "{{sections}}", "$& {{scope}}"],
     ["a name that is none of ours stays", "{{other}} {{toString}}", "{{other}} {{toString}}"],
   ])("%s", (_, template, filled) => {
-    expect(fillPrompt(template, values)).toBe(filled);
+    expect(fillTemplate(template, values)).toBe(filled);
   });
 
   it("keeps its words and gets what was asked for even where it has no place for it", () => {

@@ -12,9 +12,9 @@ import {
 import { findFencedLines } from "./summary-sections.ts";
 
 /**
- * Of a text that does not fit: its head, its tail, and the lines between them that settle something, for what is ruled
- * out in the middle of a long message binds no less. Word for word and in order; where something is left out, how much,
- * and the names in it that stand nowhere else here. At most `tokensMax` besides one mark of what is left out.
+ * An excerpt of a text that does not fit: its head, its tail, and the lines between them that settle something, because
+ * a ban in the middle of a long message binds no less. Word for word and in order. Where something is left out it says
+ * how much, and which names in it occur nowhere else in the excerpt. At most `tokensMax` besides one omission mark.
  */
 export function createExcerpt(text: string, { tokensMax, count }: FitOptions): string {
   const tail = tailWithinTokens(text, { tokensMax: tokensMax / 3, count });
@@ -22,10 +22,10 @@ export function createExcerpt(text: string, { tokensMax, count }: FitOptions): s
   const isLong = tokensMax >= excerptTokensMin;
   const namesMax = isLong ? tokensMax * excerptNamesShareMax : 0;
   const settlingMax = isLong ? tokensMax * settlingShareMax : 0;
-  const headOf = (settlingTokens: number): string =>
+  const headFor = (settlingTokens: number): string =>
     headWithinTokens(before, { tokensMax: (tokensMax * 2) / 3 - namesMax - settlingTokens, count });
-  const settling = settlingSpans(before, { from: headOf(settlingMax).length, tokensMax: settlingMax, count });
-  const head = headOf(settling.tokens);
+  const settling = settlingSpans(before, { from: headFor(settlingMax).length, tokensMax: settlingMax, count });
+  const head = headFor(settling.tokens);
   const spans = [
     { from: 0, to: head.length },
     ...settling.spans.filter(({ from }) => from >= head.length),
@@ -34,7 +34,7 @@ export function createExcerpt(text: string, { tokensMax, count }: FitOptions): s
   return joinSpans({ text, spans, names: new NamesLeftOut({ tokensMax: namesMax, count }) });
 }
 
-/** Stands in place of what is cut. */
+/** The text that replaces what is cut. */
 export const omissionMark = (chars: number, names: readonly string[] = []): string =>
   `[… ${chars} characters left out${names.length === 0 ? "" : `, with ${names.join(", ")}`} …]`;
 
@@ -43,18 +43,17 @@ interface Span {
   readonly to: number;
 }
 
-interface SettlingOptions extends FitOptions {
-  readonly from: number;
-}
-
 interface SettlingOutcome {
   readonly spans: readonly Span[];
-  /** With a mark before each. */
+  /** Including an omission mark before each. */
   readonly tokens: number;
 }
 
-/** Lines of prose: what is in a fence is code, and code settles nothing. */
-function settlingSpans(text: string, { from, tokensMax, count }: SettlingOptions): SettlingOutcome {
+/** Only lines of prose: fenced code settles nothing. */
+function settlingSpans(
+  text: string,
+  { from, tokensMax, count }: FitOptions & { readonly from: number },
+): SettlingOutcome {
   if (tokensMax <= 0) return { spans: [], tokens: 0 };
   const spans: Span[] = [];
   const mark = lineCost(omissionMark(excerptSearchChars), count);
@@ -81,12 +80,12 @@ const settles =
 
 interface JoinInput {
   readonly text: string;
-  /** In order; none begins before the one in front of it ends. */
+  /** In order and without overlaps. */
   readonly spans: readonly Span[];
   readonly names: NamesLeftOut;
 }
 
-/** What lies apart by blanks alone stands together as it was; between others is said what is missing. */
+/** Spans that only blanks separate are joined as they were; between others an omission mark says what is missing. */
 function joinSpans({ text, spans, names }: JoinInput): string {
   names.knows(spans.map(({ from, to }) => text.slice(from, to)));
   let excerpt = "";
@@ -101,7 +100,7 @@ function joinSpans({ text, spans, names }: JoinInput): string {
   return excerpt;
 }
 
-/** Names that nobody can guess: paths, files, flags, identifiers, numbers. Each once, the first ones that fit. */
+/** Names that can't be guessed: paths, files, flags, identifiers, numbers. Each once, the first ones that fit. */
 class NamesLeftOut {
   readonly #count: CountText;
   readonly #known = new Set<string>();
@@ -131,7 +130,7 @@ class NamesLeftOut {
   }
 }
 
-/** No sign that could open or close a tag, or end the mark, is part of one. */
+/** A name contains no character that could open or close a tag, or end the mark. */
 function* namesIn(text: string): Generator<string> {
   for (const [word] of text.matchAll(/[\w$@~/.#%:-]+/g)) {
     const name = word.replace(/^[.:]+(?=\w)/, "").replace(/[.:-]+$/, "");
@@ -143,13 +142,16 @@ const isName = /^--?[a-z][\w-]+$|\w[/_]\w|\.[a-z]\w{0,4}$|^[/~]\S*\w|[a-z]\d|\d[
 const isCamel = /[a-z\d][A-Z]/;
 
 /**
- * A summary stands in the user's turn, inside a tag of ours. Text in it must not look like the end of that tag, like a
- * tag whose content models take for the engine's, or like the beginning of another turn. Each form gets a sign that
- * takes it out of the form and leaves it readable; a second pass finds nothing.
+ * A summary is in the user's turn, inside a tag of ours. Text in it must not look like the end of that tag, like a tag
+ * whose content models take for the engine's, or like the beginning of another turn. A character is inserted into each
+ * such form, which breaks it but leaves it readable. A second pass finds nothing.
  */
 export const escapeImitations = (text: string): string => applyForms(turns, applyForms(tagForms, text));
 
-/** The same, but code in closed fences keeps its lines: `system: linux` opens no turn there. Tags go everywhere. */
+/**
+ * The same, but lines of code in closed fences may look like turns: `system: linux` opens none there. Tags are escaped
+ * everywhere.
+ */
 export function escapeProseImitations(text: string): string {
   const lines = text.split("\n");
   const fenced = findFencedLines(lines);
@@ -158,14 +160,14 @@ export function escapeProseImitations(text: string): string {
 }
 
 const applyForms = (forms: readonly ImitationForm[], text: string): string =>
-  forms.reduce((said, { form, instead }) => said.replaceAll(form, instead), text);
+  forms.reduce((escaped, { form, instead }) => escaped.replaceAll(form, instead), text);
 
 interface ImitationForm {
   readonly form: RegExp;
   readonly instead: string;
 }
 
-/** Tags that clients of the ecosystem put into user turns, and those around calls. */
+/** Tags that known clients put into user turns, and those around calls. */
 const tags = [
   "system-reminder",
   "system",
@@ -202,15 +204,15 @@ const turns: readonly ImitationForm[] = [
   { form: new RegExp(String.raw`^([^\S\n]*)<(?=${roles}>)`, "gm"), instead: "$1<\\" },
   { form: new RegExp(String.raw`<(?=${roles}>[^\n]{0,300}<\/${roles}>)`, "g"), instead: "<\\" },
   { form: new RegExp(String.raw`<(?=\/${roles}>)`, "g"), instead: "<\\" },
-  // A line that opens a turn. Those of the user are quotes, and looked at as such.
+  // A line that opens a turn. Turns of the user are quotes, and are checked as such.
   { form: /^([^\S\n]*(?:\*\*)?(?:human|assistant|system|developer)(?:\*\*)?)[^\S\n]*:/gim, instead: "$1 –" },
   { form: /^([^\S\n]*)\[(system(?: (?:message|notice|prompt))?)\]/gim, instead: "$1($2)" },
 ];
 
-/** Tags that stand in a summary: text from the history must neither open nor close one. */
+/** Tags that a summary uses: text from the history must neither open nor close one. */
 const summaryTags = /<(?=\/?(?:user-messages?|reply|plan|note|summary|analysis)\b)/gi;
 
-/** Text of the history as part of a line of ours: no line end, no tag of ours, at most so long. */
+/** Text of the history as part of one of our lines: without line ends and our tags, at most so long. */
 export function asLine(text: string, charsMax: number): string {
   const line = clipText(text, 2 * charsMax)
     .replaceAll(/\s+/g, " ")
@@ -220,14 +222,14 @@ export function asLine(text: string, charsMax: number): string {
   return (isCut ? `${cut.trimEnd()}…` : cut).toWellFormed();
 }
 
-/** Text of the history as lines of ours, likewise. */
+/** Text of the history as lines of our own, likewise. */
 export const sanitizeText = (text: string): string => escapeSummaryTags(escapeImitations(text));
 
 export const escapeSummaryTags = (text: string): string => text.replaceAll(summaryTags, "<\\");
 
 /**
- * A tag that none of the texts can open or close, nor the one for all of them: byte for byte, they stand inside as they
- * are, and what one of them pastes is no quote of ours.
+ * A tag that none of the texts can open or close, nor the outer tag around all of them. So the texts stand inside byte
+ * for byte, and what one of them pastes is no quote of ours.
  */
 export function tagFor(texts: Iterable<string>): string {
   const taken = new Set<string>();
@@ -239,12 +241,12 @@ export function tagFor(texts: Iterable<string>): string {
   return `user-message-${serial}`;
 }
 
-/** Stands around all quotes in that tag. */
+/** The tag around all quotes in that tag. */
 export const outerTag = (tag: string): string => tag.replace("user-message", "user-messages");
 
 interface QuoteOptions {
   readonly tag: string;
-  /** Of the words quoted, without the tag. */
+  /** For the quoted words, without the tag. */
   readonly tokensMax: number;
   readonly count: CountText;
   readonly mark?: string | undefined;
@@ -255,19 +257,22 @@ interface Quote {
   readonly shown: "verbatim" | "cut";
 }
 
-/** A message of the user as data: whole, or an excerpt, with the id under which the whole comes back. */
+/** A message of the user as data: whole, or an excerpt, with the id that brings back the whole. */
 export function quoteMessage({ entry, text }: UserMessage, { tag, tokensMax, count, mark }: QuoteOptions): Quote {
   const opening = `<${tag} id="${idText(entry)}"${mark === undefined ? "" : ` ${mark}`}`;
   if (count(text) <= tokensMax) return { text: `${opening}>\n${text}\n</${tag}>`, shown: "verbatim" };
   return { text: `${opening}>\n${createExcerpt(text, { tokensMax, count })}\n</${tag}>`, shown: "cut" };
 }
 
-/** What a quote costs at most besides its words. */
+/** The most that a quote costs besides its words. */
 export const frameTokens = (
   entry: EntryId,
   { tag, count }: { readonly tag: string; readonly count: CountText },
 ): number => count(`<${tag} id="${idText(entry)}">\n\n${omissionMark(999_999_999)}\n\n</${tag}>\n`);
 
-/** An id as it stands in lines and tags of ours. A log may call its entries anything: what is no sign of ids ends neither. */
+/**
+ * An id as it is written in our lines and tags. A log may use any ids, so characters that could end a line or tag are
+ * replaced.
+ */
 export const idText = (entry: EntryId): string =>
   asLine(entry, idCharsMax).replaceAll(/[^\p{L}\p{N}_.:/+=@#…-]/gu, "\uFFFD");

@@ -6,13 +6,13 @@ import type { RestoredPiece } from "../../schema/restored-part.ts";
 import { type NamedPart, planRestoration, type Restoration, type RestoreInput } from "./plan-restoration.ts";
 
 interface RestoreDeps extends WorkingStateDep, BlobsDep, Pick<RestoreInput, "count"> {
-  /** The tool by which the model gets a stored text back; undefined where it has none, and only people can. */
+  /** Name of the tool with which the model gets a stored text back. Undefined if there is none, and only users can. */
   readonly recallTool: string | undefined;
 }
 
 /**
- * Asks every part at once for its state of this moment: call it when the summary is there, right before the boundary is
- * written, so that a step that the compaction waited for is in it. Must not reject.
+ * Asks all parts concurrently for their current state. Call it when the summary is ready, right before the boundary is
+ * written, so that a step that the compaction waited for is included. Must not reject.
  */
 export async function restoreState(deps: RestoreDeps, request: RestoreRequest): Promise<Restoration> {
   const snapshots = await Promise.all(deps.workingState.parts.map((part) => takeSnapshot(part, request)));
@@ -34,7 +34,7 @@ async function takeSnapshot(part: WorkingStatePart, request: RestoreRequest): Pr
     const state = await part.snapshot(request);
     return state === undefined ? [] : [{ name: part.name, part: state }];
   } catch (error) {
-    // A part with a bug must not cost the session its compaction.
+    // A bug in one part must not prevent the compaction.
     return [{ name: part.name, part: { kind: "failed", message: String(error) } }];
   }
 }
@@ -65,18 +65,18 @@ function withHandles({ name, part }: NamedPart, handles: ReadonlyMap<RestoredPie
 
 interface RestoredReads {
   readonly restoration: Restoration;
-  /** Of the attachments that were written, in the order in which they were told. */
+  /** Entries of the attachments that were written, in their order. */
   readonly entries: readonly EntryId[];
   readonly isKept: RestoreRequest["isKept"];
 }
 
 /**
- * Behind a boundary a file counts as read where the view shows it: those put back, and those that a kept message still
- * shows. Any other has to be read again before it is changed, as whoever opens the session anew would have to.
+ * After a boundary a file counts as read if the view shows it: restored files, and those that a kept message still
+ * shows. Any other file has to be read again before it is changed, as after reopening the session.
  */
 export function registerRestored(files: ReadFiles, { restoration, entries, isKept }: RestoredReads): void {
   for (const [path, { shownBy }] of Array.from(files.entries())) if (!isKept(shownBy)) files.delete(path);
-  // The newest was told first: set last, it stays the newest.
+  // The newest comes first in the list. It is set last, so that it stays the newest.
   for (const [at, { file }] of [...restoration.attachments.entries()].toReversed()) {
     const shownBy = entries[at];
     if (file === undefined || shownBy === undefined) continue;

@@ -12,9 +12,9 @@ import { plainSystemPrompt } from "./prompt.ts";
 import { memoizeCount } from "../../tokens/estimate-block.ts";
 
 interface SummariseDeps {
-  /** Of the conversation; absent: the plain call at once. */
+  /** A fork of the conversation. Absent: only the plain call. */
   readonly fork?: Fork | undefined;
-  /** Of the plain call; absent: there is none, and the fork's failure is the last word. */
+  /** For the plain call. Absent: there is none, and a failure of the fork is final. */
   readonly summariser?: Summariser | undefined;
 }
 
@@ -23,21 +23,21 @@ export interface SummariseInput {
   readonly prompt: string;
   /** What the plain call is to summarise, in the view's order, without the prompt. */
   readonly messages: readonly Message[];
-  /** With how much of its parent the fork begins; absent: with all of it. */
+  /** How much of its parent the fork begins with; all of it if absent. */
   readonly forkReach?: MessagesReach | undefined;
-  /** Whether the fork's own end is written to the cache; absent: `skip`. */
+  /** Whether the fork's own end is written to the cache; `skip` if absent. */
   readonly forkWrite?: ForkTask["cacheWrite"] | undefined;
-  /** What becomes of the notes before the summary; absent: `stripped`. */
+  /** What happens to the analysis before the summary; `stripped` if absent. */
   readonly analysis?: "stripped" | "kept" | undefined;
   readonly gate: Omit<GateInput, "summary">;
-  /** Of the plain call, shorter each time, where it was too long. */
+  /** Retries of the plain call if it was too long, shorter each time. */
   readonly retriesMax: number;
-  /** Answers to this compaction that were no summary already, by a path before these; absent: none. */
+  /** Answers to this compaction on earlier paths that were no summary; none if absent. */
   readonly unusableAnswers?: number | undefined;
-  /** Of each of the fork's requests, where that is fewer than usual. */
+  /** Tries for each request of the fork, if fewer than usual. */
   readonly triesMax?: number | undefined;
   readonly onPhase?: ((phase: "fork" | "stream") => void) | undefined;
-  /** Told of each piece of a reply as it comes. */
+  /** Called with each piece of a reply as it arrives. */
   readonly onText?: ((text: string) => void) | undefined;
 }
 
@@ -45,7 +45,7 @@ export type SummariseOutcome =
   | {
       readonly kind: "summary";
       readonly text: string;
-      /** A line for each, for a person. */
+      /** One line for each, for the user. */
       readonly changes: readonly string[];
       readonly path: "fork" | "stream";
       readonly calls: readonly CompactionCall[];
@@ -76,8 +76,8 @@ export async function summarise(
   input: SummariseInput,
   signal: AbortSignal,
 ): Promise<SummariseOutcome> {
-  const asking = new SummaryCall(deps, input, signal);
-  return (await asking.fork()) ?? (await asking.plain());
+  const call = new SummaryCall(deps, input, signal);
+  return (await call.fork()) ?? (await call.plain());
 }
 
 type ReplyVerdict =
@@ -89,9 +89,9 @@ class SummaryCall {
   readonly #input: SummariseInput;
   readonly #signal: AbortSignal;
   readonly #calls: CompactionCall[] = [];
-  /** Why the fork has no summary. */
+  /** Why the fork yielded no summary. */
   #forkFailed: { readonly reason: CompactionFailure; readonly message: string } | undefined;
-  /** Answers that were no summary. */
+  /** Number of answers that were no summary. */
   #unusable: number;
 
   constructor(deps: SummariseDeps, input: SummariseInput, signal: AbortSignal) {
@@ -101,10 +101,10 @@ class SummaryCall {
     this.#unusable = input.unusableAnswers ?? 0;
   }
 
-  /** Undefined: the plain call is to be tried. */
+  /** Undefined if the plain call should be tried next. */
   async fork(): Promise<SummariseOutcome | undefined> {
     const { fork } = this.#deps;
-    if (this.#signal.aborted) return this.#aborted();
+    if (this.#signal.aborted) return this.#abort();
     if (fork === undefined) return undefined;
     const { prompt, forkReach, forkWrite = "skip", triesMax = forkLimits.triesMax, onPhase, onText } = this.#input;
     onPhase?.("fork");
@@ -123,19 +123,19 @@ class SummaryCall {
       },
       this.#signal,
     );
-    this.#paid("fork", { model: fork.model, usage: outcome.usage });
-    if (this.#signal.aborted) return this.#aborted();
+    this.#recordCalls("fork", { model: fork.model, usage: outcome.usage });
+    if (this.#signal.aborted) return this.#abort();
     const reply = forkReply(outcome);
-    const read = reply === undefined ? undefined : this.#read(reply);
-    if (read?.kind === "passed") return this.#made(read, { path: "fork", droppedGroups: 0 });
+    const verdict = reply === undefined ? undefined : this.#read(reply);
+    if (verdict?.kind === "passed") return this.#succeed(verdict, { path: "fork", droppedGroups: 0 });
     const failed =
-      read === undefined
+      verdict === undefined
         ? whyNoReply(outcome)
-        : { reason: faultReason(read.why), message: formatSummaryFault(read.why) };
+        : { reason: faultReason(verdict.why), message: formatSummaryFault(verdict.why) };
     this.#forkFailed = failed;
     if (isWhole(outcome)) this.#unusable += 1;
-    if (isCutAgain(outcome, this.#deps.summariser)) return this.#bad("cut-off");
-    return this.#unusable < unusableAnswersMax ? undefined : this.#failed(failed.reason, failed.message);
+    if (isCutAgain(outcome, this.#deps.summariser)) return this.#failBecause("cut-off");
+    return this.#unusable < unusableAnswersMax ? undefined : this.#fail(failed.reason, failed.message);
   }
 
   async plain(): Promise<SummariseOutcome> {
@@ -144,50 +144,53 @@ class SummaryCall {
     if (summariser === undefined) {
       const { reason, message } = this.#forkFailed ?? {
         reason: "no_summary",
-        message: "There is nobody to ask for a summary.",
+        message: "There is no model to ask for a summary.",
       };
-      return this.#failed(reason, message);
+      return this.#fail(reason, message);
     }
-    // However often a request is made shorter.
+    // Memoised, since a request may be shortened several times.
     const count = memoizeCount((message: Message) => summariser.count(message));
     const tokensMax = summariser.inputTokensMax;
     const first = plainRequest({ messages: toPlainMessages(messages), prompt, tokensMax, count });
-    if (first.kind === "no-room") return this.#failed("prompt_too_long", noRoomText(summariser.model));
+    if (first.kind === "no-room") return this.#fail("prompt_too_long", noRoomText(summariser.model));
     onPhase?.("stream");
     let { messages: request, droppedGroups } = first;
     for (let shorter = 0; ;) {
-      const answer = await this.#asked(summariser, request);
-      if (this.#signal.aborted) return this.#aborted();
+      const answer = await this.#ask(summariser, request);
+      if (this.#signal.aborted) return this.#abort();
       if (answer.kind === "answered") {
-        const read = this.#read(answer);
+        const verdict = this.#read(answer);
         const notes = [
           ...(droppedGroups === 0 ? [] : [unseenNote(droppedGroups)]),
           ...(first.text === "shortened" ? [shortenedNote] : []),
         ];
-        if (read.kind === "passed")
-          return this.#made({ ...read, changes: [...notes, ...read.changes] }, { path: "stream", droppedGroups });
+        if (verdict.kind === "passed")
+          return this.#succeed(
+            { ...verdict, changes: [...notes, ...verdict.changes] },
+            { path: "stream", droppedGroups },
+          );
         this.#unusable += 1;
-        if (this.#unusable >= unusableAnswersMax || !mayBeBetter(read.why)) return this.#bad(read.why);
+        if (this.#unusable >= unusableAnswersMax || !mayBeBetter(verdict.why)) return this.#failBecause(verdict.why);
         continue;
       }
-      if (answer.failure.why !== "too-long") return this.#failed(failureReason(answer.failure), answer.failure.message);
+      if (answer.failure.why !== "too-long") return this.#fail(failureReason(answer.failure), answer.failure.message);
       const overTokens = overBy(answer.failure, sumTokens(request, count));
       const dropped = dropOldest({ messages: request, overTokens, count });
-      if (shorter >= retriesMax || dropped.kind === "nothing-left") return this.#failed("prompt_too_long", tooLongText);
+      if (shorter >= retriesMax || dropped.kind === "nothing-left") return this.#fail("prompt_too_long", tooLongText);
       shorter += 1;
       request = dropped.messages;
       droppedGroups += dropped.groups;
     }
   }
 
-  async #asked(summariser: Summariser, messages: readonly Message[]): Promise<SummaryAnswer> {
+  async #ask(summariser: Summariser, messages: readonly Message[]): Promise<SummaryAnswer> {
     const { onText } = this.#input;
     const answer = await summariser.ask(
       { system: plainSystemPrompt, messages, outputTokensMax: summaryOutputTokensMax, onText },
       this.#signal,
     );
     const usage = [...(answer.wasted ?? []), ...(answer.usage === undefined ? [] : [answer.usage])];
-    this.#paid("stream", { model: summariser.model, usage });
+    this.#recordCalls("stream", { model: summariser.model, usage });
     return answer;
   }
 
@@ -198,33 +201,33 @@ class SummaryCall {
     return gated.kind === "passed" ? gated : { kind: "bad", why: gated.why };
   }
 
-  #paid(
+  #recordCalls(
     path: CompactionCall["path"],
     { model, usage }: { readonly model: string; readonly usage: readonly JsonObject[] },
   ): void {
-    for (const one of usage) this.#calls.push({ path, model, usage: one });
+    for (const callUsage of usage) this.#calls.push({ path, model, usage: callUsage });
   }
 
-  #made({ text, changes }: Extract<ReplyVerdict, { kind: "passed" }>, by: SummarySource): SummariseOutcome {
+  #succeed({ text, changes }: Extract<ReplyVerdict, { kind: "passed" }>, by: SummarySource): SummariseOutcome {
     return { kind: "summary", text, changes, ...by, calls: this.#calls };
   }
 
-  #bad(why: SummaryFault): SummariseOutcome {
-    return this.#failed(faultReason(why), formatSummaryFault(why));
+  #failBecause(why: SummaryFault): SummariseOutcome {
+    return this.#fail(faultReason(why), formatSummaryFault(why));
   }
 
-  #failed(reason: CompactionFailure, message: string): SummariseOutcome {
+  #fail(reason: CompactionFailure, message: string): SummariseOutcome {
     return { kind: "failed", reason, message, calls: this.#calls };
   }
 
-  #aborted(): SummariseOutcome {
-    return this.#failed("aborted", "The summary was cancelled.");
+  #abort(): SummariseOutcome {
+    return this.#fail("aborted", "The summary was cancelled.");
   }
 }
 
 type SummarySource = Pick<Extract<SummariseOutcome, { kind: "summary" }>, "path" | "droppedGroups">;
 
-/** Undefined where the fork has no text: it failed, or called a tool and had no second round for its answer. */
+/** Undefined if the fork has no text: it failed, or called a tool and had no second round for its answer. */
 const forkReply = (outcome: ForkOutcome): SummaryReply | undefined =>
   outcome.kind === "answered"
     ? {
@@ -234,11 +237,17 @@ const forkReply = (outcome: ForkOutcome): SummaryReply | undefined =>
       }
     : undefined;
 
-/** Whether the model came to the end of its answer, so that it may be held against it: what broke off says nothing of the text. */
+/**
+ * Whether the model finished its answer, so that it counts as unusable. An answer that broke off says nothing about the
+ * text.
+ */
 const isWhole = (outcome: ForkOutcome): boolean =>
   outcome.kind === "answered" || (outcome.kind === "over" && outcome.why === "rounds");
 
-/** It wrote as much as the plain call may write too: that would read everything anew, and break off at the same place. */
+/**
+ * Whether the fork wrote as much as the plain call may write: the plain call would read everything again and break off
+ * at the same place.
+ */
 function isCutAgain(outcome: ForkOutcome, summariser: Summariser | undefined): boolean {
   if (outcome.kind !== "failed" || outcome.why !== "cut-short") return false;
   const written = outcome.usage.at(-1)?.["output_tokens"];
@@ -260,7 +269,7 @@ function whyNoReply(outcome: ForkOutcome): { readonly reason: CompactionFailure;
 
 const faultReason = (why: SummaryFault): CompactionFailure => (why === "provider-error" ? "api_error" : "no_summary");
 
-/** What was misunderstood may be understood; what was refused, cut off or too much comes out the same again. */
+/** A misunderstanding may go away on a second try. A refusal, a cut-off or an oversized answer would not. */
 function mayBeBetter(why: SummaryFault): boolean {
   switch (why) {
     case "empty":
@@ -283,7 +292,7 @@ function failureReason({ why }: ModelFailure): CompactionFailure {
   return why === "aborted" ? "aborted" : "api_error";
 }
 
-/** The server's tokens are not ours: as much of our count as it was too much of its own. */
+/** The server's tokens are not ours: scales its excess to our count. */
 function overBy(failure: ModelFailure, counted: number): number | "unknown" {
   const over = tokensOver(failure);
   const { usedTokens } = failure;
@@ -291,9 +300,9 @@ function overBy(failure: ModelFailure, counted: number): number | "unknown" {
 }
 
 const tooLongText =
-  "The conversation is too long to be summarised, also without its oldest rounds. Rewind to an earlier message and go on from there.";
+  "The conversation is too long to be summarised, even without its oldest rounds. Rewind to an earlier message and go on from there.";
 const noRoomText = (model: string): string =>
-  `The window of ${model} is too small for what a summary is asked with. Take another model, or rewind to an earlier message.`;
+  `The window of ${model} is too small for the request for a summary. Choose another model, or rewind to an earlier message.`;
 const unseenNote = (rounds: number): string =>
   `The summariser did not see the ${rounds === 1 ? "oldest round" : `${rounds} oldest rounds`}: its window had no room for more.`;
 const shortenedNote = "What the summariser read was shortened: the newest round alone is longer than its window.";

@@ -4,11 +4,11 @@ import { wrapReminder, escapeReminderTag } from "../../transcript/attachment-tex
 export interface SummaryMessageInput {
   readonly summary: string;
   readonly trigger: "auto" | "manual" | "autonomous";
-  /** Where the full transcript lies. */
+  /** Path of the full transcript. */
   readonly transcriptPath?: string;
-  /** The tool that brings back what is not shown, by its id or by a query. */
+  /** Name of the tool that brings back what is not shown, by its id or by a query. */
   readonly recallTool?: string;
-  /** `some`: pinned messages follow, older than what follows them. */
+  /** `some`: pinned messages follow, which are older than what comes after them. */
   readonly pinned?: "some" | "none";
 }
 
@@ -16,8 +16,8 @@ const opening =
   "The conversation was compacted: this summary stands in place of its earlier part. It tells what was said and done; it is not a message from the user, and what it quotes is history unless it is named as open.";
 
 /**
- * A summary as the view shows it. It stands in the user's turn, so it is tagged as the engine's: nothing in it may be
- * taken for a message that a person typed.
+ * A summary as the view shows it. It is in the user's turn, so it is tagged as the engine's: nothing in it may be taken
+ * for a message that the user typed.
  */
 export const summaryMessage = ({ summary, trigger, pinned, ...places }: SummaryMessageInput): string =>
   wrapReminder(
@@ -30,7 +30,10 @@ export const summaryMessage = ({ summary, trigger, pinned, ...places }: SummaryM
     ].join("\n\n"),
   );
 
-/** The same beside a summary that the provider wrote: what it says can't be added to. `carried`: what it is to be read with. */
+/**
+ * The same text beside a summary that the provider wrote, which can't be changed. `carried` is what has to be added to
+ * it.
+ */
 export const besideSummary = ({ carried, trigger, pinned, ...places }: BesideInput): string =>
   wrapReminder(
     [
@@ -48,14 +51,16 @@ export interface BesideInput extends Omit<SummaryMessageInput, "summary"> {
 
 type Places = Pick<SummaryMessageInput, "transcriptPath" | "recallTool">;
 
-/** The summary itself, of a message that `summaryMessage` made; any other text as it is. */
+/** The summary inside a message that `summaryMessage` made; any other text is returned as it is. */
 export function summaryInMessage(message: string): string {
   const [, body = ""] = /^<system-reminder>\n([^]*)\n<\/system-reminder>$/.exec(message.trim()) ?? [];
   if (!body.startsWith(opening)) return message;
-  const said = body.split("\n\n").slice(1);
-  const first = said.findIndex((part) => part !== pinnedNotice && !placeForm.test(part));
-  const last = Object.values(goingOn).some(([line]) => line !== undefined && line === said.at(-1)) ? -1 : undefined;
-  return first === -1 ? "" : said.slice(first, last).join("\n\n");
+  const paragraphs = body.split("\n\n").slice(1);
+  const first = paragraphs.findIndex((part) => part !== pinnedNotice && !placeForm.test(part));
+  const last = Object.values(goingOn).some(([line]) => line !== undefined && line === paragraphs.at(-1))
+    ? -1
+    : undefined;
+  return first === -1 ? "" : paragraphs.slice(first, last).join("\n\n");
 }
 
 const pinnedNotice =
@@ -66,15 +71,16 @@ const formatPinned = (pinned: SummaryMessageInput["pinned"]): readonly string[] 
   pinned === "some" ? [pinnedNotice] : [];
 
 function whereText({ transcriptPath, recallTool }: Places): readonly string[] {
-  const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${displayName(transcriptPath)}.`];
-  const comes =
+  const transcriptNote =
+    transcriptPath === undefined ? [] : [`The full transcript lies at ${displayName(transcriptPath)}.`];
+  const recallNote =
     recallTool === undefined
       ? []
       : [
           `What you need word for word (code, output, a message), get back with ${displayName(recallTool)}: by its id, or by a query of its words.`,
         ];
-  const said = [...lies, ...comes];
-  return said.length === 0 ? [] : [said.join(" ")];
+  const notes = [...transcriptNote, ...recallNote];
+  return notes.length === 0 ? [] : [notes.join(" ")];
 }
 
 const goingOn: { readonly [Trigger in SummaryMessageInput["trigger"]]: readonly string[] } = {
@@ -87,5 +93,5 @@ const goingOn: { readonly [Trigger in SummaryMessageInput["trigger"]]: readonly 
   ],
 };
 
-/** A folder may be called anything. */
+/** A folder name may contain anything. */
 const displayName = (text: string): string => escapeReminderTag(toSingleLine(text));

@@ -7,7 +7,7 @@ interface Section {
   readonly holds: string;
 }
 
-/** Under which what the user said stands word for word. */
+/** The section that quotes the user's messages word for word. */
 export const userMessagesTitle = "All User Messages";
 
 const opening: readonly Section[] = [
@@ -84,28 +84,28 @@ const titles = new Set([...opening, ...closing, ...closingUpTo].map(({ title }) 
 const titleByName = new Map([...titles].map((title) => [title.toLowerCase(), title]));
 
 interface HeadingLine {
-  /** Of a section; undefined where the line heads something else. */
+  /** Title of one of our sections. Undefined if the line heads something else. */
   readonly title: string | undefined;
-  /** What the line says behind the title, up to its end. */
+  /** The rest of the line behind the title. */
   readonly rest: string;
 }
 
-/** What models call the section of the user's messages, besides its title. */
+/** Other names that models use for the section of user messages. */
 const messagesNames = String.raw`(?:all\s+)?(?:of\s+)?(?:the\s+)?user(?:['’]s|s['’]?)?\s+messages`;
 const decorated = new RegExp(
   String.raw`^\s{0,3}(#{1,6}\s+)?([*_]{0,3}(?:\d{1,2}[.)]\s*)?[*_]{0,3})(${[...titles, messagesNames].join("|")})(?![\p{L}\p{N}])(.*)$`,
   "iu",
 );
-/** Says how the section is written, nothing of what stands in it. */
+/** Words that say how the section is written, not what is in it. */
 const manners = String.raw`(?:so far|to date|until now|verbatim|in order|in full|quoted|word for word|as typed|as written|chronological(?:ly)?|oldest first|in (?:chronological )?order|(?:of|in) (?:this|the) (?:session|conversation))`;
 const manner = new RegExp(String.raw`^[*_\s]*(?:[-–—,;([]?\s*${manners}\s*[)\]]?[*_\s]*)*`, "i");
-/** Behind a title without a sign of a heading: a sentence may begin with the same words. */
+/** What may follow a title without a heading sign: a sentence may begin with the same words. */
 const headsWithoutSign = /^(?:$|[:–—]|-\s|[([][^)\]]*[)\]][*_]{0,3}\s*(?::|$)|[^.:]{1,60}:[*_]{0,3}\s*$)/;
 const otherHeading = /^\s{0,3}#{1,6}\s/;
 
 /**
- * Models write headings in many ways: `## 1. Title`, `1. **Title**:`, `Title:`, `### Title (verbatim)`. Undefined where
- * the line is none.
+ * Models write headings in many ways: `## 1. Title`, `1. **Title**:`, `Title:`, `### Title (verbatim)`. Undefined if
+ * the line is no heading.
  */
 export function parseHeading(line: string): HeadingLine | undefined {
   const [, sign = "", dress = "", name = "", behind = ""] = decorated.exec(line) ?? [];
@@ -118,8 +118,8 @@ export function parseHeading(line: string): HeadingLine | undefined {
 }
 
 /**
- * Which lines of a summary stand in a block of code, its fences included. Only a fence that is closed makes one, before
- * the next section begins: one that is left open must not hide what follows from those who look for prose.
+ * Which lines of a summary are in a code block, including its fences. Only a fence that is closed before the next
+ * section begins makes one: an open fence must not hide prose.
  */
 export function findFencedLines(lines: readonly string[]): ReadonlySet<number> {
   const fenced = new Set<number>();

@@ -4,21 +4,21 @@ import type { Layer } from "../layer.ts";
 import type { Offers } from "../pipeline-state.ts";
 import { noServerOptions, type ServerOptionsInput, type ServerOptions } from "./server-use.ts";
 
-/** What one conversation knows of the server that answers it, and what it has asked of it besides replies. */
+/** What one conversation knows about its server, and what it has asked of it besides replies. */
 export class KnownServer {
   #offers: Offers | undefined;
   #unansweredAt: Millis | undefined;
-  optionsByRule: ServerOptions | undefined;
+  #optionsByRule: ServerOptions | undefined;
   #thinkingKept: "all" | "last" = "all";
   #applied = "";
   #cache: "kept" | "lost" = "kept";
 
-  /** What it can do itself, once it has said so. */
+  /** What the server can do itself. Undefined until it has answered. */
   get offers(): Offers | undefined {
     return this.#offers;
   }
 
-  /** Whether it is asked for its offers now: one that did not answer may take seconds to fail each time. */
+  /** Whether to ask the server for its offers now: one that did not answer may take seconds to fail each time. */
   mayBeAsked(now: Millis): boolean {
     return this.#unansweredAt === undefined || now - this.#unansweredAt >= offersRetryMillis;
   }
@@ -31,38 +31,41 @@ export class KnownServer {
     this.#unansweredAt = at;
   }
 
-  /** For so long nobody worked on the conversation. Once old thinking is left out it stays so: another rule is another entry in the cache. */
+  /**
+   * Call it with the time since the last activity. Once old thinking is left out it stays so, because another rule is
+   * another entry in the cache.
+   */
   idledFor(time: Millis): void {
     if (time > thinkingIdleMillis) this.#thinkingKept = "last";
   }
 
-  /** What the next request asks of it. Of all rules first, then what only this request asks. */
-  ask(layers: readonly Layer[], ask: Omit<ServerOptionsInput, "offers" | "thinkingKept">): RequestServerOptions {
-    const whole = { ...ask, offers: this.#offers, thinkingKept: this.#thinkingKept };
-    const byRule = mergeOptions(layers.map(({ server }) => server?.optionsByRule?.(whole) ?? noServerOptions));
-    const now = mergeOptions(layers.map(({ server }) => server?.optionsNow?.(whole) ?? noServerOptions));
-    this.optionsByRule = byRule;
+  /** What the next request asks of the server: first by the rules, then for this request alone. */
+  ask(layers: readonly Layer[], input: Omit<ServerOptionsInput, "offers" | "thinkingKept">): RequestServerOptions {
+    const optionsInput = { ...input, offers: this.#offers, thinkingKept: this.#thinkingKept };
+    const byRule = mergeOptions(layers.map(({ server }) => server?.optionsByRule?.(optionsInput) ?? noServerOptions));
+    const now = mergeOptions(layers.map(({ server }) => server?.optionsNow?.(optionsInput) ?? noServerOptions));
+    this.#optionsByRule = byRule;
     return { ...mergeOptions([byRule, now]), besideCache: now.betas };
   }
 
-  /** By rule, with the last request: what a fork asks too. */
+  /** What the last request asked by rule; a fork asks the same. */
   get asked(): ServerOptions | undefined {
-    return this.optionsByRule;
+    return this.#optionsByRule;
   }
 
-  /** A request read less than it should have: it has written everything again. */
+  /** Call it when a request read less than it should have, and so has written everything again. */
   lostCache(): void {
     this.#cache = "lost";
   }
 
-  /** Whether that happened since the last time that this was asked. */
+  /** Whether that happened since the last call. */
   takeLoss(): "lost" | "kept" {
-    const was = this.#cache;
+    const cache = this.#cache;
     this.#cache = "kept";
-    return was;
+    return cache;
   }
 
-  /** Whether it says otherwise than the last time what it left out by its own rule. */
+  /** Whether the server reports other edits by its own rule than last time. */
   isNews(applied: readonly JsonObject[]): boolean {
     return applied.length > 0 && this.#applied !== JSON.stringify(applied);
   }
@@ -73,7 +76,7 @@ export class KnownServer {
 }
 
 export interface RequestServerOptions extends ServerOptions {
-  /** Betas among them that are no part of what the cache knows a prefix by. */
+  /** Betas among them that are not part of the cache key. */
   readonly besideCache: readonly string[];
 }
 
@@ -82,8 +85,10 @@ const mergeOptions = (all: readonly ServerOptions[]): ServerOptions => ({
   betas: all.flatMap(({ betas }) => betas),
 });
 
-/** Thinking of turns that are over stays while somebody works on it: an hour is what the longest lifetime of a cache bridges. */
+/** The thinking of past turns is kept while the user is working: an hour is the longest lifetime of a cache. */
 const thinkingIdleMillis = millis(3_600_000);
 
-/** A server that did not say what it offers may take seconds to fail each time: it is asked once in so long, not before every request. */
+/**
+ * A server that did not list its offers may take seconds to fail each time, so it is asked again only after this time.
+ */
 export const offersRetryMillis = millis(60_000);

@@ -15,8 +15,9 @@ interface OffersInput {
 }
 
 /**
- * What the server can do about the context itself. It is asked until it answers, and only if a layer would make use of it
- * by now. Undefined: not known, because it did not answer or the turn was aborted, which does not wait for the answer.
+ * What the server can do about the context itself. It is asked until it answers, and only if a layer would use the
+ * answer by now. Undefined if not known: the server did not answer, or the turn was aborted, which does not wait for
+ * the answer.
  */
 export async function fetchOffers(deps: ModelDep & ClockDep, input: OffersInput): Promise<Offers | undefined> {
   const { layers, server, want, model, signal } = input;

@@ -11,20 +11,20 @@ export interface ServerOptions {
 
 export const noServerOptions: ServerOptions = { params: {}, betas: [] };
 
-/** What a layer leaves to the server: whether that can do it, and how it is asked. Pure. */
+/** What a layer leaves to the server: whether the server can do it, and how it is asked. Pure. */
 export interface ServerUse {
-  /** Its name among the server's offers. */
+  /** The name among the server's offers. */
   readonly offer: string;
-  /** Whether a model's capabilities, as the server lists them, hold it. */
+  /** Whether the model's capabilities, as the server lists them, include it. */
   isOffered(capabilities: JsonObject): boolean;
-  /** Whether it would be made use of by now: else nobody asks the server for its offers. */
+  /** Whether the layer would use it by now. If no layer would, the server is not asked for its offers. */
   isWanted(want: ServerWant): boolean;
   /**
-   * With every request alike, since another rule is another entry in the server's cache. Forks ask the same, or they would
-   * read nothing of it.
+   * The same with every request, since another rule is another entry in the server's cache. Forks ask the same, or they
+   * would read nothing from it.
    */
   optionsByRule?(ask: ServerOptionsInput): ServerOptions;
-  /** Of this request alone; no part of what the cache knows a prefix by, its betas included. */
+  /** For this request alone. Not part of the cache key, including its betas. */
   optionsNow?(ask: ServerOptionsInput): ServerOptions;
 }
 
@@ -32,18 +32,18 @@ export type ServerWant = Pick<PipelineState, "policy" | "isOn" | "inventory" | "
 
 export interface ServerOptionsInput extends Pick<PipelineState, "policy" | "isOn"> {
   readonly offers: Offers | undefined;
-  /** Names of those that the request defines. */
+  /** Names of the tools that the request defines. */
   readonly tools: readonly string[];
   readonly isClearable: (tool: string) => boolean;
-  /** As they are sent. */
+  /** The messages as they are sent. */
   readonly messages: readonly Message[];
-  /** By the ids that the messages have. */
+  /** By their ids in the messages. */
   readonly withheld: ReadonlySet<ToolUseId>;
-  /** Of the thinking of turns that are over. */
+  /** How much thinking of past turns is kept. */
   readonly thinkingKept: "all" | "last";
 }
 
-/** A capability that says of itself whether it is supported. */
+/** Whether a capability is listed as supported. */
 export function supports(capabilities: JsonObject, name: string): boolean {
   const capability = field(capabilities, name);
   return isObject(capability) && capability["supported"] === true;

@@ -9,33 +9,33 @@ import { fileAction, callFilePath } from "../../../tokens/tool-kind.ts";
 export type CallOutcome =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly line: string; readonly exitCode?: number }
-  /** A person did not let it run. */
+  /** The user did not let it run. */
   | { readonly kind: "refused" }
-  /** It did not come to run, and that says nothing of its own: another call of the same reply failed. */
+  /** It did not run because another call of the same reply failed. */
   | { readonly kind: "not-run" };
 
 export interface CallEnd {
   readonly outcome: CallOutcome;
-  /** By which the result tells of an error: of a command that ended well too, where its exit code may hide one. */
+  /** Lines with which the result reports an error; also of a command that succeeded, if its exit code may hide one. */
   readonly errorLines: readonly string[];
-  /** In which a command that ended well speaks of errors all the same: those of others, or that it got over. */
+  /** Lines with which a successful command mentions errors: those of others, or ones that it recovered from. */
   readonly passingLines: readonly string[];
 }
 
-/** Looks at both ends of a result, however long it is. */
+/** Reads only both ends of a result, however long it is. */
 export function readCallEnd(result: ToolResultBlock, subject: CallSubject): CallEnd {
-  const said = ends(resultText(result));
-  const exitCode = subject.kind === "command" ? exitCodeIn(said) : undefined;
+  const text = ends(resultText(result));
+  const exitCode = subject.kind === "command" ? exitCodeIn(text) : undefined;
   if (result.is_error !== true && (exitCode ?? 0) === 0) {
     return {
       ...silent,
       outcome: { kind: "done" },
-      ...(subject.kind === "command" ? findReportedErrors(said, subject) : {}),
+      ...(subject.kind === "command" ? findReportedErrors(text, subject) : {}),
     };
   }
   if (findRefusal(result) !== undefined) return { ...silent, outcome: { kind: "refused" } };
-  if (/\bsibling tool call\b/i.test(said.slice(0, errorCharsMax))) return { ...silent, outcome: { kind: "not-run" } };
-  const errorLines = failureLines(said, subject.kind);
+  if (/\bsibling tool call\b/i.test(text.slice(0, errorCharsMax))) return { ...silent, outcome: { kind: "not-run" } };
+  const errorLines = failureLines(text, subject.kind);
   const line = errorLines[0] ?? "";
   const outcome = { kind: "failed" as const, line, ...(exitCode === undefined ? {} : { exitCode }) };
   return { ...silent, outcome, errorLines };
@@ -43,8 +43,8 @@ export function readCallEnd(result: ToolResultBlock, subject: CallSubject): Call
 
 const silent: Pick<CallEnd, "errorLines" | "passingLines"> = { errorLines: [], passingLines: [] };
 
-function findReportedErrors(said: string, { command }: Extract<CallSubject, { kind: "command" }>): Partial<CallEnd> {
-  const lines = findReportedLines(said, command);
+function findReportedErrors(text: string, { command }: Extract<CallSubject, { kind: "command" }>): Partial<CallEnd> {
+  const lines = findReportedLines(text, command);
   return hidesExitCode(command) ? { errorLines: lines } : { passingLines: lines };
 }
 
@@ -53,7 +53,7 @@ const ends = (text: string): string =>
     ? text
     : `${clipText(text, errorSearchChars)}\n${text.slice(-errorSearchChars).toWellFormed()}`;
 
-/** As the agents in the field write it: before the output, behind it, or as JSON around it. */
+/** As known agents write it: before the output, behind it, or as JSON around it. */
 const exitForms: readonly RegExp[] = [
   /^exit code:? (\d+)/i,
   /\[exit code (\d+)\]\s*$/i,
@@ -61,15 +61,15 @@ const exitForms: readonly RegExp[] = [
   /"exit_code":\s*(\d+)/,
 ];
 
-function exitCodeIn(said: string): number | undefined {
+function exitCodeIn(text: string): number | undefined {
   for (const form of exitForms) {
-    const found = form.exec(said)?.[1];
-    if (found !== undefined) return Number(found);
+    const code = form.exec(text)?.[1];
+    if (code !== undefined) return Number(code);
   }
   return undefined;
 }
 
-/** What a call is about. A call of several files is a patch. */
+/** What a call is about. A call with several files is a patch. */
 export type CallSubject =
   | { readonly kind: "file"; readonly act: "read" | "write"; readonly paths: readonly string[] }
   | { readonly kind: "command"; readonly command: string }
@@ -88,8 +88,8 @@ export function parseSubject(call: ToolUseBlock): CallSubject {
 }
 
 /**
- * Under which name success ends what a failure began: the same command, whatever its output is cut down to, the same
- * file, whatever was done to it, else the same tool.
+ * The keys under which a success ends an earlier failure: the same command, however its output is cut; the same file,
+ * whatever was done to it; else the same tool.
  */
 export function subjectKeys(subject: CallSubject, tool: string): readonly string[] {
   switch (subject.kind) {
@@ -102,10 +102,10 @@ export function subjectKeys(subject: CallSubject, tool: string): readonly string
   }
 }
 
-/** Tools of MCP servers carry the server's name in front. */
+/** Tools of MCP servers have the server's name in front. */
 const plainName = (name: string): string => name.split("__").at(-1) ?? name;
 
-/** Editors that take what to do as an argument. */
+/** Editors that take the action as an argument. */
 const editors = /^str_replace(?:_based)?_edit/i;
 const editorAct = (input: JsonObject): "read" | "write" => (textField(input, "command") === "view" ? "read" : "write");
 
@@ -113,7 +113,7 @@ function commandText(input: JsonObject): string | undefined {
   const value = field(input, "command") ?? field(input, "cmd");
   if (typeof value === "string") return value.trim() === "" ? undefined : value;
   if (!isArray(value) || !value.every((part) => typeof part === "string")) return undefined;
-  // Given as words, the shell itself often comes first: `bash -lc <line>`.
+  // In a list of words, the shell itself often comes first: `bash -lc <line>`.
   const [shell = "", option = "", line] = value;
   return shell.endsWith("sh") && option.startsWith("-") && line !== undefined ? line : value.join(" ");
 }
@@ -127,11 +127,11 @@ const patchedFile = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$/gm;
 
 function findPatchedPaths(source: string | undefined): readonly string[] {
   if (source === undefined || !source.includes(patchStart)) return [];
-  const named = [...source.matchAll(patchedFile)].map(([, path = ""]) => clipText(path.trim(), pathCharsMax));
-  return [...new Set(named)].filter((path) => path !== "");
+  const paths = [...source.matchAll(patchedFile)].map(([, path = ""]) => clipText(path.trim(), pathCharsMax));
+  return [...new Set(paths)].filter((path) => path !== "");
 }
 
-/** Without the folder it starts in and what is done with its output: `cd a && npm test 2>&1 | tail` is `npm test`. */
+/** The command without its folder and what is done with its output: `cd a && npm test 2>&1 | tail` is `npm test`. */
 const plainCommand = (command: string): string =>
   command
     .replace(/^\s*cd\s[^&;\n]*(?:&&|;)/, "")
@@ -140,41 +140,41 @@ const plainCommand = (command: string): string =>
     .trim();
 
 /**
- * The lines by which a failed result says what went wrong. Of a command those in a form that a compiler, test runner or
- * interpreter gives its errors; where no form is known, those that speak of one and how the output begins; behind either
- * its exit code. Of another tool its first line: what it repeats of its input comes behind.
+ * The lines of a failed result that say what went wrong. For a command: those in a format that compilers, test runners
+ * and interpreters use for errors; if no format matches, those that mention an error and the first line; in both cases
+ * followed by the exit code. For another tool: the first line, since what it repeats of its input comes later.
  */
-export function failureLines(said: string, of: CallSubject["kind"]): readonly string[] {
-  const lines = plainLines(said);
-  const saying = lines.filter((line) => !isExitLine(line) && !clientsFrame.test(line));
-  const reported = saying.filter((line) => reportsError.test(line));
-  if (of !== "command") return firstLines([...saying.slice(0, 1), ...reported]);
-  const guessed = saying.filter((line) => speaksOfError.test(line)).slice(0, errorLinesMax - 1);
-  const telling = reported.length > 0 ? reported : [...guessed, ...saying.slice(0, 1)];
-  return [...firstLines(telling), ...lines.filter(isExitLine).slice(0, 1)];
+export function failureLines(text: string, of: CallSubject["kind"]): readonly string[] {
+  const lines = plainLines(text);
+  const outputLines = lines.filter((line) => !isExitLine(line) && !clientFrame.test(line));
+  const reported = outputLines.filter((line) => reportsError.test(line));
+  if (of !== "command") return firstLines([...outputLines.slice(0, 1), ...reported]);
+  const guessed = outputLines.filter((line) => mentionsError.test(line)).slice(0, errorLinesMax - 1);
+  const chosen = reported.length > 0 ? reported : [...guessed, ...outputLines.slice(0, 1)];
+  return [...firstLines(chosen), ...lines.filter(isExitLine).slice(0, 1)];
 }
 
-/** How a command ended, and nothing of why. */
+/** Whether a line only gives the exit code. */
 export const isExitLine = (line: string): boolean =>
   /^(?:exit code:? \d+|\[exit code \d+\]|process exited with code \d+)$/i.test(line);
 
 /**
- * The lines by which the output of a command reports errors although it ended well. Where it shows what is in files, only
- * what it says itself: an error there is somebody else's.
+ * The lines with which the output of a successful command reports errors. If it shows the content of files, only
+ * complaints of the shell count: other errors are part of the content.
  */
-export function findReportedLines(said: string, command: string): readonly string[] {
-  const form = showsContent.test(command) ? shellsComplaint : reportsError;
-  return firstLines(plainLines(said).filter((line) => form.test(line)));
+export function findReportedLines(text: string, command: string): readonly string[] {
+  const form = showsContent.test(command) ? shellComplaint : reportsError;
+  return firstLines(plainLines(text).filter((line) => form.test(line)));
 }
 
 const firstLines = (lines: readonly string[]): readonly string[] => [...new Set(lines)].slice(0, errorLinesMax);
 
-/** Some clients put what a tool refused into a tag of theirs, and colours say nothing. */
-const clientsMarks = /<\/?(?:tool_use_)?error>|\p{Cc}\[[\d;]*m/gu;
+/** Some clients wrap errors into a tag; colours carry no information. */
+const clientMarks = /<\/?(?:tool_use_)?error>|\p{Cc}\[[\d;]*m/gu;
 
-const plainLines = (said: string): readonly string[] =>
-  said
-    .replaceAll(clientsMarks, "")
+const plainLines = (text: string): readonly string[] =>
+  text
+    .replaceAll(clientMarks, "")
     .split("\n")
     .map((line) =>
       clipText(
@@ -186,18 +186,18 @@ const plainLines = (said: string): readonly string[] =>
     )
     .filter((line) => line !== "");
 
-/** What a client writes around the output. */
-const clientsFrame = /^(?:chunk id:.*|wall time:.*|original token count:.*|output:|command:.*)$/i;
+/** Lines that a client adds around the output. */
+const clientFrame = /^(?:chunk id:.*|wall time:.*|original token count:.*|output:|command:.*)$/i;
 
-const speaksOfError =
+const mentionsError =
   /\b(?:[A-Z]\w*)?(?:Error|Exception)\b|\berror\b[:[( ]|\bfatal\b|\bpanic\b|\bFAIL(?:ED|URE)?\b|\bnot found\b|\bno such\b|\bdenied\b|\b[1-9]\d* failed\b|\bfailed\b|\btimed out\b|\baborted\b|\bkilled\b/i;
 
-const shellsComplaint = /^[\w./-]+: .*(?:command not found|No such file or directory|Permission denied)$/;
+const shellComplaint = /^[\w./-]+: .*(?:command not found|No such file or directory|Permission denied)$/;
 
-/** As tools write it at the place where they report: a word in a sentence is none of these. */
+/** The formats in which tools report errors; a word in a sentence matches none of them. */
 const reportsError = new RegExp(
   [
-    // Python, JavaScript, Java: the name of an error and what it says. pytest sets an E before it.
+    // Python, JavaScript, Java: the name of an error and its message. pytest puts an E before it.
     String.raw`^(?:E )?(?:Uncaught )?(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b ?[:([]`,
     String.raw`^E [A-Za-z]`,
     // Rust, git, compilers and most other programs.
@@ -206,10 +206,10 @@ const reportsError = new RegExp(
     // Go, pytest and jest: a test or a suite that failed.
     String.raw`^(?:--- FAIL:|FAIL(?:ED)?\b|✗|✖|✕|×|●) ?\S`,
     String.raw`^npm (?:ERR!|error) `,
-    // TypeScript, C, linters: the place in front.
+    // TypeScript, C, linters: with the place in front.
     String.raw`\berror TS\d+:`,
     String.raw`^\S+:\d+(?::\d+)?:? (?:fatal )?error\b`,
-    // Go's compiler and vet have no word for it.
+    // Go's compiler and vet write no word for "error".
     String.raw`^(?:vet: )?\S+\.go:\d+:\d+: `,
     // Shells.
     String.raw`: (?:command not found|No such file or directory|Permission denied)$`,
@@ -218,7 +218,10 @@ const reportsError = new RegExp(
   ].join("|"),
 );
 
-/** Its exit code is not that of everything it runs: a pipe, another command follows, and that one's comes last. */
+/**
+ * The exit code does not cover everything that the command runs: in a pipe or a sequence, only the last command's
+ * counts.
+ */
 export const hidesExitCode = (command: string): boolean => /[|;\n]|&\s*$/.test(command);
 const showsContent =
   /^\s*(?:cd\s[^&;\n]*(?:&&|;)\s*)?(?:cat|head|tail|less|grep|rg|ag|sed|awk|find|ls|jq|echo|git (?:-\S+ )*(?:log|show|diff|grep|blame)|gh (?:api|search|\S+ (?:view|list|diff|status|checks)))\b/;

@@ -22,13 +22,13 @@ import {
 import { TodoBook } from "./todo-book.ts";
 
 interface FactBookOptions {
-  /** `side`: the conversation of a sub-agent, where every entry is a sidechain's. */
+  /** `side`: the conversation of a sub-agent, in which every entry belongs to a sidechain. */
   readonly line?: "main" | "side";
-  /** What is known of the path before the first entry that is appended. */
+  /** What is known about the path before the first appended entry. */
   readonly earlier?: Partial<SessionFacts>;
 }
 
-/** The facts of the path given. A session keeps a book instead, so that nothing has to be walked when it matters. */
+/** The facts of a path. A session keeps a book instead, so that nothing has to be walked when it compacts. */
 export function collectFacts(entries: Iterable<Entry>, options: FactBookOptions = {}): SessionFacts {
   const book = new FactBook(options);
   for (const entry of entries) book.append(entry);
@@ -37,7 +37,7 @@ export function collectFacts(entries: Iterable<Entry>, options: FactBookOptions 
 
 /**
  * Keeps the facts of a path while it grows: an append costs work in proportion to its entry. Edits change nothing in
- * it. Where the path switches to another branch, its owner begins a new book.
+ * it. If the path switches to another branch, the owner starts a new book.
  */
 export class FactBook {
   readonly #line: "main" | "side";
@@ -52,7 +52,7 @@ export class FactBook {
   readonly #waiting = new Map<ToolUseId, WaitingCall>();
   #lastReply: TextFact | undefined;
   #plan: TextFact | undefined;
-  /** The reply that came last, which may stand in several entries. */
+  /** The last reply, which may span several entries. */
   #reply: string | undefined;
   #awaits: LooseEnds["awaits"];
 
@@ -79,11 +79,11 @@ export class FactBook {
     const entry: Entry = this.#line === "side" && logged.sidechain ? { ...logged, sidechain: false } : logged;
     const { id } = entry;
     if (id === undefined || entry.sidechain) return;
-    const said = userText(entry);
-    if (said !== undefined) this.#hear({ entry: id, text: said.toWellFormed(), at: entry.timestamp });
-    if (entry.kind === "assistant" && !entry.synthetic) this.#speak(entry, id);
+    const text = userText(entry);
+    if (text !== undefined) this.#noteUserMessage({ entry: id, text: text.toWellFormed(), at: entry.timestamp });
+    if (entry.kind === "assistant" && !entry.synthetic) this.#noteReply(entry, id);
     if (entry.kind === "user")
-      for (const block of entry.blocks) if (block.type === "tool_result") this.#answer(block, id);
+      for (const block of entry.blocks) if (block.type === "tool_result") this.#noteResult(block, id);
   }
 
   /** A snapshot: lists of values that later appends do not change. */
@@ -113,29 +113,29 @@ export class FactBook {
     };
   }
 
-  #hear(message: UserMessage): void {
+  #noteUserMessage(message: UserMessage): void {
     const question = this.#awaits === "nothing" ? questionIn(this.#lastReply?.text ?? "") : undefined;
-    if (question !== undefined) this.#decide({ question, answer: message.text, entry: message.entry });
+    if (question !== undefined) this.#noteDecision({ question, answer: message.text, entry: message.entry });
     this.#userMessages.push(message);
     this.#awaits = "reply";
   }
 
-  #speak({ messageId, blocks }: AssistantEntry, entry: EntryId): void {
+  #noteReply({ messageId, blocks }: AssistantEntry, entry: EntryId): void {
     const reply = messageId ?? entry;
     const isSame = reply === this.#reply;
     this.#reply = reply;
-    const words = replyText(blocks);
-    if (words !== "") {
+    const text = replyText(blocks);
+    if (text !== "") {
       const before = isSame && this.#lastReply !== undefined ? `${this.#lastReply.text}\n` : "";
-      this.#lastReply = { text: clipStart(`${before}${words}`, limits.replyCharsMax), entry };
+      this.#lastReply = { text: clipStart(`${before}${text}`, limits.replyCharsMax), entry };
     }
     const calls = blocks.filter((block) => block.type === "tool_use");
-    for (const call of calls) this.#call(call, entry);
+    for (const call of calls) this.#noteCall(call, entry);
     if (calls.length > 0) this.#awaits = "results";
-    else if (words !== "" && !(isSame && this.#awaits === "results")) this.#awaits = "nothing";
+    else if (text !== "" && !(isSame && this.#awaits === "results")) this.#awaits = "nothing";
   }
 
-  #call(call: ToolUseBlock, entry: EntryId): void {
+  #noteCall(call: ToolUseBlock, entry: EntryId): void {
     const subject = parseSubject(call);
     const { id, name } = call;
     const input = subject.kind === "tool" ? call.input : {};
@@ -147,7 +147,7 @@ export class FactBook {
     putBounded(this.#commands, { key: call.id, value, max: limits.commandsMax });
   }
 
-  #answer(result: ToolResultBlock, entry: EntryId): void {
+  #noteResult(result: ToolResultBlock, entry: EntryId): void {
     const waiting = this.#waiting.get(result.tool_use_id);
     if (waiting === undefined) return;
     this.#waiting.delete(result.tool_use_id);
@@ -156,19 +156,22 @@ export class FactBook {
     const { outcome } = end;
     const command = this.#commands.get(id);
     if (command !== undefined) this.#commands.set(id, { ...command, outcome });
-    this.#judge(waiting, { ...end, entry });
+    this.#noteErrors(waiting, { ...end, entry });
     if (outcome.kind === "refused") {
       const answer = refusalText(clipText(resultText(result), limits.answerSearchChars));
-      this.#decide({ question: `${name} ${subjectName(subject)}`.trim(), answer, entry });
+      this.#noteDecision({ question: `${name} ${subjectName(subject)}`.trim(), answer, entry });
     }
-    if (outcome.kind === "done") this.#succeed(waiting, { result, entry });
+    if (outcome.kind === "done") this.#noteSuccess(waiting, { result, entry });
   }
 
-  /** Opens an error, or closes those that stand under the same names. */
-  #judge({ name, subject }: WaitingCall, { outcome, errorLines, passingLines, entry }: EndedCall): void {
+  /** Opens an error, or closes those with the same keys. */
+  #noteErrors(
+    { name, subject }: WaitingCall,
+    { outcome, errorLines, passingLines, entry }: CallEnd & { readonly entry: EntryId },
+  ): void {
     if (outcome.kind !== "failed" && outcome.kind !== "done") return;
     const keys = subjectKeys(subject, name);
-    for (const key of keys) this.#close(key);
+    for (const key of keys) this.#closeErrors(key);
     const isOpen = outcome.kind === "failed" || errorLines.length > 0;
     const lines = isOpen ? errorLines : passingLines;
     if (!isOpen && lines.length === 0) return;
@@ -179,12 +182,12 @@ export class FactBook {
     putBounded(this.#errors, { key: errorKey(value), value, max: limits.errorsMax });
   }
 
-  #close(key: string): void {
+  #closeErrors(key: string): void {
     for (const [at, error] of this.#errors)
       if (error.isOpen && error.key === key) this.#errors.set(at, { ...error, isOpen: false });
   }
 
-  #succeed(call: WaitingCall, answer: { result: ToolResultBlock; entry: EntryId }): void {
+  #noteSuccess(call: WaitingCall, answer: { result: ToolResultBlock; entry: EntryId }): void {
     const { entry, subject } = call;
     if (subject.kind === "file") {
       const [into, max] =
@@ -192,33 +195,30 @@ export class FactBook {
       for (const path of subject.paths) putBounded(into, { key: path, value: { path, entry }, max });
     }
     if (subject.kind !== "tool") return;
-    const said = clipText(resultText(answer.result), limits.decisionCharsMax);
-    this.#todos.note({ call, entry, result: said });
+    const resultLine = clipText(resultText(answer.result), limits.decisionCharsMax);
+    this.#todos.note({ call, entry, result: resultLine });
     const plan = textField(call.input, "plan");
     if (plan !== undefined) this.#plan = { text: clipText(plan, limits.planCharsMax), entry };
     if (!asks.test(call.name)) return;
-    const answered = clipText(resultText(answer.result), limits.answerSearchChars);
-    for (const one of parseAnswers(answered, call.name)) this.#decide({ ...one, entry: answer.entry });
+    const answerText = clipText(resultText(answer.result), limits.answerSearchChars);
+    for (const decision of parseAnswers(answerText, call.name))
+      this.#noteDecision({ ...decision, entry: answer.entry });
   }
 
-  #decide({ question, answer, entry }: DecisionFact): void {
+  #noteDecision({ question, answer, entry }: DecisionFact): void {
     const { decisionCharsMax: max } = limits;
     const value = { question: clipText(question, max), answer: clipText(answer, max), entry };
     putBounded(this.#decisions, { key: decisionKey(value), value, max: limits.decisionsMax });
   }
 }
 
-interface EndedCall extends CallEnd {
-  readonly entry: EntryId;
-}
-
 /** One result may answer several questions. */
 const decisionKey = ({ entry, question }: DecisionFact): string => `${entry} ${question}`;
 
-/** What fails twice in the same way is told once. */
-const errorKey = ({ key, text: said }: ErrorFact): string => `${key}\n${said}`;
+/** The same failure is listed once. */
+const errorKey = ({ key, text }: ErrorFact): string => `${key}\n${text}`;
 
-/** Tools by which an agent asks a person. */
+/** Tools with which an agent asks the user. */
 const asks = /ask_?user|user_?question|^question$/i;
 
 interface BoundedPut<Key, Value> {
@@ -227,7 +227,7 @@ interface BoundedPut<Key, Value> {
   readonly max: number;
 }
 
-/** Newest last; over the limit the oldest goes. */
+/** Newest last; over the limit the oldest is removed. */
 function putBounded<Key, Value>(into: Map<Key, Value>, { key, value, max }: BoundedPut<Key, Value>): void {
   into.delete(key);
   into.set(key, value);
@@ -249,14 +249,14 @@ function subjectName(subject: CallSubject): string {
   }
 }
 
-/** What a reply says, without its calls. */
+/** The text of a reply, without its calls. */
 export const replyText = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === "text" && block.text.trim() !== "" ? [block.text.trim()] : [])).join("\n");
 
-const clipStart = (said: string, charsMax: number): string =>
-  said.length <= charsMax ? said : said.slice(-charsMax).toWellFormed();
+const clipStart = (text: string, charsMax: number): string =>
+  text.length <= charsMax ? text : text.slice(-charsMax).toWellFormed();
 
-/** The last question of a reply, where it ends with one or nearly so. */
+/** The last question of a reply, if it is at or near the end. */
 function questionIn(reply: string): string | undefined {
   const end = clipStart(reply, limits.questionChars);
   const mark = end.lastIndexOf("?");
@@ -268,19 +268,22 @@ function questionIn(reply: string): string | undefined {
   return end.slice(from + 1, mark + 1).trim();
 }
 
-/** What a person answered, to be told without what a client writes around it. */
+/** The user's answer without what a client writes around it. */
 type Answer = Pick<DecisionFact, "question" | "answer">;
 
-/** Each question of a call with its answer, as clients put them into the result; else the result as the answer to the call. */
-export function parseAnswers(said: string, tool: string): readonly Answer[] {
-  const pairs = [...said.matchAll(/"([^"]+)"\s*=\s*"([^"]+)"/g)];
-  if (pairs.length === 0) return [{ question: tool, answer: said }];
+/**
+ * Each question of a call with its answer, as clients put them into the result; else the result as the answer to the
+ * call.
+ */
+export function parseAnswers(result: string, tool: string): readonly Answer[] {
+  const pairs = [...result.matchAll(/"([^"]+)"\s*=\s*"([^"]+)"/g)];
+  if (pairs.length === 0) return [{ question: tool, answer: result }];
   return pairs.map(([, question = "", answer = ""]) => ({ question: question.trim(), answer: answer.trim() }));
 }
 
-/** What a person said where they did not let a call run: their own words, else what the client says of it. */
-export function refusalText(said: string): string {
-  const words = /\b(?:user|they|person) (?:said|says|wrote|provided|gave)\b[^:\n]{0,80}:\s*([^]+)/i.exec(said)?.[1];
-  const own = words?.replace(/\n+Note: The user's next message[^]*$/, "").trim();
-  return own === undefined || own === "" ? said : own;
+/** What the user said when refusing a call: their own words, else the client's text. */
+export function refusalText(result: string): string {
+  const words = /\b(?:user|they|person) (?:said|says|wrote|provided|gave)\b[^:\n]{0,80}:\s*([^]+)/i.exec(result)?.[1];
+  const userWords = words?.replace(/\n+Note: The user's next message[^]*$/, "").trim();
+  return userWords === undefined || userWords === "" ? result : userWords;
 }

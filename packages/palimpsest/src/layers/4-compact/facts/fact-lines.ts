@@ -14,24 +14,27 @@ import { asLine, idText } from "../quote.ts";
 import type { TodoFact } from "./todo-book.ts";
 
 /**
- * How facts read in a summary: one line each, its id and what can change in brackets at its end, so that the lines of
- * two summaries can be told to be about the same. The audit looks for the words before the bracket.
+ * How facts read in a summary: one line each, with its id and what can change in brackets at the end, so that lines of
+ * two summaries about the same fact can be matched. The audit looks for the text before the bracket.
  */
 export const fileText = ({ path }: FileFact): string => asLine(path, carriedCharsMax);
 export const todoText = ({ text }: TodoFact): string => asLine(text, carriedCharsMax);
 export const errorText = (error: ErrorFact): string => errorParts(error).join(" / ");
 const errorParts = ({ text }: ErrorFact): readonly string[] =>
   text.split("\n", errorLinesMax + 1).map((line) => asLine(line, errorCharsMax));
-/** The lines of an error that a summary has to tell, each to be looked for alone: its exit code only where it says no more. */
+/**
+ * The lines of an error that a summary has to contain, each searched separately. The exit code counts only if there is
+ * nothing else.
+ */
 export function errorNeeds(error: ErrorFact): readonly string[] {
   const parts = errorParts(error);
-  const saying = parts.filter((part) => !isExitLine(part));
-  return saying.length > 0 ? saying : parts;
+  const informative = parts.filter((part) => !isExitLine(part));
+  return informative.length > 0 ? informative : parts;
 }
-/** Its first line: what tells a command from others stands in front. */
+/** The first line of the command, which distinguishes it from others. */
 export const commandText = ({ command }: CommandFact): string =>
   asLine(command.trim().split("\n", 1)[0] ?? "", commandLineCharsMax);
-/** What was asked, and what the person said to it. */
+/** The question and the user's answer. */
 export const decisionParts = ({ question, answer }: DecisionFact): readonly [question: string, answer: string] => [
   asLine(question, questionCharsMax),
   asLine(answer, answerCharsMax),
@@ -45,7 +48,7 @@ export const todoLine = (todo: TodoFact): string =>
 export const errorLine = (error: ErrorFact): string =>
   `${asLine(error.of, failedCharsMax)}: ${errorText(error)} (${errorState(error)}, ${idText(error.entry)})`;
 
-/** What failed otherwise since has a line of its own, so this one is over either way. */
+/** A different failure since then has its own line, so this one is over either way. */
 function errorState({ isOpen, isPassing }: ErrorFact): string {
   if (isPassing === true) return "in passing: the command ended well";
   return isOpen ? "still open" : "over since";
@@ -74,5 +77,5 @@ function outcomeText(outcome: CommandFact["outcome"]): string {
   }
 }
 
-/** What a line is about, whatever its state. */
+/** What a line is about, without its state. */
 export const lineSubject = (line: string): string => line.replace(/ \([^()]*\)$/, "");

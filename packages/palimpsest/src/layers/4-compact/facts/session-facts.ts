@@ -4,44 +4,44 @@ import type { CallOutcome, CallSubject } from "./call-outcome.ts";
 import type { TodoFact } from "./todo-book.ts";
 
 /**
- * What a compaction must not lose, read from the entries of the path; each fact with the entry it comes from. Plain
- * values: they can be stored and handed to a new book as what came earlier.
+ * What a compaction must not lose, collected from the entries of the path; each fact with its entry. Plain values: they
+ * can be stored and passed to a new book as what came earlier.
  */
 export interface SessionFacts {
-  /** What people said, whole, oldest first: of the whole session, however many boundaries it has. */
+  /** What the user said, whole, oldest first, in the whole session, however many boundaries it has. */
   readonly userMessages: readonly UserMessage[];
-  /** By path; the newest change last. */
+  /** One for each path; the newest change last. */
   readonly filesModified: readonly FileFact[];
-  /** By path; the newest read last. */
+  /** One for each path; the newest read last. */
   readonly filesRead: readonly FileFact[];
   readonly commands: readonly CommandFact[];
-  /** The newest last. Of those under one name only the newest can be open. */
+  /** The newest last. Of those with the same key only the newest can be open. */
   readonly errors: readonly ErrorFact[];
   readonly openTodos: readonly TodoFact[];
   readonly lastRequest: LastRequest | undefined;
   readonly lastError: ErrorFact | undefined;
   readonly lastReply: TextFact | undefined;
-  /** What a person answered when asked, or did not let happen. */
+  /** What the user answered when asked, or did not allow. */
   readonly decisions: readonly DecisionFact[];
-  /** The plan that a person agreed to last. */
+  /** The plan that the user agreed to last. */
   readonly plan: TextFact | undefined;
   /** How often each tool was called. */
   readonly tools: readonly ToolFact[];
-  /** Nothing for a summary: with it, a new book goes on exactly as the old one would have. */
+  /** Not for summaries: it lets a new book continue exactly as the old one would have. */
   readonly looseEnds?: LooseEnds;
 }
 
-/** What later entries may come back to. */
+/** What later entries may refer to. */
 export interface LooseEnds {
   /** Calls without a result. */
   readonly waiting: readonly WaitingCall[];
-  /** Ids of the calls of `commands`, one for each. */
+  /** Ids of the calls in `commands`, one for each. */
   readonly commandCalls: readonly string[];
-  /** Tasks that are spoken of by their ids, done ones too: they can be taken up again. */
+  /** Tasks that are referred to by id, including done ones: they can be reopened. */
   readonly tasks: readonly TodoFact[];
-  /** The reply that came last, which may stand in several entries. */
+  /** The last reply, which may span several entries. */
   readonly reply?: string;
-  /** What the conversation waits for behind the last request. */
+  /** What the conversation waits for after the last request. */
   readonly awaits: "reply" | "results" | "nothing";
 }
 
@@ -50,7 +50,7 @@ export interface WaitingCall {
   readonly name: string;
   readonly entry: EntryId;
   readonly subject: CallSubject;
-  /** Of calls whose facts stand in their input: todos, plans. */
+  /** The input of calls whose facts are in it: todos, plans. */
   readonly input: JsonObject;
 }
 
@@ -62,7 +62,7 @@ export interface UserMessage {
 }
 
 export interface LastRequest extends UserMessage {
-  /** No reply without calls has come behind it: the work on it goes on. */
+  /** No reply without calls has followed: the work on it continues. */
   readonly isOpen: boolean;
 }
 
@@ -83,16 +83,16 @@ export interface CommandFact {
 }
 
 export interface ErrorFact {
-  /** What says what went wrong: a few lines. */
+  /** A few lines that say what went wrong. */
   readonly text: string;
   /** What failed: a command, a file with its tool, a tool. */
   readonly of: string;
-  /** Under which name a success ends it. */
+  /** A success with the same key ends the error. */
   readonly key: string;
   readonly entry: EntryId;
-  /** Nothing of the same name has succeeded since, or failed in another way. */
+  /** Nothing with the same key has succeeded since, or failed in another way. */
   readonly isOpen: boolean;
-  /** The command ended well all the same: it is never open, and never the last error. */
+  /** The command succeeded all the same: the error is never open, and never the last error. */
   readonly isPassing?: true;
 }
 
@@ -108,35 +108,35 @@ interface ToolFact {
 }
 
 interface FactPart {
-  /** Is it an entry that the summary stands for? What the view shows besides is not. */
+  /** Whether the summary replaces the entry. What else the view shows is not part of it. */
   readonly holds: (entry: EntryId) => boolean;
-  /** What the assistant said last in it. */
+  /** What the assistant said last in the part. */
   readonly lastReply: TextFact | undefined;
 }
 
 /**
- * Of a session's facts, those of a part: a summary of it neither tells nor misses what stands in the view as it is. A
- * fact belongs where its newest entry does.
+ * The facts of one part of a session: a summary of it neither mentions nor misses what the view still shows. A fact
+ * belongs to the part that holds its newest entry.
  */
 export function filterFacts(facts: SessionFacts, { holds, lastReply }: FactPart): SessionFacts {
-  const of = <Fact extends { readonly entry: EntryId }>(some: readonly Fact[]): readonly Fact[] =>
-    some.filter(({ entry }) => holds(entry));
-  const one = <Fact extends { readonly entry: EntryId }>(fact: Fact | undefined): Fact | undefined =>
+  const keep = <Fact extends { readonly entry: EntryId }>(list: readonly Fact[]): readonly Fact[] =>
+    list.filter(({ entry }) => holds(entry));
+  const keepOne = <Fact extends { readonly entry: EntryId }>(fact: Fact | undefined): Fact | undefined =>
     fact !== undefined && holds(fact.entry) ? fact : undefined;
-  const errors = of(facts.errors);
+  const errors = keep(facts.errors);
   return {
     ...facts,
-    userMessages: of(facts.userMessages),
-    filesModified: of(facts.filesModified),
-    filesRead: of(facts.filesRead),
-    commands: of(facts.commands),
+    userMessages: keep(facts.userMessages),
+    filesModified: keep(facts.filesModified),
+    filesRead: keep(facts.filesRead),
+    commands: keep(facts.commands),
     errors,
-    openTodos: of(facts.openTodos),
-    lastRequest: one(facts.lastRequest),
+    openTodos: keep(facts.openTodos),
+    lastRequest: keepOne(facts.lastRequest),
     lastError: findLastError(errors),
     lastReply,
-    decisions: of(facts.decisions),
-    plan: one(facts.plan),
+    decisions: keep(facts.decisions),
+    plan: keepOne(facts.plan),
   };
 }
 

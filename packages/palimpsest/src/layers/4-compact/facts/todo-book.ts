@@ -7,13 +7,13 @@ import { statusCharsMax, todoCharsMax, todosMax } from "../limits.ts";
 export interface TodoFact {
   readonly text: string;
   readonly status: string;
-  /** Of the call that set it so. */
+  /** Entry of the call that set this state. */
   readonly entry: EntryId;
-  /** Of a task that is spoken of by its id. */
+  /** Id of the task, if it has one. */
   readonly task?: string;
 }
 
-/** A call that succeeded, with what its result says. */
+/** A call that succeeded, with the text of its result. */
 interface AnsweredCall {
   readonly call: Pick<ToolUseBlock, "id" | "name" | "input">;
   readonly entry: EntryId;
@@ -21,15 +21,15 @@ interface AnsweredCall {
 }
 
 /**
- * What is to be done, as the tools of agents in the field say it. Some give the whole list each time (`todo`,
- * `TodoWrite`, `todowrite`, `update_plan`), some one task after the other (`TaskCreate`, `TaskUpdate`).
+ * The open todos, from the tools of known agents. Some give the whole list each time (`todo`, `TodoWrite`, `todowrite`,
+ * `update_plan`), some one task after the other (`TaskCreate`, `TaskUpdate`).
  */
 export class TodoBook {
   #list: readonly TodoFact[];
-  /** Done ones too: they can be taken up again. */
+  /** Includes done tasks: they can be reopened. */
   readonly #taskById: Map<string, TodoFact>;
 
-  /** `tasks`: all that are known; the open ones where it is absent. */
+  /** `tasks` are all known ones; the open ones if absent. */
   constructor(open: readonly TodoFact[] = [], tasks: readonly TodoFact[] = open) {
     this.#list = open.filter(({ task }) => task === undefined);
     this.#taskById = new Map(tasks.flatMap((todo) => (todo.task === undefined ? [] : [[todo.task, todo]])));
@@ -59,7 +59,7 @@ export class TodoBook {
     if (this.#taskById.size > todosMax) this.#forget();
   }
 
-  /** The oldest that is done, else the oldest. */
+  /** Forgets the oldest task that is done, else the oldest. */
   #forget(): void {
     const [oldest] = this.#taskById.keys();
     const done = [...this.#taskById].find(([, { status }]) => isDone(status))?.[0];
@@ -81,19 +81,21 @@ export class TodoBook {
 }
 
 const openIn = (list: readonly Json[], entry: EntryId): readonly TodoFact[] =>
-  list.flatMap((one) => (isObject(one) ? (parseTodo(one, entry) ?? []) : [])).filter(({ status }) => !isDone(status));
+  list
+    .flatMap((item) => (isObject(item) ? (parseTodo(item, entry) ?? []) : []))
+    .filter(({ status }) => !isDone(status));
 
-function parseTodo(one: JsonObject, entry: EntryId): TodoFact | undefined {
-  const words = findTodoText(one);
-  const status = textField(one, "status") ?? "pending";
-  return words === undefined ? undefined : { text: words, status: clipText(status, statusCharsMax), entry };
+function parseTodo(item: JsonObject, entry: EntryId): TodoFact | undefined {
+  const text = findTodoText(item);
+  const status = textField(item, "status") ?? "pending";
+  return text === undefined ? undefined : { text, status: clipText(status, statusCharsMax), entry };
 }
 
 const textKeys = ["content", "subject", "step", "text", "title", "description"] as const;
 
-function findTodoText(one: JsonObject): string | undefined {
-  const words = textKeys.map((key) => textField(one, key)?.trim()).find((value) => value !== undefined && value !== "");
-  return words === undefined ? undefined : clipText(words, todoCharsMax);
+function findTodoText(item: JsonObject): string | undefined {
+  const text = textKeys.map((key) => textField(item, key)?.trim()).find((value) => value !== undefined && value !== "");
+  return text === undefined ? undefined : clipText(text, todoCharsMax);
 }
 
 const isDone = (status: string): boolean => /^(?:complete|done|cancel|delete|skip)/i.test(status);

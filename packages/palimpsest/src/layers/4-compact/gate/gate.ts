@@ -5,32 +5,35 @@ import { unmarkInventedQuotes, type CleanedText } from "./unmark-invented-quotes
 
 export interface GateInput {
   readonly summary: string;
-  /** What a person changed for it, where it was written without a model: safe as it stands. Lines that it shares pass as they are. */
+  /**
+   * The original of a summary that the user edited, if it was written without a model. It is safe as it is: lines
+   * shared with it are not changed.
+   */
   readonly own?: string | undefined;
-  /** Everything the user said in the session, answers to questions included, and what earlier summaries quote of them. */
+  /** Everything the user said in the session, including answers to questions, and what earlier summaries quote. */
   readonly userMessages: readonly string[];
   /** What the assistant said last. */
   readonly lastReply: string | undefined;
   readonly budgetTokens: number;
-  /** What stands in the view for what the summary is to replace. */
+  /** Tokens in the view of what the summary replaces. */
   readonly replacesTokens: number;
   readonly count: (text: string) => number;
 }
 
 export type GateOutcome =
-  /** `changes`: a line for each, for a person. */
+  /** `changes` has one line for each, for the user. */
   | { readonly kind: "passed"; readonly text: string; readonly changes: readonly string[] }
-  /** `text`: one line for a person. */
+  /** `text` is one line for the user. */
   | { readonly kind: "refused"; readonly why: SummaryFault; readonly text: string };
 
-/** What passes is safe to install, and passes again unchanged. */
+/** A summary that passes is safe to install, and passes again unchanged. */
 export function gate(input: GateInput): GateOutcome {
   const summary = input.summary.toWellFormed().trim();
   const { text, changes } = cleanBeside(summary, {
     own: input.own,
     clean: (part) => cleanSummary(part, input.userMessages),
   });
-  const why = whyRefused(text, input);
+  const why = findGateFault(text, input);
   return why === undefined
     ? { kind: "passed", text, changes }
     : { kind: "refused", why, text: formatSummaryFault(why) };
@@ -45,19 +48,19 @@ function cleanBeside(
   return { text: parts.map(({ text }) => text).join("\n"), changes: parts.flatMap(({ changes }) => changes) };
 }
 
-/** What one step takes away can bring out what the other looks for: both, until there is nothing to do. */
+/** Each step can uncover something for the other, so both run until nothing changes. */
 function cleanSummary(summary: string, userMessages: readonly string[]): CleanedText {
-  const tame = escapeProseImitations(summary);
-  const unmarked = unmarkInventedQuotes(tame, userMessages);
-  const changes = [...(tame === summary ? [] : [tamedNote]), ...unmarked.changes];
+  const escaped = escapeProseImitations(summary);
+  const unmarked = unmarkInventedQuotes(escaped, userMessages);
+  const changes = [...(escaped === summary ? [] : [escapedNote]), ...unmarked.changes];
   if (changes.length === 0) return { text: summary, changes };
   const next = cleanSummary(unmarked.text.trim(), userMessages);
   return { text: next.text, changes: [...changes, ...next.changes] };
 }
 
-const tamedNote = "Took text out of the form of a system turn or a tag.";
+const escapedNote = "Escaped text that looked like a system turn or a tag.";
 
-function whyRefused(text: string, input: GateInput): SummaryFault | undefined {
+function findGateFault(text: string, input: GateInput): SummaryFault | undefined {
   const { lastReply, budgetTokens, replacesTokens, count } = input;
   const fault = findFault(text);
   if (fault !== undefined) return fault;
@@ -69,7 +72,7 @@ function whyRefused(text: string, input: GateInput): SummaryFault | undefined {
 
 function isRepeated(summary: string, lastReply: string): boolean {
   const [shorter = "", longer = ""] = [plain(summary), plain(lastReply)].toSorted(
-    (one, other) => one.length - other.length,
+    (left, right) => left.length - right.length,
   );
   return shorter !== "" && shorter.length >= repeatedShareMin * longer.length && longer.includes(shorter);
 }
@@ -86,11 +89,11 @@ interface TextRun {
   readonly text: string;
 }
 
-/** A text beside the one that it was made from. Its runs, joined by line ends, are the text. */
-function diffRuns(text: string, own: string): readonly TextRun[] {
-  const [lines, others] = [text.split("\n"), own.split("\n")];
-  if (lines.length > ownLinesMax || others.length > ownLinesMax) return [{ kind: "changed", text }];
-  const shared = findSharedLines(lines, others);
+/** Compares a text with its original. The runs, joined by line ends, are the text. */
+function diffRuns(text: string, original: string): readonly TextRun[] {
+  const [lines, originalLines] = [text.split("\n"), original.split("\n")];
+  if (lines.length > ownLinesMax || originalLines.length > ownLinesMax) return [{ kind: "changed", text }];
+  const shared = findSharedLines(lines, originalLines);
   const runs: { kind: TextRun["kind"]; lines: string[] }[] = [];
   for (const [at, line] of lines.entries()) {
     const kind = shared.has(at) ? "same" : "changed";
@@ -101,31 +104,33 @@ function diffRuns(text: string, own: string): readonly TextRun[] {
   return runs.map((run) => ({ kind: run.kind, text: run.lines.join("\n") }));
 }
 
-/** Indices of the lines that both have in the same order, as many as there are. Costs the product of their lengths. */
-function findSharedLines(lines: readonly string[], others: readonly string[]): ReadonlySet<number> {
-  const width = others.length + 1;
+/** Indices of the lines of a longest common subsequence. Costs the product of both lengths. */
+function findSharedLines(lines: readonly string[], originalLines: readonly string[]): ReadonlySet<number> {
+  const width = originalLines.length + 1;
   const longest = new Uint16Array((lines.length + 1) * width);
-  const at = (one: number, other: number): number => longest[one * width + other] ?? 0;
-  for (let one = lines.length - 1; one >= 0; one -= 1)
-    for (let other = others.length - 1; other >= 0; other -= 1)
-      longest[one * width + other] =
-        lines[one] === others[other] ? at(one + 1, other + 1) + 1 : Math.max(at(one + 1, other), at(one, other + 1));
+  const at = (row: number, column: number): number => longest[row * width + column] ?? 0;
+  for (let row = lines.length - 1; row >= 0; row -= 1)
+    for (let column = originalLines.length - 1; column >= 0; column -= 1)
+      longest[row * width + column] =
+        lines[row] === originalLines[column]
+          ? at(row + 1, column + 1) + 1
+          : Math.max(at(row + 1, column), at(row, column + 1));
   const shared = new Set<number>();
-  let [one, other] = [0, 0];
-  while (one < lines.length && other < others.length) {
-    if (lines[one] === others[other]) {
-      shared.add(one);
-      one += 1;
-      other += 1;
-    } else if (at(one + 1, other) >= at(one, other + 1)) one += 1;
-    else other += 1;
+  let [row, column] = [0, 0];
+  while (row < lines.length && column < originalLines.length) {
+    if (lines[row] === originalLines[column]) {
+      shared.add(row);
+      row += 1;
+      column += 1;
+    } else if (at(row + 1, column) >= at(row, column + 1)) row += 1;
+    else column += 1;
   }
   return shared;
 }
 
 /**
- * The agent's note to itself, to stand behind a summary: data, cleaned like one, because what it read may have asked for
- * it. In its own words else; blank where nothing is left.
+ * The agent's note to itself, for behind a summary. It is data and cleaned like a summary, because something that the
+ * agent read may have asked for it. Otherwise unchanged; empty if nothing is left.
  */
 export function renderNote(note: string, userMessages: readonly string[]): string {
   const { text } = cleanSummary(note.toWellFormed().trim(), userMessages);

@@ -1,37 +1,37 @@
 import { findFencedLines, parseHeading, userMessagesTitle } from "../summary-sections.ts";
 
 /**
- * What in a summary is marked as the user's own words:
+ * A part of a summary that is marked as the user's own words:
  *
  * - `message`: each line under All User Messages;
  * - `announced`: each line of the block behind "The user asked:" and the like, or under a heading "User";
- * - `said`: what follows "User asked:" on its line: the quoted parts where it begins with a quote, else all of it;
+ * - `said`: what follows "User asked:" on its line: the quoted parts if it begins with a quote, else all of it;
  * - `labelled`: the same behind a bare "User:";
  * - `quoted`: parts in quotes behind "the user prefers" and the like.
  *
- * Marks lie in one line. Code in fences holds none, except under All User Messages.
+ * A mark is within one line. Code in fences has none, except under All User Messages.
  */
 export interface QuoteMark {
   readonly kind: "message" | "announced" | "said" | "labelled" | "quoted";
   readonly words: string;
-  /** Where the words stand in the line. */
+  /** Position of the words in the line. */
   readonly from: number;
   readonly to: number;
-  /** Where that begins which marks them. */
+  /** Where the text begins that marks them. */
   readonly start: number;
 }
 
 export interface MarkedLine {
   readonly line: string;
   readonly marks: readonly QuoteMark[];
-  /** Of announced words: the line that announces them. */
+  /** For announced words: index of the line that announces them. */
   readonly announcedAt?: number;
 }
 
 export const findMarkedQuotes = (summary: string): readonly string[] =>
   markLines(summary).flatMap(({ marks }) => marks.map(({ words }) => words));
 
-/** Says of an announcement that what follows is not a quote. */
+/** Added to an announcement whose text is not a quote. */
 export const notTheirWords = "(not in their words)";
 
 export function markLines(summary: string): readonly MarkedLine[] {
@@ -43,11 +43,11 @@ export function markLines(summary: string): readonly MarkedLine[] {
 interface Announced {
   readonly at: number;
   readonly block: "awaited" | "begun";
-  /** What ends it: a blank line behind its first block, or the next heading. */
+  /** What ends it: a blank line after its first block, or the next heading. */
   readonly until: "blank" | "heading";
 }
 
-/** Which marks a line has depends on the lines before it. */
+/** Reads lines in order, since the marks of a line depend on the lines before it. */
 class LineReader {
   readonly #fenced: ReadonlySet<number>;
   #section: "messages" | "other" = "other";
@@ -94,10 +94,10 @@ const subject = String.raw`\b(?:the\s+)?${people}`;
 const adverbs = String.raw`(?:\s+(?:has|had|then|also|later|just|now|next|first|finally|again|explicitly|clearly|originally|initially))*`;
 const verbs =
   "asked|asks|said|says|wrote|writes|requested|requests|told|instructed|instructs|ordered|demanded|demands|replied|answered|responded|confirmed|approved|stated|insisted|typed|wants|wanted|commanded|directed|decided|added|noted|mentioned|explained|clarified|specified|repeated|emphasi[sz]ed|declared|commented|remarked|reminded|authori[sz]ed";
-/** Behind these, only quotation marks make words theirs. */
+/** After these verbs, only text in quotation marks counts as the user's. */
 const leanings =
   "prefers|preferred|needs|needed|expects|expected|likes|liked|suggests|suggested|reports|reported|complained|chose|picked|agreed|allowed|permitted|gave|sent|entered|quoted|rejected|refused|declined|called|named";
-/** Only people do so: "they" is somebody. */
+/** Verbs that only people do, so that "they" means the user. */
 const asking = "asked|asks|requested|instructed|ordered|demanded|insisted|typed";
 const nouns = "message|request|prompt|instruction|instructions|words|question|feedback|reply|answer|order|command";
 const fillers = String.raw`(?:\s+(?:for|that|me|us|to|the|assistant|agent|you|following|this|as|follows|in|reply|verbatim|explicitly|again|then|later|now|here|was|were|is|are)){0,5}`;
@@ -110,19 +110,19 @@ const saidForm = new RegExp(
   "i",
 );
 const labelForm = new RegExp(String.raw`^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+|>\s*)*[*_]{0,3}(?:the\s+)?user${behind}`, "i");
-/** The label as a line of its own, set as a heading. */
+/** The label alone on a line, set as a heading. */
 const label = String.raw`(?:the\s+)?(?:user|human)(?:['’]s)?(?:\s+(?:message|request|prompt|words|input|said|asked|wrote|says))?`;
 const labelHeading = new RegExp(String.raw`^\s{0,3}#{1,6}\s+[*_]{0,3}${label}[*_]{0,3}\s*:?[*_]{0,3}[\s#]*$`, "i");
 const labelLine = new RegExp(String.raw`^\s*(?:>\s*)*(?:\*\*|__)${label}\s*:?(?:\*\*|__)\s*:?\s*$`, "i");
 
-/** Single ones are apostrophes too: those open nothing behind a letter, and close nothing before one. */
+/** Single quotes are apostrophes too: those open nothing after a letter, and close nothing before one. */
 const opensSingle = String.raw`(?<=^|[\s(:,])['‘](?=\S)`;
 const quotingForm = new RegExp(
   String.raw`(?:${subject}(?:${adverbs}\s+(?:${verbs}|${leanings})|['’]s(?:\s+\w+)?\s+(?:${nouns}))|${ofPeople}|${they}\s+(?:${verbs}))\b[^.;"“”„«${"`"}\n]{0,60}?(?=["“„«]|${opensSingle})`,
   "i",
 );
 const doubleQuotes = [String.raw`"([^"\n]*)(?:"|$)`, String.raw`“([^”\n]*)(?:”|$)`];
-/** A quote that is not closed goes to the end of the line. */
+/** A quote that is not closed extends to the end of the line. */
 const doubleForm = new RegExp(doubleQuotes.join("|"), "g");
 const quoteForm = new RegExp(
   [
@@ -144,7 +144,7 @@ function proseMarks(line: string): readonly QuoteMark[] | "announcement" {
     const end = found.index + found[0].length;
     if (!/[\p{L}\p{N}]/u.test(line.slice(end))) return "announcement";
     const isQuoted = /^\s*["“„«'‘]/.test(line.slice(end));
-    // Who "they" are, only quotation marks say.
+    // Without quotation marks it is unclear who "they" are.
     if (!isQuoted && /^(?:they|he|she)\b/i.test(found[0])) return [];
     const marks = isQuoted ? findQuotedParts(line, { kind, offset: end }) : wholeMark(line, { kind, offset: end });
     return marks.map((mark) => ({ ...mark, start: found.index }));
@@ -158,11 +158,10 @@ interface MarkPlace {
   readonly offset: number;
 }
 
-interface QuotedPlace extends MarkPlace {
-  readonly form?: RegExp;
-}
-
-function findQuotedParts(line: string, { kind, offset, form = quoteForm }: QuotedPlace): readonly QuoteMark[] {
+function findQuotedParts(
+  line: string,
+  { kind, offset, form = quoteForm }: MarkPlace & { readonly form?: RegExp },
+): readonly QuoteMark[] {
   return [...line.slice(offset).matchAll(form)].flatMap((found) => {
     const words = found.slice(1).find((part) => part !== undefined) ?? "";
     const start = offset + found.index;
@@ -173,7 +172,7 @@ function findQuotedParts(line: string, { kind, offset, form = quoteForm }: Quote
 const lead = /^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+|>\s*)*["“”„'‘’`*_«\s]*/;
 const trail = /["“”'‘’`*_»\s]/;
 
-/** The line without signs of lists and quotes. */
+/** Marks the line without list and quote signs. */
 function wholeMark(line: string, { kind, offset }: MarkPlace): readonly QuoteMark[] {
   const body = line.slice(offset);
   const from = offset + (lead.exec(body)?.[0].length ?? 0);
@@ -181,7 +180,7 @@ function wholeMark(line: string, { kind, offset }: MarkPlace): readonly QuoteMar
   return isWords(words) ? [{ kind, words, start: offset, from, to: from + words.length }] : [];
 }
 
-/** Sign by sign: an expression that ends in `*$` takes time in the square of a long run. */
+/** Character by character: an expression that ends in `*$` takes quadratic time on a long run. */
 export function endWithout(signs: RegExp, text: string): number {
   let end = text.length;
   while (end > 0 && signs.test(text.charAt(end - 1))) end -= 1;

@@ -5,7 +5,7 @@ import { faultCharsMax } from "../limits.ts";
 
 export interface SummaryReply {
   readonly text: string;
-  /** Undefined where whoever asked the model does not tell it. */
+  /** Undefined if the caller does not know it. */
   readonly stopReason: string | undefined;
   readonly blocks: readonly Block[];
 }
@@ -15,14 +15,14 @@ type SummaryReadOutcome =
   | { readonly kind: "bad"; readonly why: SummaryFault };
 
 /**
- * The summary in a reply, without the analysis unless that is kept. Tags may be missing or left open: what stands under
- * our headings is a summary too. Whether it is a good one is for the gate to say.
+ * Finds the summary in a reply, without the analysis unless that is kept. Tags may be missing or left open: text under
+ * our headings is a summary too. The gate decides whether it is a good one.
  */
 export function readSummary(reply: SummaryReply, analysis: "stripped" | "kept" = "stripped"): SummaryReadOutcome {
   const { text, stopReason } = reply;
   if (stopReason === "refusal") return { kind: "bad", why: "refusal" };
   const found = summaryIn(text);
-  if (found === undefined) return { kind: "bad", why: whyNone(reply) };
+  if (found === undefined) return { kind: "bad", why: findReadFault(reply) };
   if (found.end === "open" && holdsCall(reply)) return { kind: "bad", why: "tool-call" };
   if (found.end === "open" && isCutOff(stopReason)) return { kind: "bad", why: "cut-off" };
   const fault = findFault(found.text);
@@ -31,7 +31,7 @@ export function readSummary(reply: SummaryReply, analysis: "stripped" | "kept" =
   return { kind: "summary", text: notes === "" ? found.text : `## Analysis\n${notes}\n\n${found.text}` };
 }
 
-function whyNone(reply: SummaryReply): SummaryFault {
+function findReadFault(reply: SummaryReply): SummaryFault {
   const { text, stopReason, blocks } = reply;
   if (holdsCall(reply)) return "tool-call";
   const fault = findFault(withoutAnalysis(text));
@@ -43,7 +43,7 @@ const holdsCall = ({ stopReason, blocks }: SummaryReply): boolean =>
   stopReason === "tool_use" ||
   blocks.some(({ type }) => type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use");
 
-/** In blocks or, where nothing follows it, in the scratchpad. */
+/** Thinking in blocks or, if nothing follows it, in the scratchpad. */
 const isOnlyThinking = (text: string, blocks: readonly Block[]): boolean =>
   blocks.some((block) => isThinking(block)) || openAnalysis.test(text);
 
@@ -52,11 +52,11 @@ const isCutOff = (stopReason: string | undefined): boolean =>
 
 interface FoundSummary {
   readonly text: string;
-  /** `open`: nothing says that it is whole. */
+  /** `open`: it may be incomplete. */
   readonly end: "closed" | "open";
 }
 
-/** Tags count at the start of a line: code and prose speak of them too. */
+/** Tags count at the start of a line, because code and prose mention them too. */
 const openAnalysis = /^[^\S\n]*<\s*analysis\s*>/im;
 const closeAnalysis = /<\s*\/\s*analysis\s*>/i;
 const openSummary = /^[^\S\n]*<\s*summary\s*>/im;
@@ -65,7 +65,7 @@ const inlineSummary = /<\s*summary\s*>/i;
 
 function summaryIn(text: string): FoundSummary | undefined {
   const body = withoutAnalysis(text);
-  // In the middle of a line it counts where it is closed again.
+  // In the middle of a line a tag counts if it is closed.
   const lastClose = [...body.matchAll(closeSummary)].at(-1)?.index ?? 0;
   const open = openSummary.exec(body) ?? inlineSummary.exec(body.slice(0, lastClose));
   if (open !== null) return closeSummaryText(body.slice(open.index + open[0].length));
@@ -73,14 +73,14 @@ function summaryIn(text: string): FoundSummary | undefined {
   return headed === undefined ? undefined : closeSummaryText(headed);
 }
 
-/** The last closing tag is the summary's own: earlier ones stand in what it quotes. */
+/** The last closing tag belongs to the summary; earlier ones are in what it quotes. */
 function closeSummaryText(inner: string): FoundSummary {
   const close = [...inner.matchAll(closeSummary)].at(-1);
   if (close === undefined) return { text: inner.trim(), end: "open" };
   return { text: inner.slice(0, close.index).trim(), end: "closed" };
 }
 
-/** An analysis that is never closed ends where the summary begins. */
+/** An analysis that is not closed ends where the summary begins. */
 function withoutAnalysis(text: string): string {
   const open = openAnalysis.exec(text);
   const summary = openSummary.exec(text);
@@ -93,7 +93,7 @@ function withoutAnalysis(text: string): string {
   return before + (Number.isFinite(summaryAt) ? rest.slice(summaryAt) : (fromFirstHeading(rest) ?? ""));
 }
 
-/** Blank where it is not closed before the summary: nobody knows then which is which. */
+/** Empty if the analysis is not closed before the summary: then the two can't be told apart. */
 function analysisIn(text: string): string {
   const open = openAnalysis.exec(text);
   if (open === null) return "";
@@ -122,7 +122,7 @@ export type SummaryFault =
   | "too-long"
   | "not-smaller";
 
-/** One line for a person. */
+/** One line for the user. */
 export function formatSummaryFault(why: SummaryFault): string {
   switch (why) {
     case "empty":
@@ -134,11 +134,11 @@ export function formatSummaryFault(why: SummaryFault): string {
     case "refusal":
       return "The summariser refused to write a summary.";
     case "provider-error":
-      return "What came in place of a summary is an error of the provider.";
+      return "The provider returned an error instead of a summary.";
     case "cut-off":
       return "The summary broke off: its reply reached its limit of tokens.";
     case "no-summary":
-      return "What the summariser wrote is no summary: it has neither the tags nor the headings.";
+      return "The summariser did not write a summary: its text has neither the tags nor the headings.";
     case "repeated":
       return "The summariser repeated the last reply instead of writing a summary.";
     case "too-long":
@@ -148,20 +148,21 @@ export function formatSummaryFault(why: SummaryFault): string {
   }
 }
 
-/** Faults that show in the words themselves, wherever they came from. */
+/** Faults that are visible in the text itself, whatever its source. */
 export function findFault(text: string): "empty" | "refusal" | "provider-error" | undefined {
-  const said = text.trim();
-  if (!/[\p{L}\p{N}]/u.test(said)) return "empty";
-  // A summary tells of errors and refusals under its headings; what stands in place of one is short and has none.
-  if (said.length > faultCharsMax || holdsSection(said)) return undefined;
-  if (providerErrors.some((form) => form.test(said))) return "provider-error";
-  return refusals.some((form) => form.test(said)) ? "refusal" : undefined;
+  const trimmed = text.trim();
+  if (!/[\p{L}\p{N}]/u.test(trimmed)) return "empty";
+  // A summary mentions errors and refusals under its headings. An error or refusal instead of a summary is short and
+  // has no headings.
+  if (trimmed.length > faultCharsMax || holdsSection(trimmed)) return undefined;
+  if (providerErrors.some((form) => form.test(trimmed))) return "provider-error";
+  return refusals.some((form) => form.test(trimmed)) ? "refusal" : undefined;
 }
 
 const holdsSection = (text: string): boolean =>
   text.split("\n").some((line) => parseHeading(line)?.title !== undefined);
 
-/** How clients, gateways and providers put an error where a reply should be. */
+/** How clients, gateways and providers report an error instead of a reply. */
 const providerErrors: readonly RegExp[] = [
   /^(?:api|server|provider|upstream|gateway|connection|network|request|stream|http)[ _]?error\b/i,
   /^\W*(?:error|http)\W*(?:code\W*)?[45]\d\d\b/i,

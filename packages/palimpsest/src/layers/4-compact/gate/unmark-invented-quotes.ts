@@ -4,32 +4,37 @@ import { endWithout, type QuoteMark, type MarkedLine, markLines, notTheirWords, 
 
 export interface CleanedText {
   readonly text: string;
-  /** A line for each, for a person. */
+  /** One line for each, for the user. */
   readonly changes: readonly string[];
 }
 
 /**
- * Takes out of a summary what it puts into the user's mouth: afterwards every string that is marked as the user's is a
- * substring of one of their messages. A quote that differs in case, spaces or the last sign is set right; lines that are
- * nothing but an invented quote go; what is told in a sentence or a list stays, and loses its marks.
+ * Removes quotes from a summary that the user never said: afterwards every string that is marked as the user's is a
+ * substring of one of their messages. A quote that differs in case, spaces or the last sign is corrected; lines that
+ * are nothing but an invented quote are removed; text in a sentence or a list stays and loses its marks.
  */
 export function unmarkInventedQuotes(summary: string, userMessages: readonly string[]): CleanedText {
-  const said = new UserText(userMessages);
+  const userText = new UserText(userMessages);
   const changes: string[] = [];
   let text = summary;
-  // Taking marks away can uncover others.
+  // Removing marks can uncover others.
   for (let pass = 0; ; pass += 1) {
-    const next = (pass < quotePassesMax ? rewritePass : removingPass)(text, said);
+    const next = (pass < quotePassesMax ? rewritePass : removalPass)(text, userText);
     if (next.changes.length === 0) return { text, changes };
     changes.push(...next.changes);
     text = next.text;
   }
 }
 
-/** What the user said, to look quotes up in. A quote lies in one line, so what joins two messages is in none. */
+/**
+ * The user's messages, for looking up quotes. A quote is within one line, so it never matches the separator between
+ * messages.
+ */
 class UserText {
   readonly #text: string;
-  /** Without what a quote may differ in: most of what is invented is known as such by it, at a fraction of the cost. */
+  /**
+   * Normalised text, without what a quote may differ in. It identifies most invented quotes at a fraction of the cost.
+   */
   readonly #loose: string;
   readonly #found = new Map<string, string | undefined>();
   readonly #held = new Map<string, boolean>();
@@ -39,13 +44,13 @@ class UserText {
     this.#loose = loose(this.#text);
   }
 
-  /** The same words as the user wrote them, in one line. */
+  /** The words as the user wrote them, in one line. */
   exactly(words: string): string | undefined {
     if (!this.#found.has(words)) this.#found.set(words, this.#text.includes(words) ? words : this.#nearly(words));
     return this.#found.get(words);
   }
 
-  /** The same, also where the user wrote them in several lines. */
+  /** The same, even if the user wrote them in several lines. */
   inLines(quote: string): string | undefined {
     const words = trimQuoteEnd(quote);
     return (
@@ -68,7 +73,7 @@ class UserText {
   }
 }
 
-/** Without the signs that a sentence or a cut ends with. */
+/** The quote without the signs that end a sentence or mark a cut. */
 const trimQuoteEnd = (quote: string): string => quote.slice(0, endWithout(/[\s….,;:!?]/, quote)).trimStart();
 
 const loose = (text: string): string =>
@@ -91,24 +96,24 @@ const looseForm = (words: string, gap: string): RegExp =>
     "iu",
   );
 
-function rewritePass(text: string, said: UserText): CleanedText {
+function rewritePass(text: string, userText: UserText): CleanedText {
   const lines = markLines(text);
-  const reworded = new Set(lines.flatMap((line) => (isRetelling(line, said) ? [line.announcedAt] : [])));
+  const reworded = new Set(lines.flatMap((line) => (isRetelling(line, userText) ? [line.announcedAt] : [])));
   return joinRewritten(
     lines.map((line, at) => {
       if (reworded.has(at)) return reword(line.line);
-      return reworded.has(line.announcedAt) && isRetelling(line, said) ? undefined : rewrite(line, said);
+      return reworded.has(line.announcedAt) && isRetelling(line, userText) ? undefined : rewrite(line, userText);
     }),
     lines,
   );
 }
 
-/** A last resort that always ends: every pass takes lines away. */
-const removingPass = (text: string, said: UserText): CleanedText => {
+/** A last resort that always terminates: every pass removes lines. */
+const removalPass = (text: string, userText: UserText): CleanedText => {
   const lines = markLines(text);
   return joinRewritten(
     lines.map(({ marks }) => {
-      const wrong = marks.find(({ words }) => said.exactly(words) !== words);
+      const wrong = marks.find(({ words }) => userText.exactly(words) !== words);
       return wrong === undefined ? undefined : { lines: [], change: removalNote(wrong.words) };
     }),
     lines,
@@ -122,12 +127,12 @@ interface RewrittenLine {
 
 function joinRewritten(rewritten: readonly (RewrittenLine | undefined)[], lines: readonly MarkedLine[]): CleanedText {
   const text = lines.flatMap(({ line }, at) => rewritten[at]?.lines ?? [line]).join("\n");
-  return { text, changes: rewritten.flatMap((one) => (one === undefined ? [] : [one.change])) };
+  return { text, changes: rewritten.flatMap((line) => (line === undefined ? [] : [line.change])) };
 }
 
-/** Announced and in no message, but not set as a quote either: somebody tells in other words what was asked. */
-const isRetelling = ({ line, marks, announcedAt }: MarkedLine, said: UserText): boolean =>
-  announcedAt !== undefined && !isSetAsQuote(line) && marks.some(({ words }) => said.exactly(words) === undefined);
+/** An announced text that is in no message, but not set as a quote either: it retells in other words what was asked. */
+const isRetelling = ({ line, marks, announcedAt }: MarkedLine, userText: UserText): boolean =>
+  announcedAt !== undefined && !isSetAsQuote(line) && marks.some(({ words }) => userText.exactly(words) === undefined);
 
 const isSetAsQuote = (line: string): boolean => /^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?[>"“„«'‘]/.test(line);
 
@@ -135,39 +140,44 @@ const reword = (line: string): RewrittenLine => {
   const colon = /:[*_\s]*$/.exec(line)?.index ?? line.trimEnd().length;
   return {
     lines: [`${line.slice(0, colon).trimEnd()} ${notTheirWords}${line.slice(colon)}`],
-    change: `Said of a list that it is not in the user's words: ${quoteShort(line)}`,
+    change: `Noted that a list is not in the user's words: ${quoteShort(line)}`,
   };
 };
 
-function rewrite({ line, marks }: MarkedLine, said: UserText): RewrittenLine | undefined {
-  const wrong = marks.filter(({ words }) => said.exactly(words) !== words);
+function rewrite({ line, marks }: MarkedLine, userText: UserText): RewrittenLine | undefined {
+  const wrong = marks.filter(({ words }) => userText.exactly(words) !== words);
   const [first] = wrong;
   if (first === undefined) return undefined;
-  const invented = wrong.find(({ words }) => said.exactly(words) === undefined);
-  return invented === undefined ? correctQuotes(line, { wrong, said }) : unmarkQuote(line, { invented, marks, said });
+  const invented = wrong.find(({ words }) => userText.exactly(words) === undefined);
+  return invented === undefined
+    ? correctQuotes(line, { wrong, userText })
+    : unmarkQuote(line, { invented, marks, userText });
 }
 
-function correctQuotes(line: string, { wrong, said }: { wrong: readonly QuoteMark[]; said: UserText }): RewrittenLine {
+function correctQuotes(
+  line: string,
+  { wrong, userText }: { wrong: readonly QuoteMark[]; userText: UserText },
+): RewrittenLine {
   const right = wrong.reduceRight(
-    (text, { words, from, to }) => text.slice(0, from) + (said.exactly(words) ?? words) + text.slice(to),
+    (text, { words, from, to }) => text.slice(0, from) + (userText.exactly(words) ?? words) + text.slice(to),
     line,
   );
   return {
     lines: [right],
-    change: `Set a quote of the user right: ${quoteShort(wrong.map(({ words }) => words).join(" "))}`,
+    change: `Corrected a quote of the user: ${quoteShort(wrong.map(({ words }) => words).join(" "))}`,
   };
 }
 
 interface InventedQuote {
   readonly invented: QuoteMark;
   readonly marks: readonly QuoteMark[];
-  readonly said: UserText;
+  readonly userText: UserText;
 }
 
-function unmarkQuote(line: string, { invented, marks, said }: InventedQuote): RewrittenLine {
+function unmarkQuote(line: string, { invented, marks, userText }: InventedQuote): RewrittenLine {
   switch (invented.kind) {
     case "message": {
-      const right = wordsKept(line, { invented, said });
+      const right = wordsKept(line, { invented, userText });
       const lines = [...headingPart(line, invented), ...right.map((words) => `- "${words}"`)];
       return {
         lines,
@@ -190,7 +200,7 @@ function unmarkQuote(line: string, { invented, marks, said }: InventedQuote): Re
         lines: [
           marks.reduceRight(
             (text, { words, from, to }) =>
-              said.exactly(words) === undefined ? text.slice(0, from - 1) + words + text.slice(to + 1) : text,
+              userText.exactly(words) === undefined ? text.slice(0, from - 1) + words + text.slice(to + 1) : text,
             line,
           ),
         ],
@@ -200,23 +210,26 @@ function unmarkQuote(line: string, { invented, marks, said }: InventedQuote): Re
 }
 
 /**
- * What of a line under All User Messages is the user's: what stands in quotes, else all of it, as they wrote it. Models
- * shorten long messages by an ellipsis or a note in brackets: the parts around these count one by one.
+ * The parts of a line under All User Messages that are the user's: what is in quotes, else all of it, as they wrote it.
+ * Models shorten long messages with an ellipsis or a note in brackets; the parts around these are checked separately.
  */
-function wordsKept(line: string, { invented, said }: Pick<InventedQuote, "invented" | "said">): readonly string[] {
+function wordsKept(
+  line: string,
+  { invented, userText }: Pick<InventedQuote, "invented" | "userText">,
+): readonly string[] {
   const quotes = quotesIn(line);
   const outer = line.slice(line.search(/["“]/) + 1, Math.max(line.lastIndexOf('"'), line.lastIndexOf("”")));
-  const whole = said.inLines(quotes.length === 0 ? invented.words : outer);
+  const whole = userText.inLines(quotes.length === 0 ? invented.words : outer);
   if (whole !== undefined) return [whole];
   return (quotes.length === 0 ? [invented.words] : quotes).flatMap((quote) => {
-    const exact = said.inLines(quote);
+    const exact = userText.inLines(quote);
     if (exact !== undefined) return [exact];
     const parts = quote.split(/\.{3}|…|\[[^\]]*\]/).map((part) => part.trim());
-    return parts.flatMap((part) => (part.length < quotePartCharsMin ? [] : (said.inLines(part) ?? [])));
+    return parts.flatMap((part) => (part.length < quotePartCharsMin ? [] : (userText.inLines(part) ?? [])));
   });
 }
 
-/** Of a heading with words behind it, the heading. */
+/** The heading of a line that has words behind it. */
 const headingPart = (line: string, { start }: QuoteMark): readonly string[] =>
   start === 0 ? [] : [line.slice(0, start).trimEnd()];
 
