@@ -15,7 +15,7 @@ import { Rounds } from "./rounds.ts";
 import { cutReplyEnd } from "./unanswered-turn.ts";
 import type { ExpandOutcome } from "../session/expand.ts";
 import type { RecordedEdit } from "../session/past-receipts.ts";
-import { isOnPath } from "../session/read-back.ts";
+import { isOnPath } from "../session/whole-path.ts";
 import type { UndoOutcome } from "../session/undo.ts";
 import { nextTry } from "../model/next-try.ts";
 import type { SearchHit } from "../ports/session-search.ts";
