@@ -13,7 +13,7 @@ import { loadWholePath } from "./whole-path.ts";
 
 export interface UndoOptions {
   /** By default the newest edit in force. */
-  readonly target?: EntryId;
+  readonly target?: EntryId | undefined;
   /**
    * `path`: later turns stay. `branch`: the conversation continues from before the edit, and later turns stay on the old
    * branch.
