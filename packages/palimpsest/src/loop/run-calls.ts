@@ -98,7 +98,7 @@ async function runCall(deps: CallDeps, callRun: CallRun): Promise<CallResult> {
   const content = [...before.context, ...ended.notes].reduce(appendNote, ended.content);
   const stopped = before.stopped?.reason ?? ("stopped" in ended ? ended.stopped : undefined);
   const { outcome, summary } = ended;
-  return { call, tool, outcome, content, summary, ...(stopped === undefined ? {} : { stopped }) };
+  return { call, tool, outcome, content, summary, stopped };
 }
 
 const toolUsePayload = (tools: readonly Tool[], call: ToolUseBlock) => ({

@@ -267,7 +267,7 @@ function buildConversation<P extends Provider>(
         model: baseline.model,
         run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
       }),
-      ...(summarizer === undefined ? {} : { preparation: new SummaryPreparation(deps, { session, conversation }) }),
+      preparation: summarizer === undefined ? undefined : new SummaryPreparation(deps, { session, conversation }),
       // Named to the model only if the caller offers one.
       recallTool: deps.tools.find(({ name }) => name === "recall")?.name,
       summaryOptions: () => Promise.resolve({}),

@@ -21,11 +21,11 @@ export interface BoundaryInput extends Pick<EditInput, "because" | "rates" | "pl
   readonly server?: SummaryBlockDraft;
   readonly trigger: "auto" | "manual";
   /** What stays verbatim after the summary, first and last entry included. */
-  readonly kept?: { readonly head: EntryId; readonly tail: EntryId };
+  readonly kept?: { readonly head: EntryId; readonly tail: EntryId } | undefined;
   /** Replaces `kept` if the entries that stay are not contiguous. */
   readonly preserved?: readonly EntryId[];
   /** Summarise from this entry on; what precedes it stays in front. */
-  readonly from?: EntryId;
+  readonly from?: EntryId | undefined;
   readonly metadata?: Readonly<Record<string, unknown>>;
   /**
    * Current working state, placed after what is kept. Its attachment type makes it part of the boundary, so that an undo

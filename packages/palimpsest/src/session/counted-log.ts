@@ -35,7 +35,7 @@ export interface CountedLog extends OpenedLog {
 }
 
 interface CountedLogOptions extends OpenLogOptions {
-  readonly isClearable?: (tool: string) => boolean;
+  readonly isClearable?: ((tool: string) => boolean) | undefined;
   /** The caller's tokenizer. */
   readonly counter?: TextCounter | undefined;
 }

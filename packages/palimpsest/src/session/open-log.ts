@@ -37,12 +37,12 @@ export interface OpenLogOptions {
   readonly source: ByteSource;
   readonly origin: "ours" | "foreign";
   /** Edits to treat as undone, for planning an undo. */
-  readonly undone?: ReadonlySet<EntryId>;
+  readonly undone?: ReadonlySet<EntryId> | undefined;
   readonly normaliseInput?: FoldOptions["normaliseInput"];
   /** Notified of every block of the view, and of every later change. */
   readonly watch?: FoldOptions["watch"];
   /** Size of the first read from the end of the log. */
-  readonly tailBytes?: number;
+  readonly tailBytes?: number | undefined;
 }
 
 /** Reads backwards from the end until the view is known. The cost is what follows the newest boundary, not what precedes it. */
@@ -65,7 +65,7 @@ interface LineOptions extends OpenLogOptions {
 }
 
 async function openLine(deps: BlobsDep, options: LineOptions): Promise<OpenedLog> {
-  const scan = new TailScan(options.source, options.tailBytes === undefined ? {} : { firstBytes: options.tailBytes });
+  const scan = new TailScan(options.source, { firstBytes: options.tailBytes });
   const unreadable = new Set<BlobId>();
   let tail: LoggedEntry[] = [];
   while (!scan.done) {

@@ -26,14 +26,7 @@ export async function readLog(
   if (source === undefined) return undefined;
   try {
     const { tailBytes, isClearable, counter } = deps;
-    return await openCounted(deps, {
-      source,
-      origin: "ours",
-      counter,
-      ...(undone === undefined ? {} : { undone }),
-      ...(tailBytes === undefined ? {} : { tailBytes }),
-      ...(isClearable === undefined ? {} : { isClearable }),
-    });
+    return await openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable });
   } finally {
     await source.close();
   }

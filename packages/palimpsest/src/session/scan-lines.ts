@@ -62,7 +62,7 @@ export async function* scanForward(source: ByteSource, options: ForwardScanOptio
 
 interface TailScanOptions extends ScanOptions {
   /** Size of the first piece; each later one is twice as large. */
-  readonly firstBytes?: number;
+  readonly firstBytes?: number | undefined;
 }
 
 /** Reads the entries of a log from its end backwards, a larger piece with each call. */

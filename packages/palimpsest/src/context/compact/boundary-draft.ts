@@ -114,10 +114,10 @@ interface BoundarySummary {
 }
 
 /** Why it was compacted and, if paid calls for a summary are not used, why not. */
-function because(ask: CompactionContext["ask"], { instead, calls }: BoundarySummary): { readonly because?: string } {
+function becauseText(ask: CompactionContext["ask"], { instead, calls }: BoundarySummary): string | undefined {
   const unused = instead === undefined || calls.length === 0 ? [] : [unusedText(instead, calls.length)];
   const reasons = [...(ask.because === undefined ? [] : [ask.because]), ...unused];
-  return reasons.length === 0 ? {} : { because: reasons.join(". ") };
+  return reasons.length === 0 ? undefined : reasons.join(". ");
 }
 
 /** One line for the user. */
@@ -173,7 +173,7 @@ export async function draftBoundary(
     ...boundaryRange(scope),
     attachments: restoration.attachments.map(({ draft }) => draft),
     facts,
-    ...because(ask, written),
+    because: becauseText(ask, written),
     metadata: boundaryMetadata(context, { written, audit }),
   };
   const preview = compacting.session.foresee({
@@ -304,8 +304,8 @@ function countCoveredMessages({ scope, stays, compacting }: CompactionContext): 
 function boundaryRange({ kept, pivot }: Scope): Pick<BoundaryInput, "kept" | "from"> {
   const [head, tail] = [kept[0], kept.at(-1)];
   return {
-    ...(head === undefined || tail === undefined ? {} : { kept: { head: head.entry, tail: tail.entry } }),
-    ...(pivot === undefined ? {} : { from: pivot }),
+    kept: head === undefined || tail === undefined ? undefined : { head: head.entry, tail: tail.entry },
+    from: pivot,
   };
 }
 

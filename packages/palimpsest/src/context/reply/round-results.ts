@@ -19,7 +19,7 @@ export interface CallResult {
   readonly content: ToolOutcome["content"];
   readonly summary: string;
   /** A hook wants the turn to end here. */
-  readonly stopped?: string;
+  readonly stopped?: string | undefined;
 }
 
 /**
