@@ -1,4 +1,4 @@
-/** The public names, one by one. Everything else may change without notice. */
+/** The public API. Everything else may change without notice. */
 export { openContext } from "./open/open-context.ts";
 export type { ContextOptions } from "./open/options.ts";
 export type { BlockParams, ToolOption } from "./context/inputs.ts";

@@ -200,7 +200,7 @@ it("rules under a key's whole name and in its object add up: no ban is lost", as
     const { problems, settings } = await readSettings({ home, root, env: {} });
     expect(settings["permissions.deny"].value.toSorted()).toEqual(["Bash(rm:*)", "Read(x)"]);
     expect(problems.map(({ severity, key, what }) => [severity, key, what])).toEqual([
-      ["warning", "permissions.defaultMode", "stands there twice; the last one counts"],
+      ["warning", "permissions.defaultMode", "appears twice; the last one counts"],
     ]);
   }
 });
@@ -254,8 +254,8 @@ describe("files that are wrong", () => {
       '{"compactPercent": 101}',
       "warning compactPercent: expected a number over 0 and up to 100, fractions allowed, found 101; ignored",
     ],
-    ['{"model": "a", "flags": {}, "model": "b"}', "warning model: stands there twice; the last one counts"],
-    ['{"flags": {"snip": true, "sn\\u0069p": false}}', "warning flags.snip: stands there twice; the last one counts"],
+    ['{"model": "a", "flags": {}, "model": "b"}', "warning model: appears twice; the last one counts"],
+    ['{"flags": {"snip": true, "sn\\u0069p": false}}', "warning flags.snip: appears twice; the last one counts"],
     ['{"__proto__": {"model": "x"}}', "warning __proto__: is not a setting that palimpsest knows; ignored"],
   ])("%j is said", async (content, text) => {
     expect((await problemsOf(content)).texts).toEqual([text]);

@@ -1,4 +1,4 @@
-/** Values that several put in and one takes out, in the order in which they came. */
+/** A queue with several producers and one consumer, first in, first out. */
 export class Channel<Value> implements AsyncIterable<Value> {
   readonly #waiting: Value[] = [];
   #wake: (() => void) | undefined;
@@ -9,7 +9,7 @@ export class Channel<Value> implements AsyncIterable<Value> {
     this.#wake?.();
   }
 
-  /** What is in it is still taken out. */
+  /** Values that are already queued are still delivered. */
   close(): void {
     this.#closed = true;
     this.#wake?.();

@@ -2,8 +2,8 @@ import type { WriteFailure } from "../ports/blobs.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
 
 /**
- * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The others say what
- * the caller did out of order, or has to make smaller.
+ * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The other codes
+ * name a call out of order, or an input that is too large.
  */
 export type ContextErrorCode =
   | "store"
@@ -23,7 +23,7 @@ export class ContextError extends Error {
   override readonly name = "ContextError";
   readonly code: ContextErrorCode;
 
-  /** Of a reply that broke off: what the provider said. */
+  /** The provider's error, if a reply broke off. */
   readonly failure: ModelFailure | undefined;
 
   constructor(code: ContextErrorCode, message: string, { failure }: { readonly failure?: ModelFailure } = {}) {
@@ -35,7 +35,6 @@ export class ContextError extends Error {
 
 export const storeError = ({ message }: WriteFailure): ContextError => new ContextError("store", message);
 
-/** Throws where the store refused it. */
 export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFailure | undefined): void {
   if (outcome?.kind === "failed") throw storeError(outcome);
 }
@@ -48,11 +47,11 @@ export function adviceFor(failure: { readonly message: string }, tried: number):
   return tried === 0 ? failure.message : `${failure.message} A simplified request was refused as well.`;
 }
 
-export const openCallsText = "Calls wait for their results: give them first, then compact.";
+export const openCallsText = "Some calls still wait for their results. Pass the results first, then compact.";
 
 /**
- * An error of the caller's own code, which no other request would mend. A client that can't reach its server throws a
- * `TypeError` too, and says why by its `cause`.
+ * Is it an error of the caller's own code, which no other request would fix? A client that can't reach its server throws
+ * a `TypeError` too, but that one has a `cause`.
  */
 export function isCallerError(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return true;

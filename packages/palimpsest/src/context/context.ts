@@ -15,7 +15,7 @@ import { Rounds } from "./rounds.ts";
 import { cutReplyEnd } from "./unanswered-turn.ts";
 import type { ExpandOutcome } from "../session/expand.ts";
 import type { RecordedEdit } from "../session/past-receipts.ts";
-import { isOnPath } from "../session/read-back.ts";
+import { isOnPath } from "../session/whole-path.ts";
 import type { UndoOutcome } from "../session/undo.ts";
 import { nextTry } from "../model/next-try.ts";
 import type { SearchHit } from "../ports/session-search.ts";
@@ -49,12 +49,12 @@ import type { Session, SessionDeps } from "../session/session.ts";
 import type { JsonObject } from "../schema/json.ts";
 
 /**
- * A conversation without an end, for a model with one.
+ * An endless conversation for a model with a limited window.
  *
  *   user ──▶ next ──▶ (the caller sends it) ──▶ assistant ──calls──▶ toolResult, each ──▶ next …
  *            next ──the provider refuses it──▶ refused ──retry──▶ next
  *
- * What adds or changes something resolves when the store has it. Calls are taken one after the other, in their order.
+ * A call that adds or changes something resolves when it is stored. Calls run one after the other, in their order.
  */
 export class Context<P extends Provider> {
   readonly #parts: ContextParts<P>;
@@ -64,10 +64,10 @@ export class Context<P extends Provider> {
   #conversation: Conversation;
   #rounds: Rounds;
   readonly #replies: Replies<P>;
-  /** That wait for a result. */
+  /** Calls that wait for a result, by id. */
   readonly #calls = new Map<string, ToolCall>();
   #attempts = 0;
-  #last: Promise<unknown> = Promise.resolve();
+  #lastCall: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ContextParts<P>) {
     this.#parts = parts;
@@ -83,14 +83,14 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** By which it is opened again. */
+  /** The id with which the session can be opened again. */
   get session(): string {
     return this.#parts.session.id;
   }
 
-  /** What the user said. */
+  /** Adds a message of the user. */
   user(content: string | readonly BlockParams[]): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const draft = userContentDraft(content);
       this.#replies.keep();
       this.#attempts = 0;
@@ -101,20 +101,20 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** What the model should know, and the user did not say. */
+  /** Adds information for the model that is not a message of the user. */
   reminder(text: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#replies.isBroken) throwIfFailed(await this.#conversation.line.settle());
       this.#replies.keep();
       throwIfFailed(await this.#rounds.say(contextDraft(text)));
     });
   }
 
-  /** The next request. The layers run here; it fits the window. */
+  /** Runs the layers and returns the next request. It fits the window. */
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const { sent } = this.#rounds;
-      if (this.#replies.isBroken && sent !== undefined) return this.#requestOf(sent.assembled);
+      if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
       const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
       switch (prepared.kind) {
         case "request":
@@ -129,32 +129,34 @@ export class Context<P extends Provider> {
           throw new ContextError("over-limit", overLimitText(prepared));
       }
       await this.#view.followReceipts();
-      return this.#requestOf(prepared);
+      return this.#toNextRequest(prepared);
     }, signal);
   }
 
-  /** The reply to the last `next()`. Gives the calls that wait for a result. */
+  /** Adds the reply to the last `next()`. Returns the calls that wait for a result. */
   assistant(reply: Reply<P>): Promise<readonly ToolCall[]> {
-    return this.#inTurn(async () => await this.#replied(await this.#replies.whole(this.#sending(), reply)));
+    return this.#enqueue(async () => await this.#acceptReply(await this.#replies.whole(this.#pendingRequest(), reply)));
   }
 
   /**
-   * The same as it streams: each block is stored as it ends. Where the stream breaks off, what came whole stays, and the
-   * stream's error is thrown on.
+   * The same for a stream: each block is stored as it ends. If the stream breaks off, complete blocks stay, and the
+   * stream's error is rethrown.
    */
   assistantStream(events: AsyncIterable<StreamEvent<P>>): Promise<readonly ToolCall[]> {
-    return this.#inTurn(async () => await this.#replied(await this.#replies.stream(this.#sending(), events)));
+    return this.#enqueue(
+      async () => await this.#acceptReply(await this.#replies.stream(this.#pendingRequest(), events)),
+    );
   }
 
-  /** The result of one call. A large one goes to the store, and the model sees its beginning. */
+  /** Adds the result of one call. A large result goes to the store, and the model sees its beginning. */
   toolResult(id: string, content: string | readonly BlockParams[], { isError = false } = {}): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const result = resultContent(content);
       const call = this.#calls.get(id);
       if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
       const { name, input } = call;
       const outcome = isError ? "failed" : "done";
-      const tool = this.#parts.deps.tools.find((one) => one.name === name);
+      const tool = this.#parts.deps.tools.find((candidate) => candidate.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
       await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
       throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
@@ -163,15 +165,15 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** What a provider's client threw, or its status and body: whether the next `next()` may be taken. */
+  /** Reports an error that the provider's client threw, or its status and body. Tells whether to call `next()` again. */
   refused(error: unknown): Promise<AfterRefusal> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const { provider, deps } = this.#parts;
       const failure = error instanceof ContextError ? error.failure : classifyRefusal(provider, deps, error);
       if (failure === undefined || isCallerError(error))
-        return { kind: "stop", advice: `No provider said this: ${String(error)}` };
-      // What the ladder makes plainer is the view of the request, without what came of its reply.
-      if (refusalLadder(failure).length > 0) await this.#leaveBroken();
+        return { kind: "stop", advice: `This is not an error of the provider: ${String(error)}` };
+      // The ladder simplifies the view that was sent, so the partial reply must be removed first.
+      if (refusalLadder(failure).length > 0) await this.#dropBrokenReply();
       const after = await this.#drain(this.#rounds.refused(failure));
       await this.#view.followReceipts();
       if (after.kind === "failed") throw storeError(after);
@@ -184,14 +186,13 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** Sums up what was said, now. */
+  /** Summarizes the conversation now. */
   compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
-      await this.#leaveBroken();
-      const asked = instructions === undefined ? {} : { instructions };
-      const ask = { part: { kind: "all" }, ...asked } as const;
-      const proposed = await this.#drain(this.#compaction.propose(ask, this.#until(signal)));
+      await this.#dropBrokenReply();
+      const request = { part: { kind: "all" }, ...(instructions === undefined ? {} : { instructions }) } as const;
+      const proposed = await this.#drain(this.#compaction.propose(request, this.#until(signal)));
       if (proposed.kind === "failed") return proposed;
       const { proposal } = proposed;
       const shown = { summary: proposal.summary, preview: proposal.preview };
@@ -205,42 +206,42 @@ export class Context<P extends Provider> {
     }, signal);
   }
 
-  /** Takes back the newest change of the view, or the one that is named. */
+  /** Undoes an edit of the view; by default the newest one. */
   undo(edit?: string): Promise<UndoOutcome> {
-    return this.#inTurn(async () => {
-      await this.#leaveBroken();
+    return this.#enqueue(async () => {
+      await this.#dropBrokenReply();
       const undone = await this.#view.undo(edit === undefined ? {} : { target: entryId(edit) });
       await this.#view.followReceipts();
       return undone;
     });
   }
 
-  /** From now on this entry stays in the view as it is. */
+  /** Keeps this entry in the view, unchanged, from now on. */
   pin(entry: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (!(await isOnPath(this.#parts.session, entryId(entry))))
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
-      await this.#leaveBroken();
+      await this.#dropBrokenReply();
       const edited = await this.#view.pin(entryId(entry));
       if (edited.kind === "failed") throw storeError(edited);
       await this.#view.followReceipts();
     });
   }
 
-  /** Finds what was ever said, also what is not shown any more. Best first. */
+  /** Searches the whole session, including what is no longer in the view. Best hits first. */
   async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly SearchHit[]> {
     const searched = await this.#view.search({ query, page: options.page });
     return searched?.kind === "found" ? searched.hits : [];
   }
 
-  /** The whole of what an id stands for: a hit's, a receipt's, a call's. */
+  /** The full original behind an id of a hit, a receipt or a call. */
   async expand(id: string): Promise<ExpandOutcome> {
     const found = await this.#view.expand(id);
     if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
     return found;
   }
 
-  /** Every change of the view, oldest first, with what it removed, saved and cost. */
+  /** Every edit of the view, oldest first, with what it removed, saved and cost. */
   receipts(): readonly RecordedEdit[] {
     return this.#view.receipts();
   }
@@ -250,31 +251,31 @@ export class Context<P extends Provider> {
     return this.#view.report();
   }
 
-  /** What was paid so far, as the provider's usage tells it. */
+  /** The costs so far, according to the provider's usage. */
   costs(): CostReport {
     return this.#conversation.costs.toJSON();
   }
 
-  /** From the next request on. What the cache held of the requests so far is lost with another set of tools. */
+  /** Takes effect with the next request. Another set of tools invalidates the provider's cache. */
   setTools(tools: readonly ToolOption[]): Promise<void> {
-    return this.#inTurn(() => {
+    return this.#enqueue(() => {
       checkTools(tools);
       return this.#change({ tools: tools.map(toJsonObject) });
     });
   }
 
-  /** From the next request on. */
+  /** Takes effect with the next request. */
   setModel(model: string): Promise<void> {
-    return this.#inTurn(() => {
+    return this.#enqueue(() => {
       checkModel(model);
       return this.#change({ model });
     });
   }
 
-  /** Waits for what was begun, and lets the session go. */
+  /** Waits for running calls, then closes the session. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#last;
+    await this.#lastCall;
     await this.#parts.session.close();
   }
 
@@ -283,35 +284,34 @@ export class Context<P extends Provider> {
   }
 
   async #change(change: PrefixChange): Promise<void> {
-    await this.#leaveBroken();
+    await this.#dropBrokenReply();
     this.#conversation = await this.#parts.change(change);
     this.#rounds = this.#newRounds(this.#rounds);
   }
 
   #newRounds(after?: Rounds): Rounds {
-    const going = after === undefined ? {} : { after };
-    return new Rounds(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal, ...going });
+    return new Rounds(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal, after });
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 
-  #sending(): PendingRequest {
+  #pendingRequest(): PendingRequest {
     const { sent } = this.#rounds;
     if (sent === undefined)
       throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
     return sent;
   }
 
-  #requestOf({ request, tokens }: AssembledRequest): NextRequest<P> {
+  #toNextRequest({ request, tokens }: AssembledRequest): NextRequest<P> {
     return { params: toProviderParams(this.#parts.provider, request), betas: request.betas, tokens };
   }
 
-  async #replied({ calls: made, stopReason }: CompleteReply): Promise<readonly ToolCall[]> {
+  async #acceptReply({ calls: replyCalls, stopReason }: CompleteReply): Promise<readonly ToolCall[]> {
     const requestTokens = this.#rounds.sent?.assembled.tokens ?? 0;
     this.#attempts = 0;
-    const calls = made.map(({ call: { id, name, input }, flawed }): ToolCall => {
+    const calls = replyCalls.map(({ call: { id, name, input }, flawed }): ToolCall => {
       return { id, name, input, ...(flawed === undefined ? {} : { flawed }) };
     });
     this.#calls.clear();
@@ -324,8 +324,11 @@ export class Context<P extends Provider> {
     return calls;
   }
 
-  /** Before the view or the prefix changes: a reply that broke off belongs to a request that is not sent any more. */
-  async #leaveBroken(): Promise<void> {
+  /**
+   * Must be called before the view or the prefix changes: a reply that broke off belongs to a request that will not be
+   * sent again.
+   */
+  async #dropBrokenReply(): Promise<void> {
     if (!this.#replies.isBroken) return;
     await this.#replies.leave();
     this.#rounds.withdraw();
@@ -340,7 +343,7 @@ export class Context<P extends Provider> {
     }
   }
 
-  /** A listener that throws keeps nothing from being stored; its error comes to light outside. */
+  /** A listener that throws must not keep anything from being stored, so its error is thrown outside of the call. */
   #emit(event: ContextEvent): void {
     try {
       this.#parts.onEvent?.(event);
@@ -351,20 +354,19 @@ export class Context<P extends Provider> {
     }
   }
 
-  /** One after the other. A call that is given up before its turn comes is not made. */
-  #inTurn<Result>(act: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  /** Runs calls one after the other. A call that is aborted before its turn is not made. */
+  #enqueue<Result>(call: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
-    const result = this.#last.then(() => (signal?.aborted === true ? throwAborted() : act()));
-    this.#last = result.catch(() => undefined);
+    const result = this.#lastCall.then(() => (signal?.aborted === true ? throwAborted() : call()));
+    this.#lastCall = result.catch(() => undefined);
     return signal === undefined ? result : raceAbort(result, { signal, instead: throwAborted });
   }
 }
 
 function throwAborted(): never {
-  throw new ContextError("aborted", "The call was given up: its signal was raised.");
+  throw new ContextError("aborted", "The call was aborted by its signal.");
 }
 
-/** What a context is made of. */
 interface ContextParts<P extends Provider> {
   readonly provider: P;
   readonly deps: RoundsDeps;
@@ -373,7 +375,7 @@ interface ContextParts<P extends Provider> {
   readonly conversation: Conversation;
   readonly view: SessionView;
   readonly onEvent: ((event: ContextEvent) => void) | undefined;
-  /** What a caller renames or replaces later: the conversation with other tools or another model. */
+  /** Starts the conversation again with other tools or another model. */
   readonly change: (change: PrefixChange) => Promise<Conversation>;
 }
 

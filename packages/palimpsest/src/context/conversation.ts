@@ -26,12 +26,12 @@ import { listRecordedReads, createReadFiles } from "./read-files.ts";
 import type { Session } from "../session/session.ts";
 import type { Entry } from "../schema/entry.ts";
 
-/** One line of requests to a model: what it stands on and what it remembers. Travels with the session, never in a module. */
+/** One line of requests to a model, with its prefix and its state. Belongs to a session, never to a module. */
 export interface Conversation {
   readonly session: SessionId;
   readonly line: Line;
   readonly baseline: Baseline;
-  /** What the provider counted the baseline's prompt and tools to; undefined as long as it has not. */
+  /** The provider's count of the baseline's prompt and tools; undefined until it has counted. */
   readonly countedFixed?: (() => FixedFigure | undefined) | undefined;
   readonly pieces: RequestSerializer;
   readonly written: WrittenPlaces;
@@ -43,17 +43,17 @@ export interface Conversation {
   readonly images: ImageGuard;
   readonly source: CostSource;
   readonly lifetimes: Lifetimes;
-  /** What the registry and the settings know of its model. */
+  /** What the registry and the settings know about its model. */
   readonly known: Model | undefined;
-  /** What the provider still holds of it; undefined where nothing is ever cleared: in a fork. */
+  /** What the provider's cache still holds; undefined for a fork, in which nothing is ever cleared. */
   readonly cache: CacheModel | undefined;
-  /** What may change its view before a request, in the order in which it is asked. */
+  /** The layers that may change its view before a request, in the order in which they run. */
   readonly layers: readonly Layer[];
-  /** By which it is compacted; undefined where that never happens: in a fork, which would wait for itself. */
+  /** How it is compacted; undefined for a fork, which never is: it would wait for itself. */
   readonly compacting: CompactionSetup | undefined;
-  /** A fork's: what its parent asks of the server by rule. */
+  /** For a fork: the server options that its parent's rules set. */
   readonly inheritedAsks?: ServerOptions | undefined;
-  /** Where its requests are marked; the policy's way counts for the main conversation alone. */
+  /** Places the cache breakpoints of a request; the policy's strategy applies to the main conversation only. */
   readonly mark: (input: BreakpointInput, way: BreakpointStrategy) => readonly Breakpoint[];
 }
 
@@ -64,9 +64,9 @@ export interface NewConversation extends Pick<
   readonly known?: Model | undefined;
   readonly cache?: CacheModel | undefined;
   readonly compacting?: CompactionSetup | undefined;
-  /** Absent: all that there are. */
+  /** By default all layers. */
   readonly layers?: readonly Layer[];
-  /** Why its first request can't read what an earlier run of the session left in the cache. */
+  /** Why its first request can't read what an earlier run of the session wrote to the cache. */
   readonly moved?: BreakCause | undefined;
 }
 
@@ -88,16 +88,16 @@ export const createMainConversation = (
   mark: (input, way) => placeBreakpoints(way, input),
 });
 
-interface StartConversationInput<By extends CompactionSetup> extends Pick<
+interface StartConversationInput<Setup extends CompactionSetup> extends Pick<
   NewConversation,
   "baseline" | "countedFixed" | "moved" | "known"
 > {
   readonly session: Session;
   readonly costs: CostLedger;
-  /** Of a conversation that goes on with another prefix; absent: what the log tells. */
+  /** State of a conversation that continues with another prefix; by default it is read from the log. */
   readonly carried?: Pick<Conversation, "ids" | "files"> | undefined;
-  /** Holds the conversation, and the conversation holds it. */
-  readonly compacting: (of: CompactedConversation) => By;
+  /** Creates the compaction setup. It refers to the conversation, and the conversation refers to it. */
+  readonly compacting: (compacted: CompactedConversation) => Setup;
 }
 
 export interface CompactedConversation {
@@ -105,29 +105,29 @@ export interface CompactedConversation {
   readonly files: ReadFiles;
 }
 
-/** A session's main conversation, and by what it is compacted. */
-export function startConversation<By extends CompactionSetup>(
+/** Creates a session's main conversation and its compaction setup. */
+export function startConversation<Setup extends CompactionSetup>(
   deps: HashDep,
-  { session, carried, compacting, ...prefix }: StartConversationInput<By>,
-): { readonly conversation: Conversation; readonly compacting: By } {
+  { session, carried, compacting, ...prefix }: StartConversationInput<Setup>,
+): { readonly conversation: Conversation; readonly compacting: Setup } {
   const lifetimes = { fixed: "5m", rolling: "5m" } as const;
   const files = carried?.files ?? createReadFiles(listRecordedReads(session.fold));
-  const by = compacting({ files, conversation: () => conversation });
+  const setup = compacting({ files, conversation: () => conversation });
   const conversation: Conversation = createMainConversation(deps, {
     ...prefix,
     session: session.id,
     line: new SessionLine(session),
     files,
-    // Of branches that were left too: by a reply's id is told what was paid for it.
+    // Includes abandoned branches: costs are booked by the id of the reply.
     ids: carried?.ids ?? new UsedIds(session.fold.path.everyBranch),
     lifetimes,
     cache: createCacheModel(session, prefix),
-    compacting: by,
+    compacting: setup,
   });
-  return { conversation, compacting: by };
+  return { conversation, compacting: setup };
 }
 
-/** What an earlier run left in the cache is lost where the prefix is another now. */
+/** If the prefix has changed, what an earlier run wrote to the cache is lost. */
 function createCacheModel({ inventory, fold }: Session, { moved }: Pick<NewConversation, "moved">): CacheModel {
   const cache = new CacheModel("5m");
   if (inventory !== undefined && moved === undefined) cache.resume({ inventory, fold });
@@ -136,7 +136,7 @@ function createCacheModel({ inventory, fold }: Session, { moved }: Pick<NewConve
 
 type SessionReader = Pick<Session, "fold" | "ledger" | "readBy">;
 
-/** What requests carry besides messages, from here on, and what it was counted to. */
+/** Tells the session what requests carry besides messages from now on, and the count of it. */
 export function applyFixedPart(
   session: SessionReader,
   { baseline, countedFixed }: Pick<Conversation, "baseline" | "countedFixed">,
@@ -154,20 +154,22 @@ export const baselineFixedPart = ({ model, systemBlocks, tools }: Baseline): Fix
 });
 
 /**
- * Behind an undo or a rewind: what a conversation keeps beside its session is as the session tells it now. The next request
- * writes to the cache what the change has moved, and nobody is told of that as of a loss.
+ * Must be called after an undo or a rewind: brings the conversation's own state in line with the session. The next request
+ * writes the changed part to the cache again, which is expected and not reported as a cache break.
  */
 export async function followUndo(conversation: Conversation, session: SessionReader): Promise<void> {
   const { breaks, compacting, files } = conversation;
   applyFixedPart(session, conversation);
   breaks.expect("undo");
-  // A summary that was made ahead stands for another line.
+  // A summary that was prepared ahead no longer fits the path.
   await compacting?.preparation?.cancel();
   for (const [path] of Array.from(files.entries())) files.delete(path);
   for (const [path, read] of listRecordedReads(session.fold)) files.set(path, read);
 }
 
-/** Behind a boundary, or where a session was read whole: what the view does not need is left to the store. Never rejects. */
+/**
+ * Called after a boundary, or when a session was read whole: drops from memory what the view does not need. Never rejects.
+ */
 export async function shedCovered(
   conversation: Pick<Conversation, "baseline" | "countedFixed">,
   session: SessionReader & Pick<Session, "shed">,
@@ -177,8 +179,8 @@ export async function shedCovered(
 }
 
 /**
- * Ids that a conversation has seen. A server that gives an id twice, or none, would make two replies one, or hide a call
- * behind an earlier one: what comes again gets a name of its own.
+ * Ids that a conversation has seen. A server that sends an id twice, or an empty one, would merge two replies or hide a
+ * call behind an earlier one: a repeated id is replaced by a new one.
  */
 export class UsedIds {
   readonly #used: Set<string>;
@@ -188,23 +190,23 @@ export class UsedIds {
   }
 
   reply(id: MessageId): MessageId {
-    return messageId(this.#fresh(id === "" ? "msg" : id));
+    return messageId(this.#makeUnique(id === "" ? "msg" : id));
   }
 
   call(id: ToolUseId): ToolUseId {
-    return toolUseId(this.#fresh(id === "" ? "call" : id));
+    return toolUseId(this.#makeUnique(id === "" ? "call" : id));
   }
 
-  /** A fork's own. */
+  /** For a fork. */
   copy(): UsedIds {
     const copied = new UsedIds();
     for (const id of this.#used) copied.#used.add(id);
     return copied;
   }
 
-  #fresh(id: string): string {
+  #makeUnique(id: string): string {
     let fresh = id;
-    for (let again = 2; this.#used.has(fresh); again += 1) fresh = `${id}_${again}`;
+    for (let suffix = 2; this.#used.has(fresh); suffix += 1) fresh = `${id}_${suffix}`;
     this.#used.add(fresh);
     return fresh;
   }

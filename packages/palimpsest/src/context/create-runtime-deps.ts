@@ -10,38 +10,38 @@ import type { Settings } from "../settings/resolve-settings.ts";
 type LearnedModelLimits = Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
 
 interface RuntimeInput {
-  /** In force at this moment. */
+  /** The current settings. */
   readonly settings: () => Settings;
-  /** That need not be a preset; absent: the one that the settings name. */
+  /** The caller's own policy; by default the one that the settings name. */
   readonly policy?: Policy | undefined;
-  /** What is known of the model at this moment. */
+  /** What is currently known about the model. */
   readonly knowledge: () => ModelKnowledge;
-  /** The limits that errors of the model have named before. */
+  /** Limits that earlier errors of the model have named. */
   readonly learned?: LearnedModelLimits | undefined;
-  /** A limit counts here at once; where it is remembered is the caller's. Must not reject. */
+  /** Lets the caller store a learned limit, which already applies here. Must not reject. */
   readonly onLearned?: ((lesson: WindowLesson) => Promise<void>) | undefined;
 }
 
 type RuntimeDeps = Pick<AgentDeps, "hash" | "wait" | "random" | "retries" | "numbers" | "offloadLimits" | "learn">;
 
-/** What every conversation runs with, whoever opens it: the numbers in force, and this process's clock and chance. */
+/** What every conversation needs at run time: resolved settings, and this process's timers and randomness. */
 export function createRuntimeDeps({
   settings,
-  policy: ownPolicy,
+  policy: callerPolicy,
   knowledge,
-  learned: before = {},
+  learned: learnedBefore = {},
   onLearned,
 }: RuntimeInput): RuntimeDeps {
-  let learned: LearnedModelLimits = before;
+  let learned: LearnedModelLimits = learnedBefore;
   const numbers = () => {
     const known = { ...knowledge(), ...learned };
-    return ownPolicy === undefined
+    return callerPolicy === undefined
       ? resolveForModel(settings(), known)
-      : resolveForPolicy(ownPolicy, settings(), known);
+      : resolveForPolicy(callerPolicy, settings(), known);
   };
   return {
     hash: (text) => createHash("sha256").update(text).digest("hex"),
-    // Who stops waiting has their reasons; there is nothing to report.
+    // An aborted wait ends early, without an error.
     wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
     random: Math.random,
     retries: retryLimitsDefault,

@@ -13,25 +13,25 @@ import type { Draft } from "../transcript/draft.ts";
 import type { Line } from "./line.ts";
 
 export interface ResolvedSettingsDep {
-  /** Numbers in force at this moment: settings may change while a turn runs. */
+  /** The settings as they resolve now: they may change while a turn runs. */
   readonly numbers: () => ResolvedSettings;
 }
 
 export interface WaitDep {
-  /** Must resolve early when the signal is raised. */
+  /** Must resolve early when the signal is aborted. */
   readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
 }
 
-/** To ask a model, and again where that fails. */
+/** For calling a model, with retries. */
 export interface ModelCallDeps extends ModelDep, ClockDep, WaitDep {
-  /** From 0 up to 1. */
+  /** From 0 to below 1. */
   readonly random: () => number;
   readonly retries: RetryLimits;
 }
 
-/** To tell hooks what happens. */
+/** For running hooks. */
 export interface HookDeps extends HooksDep {
-  /** Where the session is. */
+  /** The session's id, transcript and working directory. */
   readonly place: () => HookContext;
 }
 
@@ -39,51 +39,50 @@ export interface ToolsDep {
   readonly tools: readonly Tool[];
 }
 
-/** To take results into the transcript. */
+/** For writing results to the transcript. */
 export interface ResultDeps extends BlobsDep, ToolsDep {
   readonly offloadLimits: () => OffloadLimits;
 }
 
-/** To compact. */
 export interface CompactionDeps extends ModelCallDeps, HookDeps, BlobsDep, ResolvedSettingsDep {}
 
-/** To tell the model what it should know before a request of the session. */
+/** For reminders to the model before a request of the session. */
 export interface ReminderDeps {
-  /** What came up beside the conversation: each is given once. */
+  /** What happened outside the conversation; each draft is returned once. */
   readonly news?: (() => readonly Draft[]) | undefined;
-  /** What changed beside the conversation since its view last said so. */
+  /** What changed outside the conversation since its view last mentioned it. */
   readonly reminders?:
     | ((conversation: { readonly line: Line; readonly files: ReadFiles }) => Promise<readonly Draft[]>)
     | undefined;
 }
 
-/** To make the next request: the layers run before it. */
+/** For preparing the next request, which includes running the layers. */
 export interface RequestDeps extends CompactionDeps, ReminderDeps, ToolsDep {}
 
-/** To walk through the rounds of a turn. */
+/** For the rounds of a turn. */
 export interface RoundsDeps extends RequestDeps, ResultDeps {
-  /** An error named a smaller limit than we knew. Must not reject. */
+  /** Called when an error named a smaller limit than the known one. Must not reject. */
   readonly learn: (lesson: WindowLesson) => Promise<void>;
 }
 
-/** To run the calls of a reply. */
+/** For running the calls of a reply. */
 export interface CallDeps extends HookDeps, ToolsDep, PermissionDep, ClockDep {
-  /** Who is asked where a verdict leaves it to a person, and where their rules go. Absent: nobody is, and it is denied. */
+  /** How the user is asked if a verdict leaves the decision to them, and where their rules are stored. Absent: the call is denied. */
   readonly asking?: (AllowRuleDep & { readonly person: UserPort }) | undefined;
   readonly cwd: () => string;
 }
 
-/** To take whole turns, the conversation's own and those of its forks. */
+/** For whole turns, of the conversation and of its forks. */
 export interface AgentDeps extends RoundsDeps, CallDeps, HashDep {
-  /** A fork's own: defined as these and standing where these stand now. What its calls change is seen by it alone. */
+  /** Tools for a fork, with the same definitions and the current directory. State that its calls change stays in the fork. */
   readonly toolsForFork: () => Pick<CallDeps, "tools" | "cwd">;
 }
 
 export interface WindowLesson {
   readonly model: string;
   readonly limitTokens: Tokens;
-  /** `input`: of what is sent, in a window that is larger. */
+  /** `input`: the limit applies to what is sent, and the window is larger. */
   readonly limitOf: "window" | "input";
-  /** The words that said so. */
+  /** The error text that named the limit. */
   readonly from: string;
 }

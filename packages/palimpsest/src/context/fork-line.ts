@@ -21,13 +21,13 @@ import type { Line, LeaveOutOutcome } from "./line.ts";
 
 /** Where a fork begins. Messages are shared with the parent, so that their bytes are the same. */
 export interface ForkPoint {
-  /** The parent's next request, in a list of its own: the parent goes on. */
+  /** The messages of the parent's next request, in a copied list: the parent's own list changes later. */
   readonly messages: readonly Message[];
   readonly usedTokens: Tokens;
   readonly fixedTokens: Tokens;
 }
 
-/** The line as it is behind one of its entries: all that later entries can change. */
+/** The state of the line after one of its entries: everything that later entries can change. */
 interface LineSnapshot {
   readonly entry: EntryId | null;
   readonly messages: number;
@@ -39,11 +39,11 @@ interface LineSnapshot {
 
 /**
  * A line in memory: it begins with what the parent would send, and nothing of it reaches the parent's transcript. An entry
- * that continues at an earlier one takes back everything behind that, as a branch does in a log.
+ * that continues an earlier one removes everything after that one, like a branch in a log.
  */
 export class ForkLine implements Line {
   readonly fixedTokens: Tokens;
-  /** What it adds to its parent's is short, and its replies have their own limits. */
+  /** Zero: what a fork adds is short, and its replies have their own limits. */
   readonly uncountedTokens = tokens(0);
   /** The last block that the fork shares with its parent. */
   common: MessagePlace | undefined;
@@ -52,7 +52,7 @@ export class ForkLine implements Line {
   readonly doubtedUsage = undefined;
   readonly doubtedCounter = undefined;
   readonly #messages: Message[];
-  #passed: LineSnapshot[];
+  #snapshots: LineSnapshot[];
   #nameByOpenCall = new Map<ToolUseId, string>();
   #usedTokens: number;
   #serial = 0;
@@ -65,7 +65,7 @@ export class ForkLine implements Line {
     this.commonBlocks = countBlocks(messages);
     this.#usedTokens = usedTokens;
     this.fixedTokens = fixedTokens;
-    this.#passed = [this.#standing(null)];
+    this.#snapshots = [this.#takeSnapshot(null)];
   }
 
   get usedTokens(): Tokens {
@@ -73,10 +73,10 @@ export class ForkLine implements Line {
   }
 
   get leaf(): EntryId | null {
-    return this.#passed.at(-1)?.entry ?? null;
+    return this.#snapshots.at(-1)?.entry ?? null;
   }
 
-  /** What the fork said and was told beyond its parent. */
+  /** The messages that the fork has beyond its parent's. */
   get said(): readonly Message[] {
     if (this.common === undefined) return [...this.#messages];
     const { message, at } = this.common;
@@ -86,14 +86,14 @@ export class ForkLine implements Line {
       .filter(({ content }) => content.length > 0);
   }
 
-  /** Its parent's last request showed everything that it begins with. */
+  /** None: the parent's last request showed everything that the fork begins with. */
   unsentRounds(): readonly [] {
     return [];
   }
 
   snapshot(): readonly Message[] {
     const messages = [...this.#messages];
-    for (const answer of this.#answers()) appendMessage(messages, { role: "user", content: [answer] });
+    for (const answer of this.#syntheticResults()) appendMessage(messages, { role: "user", content: [answer] });
     return messages;
   }
 
@@ -102,45 +102,45 @@ export class ForkLine implements Line {
   }
 
   append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
-    return Promise.resolve({ kind: "appended", entries: drafts.map((draft) => this.#take(draft)) });
+    return Promise.resolve({ kind: "appended", entries: drafts.map((draft) => this.#appendDraft(draft)) });
   }
 
-  /** Nobody else notes anything in it. */
+  /** A fork has no settings that would have to be appended again. */
   appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
     return this.append({ ...draft, parentUuid: behind });
   }
 
   settle(): Promise<AppendEntriesOutcome> {
-    const content = this.#answers();
+    const content = this.#syntheticResults();
     if (content.length === 0) return Promise.resolve({ kind: "appended", entries: [] });
     const id = this.#nextId();
     this.#add({ role: "user", content });
-    this.#passed.push(this.#standing(id));
+    this.#snapshots.push(this.#takeSnapshot(id));
     return Promise.resolve({ kind: "appended", entries: [id] });
   }
 
-  /** From its own requests alone: the parent finds out by itself. */
+  /** Applies to the fork's requests only: the parent gets its own refusal. */
   leaveOut(part: LeftOutPart): Promise<LeaveOutOutcome> {
     const kept = this.#messages.map((message) => omitFromMessage(message, part));
     const count = kept.filter((message, at) => message !== this.#messages[at]).length;
     if (count === 0) return Promise.resolve({ kind: "nothing" });
-    const without = (standing: LineSnapshot): LineSnapshot => {
-      const last = standing.last === undefined ? undefined : omitFromMessage(standing.last, part);
-      const before = standing.messages - 1;
+    const withoutPart = (snapshot: LineSnapshot): LineSnapshot => {
+      const last = snapshot.last === undefined ? undefined : omitFromMessage(snapshot.last, part);
+      const before = snapshot.messages - 1;
       const saved =
-        estimateMessages([...this.#messages.slice(0, Math.max(0, before)), standing.last]) -
+        estimateMessages([...this.#messages.slice(0, Math.max(0, before)), snapshot.last]) -
         estimateMessages([...kept.slice(0, Math.max(0, before)), last]);
-      return { ...standing, last, usedTokens: Math.max(this.fixedTokens, standing.usedTokens - saved) };
+      return { ...snapshot, last, usedTokens: Math.max(this.fixedTokens, snapshot.usedTokens - saved) };
     };
-    const { usedTokens } = without(this.#standing(this.leaf));
-    this.#passed = this.#passed.map((standing) => without(standing));
+    const { usedTokens } = withoutPart(this.#takeSnapshot(this.leaf));
+    this.#snapshots = this.#snapshots.map((snapshot) => withoutPart(snapshot));
     this.#messages.splice(0, Infinity, ...kept);
     this.#usedTokens = usedTokens;
     if (this.common !== undefined) {
       const { message, at } = this.common;
-      // Only thinking goes without a stub, and it stands in front.
-      const shorter = (this.#passed[0]?.last?.content.length ?? 0) - 1;
-      this.common = { part: "messages", message, at: Math.min(at, Math.max(0, shorter)) };
+      // Only thinking is removed without a stub, and it comes first in a message.
+      const lastBlock = (this.#snapshots[0]?.last?.content.length ?? 0) - 1;
+      this.common = { part: "messages", message, at: Math.min(at, Math.max(0, lastBlock)) };
       this.commonBlocks = countBlocks(kept.slice(0, message)) + this.common.at + 1;
     }
     return Promise.resolve({ kind: "left-out", count, edits: [] });
@@ -150,7 +150,7 @@ export class ForkLine implements Line {
     return Promise.resolve({ kind: "appended", entries: [] });
   }
 
-  #answers(): readonly Block[] {
+  #syntheticResults(): readonly Block[] {
     return [...this.#nameByOpenCall.keys()].map((toolUse) => syntheticResult(toolUse));
   }
 
@@ -159,18 +159,18 @@ export class ForkLine implements Line {
     return entryId(`fork-${this.#serial}`);
   }
 
-  #take({ parentUuid = this.leaf, ...draft }: Draft): EntryId {
-    if (parentUuid !== this.leaf) this.#cutBackTo(parentUuid);
+  #appendDraft({ parentUuid = this.leaf, ...draft }: Draft): EntryId {
+    if (parentUuid !== this.leaf) this.#rollBackTo(parentUuid);
     const id = this.#nextId();
     const entry = parseDraft(JSON.stringify({ ...draft, uuid: id }));
-    const item = toItem(entry, { at: this.#passed.length, origin: "ours" });
+    const item = toItem(entry, { at: this.#snapshots.length, origin: "ours" });
     if (item !== undefined) this.#add({ role: item.role, content: item.blocks });
     else if (entry.kind === "edit") this.#edit(entry.edit);
-    this.#passed.push(this.#standing(id));
+    this.#snapshots.push(this.#takeSnapshot(id));
     return id;
   }
 
-  #standing(entry: EntryId | null): LineSnapshot {
+  #takeSnapshot(entry: EntryId | null): LineSnapshot {
     return {
       entry,
       messages: this.#messages.length,
@@ -180,23 +180,23 @@ export class ForkLine implements Line {
     };
   }
 
-  #cutBackTo(entry: EntryId | null): void {
-    const at = this.#passed.findLastIndex((passed) => passed.entry === entry);
-    const standing = this.#passed[at];
-    if (standing === undefined) throw new Error(`the fork has no entry ${entry}`);
-    this.#passed.splice(at + 1);
-    this.#messages.splice(standing.messages);
-    if (standing.last !== undefined) this.#messages[standing.messages - 1] = standing.last;
-    this.#nameByOpenCall = new Map(standing.nameByOpenCall);
-    this.#usedTokens = standing.usedTokens;
+  #rollBackTo(entry: EntryId | null): void {
+    const at = this.#snapshots.findLastIndex((taken) => taken.entry === entry);
+    const snapshot = this.#snapshots[at];
+    if (snapshot === undefined) throw new Error(`the fork has no entry ${entry}`);
+    this.#snapshots.splice(at + 1);
+    this.#messages.splice(snapshot.messages);
+    if (snapshot.last !== undefined) this.#messages[snapshot.messages - 1] = snapshot.last;
+    this.#nameByOpenCall = new Map(snapshot.nameByOpenCall);
+    this.#usedTokens = snapshot.usedTokens;
   }
 
-  /** The loop makes no other edit of a line than to offload what a round brought. */
+  /** The only edit that the loop makes on a line is the offload of a round's results. */
   #edit(edit: Edit): void {
     if (edit.type !== "offload") throw new Error(`a fork's line has no ${edit.type}`);
     const shownByToolUse = new Map(edit.results.map(({ toolUse, shown }) => [toolUse, shown]));
     const last = this.#messages.at(-1);
-    // Behind a reply everything is new: messages before the last one were sent, and stay as they are.
+    // Only what follows the last reply is new: earlier messages were sent and must not change.
     if (last?.role !== "user") return;
     const content = last.content.map((block) => {
       const shown = block.type === "tool_result" ? shownByToolUse.get(block.tool_use_id) : undefined;
@@ -211,14 +211,14 @@ export class ForkLine implements Line {
   #add({ role, content }: Message): void {
     const sent = content
       .filter((block) => isSendable(block, role) && !isEmptyText(block))
-      .flatMap((block) => this.#asSent(block) ?? []);
+      .flatMap((block) => this.#toSent(block) ?? []);
     if (sent.length === 0) return;
     for (const block of sent) this.#usedTokens += estimateBlock(block);
     appendMessage(this.#messages, { role, content: sent });
   }
 
-  /** Keeps count of open calls. */
-  #asSent(block: Block): Block | undefined {
+  /** The block as it is sent. Also keeps track of open calls. */
+  #toSent(block: Block): Block | undefined {
     if (block.type === "tool_use") this.#nameByOpenCall.set(block.id, block.name);
     if (block.type !== "tool_result") return toWireBlock(block);
     const toolName = this.#nameByOpenCall.get(block.tool_use_id) ?? "tool";
@@ -233,7 +233,7 @@ const estimateMessages = (messages: readonly (Message | undefined)[]): number =>
 const countBlocks = (messages: readonly Message[]): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
 
-/** Neighbours of one role are one turn, as in every request. */
+/** Adjacent messages of one role are merged, as in every request. */
 function appendMessage(messages: Message[], { role, content }: Message): void {
   const last = messages.at(-1);
   if (last?.role !== role) messages.push({ role, content });
@@ -241,14 +241,14 @@ function appendMessage(messages: Message[], { role, content }: Message): void {
 }
 
 interface ForkBreakpointOptions {
-  /** The last place that the fork has in common with its parent and its siblings; undefined where it has none. */
+  /** The last place that the fork shares with its parent and its siblings; undefined if there is none. */
   readonly common: MessagePlace | undefined;
   readonly cacheWrite: "skip" | "write";
 }
 
 /**
- * A fork is marked where the parent wrote, so that it reads that, and, if it may write, at the end of what it shares with
- * its siblings and at its own end. What the common plan would mark besides gives way.
+ * A fork has a breakpoint where the parent wrote, so that it reads from there. If it may write, it also has one at the end
+ * of what it shares with its siblings and one at its own end. The other breakpoints of the usual plan are dropped.
  */
 export function forkBreakpoints(
   input: BreakpointInput,
@@ -256,11 +256,13 @@ export function forkBreakpoints(
 ): readonly Breakpoint[] {
   const planned = planBreakpoints(input);
   const header = planned.filter(({ place }) => place.part === "system").slice(0, 1);
-  const held = input.written.toSorted(comparePlaces).at(-1);
+  const parentPlace = input.written.toSorted(comparePlaces).at(-1);
   const newest = planned.flatMap(({ place }) => (place.part === "messages" ? [place] : [])).at(-1);
-  const own = cacheWrite === "skip" ? [] : [common, newest];
-  const places = [held, ...own].filter((place) => place !== undefined).filter((place) => isMarkable(input, place));
-  const distinct = places.filter((place, at) => places.findIndex((one) => comparePlaces(one, place) === 0) === at);
+  const writePlaces = cacheWrite === "skip" ? [] : [common, newest];
+  const places = [parentPlace, ...writePlaces]
+    .filter((place) => place !== undefined)
+    .filter((place) => isMarkable(input, place));
+  const distinct = places.filter((place, at) => places.findIndex((other) => comparePlaces(other, place) === 0) === at);
   const lifetime = input.lifetimes.rolling;
   return [...header, ...distinct.toSorted(comparePlaces).map((place) => ({ place, lifetime }))];
 }

@@ -2,7 +2,7 @@ import type { HookContext } from "../ports/hooks.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { SessionId } from "../schema/brand.ts";
 
-/** Where hooks find a session: with the place of its transcript, if its store has one that can be linked to. */
+/** What hooks are told about a session. Includes the path of its transcript if the store has one that can be linked to. */
 export function hookPlace(
   { transcripts }: TranscriptsDep,
   { session, cwd }: { readonly session: SessionId; readonly cwd: string },

@@ -5,12 +5,12 @@ import { ContextError } from "./context-error.ts";
 import type { EntryId } from "../schema/brand.ts";
 import { hookContextAttachmentType, tagWithBoundary } from "../transcript/attachment-text.ts";
 
-/** A block of content as a provider's SDK types it. What it holds is checked when it comes. */
+/** A content block as a provider's SDK types it. Its content is checked at run time. */
 export interface BlockParams {
   readonly type: string;
 }
 
-/** In the form of the Messages API, whoever the provider is. */
+/** A tool in the format of the Messages API, for every provider. */
 export interface ToolOption {
   readonly name: string;
   readonly description?: string | undefined;
@@ -23,7 +23,7 @@ export function userContentDraft(content: string | readonly BlockParams[]): Draf
     return userDraft(content);
   }
   const blocks = parseContent(content);
-  if (blocks.length === 0) throw badOptionError("A user's message has text, images or documents, at least one.");
+  if (blocks.length === 0) throw badOptionError("A user's message needs at least one block: text, image or document.");
   return { type: "user", message: { role: "user", content: [...blocks] } };
 }
 
@@ -32,13 +32,13 @@ export function resultContent(content: string | readonly BlockParams[]): ResultC
   return parseContent(content).filter(isObject);
 }
 
-/** What people and tools may say. */
+/** Block types that users and tools may send. */
 const contentTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result"]);
 
 function parseContent(content: readonly BlockParams[]): readonly Json[] {
   const blocks = parseJson(JSON.stringify(content) ?? "null");
   if (!isArray(blocks) || !blocks.every((block) => contentTypes.has(parseBlock(block).type)))
-    throw badOptionError("Content is a text, or a list of blocks: text, images, documents.");
+    throw badOptionError("Content must be a string or a list of text, image and document blocks.");
   return blocks;
 }
 
@@ -46,14 +46,14 @@ export function checkModel(model: string): void {
   if (typeof model !== "string" || model === "") throw badOptionError("The option model must be the name of a model.");
 }
 
-/** As every provider wants it. */
+/** Every provider accepts these names. */
 const toolName = /^[A-Za-z0-9_-]{1,128}$/;
 
 export function checkTools(tools: readonly ToolOption[]): void {
   const names = new Set<string>();
   for (const { name, input_schema: schema } of tools) {
     if (typeof name !== "string" || !toolName.test(name))
-      throw badOptionError(`A tool's name has letters, digits, dashes and underscores, 128 at most: ${name}`);
+      throw badOptionError(`A tool's name may have up to 128 letters, digits, dashes and underscores: ${name}`);
     if (names.has(name)) throw badOptionError(`Two tools have the name ${name}.`);
     if (typeof schema !== "object" || schema === null) throw badOptionError(`The tool ${name} needs an input_schema.`);
     names.add(name);
@@ -62,13 +62,13 @@ export function checkTools(tools: readonly ToolOption[]): void {
 
 export const badOptionError = (message: string): ContextError => new ContextError("bad-option", message);
 
-/** What a person said while the agent worked; the log keeps the words as the person's own. */
+/** A message that the user queued while the agent worked. The log keeps it as the user's own text. */
 export const draftQueuedMessage = (prompt: string): Draft => ({
   type: "attachment",
   attachment: { type: "queued_command", prompt },
 });
 
-/** What a hook wants the model to know. `boundary`: because of which it was asked; an undo of that takes it back too. */
+/** Context that a hook adds for the model. `boundary`: the boundary that triggered the hook; its undo removes this too. */
 export function contextDraft(content: string, boundary?: EntryId): Draft {
   const attachment = { type: hookContextAttachmentType, content };
   return {

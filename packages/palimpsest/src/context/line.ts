@@ -12,46 +12,46 @@ import type { Draft } from "../transcript/draft.ts";
 import { leaveOutDraft } from "../transcript/leave-out-draft.ts";
 import type { AppendEntriesOutcome, EditOutcome, EditInput, Session } from "../session/session.ts";
 
-/** What an agent talks along: a session's path, or a fork that leaves it alone. */
+/** The message history that an agent extends: a session's path, or a fork that leaves the session unchanged. */
 export interface Line {
-  /** What the model has been told so far, in a list of its own, with an answer for every open call: where a fork begins. */
+  /** The messages so far in a copied list, with a result for every open call: the beginning of a fork. */
   snapshot(): readonly Message[];
   /** Messages are live: valid until the next append. */
   next(): NextRequest;
-  /** Of the next request, tools and system prompt included. */
+  /** Size of the next request, including tools and system prompt. */
   readonly usedTokens: Tokens;
-  /** Of these, what the provider has not counted. */
+  /** The part of it that the provider has not counted. */
   readonly uncountedTokens: Tokens;
-  /** Of tools and system prompt. */
+  /** Size of tools and system prompt. */
   readonly fixedTokens: Tokens;
-  /** The newest count of the provider that can't be that of its request; a fork takes none for its own. */
+  /** The provider's newest count, if it is implausible for its request; a fork has none. */
   readonly doubtedUsage: DoubtedUsage | undefined;
-  /** What the caller's tokenizer says of the view, if that is not believed. */
+  /** The count of the caller's tokenizer, if it is implausible. */
   readonly doubtedCounter: DoubtedCounter | undefined;
-  /** Where the line goes on; null at its very beginning. */
+  /** The last entry; null at the very beginning. */
   readonly leaf: EntryId | null;
-  /** Rounds that another tool recorded, as long as no model has answered to them here; what was shown once stays as it is. */
+  /** Rounds that another tool recorded and that no model has answered here: what was sent once must not change. */
   unsentRounds(options: CollectRoundsOptions): readonly (readonly RoundResult[])[];
-  /** By what layers plan and act; undefined where nothing that was said is ever changed: a fork's line. */
+  /** Lets layers plan and edit; undefined for a fork's line, which is never edited. */
   readonly editable: EditableLine | undefined;
   append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome>;
-  /** In place of what a reply said behind this entry; what others noted meanwhile stays. */
+  /** Replaces what a reply added after this entry; settings that were written there stay. */
   appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome>;
-  /** Every request is sent without this part of what was said so far. */
+  /** From now on requests omit this part of the messages so far. */
   leaveOut(part: LeftOutPart, reason: LeaveOutReason): Promise<LeaveOutOutcome>;
-  /** Freezes an answer for every open call. */
+  /** Records a synthetic result for every open call. */
   settle(): Promise<AppendEntriesOutcome>;
   endTurn(): Promise<AppendEntriesOutcome>;
 }
 
 interface LeaveOutReason {
-  /** For people, one line. */
+  /** One line for the user. */
   readonly because: string;
-  /** Of the model and the lifetime in use. */
+  /** Rates of the model and cache lifetime in use. */
   readonly rates?: EditInput["rates"];
 }
 
-/** `receipt` is absent where nothing is written down: in a fork. */
+/** `receipt` is absent in a fork, which records nothing. */
 export type LeaveOutOutcome =
   | {
       readonly kind: "left-out";
@@ -62,13 +62,13 @@ export type LeaveOutOutcome =
   | { readonly kind: "nothing" }
   | WriteFailure;
 
-/** A session that knows what could be cleared. What it holds is live: another after an undo. */
+/** A session that knows what could be cleared. Its members are live: an undo replaces them. */
 export interface EditableLine extends Pick<Session, "fold" | "ledger" | "readBy"> {
   readonly inventory: Inventory;
   edit(input: EditInput): Promise<EditOutcome>;
 }
 
-/** Stands behind a request of ours: a reply, or a boundary, which only a conversation that was going on can have. */
+/** Was a request sent before this entry? True for a reply, and for a boundary, which only a running conversation can have. */
 const followsRequest = (entry: Entry): boolean =>
   entry.kind === "assistant" ? !entry.synthetic : entry.kind === "edit" && entry.edit.type === "boundary";
 
@@ -113,8 +113,8 @@ export class SessionLine implements Line {
 
   unsentRounds(options: CollectRoundsOptions): readonly (readonly RoundResult[])[] {
     const { foreignUntil, path, projection } = this.#session.fold;
-    const shownAt = path.findLastIndex(({ start, entry }) => start >= foreignUntil && followsRequest(entry));
-    return shownAt !== -1 ? [] : collectImportedRounds(projection, options);
+    const sentAt = path.findLastIndex(({ start, entry }) => start >= foreignUntil && followsRequest(entry));
+    return sentAt !== -1 ? [] : collectImportedRounds(projection, options);
   }
 
   get editable(): EditableLine | undefined {
@@ -133,14 +133,7 @@ export class SessionLine implements Line {
   async leaveOut(part: LeftOutPart, { because, rates }: LeaveOutReason): Promise<LeaveOutOutcome> {
     const draft = leaveOutDraft(this.#session.fold.shown(), { part, because });
     if (draft === undefined) return { kind: "nothing" };
-    const priced = rates === undefined ? {} : { rates };
-    const edited = await this.#session.edit({
-      drafts: [draft],
-      cause: "refused",
-      nature: "reduced",
-      because,
-      ...priced,
-    });
+    const edited = await this.#session.edit({ drafts: [draft], cause: "refused", nature: "reduced", because, rates });
     if (edited.kind === "failed") return edited;
     return { kind: "left-out", count: draft.entries.length, edits: edited.entries, receipt: edited.receipt };
   }
@@ -171,7 +164,7 @@ class EditableSession implements EditableLine {
     return this.#session.ledger;
   }
 
-  /** The session's, which is another one where its log was read again. */
+  /** The session's current inventory: it is replaced when the log is read again. */
   get inventory(): Inventory {
     return this.#session.inventory ?? this.#inventory;
   }

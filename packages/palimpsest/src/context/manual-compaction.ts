@@ -8,7 +8,7 @@ import { proposeCompaction } from "./compact/propose-compaction.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 
-/** Because a user asks for it: proposed first, so that they see what becomes of the view, and then committed or not. */
+/** Compaction at the user's request: proposed first, so that the user sees its effect, then committed or cancelled. */
 export class ManualCompaction {
   readonly #deps: RequestDeps;
   readonly #conversation: () => Conversation;
@@ -19,35 +19,35 @@ export class ManualCompaction {
   }
 
   propose(
-    ask: Pick<CompactionRequest, "part" | "instructions" | "summary" | "over">,
+    request: Pick<CompactionRequest, "part" | "instructions" | "summary" | "over">,
     signal: AbortSignal,
   ): AsyncGenerator<LoopEvent, ProposeOutcome> {
     return proposeCompaction(this.#deps, {
-      ...this.#by,
-      ask: { ...ask, trigger: "manual", cause: "person" },
+      ...this.#compacted,
+      ask: { ...request, trigger: "manual", cause: "person" },
       signal,
     });
   }
 
-  /** `edited`: with another summary, which passes the same gate. */
+  /** `edited`: the user's summary in place of the proposed one; it passes the same checks. */
   commit(proposal: Proposal, edited?: { readonly summary: string }): AsyncGenerator<LoopEvent, CommitOutcome> {
-    return commitCompaction(this.#deps, { ...this.#by, proposal, edited });
+    return commitCompaction(this.#deps, { ...this.#compacted, proposal, edited });
   }
 
-  /** Books what it has cost; the view never knew of it. Gives the event that closes it. */
+  /** Books the cost of the proposal, which leaves the view unchanged. Returns the final event. */
   cancel(proposal: Proposal): Promise<LoopEvent> {
-    return cancelCompaction(this.#deps, { compacting: this.#by.compacting, proposal });
+    return cancelCompaction(this.#deps, { compacting: this.#compacted.compacting, proposal });
   }
 
-  /** Without a summary: old results show their markers until the rest of them has at most so many tokens. */
+  /** Clears old results, without a summary, until the remaining ones have at most this many tokens. */
   clear(downToTokens: number): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
     return clearOnRequest(this.#deps, { conversation: this.#conversation(), downToTokens });
   }
 
-  get #by() {
+  get #compacted() {
     const conversation = this.#conversation();
     const { compacting } = conversation;
-    if (compacting === undefined) throw new TypeError("a conversation that never compacts");
+    if (compacting === undefined) throw new TypeError("this conversation can't be compacted");
     return { conversation, compacting };
   }
 }

@@ -12,12 +12,15 @@ import type { Json, JsonObject } from "../schema/json.ts";
 type PastRequest = PaidRequest & { readonly paidBy: "own" | "inherited" };
 
 interface PastRequestsInput {
-  /** Of every branch: what was left stays paid. */
+  /** Entries of every branch: an abandoned branch was paid for too. */
   readonly entries: Iterable<Entry>;
   readonly session: SessionId;
 }
 
-/** What was paid for a session so far, as far as its log was read, to the billionth what was booked then: each request in the provider's words. */
+/**
+ * The requests that a session has paid for, as far as its log was read, with the usage as the provider reported it. Their
+ * prices add up exactly to what was booked at the time.
+ */
 export function pastRequests({ entries, session }: PastRequestsInput): readonly PastRequest[] {
   const byKey = new Map<string, PastRequest>();
   for (const entry of entries) {
@@ -29,14 +32,14 @@ export function pastRequests({ entries, session }: PastRequestsInput): readonly 
         compact: compactionCallsIn(entry),
         notes: notesCallsIn(entry.edit),
       };
-      const bookedFirst = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
+      const firstId = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
       for (const source of ["main", "compact", "notes"] as const)
         for (const [at, { model, usage }] of booked[source].entries())
-          byKey.set(`${source} ${bookedFirst} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
+          byKey.set(`${source} ${firstId} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
       continue;
     }
     const paid = replyRequest(entry);
-    // Of a reply in several entries the last one has the whole usage.
+    // If a reply has several entries, the last one has the whole usage.
     if (paid !== undefined) byKey.set(`reply ${entry.messageId ?? ""}`, { ...paid, paidBy });
   }
   return [...byKey.values()];
@@ -49,7 +52,7 @@ function replyRequest({ messageId, model, askedModel, saidUsage, synthetic }: As
 
 type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
 
-/** What the log of a session says was paid: for itself, and before it was forked or copied. */
+/** The costs in a session's log: its own, and those from before it was forked or copied. */
 export function pastCosts(session: Session, models?: ConstructorParameters<typeof CostLedger>[0]): CostsByPayer {
   const costs = { own: new CostLedger(models), inherited: new CostLedger(models) };
   for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id }))
@@ -60,30 +63,30 @@ export function pastCosts(session: Session, models?: ConstructorParameters<typeo
 const compactionSpentName = "compaction.spent";
 const compactionSpentShape = z.object({ calls: paidCallsShape, trigger: z.string().optional() });
 
-/** Books calls whose summary was never installed; those of a boundary stand in its metadata. */
+/** Books calls whose summary was never used; the calls of a boundary are in its metadata. */
 export const compactionCostDraft = (calls: readonly CompactionCall[], trigger: CompactionTrigger): Draft => ({
   type: "setting",
   name: compactionSpentName,
   value: { calls, trigger },
 });
 
-/** Calls for summaries that were paid for and that this entry books. An undo takes no money back: undone or not, they count. */
+/** The paid calls for summaries that this entry books. They count even if the entry was undone. */
 export function compactionCallsIn({ edit }: EditEntry): readonly PaidCall[] {
   if (edit.type === "boundary") return edit.metadata.calls ?? [];
   return readCompactionSpent(edit)?.calls ?? [];
 }
 
-/** Whether a person wanted what this entry books. */
+/** Did the user request what this entry books? */
 export const isRequestedByUser = ({ edit }: EditEntry): boolean =>
   (edit.type === "boundary" ? edit.metadata.trigger : readCompactionSpent(edit)?.trigger) === "manual";
 
-/** What an edit books beside any boundary. */
+/** What a setting books, apart from any boundary. */
 export const readCompactionSpent = (edit: Edit): z.infer<typeof compactionSpentShape> | undefined =>
   edit.type === "setting" && edit.name === compactionSpentName
     ? compactionSpentShape.safeParse(edit.value).data
     : undefined;
 
-/** Writes them down where there are any. Must not reject: a disk that refuses loses no more than the note of what was paid. */
+/** Records the calls, if there are any. Must not reject: if the disk fails, only the record of the cost is lost. */
 export async function bookCalls(
   session: Pick<Session, "append">,
   { calls, trigger }: { readonly calls: readonly CompactionCall[]; readonly trigger: CompactionTrigger },
@@ -91,7 +94,7 @@ export async function bookCalls(
   if (calls.length > 0) await session.append(compactionCostDraft(calls, trigger)).catch(() => undefined);
 }
 
-/** As the cost ledger books them. */
+/** Priced as in the cost ledger. */
 export const callsCost = ({ costs }: { readonly costs: CostLedger }, calls: readonly PaidCall[]): NanoUsd =>
   nanoUsd(calls.reduce((sum, { model, usage }) => sum + costs.priceOf({ model, usage }), 0));
 
@@ -100,47 +103,50 @@ const notesFailureShape = z.object({ why: z.string(), message: z.string() });
 const notesFailedShape = z.object({ failed: notesFailureShape });
 const notesSpentShape = z.object({ calls: paidCallsShape });
 
-/** Why an extraction came to nothing. `message`: one line. */
+/** Why an extraction failed. `message`: one line. */
 export type NotesFailure = z.infer<typeof notesFailureShape>;
 
 interface NotesCost {
   readonly model: string;
-  /** Of each request of an extraction. */
+  /** The usage of each request of the extraction. */
   readonly usage: readonly JsonObject[];
   readonly failed?: NotesFailure | undefined;
 }
 
-/** Books what an extraction cost, and that it failed: a fork's requests are in no other line of the log, and nobody is shown the failure. */
+/**
+ * Books the cost of an extraction, and its failure: a fork's requests are nowhere else in the log, and the failure is not
+ * shown to the user.
+ */
 export const notesCostDraft = ({ model, usage, failed }: NotesCost): Draft => ({
   type: "setting",
   name: notesSpentName,
   value: {
-    calls: usage.map((one) => ({ path: "fork", model, usage: one })),
+    calls: usage.map((requestUsage) => ({ path: "fork", model, usage: requestUsage })),
     ...(failed === undefined ? {} : { failed }),
   },
 });
 
-/** Of the newest extraction; undefined where it went well, or there was none. `settings`: of the path. */
+/** The failure of the newest extraction; undefined if it succeeded or there was none. `settings`: those of the path. */
 export function lastNotesFailure(settings: ReadonlyMap<string, Json>): NotesFailure | undefined {
   return notesFailedShape.safeParse(settings.get(notesSpentName)).data?.failed;
 }
 
-/** Calls for notes that this edit books. */
+/** The calls for notes that this edit books. */
 export function notesCallsIn(edit: Edit): readonly PaidCall[] {
   if (edit.type !== "setting" || edit.name !== notesSpentName) return [];
   return notesSpentShape.safeParse(edit.value).data?.calls ?? [];
 }
 
-/** One that something was paid for, or that failed. */
+/** An extraction that cost something or failed. */
 export interface Extraction {
   readonly id: EntryId;
-  /** When it was over, as the log says it. */
+  /** When it ended, according to the log. */
   readonly at: string;
   readonly calls: readonly PaidCall[];
   readonly failed: NotesFailure | undefined;
 }
 
-/** Each once, although a retry may have booked it again. `entries`: of every branch, since money does not come back. */
+/** Lists each extraction once, although a retry may have booked it again. `entries`: of every branch, since all were paid. */
 export function listExtractions(entries: Iterable<Entry>): readonly Extraction[] {
   const byFirst = new Map<EntryId, Extraction>();
   for (const entry of entries) {
@@ -156,22 +162,21 @@ const replySpentName = "reply.spent";
 const replySpentShape = z.object({ calls: paidCallsShape });
 
 interface ReplyCost {
-  /** Who was asked. */
   readonly model: string;
   readonly usage: JsonObject;
 }
 
-/** Books a request of whose reply nothing stands in the log: it broke off before its first block was whole, or had none. */
+/** Books a request whose reply left nothing in the log: it broke off before its first complete block, or had no block. */
 export const replyCostDraft = ({ model, usage }: ReplyCost): Draft => ({
   type: "setting",
   name: replySpentName,
   value: { calls: [{ path: "main", model, usage }] },
 });
 
-/** Stands where a reply broke off that was left for good: the path goes on here. */
+/** Marks where a broken reply was abandoned: the path continues here. */
 export const abandonedReplyDraft: Draft = { type: "setting", name: "reply.left", value: true };
 
-/** Requests of the conversation itself that this edit books. */
+/** The requests of the conversation itself that this edit books. */
 export function replyCallsIn(edit: Edit): readonly PaidCall[] {
   if (edit.type !== "setting" || edit.name !== replySpentName) return [];
   return replySpentShape.safeParse(edit.value).data?.calls ?? [];

@@ -9,7 +9,7 @@ import { responsesRequest } from "../model/openai/responses-request.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { ChatParams, MessagesParams, ResponsesParams } from "../schema/wire/messages-params.ts";
 
-/** The forms in which requests are given and replies are taken: what the official SDKs send, return and stream. */
+/** The formats of requests and replies: what the official SDKs send, return and stream. */
 interface ProviderFormats {
   readonly anthropic: {
     readonly params: MessagesParams;
@@ -42,10 +42,10 @@ export type Params<P extends Provider> = ProviderFormats[P]["params"];
 export type Reply<P extends Provider> = ProviderFormats[P]["reply"];
 export type StreamEvent<P extends Provider> = ProviderFormats[P]["event"];
 
-/** Puts a reply together from what a stream says. */
+/** Assembles a reply from stream events. */
 interface StreamAssembly {
   take(event: JsonObject): readonly ModelEvent[];
-  /** When the stream has ended by itself. */
+  /** Called when the stream has ended normally. */
   end(): readonly ModelEvent[];
 }
 
@@ -53,7 +53,7 @@ interface ProviderFormat {
   params(request: ModelRequest): JsonObject;
   reply(reply: JsonObject, deps: IdsDep & ClockDep): readonly ModelEvent[];
   stream(deps: IdsDep & ClockDep): StreamAssembly;
-  /** What its errors mean. */
+  /** How its errors are classified. */
   readonly rules: readonly FailureRule[];
 }
 
@@ -93,20 +93,19 @@ const formatByProvider: Readonly<Record<Provider, ProviderFormat>> = {
   "openai-responses": responsesFormat,
 };
 
-/** Whether it is streamed is the caller's choice. */
+/** The caller decides whether the request is streamed. */
 function withoutStream(values: JsonObject): JsonObject {
   const { stream: _, ...params } = values;
   return params;
 }
 
-/** A request in the provider's own form. */
 export function toProviderParams<P extends Provider>(provider: P, request: ModelRequest): Params<P> {
-  // The wire's rules are checked where blocks enter a view; the types here are those of the SDKs, which have no JSON.
+  // Blocks are checked when they enter a view. The SDKs' types do not accept JSON types.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return formatByProvider[provider].params(request) as unknown as Params<P>;
 }
 
-/** Undefined: this is no reply in the provider's form. Any other object would pass for an empty answer. */
+/** Undefined if this is not a reply in the provider's format: any other object would look like an empty reply. */
 export function replyEvents(
   provider: Provider,
   reply: object,
@@ -114,12 +113,12 @@ export function replyEvents(
 ): readonly ModelEvent[] | undefined {
   const json = toJsonObject(reply);
   const { at, has } = contentByProvider[provider];
-  const said = json[at];
-  const isReply = isArray(said) && said.every((one) => isObject(one) && Object.hasOwn(one, has));
+  const content = json[at];
+  const isReply = isArray(content) && content.every((part) => isObject(part) && Object.hasOwn(part, has));
   return isReply ? formatByProvider[provider].reply(json, deps) : undefined;
 }
 
-/** Where a reply has what was said, and what each part of it has. */
+/** The field of a reply that holds its content, and a field that each part of the content has. */
 const contentByProvider: Readonly<Record<Provider, { readonly at: string; readonly has: string }>> = {
   anthropic: { at: "content", has: "type" },
   "openai-chat": { at: "choices", has: "message" },
@@ -129,11 +128,11 @@ const contentByProvider: Readonly<Record<Provider, { readonly at: string; readon
 export const streamAssembly = (provider: Provider, deps: IdsDep & ClockDep): StreamAssembly =>
   formatByProvider[provider].stream(deps);
 
-/** What an error means that a provider's client threw. */
+/** Classifies an error that a provider's client threw. */
 export const classifyRefusal = (provider: Provider, { now }: ClockDep, error: unknown): ModelFailure =>
   classifyThrown({ rules: formatByProvider[provider].rules, now }, error);
 
-/** What an SDK gives is JSON that was read; what else hangs on its objects is left out. */
+/** SDK objects are parsed JSON; other properties that they may have are dropped. */
 export function toJsonObject(value: object): JsonObject {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const json = JSON.parse(JSON.stringify(value)) as Json;

@@ -10,7 +10,7 @@ import type { Fold } from "../transcript/fold.ts";
 export function createReadFiles(from: Iterable<readonly [string, ReadFile]> = []): ReadFiles {
   const readByPath = new Map<string, ReadFile>();
   const set = (path: string, read: ReadFile): void => {
-    // Set anew, so that the map's order is by age.
+    // Deleted first, so that the map stays ordered by age.
     readByPath.delete(path);
     readByPath.set(path, read);
     for (const oldest of readByPath.keys()) {
@@ -35,7 +35,7 @@ const readFileShape = z.object({
   lines: z.object({ from: z.number(), to: z.number() }).optional(),
 });
 
-/** What a call found a file to be, as its result's entry keeps it. */
+/** The state of the file that a call has read, as the result's entry stores it. */
 export function buildReadRecord(files: ReadFiles, call: ToolUseId): JsonObject | undefined {
   for (const [path, { hash, modifiedMs, lines, shownBy }] of files.entries())
     if (shownBy === call) return { path, hash, modifiedMs, ...(lines === undefined ? {} : { lines: { ...lines } }) };
@@ -43,8 +43,9 @@ export function buildReadRecord(files: ReadFiles, call: ToolUseId): JsonObject |
 }
 
 /**
- * Files that the agent has seen, by what a session's own entries say, oldest first: who goes on with it need not read them
- * again. Only where the view still shows the result as it was: what was offloaded, cleared or covered has to be read anew.
+ * Files that the agent has read according to the session's own entries, oldest first: a resumed session need not read them
+ * again. Lists only files whose result the view still shows unchanged: after an offload, a clear or a boundary, the file
+ * must be read again.
  */
 export function listRecordedReads({
   path,
@@ -79,7 +80,7 @@ type ReadRecord =
   | { readonly by: "result"; readonly shownBy: ToolUseId; readonly readFile: Json }
   | { readonly by: "attachment"; readonly shownBy: EntryId; readonly readFile: Json };
 
-/** A result shows what a call has read; an attachment what was put back behind a boundary. */
+/** A result shows what a call has read; an attachment shows what was restored after a boundary. */
 function findReadRecord(entry: Entry): ReadRecord | undefined {
   if (entry.kind === "attachment") {
     const readFile = field(entry.attachment, "readFile");
@@ -93,7 +94,7 @@ function findReadRecord(entry: Entry): ReadRecord | undefined {
     : undefined;
 }
 
-/** Results of which the model is shown what the log holds, and no marker. Costs a step for every block. */
+/** Results that the model sees as they are in the log, not as a marker. Visits every block. */
 export function findShownResults({ projection }: Pick<Fold, "projection">): ReadonlySet<ToolUseId> {
   const { items, decisions, withheld } = projection;
   const isCleared = (toolUse: ToolUseId): boolean =>
@@ -107,12 +108,12 @@ export function findShownResults({ projection }: Pick<Fold, "projection">): Read
 }
 
 /**
- * Before an edit; called behind it, what it returns makes files count as unread whose reads are not shown any more. Costs
- * nothing where no file was read.
+ * Called before an edit. The returned function is called after it and forgets the files whose reads are no longer shown.
+ * Costs nothing if no file was read.
  */
 export function watchReads(files: ReadFiles, fold: () => Pick<Fold, "projection">): () => void {
-  const [known] = files.entries();
-  if (known === undefined) return () => undefined;
+  const [first] = files.entries();
+  if (first === undefined) return () => undefined;
   const before = findShownResults(fold());
   return () => {
     const gone: ReadonlySet<EntryId | ToolUseId> = before.difference(findShownResults(fold()));

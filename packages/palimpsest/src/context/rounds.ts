@@ -14,20 +14,20 @@ import { type RefusalOutcome, type CutReply, TurnRecovery } from "./request/turn
 interface RoundsInput {
   readonly conversation: Conversation;
   readonly signal: AbortSignal;
-  /** The rounds of the same turn so far, where it goes on with another prefix. */
-  readonly after?: Rounds;
+  /** The earlier rounds of the same turn, if it continues with another prefix. */
+  readonly after?: Rounds | undefined;
 }
 
 /**
- * The rounds of one turn, step by step: what is said, the next request, its refusal or its reply, the results of its calls.
- * The agent's turn and a caller of the library take the same steps. Events come as they happen; what a caller can do
- * something about is returned.
+ * The rounds of one turn, step by step: messages, the next request, its refusal or its reply, the results of its calls.
+ * The agent's turn and callers of the library take the same steps. Events are yielded as they happen; outcomes that the
+ * caller can act on are returned.
  */
 export class Rounds {
   readonly #deps: RoundsDeps;
   readonly #input: RoundsInput;
   readonly #results: RoundResults;
-  readonly #room: TurnRecovery;
+  readonly #recovery: TurnRecovery;
   #requests: number;
   #sent: PendingRequest | undefined;
 
@@ -35,12 +35,12 @@ export class Rounds {
     this.#deps = deps;
     this.#input = input;
     this.#results = new RoundResults(deps, input.conversation);
-    this.#room = new TurnRecovery(deps, input);
+    this.#recovery = new TurnRecovery(deps, input);
     this.#requests = input.after?.requests ?? 0;
     this.#sent = input.after?.sent;
   }
 
-  /** How many requests the turn has had. */
+  /** Number of requests in the turn so far. */
   get requests(): number {
     return this.#requests;
   }
@@ -50,24 +50,24 @@ export class Rounds {
     return this.#sent;
   }
 
-  /** A run that was killed left calls open: nobody knows how far they came, so they are answered and not run again. */
+  /** Settles calls that a killed run left open: it is unknown how far they got, so they are not run again. */
   async *begin(): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
     const settled = await this.#input.conversation.line.settle();
     if (settled.kind === "failed") return settled;
     return yield* this.#results.offloadRecorded(this.#input.signal);
   }
 
-  /** What the user, the program or a hook says. */
+  /** Appends a message of the user, the program or a hook. */
   say(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#input.conversation.line.append(...drafts);
   }
 
-  /** The next request. The layers run here, and what they decided about results so far is final. */
+  /** Runs the layers and prepares the next request. What they decided about results so far is final. */
   async *next(signal: AbortSignal = this.#input.signal): AsyncGenerator<LoopEvent, PrepareOutcome> {
     const { conversation } = this.#input;
     yield* conversation.compacting?.preparation?.news() ?? [];
     const opens = this.#requests === 0 ? "turn" : "nothing";
-    const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#room });
+    const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#recovery });
     if (prepared.kind !== "request") return prepared;
     this.#requests += 1;
     this.#sent = { conversation, assembled: prepared };
@@ -75,39 +75,39 @@ export class Rounds {
     return prepared;
   }
 
-  /** The provider refused the request: what can be sent instead. */
+  /** Called when the provider refused the request. Finds what can be sent instead. */
   refused(failure: ModelFailure): AsyncGenerator<LoopEvent, RefusalOutcome> {
-    return this.#room.refused(failure);
+    return this.#recovery.refused(failure);
   }
 
-  /** A reply that did not come to its own end. `compacted`: there is room for another. */
+  /** Called when a reply was cut off. `compacted`: there is room for another one. */
   cut(reply: CutReply): ReturnType<TurnRecovery["cut"]> {
     this.#sent = undefined;
-    return this.#room.cut(reply);
+    return this.#recovery.cut(reply);
   }
 
-  /** The request that waits for its reply is given up. */
+  /** Gives up the pending request. */
   withdraw(): void {
     this.#sent = undefined;
   }
 
-  /** A reply came to its own end. */
+  /** Called when a reply is complete. */
   replied(): void {
     this.#sent = undefined;
-    this.#room.replied();
+    this.#recovery.replied();
   }
 
-  /** Through the first layer. What can't be written is told at the end of the round. */
+  /** Adds a result, which the first layer may offload. A write failure is reported at the end of the round. */
   result(result: CallResult): Promise<void> {
     return this.#results.add(result);
   }
 
-  /** Every result of the round that has come so far is in the transcript, or is told as not written. */
+  /** Ends the round: every result is in the transcript, or its write failure is returned. */
   resultsIn(): Generator<LoopEvent, WriteFailure | undefined> {
     return this.#results.endRound();
   }
 
-  /** For what runs beside the conversation: nothing of it is waited for. */
+  /** Notifies background work about the end of a round, without waiting for it. */
   ended(calls: number): void {
     const { compacting } = this.#input.conversation;
     compacting?.notes?.roundEnded(calls);

@@ -13,15 +13,15 @@ import { type ContextReport, contextReport } from "../tokens/context-report.ts";
 interface SessionViewParts {
   readonly session: Session;
   readonly deps: TranscriptsDep & BlobsDep;
-  /** In force at this moment. */
+  /** The settings as they resolve now. */
   readonly numbers: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
-  /** Whether the model binds thinking to its prefix. */
+  /** Does the model bind thinking to its prefix? */
   readonly thinking: () => UndoOptions["thinking"] | undefined;
-  /** Behind an undo or a rewind: what is kept beside the session is as the session tells it now. */
+  /** Called after an undo or a rewind, to bring state outside the session in line with it. */
   readonly follow?: (() => Promise<void>) | undefined;
 }
 
-/** What the model sees of a session, and what a user does about it: look, take back, pin, find. */
+/** What the model sees of a session, and the user's operations on it: report, undo, rewind, pin, search, expand. */
 export class SessionView {
   readonly #parts: SessionViewParts;
   readonly #search: SessionSearch;
@@ -39,34 +39,33 @@ export class SessionView {
     return contextReport({ fold: session.fold, ledger: session.ledger, thresholds, autoCompact });
   }
 
-  /** Takes back the newest edit in force, or the one that is named. */
+  /** Undoes an edit; by default the newest one in force. */
   async undo({ target, mode = "path" }: Partial<Pick<UndoOptions, "target" | "mode">> = {}): Promise<UndoOutcome> {
     const { session, numbers, thinking } = this.#parts;
-    const named = target === undefined ? {} : { target };
     const blockingTokens = numbers().thresholds.blocking;
-    const undone = await undo(session, { ...named, mode, blockingTokens, thinking: thinking() ?? "free" });
+    const undone = await undo(session, { target, mode, blockingTokens, thinking: thinking() ?? "free" });
     if (undone.kind === "undone" || undone.kind === "branched") await this.#parts.follow?.();
     return undone;
   }
 
-  /** The conversation goes on from before this message of the user. */
+  /** Continues the conversation from before this message of the user. */
   async rewind(message: EntryId): Promise<RewindOutcome> {
     const rewound = await rewind(this.#parts.session, message);
     if (rewound.kind === "rewound") await this.#parts.follow?.();
     return rewound;
   }
 
-  /** From now on this entry is carried through every compaction, or no longer. */
+  /** A pinned entry is carried through every compaction. */
   pin(entry: EntryId, verb: "pin" | "unpin" = "pin"): Promise<EditOutcome> {
     return this.#parts.session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
   }
 
-  /** Everything that was ever said, also what is not shown any more. Undefined where the transcript can't be read. */
+  /** Searches the whole session, including what is no longer in the view. Undefined if the transcript can't be read. */
   search(options: SearchOptions): Promise<SearchOutcome | undefined> {
     return this.#search.search(options);
   }
 
-  /** The whole of what an id stands for. Undefined where the transcript can't be read. */
+  /** The full original behind an id. Undefined if the transcript can't be read. */
   async expand(id: string): Promise<ExpandOutcome | undefined> {
     const { deps, session } = this.#parts;
     const source = await deps.transcripts.openForReading(session.id);
@@ -78,12 +77,12 @@ export class SessionView {
     }
   }
 
-  /** Every edit, oldest first, as far as they were followed. */
+  /** Every edit, oldest first, with the receipts that `followReceipts` has read. */
   receipts(): readonly RecordedEdit[] {
     return this.#receipts.list(this.#parts.session.fold);
   }
 
-  /** Reads what was appended since. */
+  /** Reads the receipts of new edits. */
   async followReceipts(): Promise<void> {
     const { session, deps } = this.#parts;
     await this.#receipts.follow({

@@ -11,7 +11,7 @@ import {
   replyEvents,
 } from "./provider-formats.ts";
 
-/** Sends one request and gives the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
+/** Sends one request and returns the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
 export type AskModel<P extends Provider> = (request: SummaryRequest<P>) => Promise<Reply<P>>;
 
 export interface SummaryRequest<P extends Provider> {
@@ -19,10 +19,10 @@ export interface SummaryRequest<P extends Provider> {
   readonly signal: AbortSignal;
 }
 
-/** Who writes summaries: the conversation's own model, which finds it in its cache, or another. */
+/** Writes summaries: with the conversation's own model, which reads the conversation from its cache, or with another one. */
 export type Summarizer<P extends Provider> = AskModel<P> | { readonly model: string; readonly ask: AskModel<P> };
 
-/** A model behind a function of the caller's. */
+/** Wraps the caller's function as a model. */
 export function createCallerModel<P extends Provider>(
   deps: IdsDep & ClockDep,
   { provider, ask }: { readonly provider: P; readonly ask: AskModel<P> },
@@ -32,8 +32,8 @@ export function createCallerModel<P extends Provider>(
     describe: () => Promise.resolve(undefined),
     send: async function* (request, signal): AsyncGenerator<ModelEvent> {
       try {
-        const asked = ask({ params: toProviderParams(provider, request), signal });
-        const reply = await raceAbort(asked, { signal, instead: () => undefined });
+        const pending = ask({ params: toProviderParams(provider, request), signal });
+        const reply = await raceAbort(pending, { signal, instead: () => undefined });
         const events = reply === undefined ? abortedEvents : replyEvents(provider, reply, deps);
         yield* events ?? noReplyEvents;
       } catch (error) {
@@ -45,10 +45,10 @@ export function createCallerModel<P extends Provider>(
 
 const abortedEvents: readonly ModelEvent[] = [{ kind: "failure", failure: abortedFailure }];
 const noReplyEvents: readonly ModelEvent[] = [
-  { kind: "failure", failure: brokenStream("The summarizer gave no reply in the provider's form.") },
+  { kind: "failure", failure: brokenStream("The summarizer returned no reply in the provider's format.") },
 ];
 
-/** Where nobody can be asked, summaries are made without a model. */
+/** Stands in for a missing summarizer: summaries are made without a model. */
 export const noModel: ModelPort = {
   provider: "none",
   describe: () => Promise.resolve(undefined),

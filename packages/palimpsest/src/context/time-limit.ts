@@ -4,19 +4,19 @@ import type { WaitDep } from "./deps.ts";
 import { earlyWaitsMax } from "./limits.ts";
 
 interface TimeLimits {
-  /** From its beginning to its end. */
+  /** For the whole work. */
   readonly timeMillisMax: Millis;
-  /** Without a sign of life; absent: silence is no reason. */
+  /** Between two calls of `heard`; by default the work may stay silent for the whole time. */
   readonly silenceMillisMax?: Millis | undefined;
 }
 
-/** Work that is stopped when it takes too long: its signal is raised then, and when the caller raises theirs. */
+/** Limits the time of some work: the signal is aborted when the time is over, or when the caller's signal is aborted. */
 export class TimeLimit {
   readonly signal: AbortSignal;
   readonly #deps: ClockDep & WaitDep;
   readonly #limits: TimeLimits;
   readonly #late = new AbortController();
-  readonly #over = new AbortController();
+  readonly #done = new AbortController();
   readonly #startedAt: Millis;
   #heardAt: Millis;
 
@@ -29,7 +29,7 @@ export class TimeLimit {
     void this.#watch();
   }
 
-  /** One line for a person; undefined while there is time. */
+  /** One line for the user; undefined unless the time is over. */
   get exceeded(): string | undefined {
     if (!this.#late.signal.aborted) return undefined;
     const { timeMillisMax } = this.#limits;
@@ -38,23 +38,23 @@ export class TimeLimit {
       : `Nothing came for ${formatSeconds(this.#limits.silenceMillisMax ?? timeMillisMax)}.`;
   }
 
-  /** A sign of life. */
+  /** Called when the work shows a sign of life. */
   heard(): void {
     this.#heardAt = this.#deps.now();
   }
 
-  /** The work is done: nothing is waited for any more. */
+  /** Called when the work is done. Stops the timer. */
   end(): void {
-    this.#over.abort();
+    this.#done.abort();
   }
 
   async #watch(): Promise<void> {
-    const unwatched = AbortSignal.any([this.signal, this.#over.signal]);
-    for (let early = 0; early <= earlyWaitsMax && !unwatched.aborted;) {
+    const stopped = AbortSignal.any([this.signal, this.#done.signal]);
+    for (let early = 0; early <= earlyWaitsMax && !stopped.aborted;) {
       const due = this.#dueAt();
       const left = due - this.#deps.now();
       if (left <= 0) return this.#late.abort();
-      await this.#deps.wait(millis(left), unwatched);
+      await this.#deps.wait(millis(left), stopped);
       early = this.#dueAt() === due && this.#deps.now() < due ? early + 1 : 0;
     }
   }

@@ -5,7 +5,7 @@ import { formatCount } from "../schema/format-count.ts";
 import type { Rung } from "./request/refusal-ladder.ts";
 import type { AssembleOutcome } from "./request/assemble-request.ts";
 
-/** Every way in which a turn ends without an answer: what is said then, and what the user can do. */
+/** The end of a turn without an answer: a message for the user, and what they can do. */
 export type UnansweredTurn = Extract<TurnOutcome, { message: string }>;
 
 export const roundLimitEnd = (roundsMax: number): UnansweredTurn => ({
@@ -20,7 +20,7 @@ export const hookEnd = (message: string): UnansweredTurn => ({
   remedies: ["check-hooks"],
 });
 
-/** Nothing of the turn is lost: what the log took is there. */
+/** Entries of the turn that were written before the failure stay. */
 export const writeFailureEnd = ({ message, why }: WriteFailure): UnansweredTurn => ({
   reason: "failed",
   message,
@@ -28,7 +28,7 @@ export const writeFailureEnd = ({ message, why }: WriteFailure): UnansweredTurn 
   unwritten: why,
 });
 
-/** Behind a turn that the disk refused only when it was synced. What went wrong first is told first, with its remedies. */
+/** For a turn whose final sync failed. An earlier failure of the turn comes first, with its remedies. */
 export function syncFailureEnd(end: TurnOutcome, failure: WriteFailure): UnansweredTurn {
   if (end.message === undefined) return writeFailureEnd(failure);
   if (end.unwritten !== undefined) return end;
@@ -47,15 +47,19 @@ export function notSentEnd(assembled: Exclude<AssembleOutcome, { kind: "request"
   }
 }
 
-/** A reply that did not come to its own end; undefined of one that did. */
+/** For a reply that was cut off or refused; undefined if it is complete. */
 export function cutReplyEnd(stopReason: string): UnansweredTurn | undefined {
   switch (stopReason) {
     case "max_tokens":
-      return { reason: "cut-short", message: "The reply was cut off at its limit of tokens.", remedies: ["go-on"] };
+      return { reason: "cut-short", message: "The reply was cut off at its token limit.", remedies: ["go-on"] };
     case "refusal":
       return { reason: "refused", message: "The model refused to answer.", remedies: ["rewind", "other-model"] };
     case "model_context_window_exceeded":
-      return { reason: "over-limit", message: "The reply was cut off where the window ends.", remedies: roomRemedies };
+      return {
+        reason: "over-limit",
+        message: "The reply was cut off at the end of the context window.",
+        remedies: roomRemedies,
+      };
     default:
       return undefined;
   }
@@ -63,9 +67,9 @@ export function cutReplyEnd(stopReason: string): UnansweredTurn | undefined {
 
 interface RequestFailure {
   readonly failure: ModelFailure;
-  /** The failure's, with how often it was tried. */
+  /** The failure's message, with the number of tries. */
   readonly message: string;
-  /** What the request was also refused without, in order. */
+  /** The simplified requests that were refused too, in order. */
   readonly tried: readonly Rung[];
 }
 

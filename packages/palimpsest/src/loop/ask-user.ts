@@ -4,16 +4,16 @@ import type { AllowRuleDep } from "../ports/tool.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { Channel } from "../context/channel.ts";
 
-/** Lets one in at a time, in the order in which they came. Whoever came in calls what it was given to go out again. */
+/** Admits one caller at a time, in the order of the calls. A caller must call the returned function when it is done. */
 export class Turnstile {
   #last: Promise<void> = Promise.resolve();
 
   async enter(): Promise<() => void> {
-    const before = this.#last;
-    const over = Promise.withResolvers<void>();
-    this.#last = over.promise;
-    await before;
-    return over.resolve;
+    const previous = this.#last;
+    const done = Promise.withResolvers<void>();
+    this.#last = done.promise;
+    await previous;
+    return done.resolve;
   }
 }
 
@@ -23,12 +23,15 @@ type AskUserOutcome =
   | { readonly kind: "denied"; readonly reason: string }
   | { readonly kind: "interrupted" };
 
-/** Leaves the call to a person. A leave for good counts before this returns, so that the next call need not be asked about. */
+/** Lets the user decide. A permanent permission is stored before this returns, so that it applies to the next call. */
 export async function askUser(
   deps: AllowRuleDep & { readonly person: UserPort },
-  asking: { readonly ask: PermissionPrompt; readonly signal: AbortSignal; readonly events: Channel<LoopEvent> },
+  {
+    ask,
+    signal,
+    events,
+  }: { readonly ask: PermissionPrompt; readonly signal: AbortSignal; readonly events: Channel<LoopEvent> },
 ): Promise<AskUserOutcome> {
-  const { ask, signal, events } = asking;
   const { toolUse: id, tool, reason, suggestedRules } = ask;
   events.put({
     kind: "permission-start",
@@ -38,13 +41,13 @@ export async function askUser(
     ...(suggestedRules === undefined ? {} : { suggestedRules }),
   });
   const projectRuleNote = suggestedRules === undefined ? undefined : await deps.describeProjectRule?.();
-  const told = projectRuleNote === undefined ? ask : { ...ask, projectRuleNote };
-  const answer = await raceAbort(deps.person.permission(told, signal), {
+  const prompt = projectRuleNote === undefined ? ask : { ...ask, projectRuleNote };
+  const answer = await raceAbort(deps.person.permission(prompt, signal), {
     signal,
     // A turn that the user ended must not wait for them.
     instead: () => ({ kind: "interrupted" }) as const,
   });
-  const rules = answer.kind === "always" ? await saveRules(deps, { leave: answer, events }) : undefined;
+  const rules = answer.kind === "always" ? await saveRules(deps, { answer, events }) : undefined;
   events.put({ kind: "permission-end", id, tool, answer: answer.kind, ...(rules === undefined ? {} : { rules }) });
   switch (answer.kind) {
     case "once":
@@ -59,13 +62,13 @@ export async function askUser(
   }
 }
 
-/** The rules that count from now on. What is none costs the rules, not the call: that the person has allowed. */
+/** Returns the rules that apply from now on. If they can't be used, the call is still allowed: the user has allowed it. */
 async function saveRules(
   deps: AllowRuleDep,
   {
-    leave: { rules, scope },
+    answer: { rules, scope },
     events,
-  }: { readonly leave: Extract<PermissionAnswer, { kind: "always" }>; readonly events: Channel<LoopEvent> },
+  }: { readonly answer: Extract<PermissionAnswer, { kind: "always" }>; readonly events: Channel<LoopEvent> },
 ): Promise<readonly string[] | undefined> {
   const outcome = await deps.allowAlways({ rules, scope });
   const warning = outcome.kind === "wrong" ? outcome.why : outcome.warning;
@@ -73,7 +76,7 @@ async function saveRules(
   return outcome.kind === "kept" ? rules : undefined;
 }
 
-/** In the form by which a compaction finds what a person said of a call that they did not allow. */
+/** In the form by which a compaction finds what the user said about a denied call. */
 const denialText = (words: string | undefined): string =>
   words === undefined || words.trim() === ""
     ? `${deniedByUser} Don't try it again in another way; go on without it, or ask.`
@@ -81,12 +84,12 @@ const denialText = (words: string | undefined): string =>
 
 const reasonPrefix = " About how to go on, the user said:\n";
 
-/** What a person said with such a result: nothing where they only denied it. Undefined where it is none. */
+/** What the user said when they denied a call; empty if they said nothing. Undefined if the result is not a denial. */
 export function denialReason(result: string): string | undefined {
   if (!result.startsWith(deniedByUser)) return undefined;
-  const behind = result.slice(deniedByUser.length);
-  return behind.startsWith(reasonPrefix) ? behind.slice(reasonPrefix.length) : "";
+  const rest = result.slice(deniedByUser.length);
+  return rest.startsWith(reasonPrefix) ? rest.slice(reasonPrefix.length) : "";
 }
 
-/** With which the log's result of such a call begins. */
+/** The result of a denied call begins with this in the log. */
 const deniedByUser = "The user denied this call.";

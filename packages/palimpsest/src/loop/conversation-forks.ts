@@ -16,8 +16,8 @@ import { TimeLimit } from "../context/time-limit.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 
 /**
- * Forks of one conversation. What decides the cached prefix is the parent's own: baseline, blocks, their bytes. What can
- * change is copied: the line, the files read, the tools' state, where the cache was written. The parent never notices.
+ * Forks of one conversation. What determines the cached prefix is shared with the parent: baseline, blocks, their bytes.
+ * What can change is copied: the line, the files read, the tools' state, the cache writes. The parent is not affected.
  */
 export class ConversationForks implements Fork {
   readonly #deps: AgentDeps;
@@ -50,7 +50,7 @@ export class ConversationForks implements Fork {
 
   async #run({ task, usage }: Pick<ForkParts, "task" | "usage">, signal: AbortSignal): Promise<ForkOutcome> {
     const line = new ForkLine(findForkPoint(this.#parent.line, task));
-    // Everything is copied before the fork waits: the parent goes on meanwhile.
+    // Everything is copied before the first await: the parent continues meanwhile.
     const fork = new ForkRun({ deps: this.#deps, parent: this.#parent, line, task, usage });
     const pass = await this.#enter(task, { blocks: line.commonBlocks, signal });
     try {
@@ -61,8 +61,8 @@ export class ConversationForks implements Fork {
   }
 
   /**
-   * Forks of one point share what they have in common only once the first one's reply begins: the others wait for that,
-   * and where it fails before, the next of them goes first. One that writes nothing has nothing to wait for.
+   * Forks of one point can read their common part from the cache only once the reply of the first one begins: the others
+   * wait for that. If the first fails before, the next one takes its place. A fork that writes nothing need not wait.
    */
   async #enter({ cacheWrite }: ForkTask, { blocks, signal }: ForkStart): Promise<StaggerPass> {
     if (cacheWrite === "skip") return follower;
@@ -72,7 +72,7 @@ export class ConversationForks implements Fork {
 }
 
 interface ForkStart {
-  /** That it shares with its parent: what tells one point from another. */
+  /** Number of blocks that it shares with its parent. Identifies the fork point. */
   readonly blocks: number;
   readonly signal: AbortSignal;
 }
@@ -82,7 +82,7 @@ interface ForkParts {
   readonly parent: Conversation;
   readonly line: ForkLine;
   readonly task: ForkTask;
-  /** As the provider said it, request by request; filled as it runs. */
+  /** The provider's usage of each request; filled as the fork runs. */
   readonly usage: JsonObject[];
 }
 
@@ -96,14 +96,14 @@ class ForkRun {
     const { deps, task } = parts;
     this.#parts = parts;
     const retries = { ...deps.retries, triesMax: Math.min(deps.retries.triesMax, task.triesMax ?? Infinity) };
-    const narrowed = {
+    const forkDeps = {
       permit: narrowPermissions(deps, task),
       asking: undefined,
       hooks: noHooks,
       model: recordUsage(parts),
       retries,
     };
-    this.#deps = { ...deps, ...deps.toolsForFork(), ...narrowed };
+    this.#deps = { ...deps, ...deps.toolsForFork(), ...forkDeps };
     this.#conversation = createForkConversation(parts);
   }
 
@@ -120,7 +120,7 @@ class ForkRun {
     const round = new RoundState(task);
     for await (const event of runTurn(this.#deps, input)) {
       if (event.kind === "request-start") {
-        // Results are in, and nothing is sent yet: a request that only hears "done" would read the whole prefix again.
+        // Results are in, and nothing is sent yet: a request for a mere "done" would read the whole prefix again.
         if (round.isEnough) break;
         round.begin();
       }
@@ -136,10 +136,10 @@ class ForkRun {
       }
       if (event.kind === "turn-end") end = event;
     }
-    return round.isEnough ? this.#answered() : this.#outcome(end);
+    return round.isEnough ? this.#answer() : this.#outcome(end);
   }
 
-  #answered(): ForkOutcome {
+  #answer(): ForkOutcome {
     const { line, usage } = this.#parts;
     return { kind: "answered", text: this.#text, said: line.said, usage };
   }
@@ -148,7 +148,7 @@ class ForkRun {
     const { usage } = this.#parts;
     switch (end?.reason) {
       case "answered":
-        return this.#answered();
+        return this.#answer();
       case "cut-short":
         return { kind: "failed", why: "cut-short", message: end.message ?? "", usage };
       case "failed":
@@ -172,7 +172,7 @@ type CallEnd = Extract<LoopEvent, { kind: "call-end" }>;
 class RoundState {
   readonly #endsWith: ForkTask["endsWith"];
   readonly #outcomes = new Set<CallEnd["outcome"]>();
-  /** The reply ended where its room did: there may be calls that it could not make any more. */
+  /** The reply was cut off, so it may have had more calls to make. */
   #isCut = false;
 
   constructor({ endsWith }: ForkTask) {
@@ -198,7 +198,7 @@ class RoundState {
   }
 }
 
-/** Where the parent stands, or an earlier point of it. */
+/** The current end of the parent, or an earlier point of it. */
 function findForkPoint(parent: Line, reach: MessagesReach): ForkPoint {
   const { usedTokens, fixedTokens } = parent;
   const all = parent.snapshot();
@@ -239,12 +239,12 @@ function recordUsage({ deps: { model }, usage }: ForkParts): AgentDeps["model"] 
   return {
     ...model,
     send: async function* (request, signal) {
-      let begun: JsonObject | undefined;
+      let startUsage: JsonObject | undefined;
       for await (const event of model.send(request, signal)) {
-        if (event.kind === "reply-start") begun = event.usage;
+        if (event.kind === "reply-start") startUsage = event.usage;
         if (event.kind === "reply-end") usage.push(event.usage);
-        // What a broken reply read and wrote is paid for all the same.
-        if (event.kind === "failure" && begun !== undefined) usage.push(begun);
+        // A broken reply is paid for too.
+        if (event.kind === "failure" && startUsage !== undefined) usage.push(startUsage);
         yield event;
       }
     },
@@ -252,16 +252,16 @@ function recordUsage({ deps: { model }, usage }: ForkParts): AgentDeps["model"] 
 }
 
 /**
- * A fork inherits or narrows, it never widens: what is denied to its parent is denied to it. Where a person would be
- * asked, the engine answers for a file of its own.
+ * A fork inherits or narrows permissions, it never widens them: what is denied to its parent is denied to it. If the user
+ * would be asked, writes to the fork's own file are allowed.
  */
 const narrowPermissions =
-  (parent: PermissionDep, own: ForkTask): PermissionDep["permit"] =>
+  (parent: PermissionDep, task: ForkTask): PermissionDep["permit"] =>
   async (request) => {
-    const verdict = await own.permit(request);
+    const verdict = await task.permit(request);
     if (verdict.kind !== "allowed") return verdict;
-    const parents = await parent.permit(request);
-    return parents.kind === "ask" && writesOnlyOwnFile(own, request) ? verdict : parents;
+    const parentVerdict = await parent.permit(request);
+    return parentVerdict.kind === "ask" && writesOnlyOwnFile(task, request) ? verdict : parentVerdict;
   };
 
 const writesOnlyOwnFile = ({ ownFile }: ForkTask, { acts }: PermissionRequest): boolean =>
@@ -269,38 +269,38 @@ const writesOnlyOwnFile = ({ ownFile }: ForkTask, { acts }: PermissionRequest): 
   acts.length > 0 &&
   acts.every((act) => act.kind === "write" && act.byShell === undefined && act.path === ownFile.path);
 
-/** What one that may go has to tell. Both may be told more than once. */
+/** A caller that may run must report its progress. Both functions may be called more than once. */
 interface StaggerPass {
   readonly begun: () => void;
-  /** It is over, however it ended. */
+  /** Called when it is over, however it ended. */
   readonly left: () => void;
 }
 
 /**
- * Lets one go first, and the others once it has begun.
+ * Lets one caller run first, and the others once it has begun.
  *
- *   free ──one enters──▶ led ──it begins──▶ open: everybody may go
- *   led ──it leaves before it began──▶ free: of those who wait one leads, the others go on waiting
+ *   free ──a caller enters──▶ led ──it begins──▶ open: all callers may run
+ *   led ──it leaves before it began──▶ free: one of the waiting callers leads, the others keep waiting
  */
 export class Stagger {
   #state: "free" | "led" | "open" = "free";
   #change = Promise.withResolvers<void>();
 
-  /** Resolves when it may go, or when the signal is raised: then it leads nobody. */
+  /** Resolves when the caller may run, or when the signal is aborted: then it does not lead. */
   async enter(signal: AbortSignal): Promise<StaggerPass> {
     while (this.#state === "led" && !signal.aborted)
       await raceAbort(this.#change.promise, { signal, instead: () => undefined });
     if (this.#state !== "free" || signal.aborted) return follower;
-    this.#become("led");
+    this.#setState("led");
     return {
-      begun: () => this.#become("open"),
+      begun: () => this.#setState("open"),
       left: () => {
-        if (this.#state === "led") this.#become("free");
+        if (this.#state === "led") this.#setState("free");
       },
     };
   }
 
-  #become(state: "free" | "led" | "open"): void {
+  #setState(state: "free" | "led" | "open"): void {
     this.#state = state;
     const { resolve } = this.#change;
     this.#change = Promise.withResolvers<void>();
@@ -308,5 +308,5 @@ export class Stagger {
   }
 }
 
-/** For one that nobody waits for. */
+/** For a caller that no other one waits for. */
 const follower: StaggerPass = { begun: () => undefined, left: () => undefined };

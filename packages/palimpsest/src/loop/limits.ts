@@ -1,13 +1,13 @@
 import { millis } from "../schema/brand.ts";
 
-/** Rounds of one turn. A model that has not come to an end by then goes in circles. */
+/** Rounds of one turn. A model that has not finished by then is going in circles. */
 export const roundsMax = 500;
 
-/** Tools that only read and run side by side. */
+/** Calls of read-only tools that run in parallel. */
 export const parallelCallsMax = 8;
 
-/** How long a tool that is to stop may take to do so; then its call ends without it. */
+/** How long an aborted tool may take to stop; then its call ends without it. */
 export const abortGraceMs = millis(5_000);
 
-/** How often a hook may make the model go on in one turn. */
+/** How often a hook may make the model continue in one turn. */
 export const stopHooksMax = 10;

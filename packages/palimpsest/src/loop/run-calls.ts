@@ -16,13 +16,13 @@ interface CallsInput {
   readonly conversation: Conversation;
   readonly calls: readonly ReplyCall[];
   readonly signal: AbortSignal;
-  /** Takes a result as soon as it is there. What it can't write is its own to tell. */
+  /** Called with each result as soon as it is there. Must report its own write failures. */
   readonly onResult: (result: CallResult) => Promise<void>;
 }
 
 /**
- * Runs the calls of one reply: neighbours that only read run side by side, everything else alone and in order. An abort
- * ends what runs; calls that have not begun do not begin.
+ * Runs the calls of one reply: adjacent read-only calls run in parallel, everything else alone and in order. An abort ends
+ * running calls; calls that have not started do not start.
  */
 export async function* runCalls(deps: CallDeps, input: CallsInput): AsyncGenerator<LoopEvent> {
   for (const batch of splitIntoBatches(deps.tools, input.calls)) {
@@ -31,16 +31,16 @@ export async function* runCalls(deps: CallDeps, input: CallsInput): AsyncGenerat
   }
 }
 
-/** In the order of the calls; a tool that nobody knows runs nothing and may stand beside anything. */
+/** Keeps the order of the calls. An unknown tool runs nothing, so it counts as read-only. */
 function splitIntoBatches(tools: readonly Tool[], calls: readonly ReplyCall[]): readonly (readonly ReplyCall[])[] {
   const batches: ReplyCall[][] = [];
-  let reading = false;
-  for (const one of calls) {
-    const reads = findTool(tools, one.call)?.effect !== "write";
+  let previousReads = false;
+  for (const call of calls) {
+    const reads = findTool(tools, call.call)?.effect !== "write";
     const last = batches.at(-1);
-    if (last !== undefined && reads && reading && last.length < parallelCallsMax) last.push(one);
-    else batches.push([one]);
-    reading = reads;
+    if (last !== undefined && reads && previousReads && last.length < parallelCallsMax) last.push(call);
+    else batches.push([call]);
+    previousReads = reads;
   }
   return batches;
 }
@@ -58,23 +58,23 @@ async function* runBatch(deps: CallDeps, input: CallsInput): AsyncGenerator<Loop
     const { outcome, summary } = result;
     events.put({ kind: "call-end", id: call.id, tool: call.name, outcome, summary });
   });
-  const over = Promise.allSettled(running).finally(() => events.close());
+  const settling = Promise.allSettled(running).finally(() => events.close());
   yield* events;
-  const settled = await over;
-  const bug = settled.find((one) => one.status === "rejected");
+  const settled = await settling;
+  const bug = settled.find((result) => result.status === "rejected");
   if (bug !== undefined) throw bug.reason;
 }
 
-interface OneCall extends Omit<CallsInput, "calls"> {
+interface CallRun extends Omit<CallsInput, "calls"> {
   readonly call: ToolUseBlock;
   readonly flawed: string | undefined;
   readonly events: Channel<LoopEvent>;
-  /** In front of the person: what they allow for good to one call may settle its neighbours. */
+  /** The user is asked about one call at a time: a permanent permission for one may apply to the others. */
   readonly turnstile: Turnstile;
 }
 
-async function runCall(deps: CallDeps, one: OneCall): Promise<CallResult> {
-  const { call } = one;
+async function runCall(deps: CallDeps, callRun: CallRun): Promise<CallResult> {
+  const { call } = callRun;
   const tool = findTool(deps.tools, call);
   const failed = (content: string): CallResult => ({
     call,
@@ -84,28 +84,31 @@ async function runCall(deps: CallDeps, one: OneCall): Promise<CallResult> {
     summary: firstLine(content),
   });
   if (tool === undefined) return failed(`There is no tool called ${call.name}.`);
-  // What the model meant is unknown: running it with less than that could do harm.
-  if (one.flawed !== undefined) return failed(`The call was not run: ${one.flawed}`);
-  const before = await fireHook(deps, { one, moment: { name: "PreToolUse", ...toolUseMoment(deps.tools, call) } });
+  // The intended input is unknown: running the call with part of it could do harm.
+  if (callRun.flawed !== undefined) return failed(`The call was not run: ${callRun.flawed}`);
+  const before = await fireHook(deps, {
+    callRun,
+    payload: { name: "PreToolUse", ...toolUsePayload(deps.tools, call) },
+  });
   const judged =
     before.blocked === undefined
-      ? await judgeCall(deps, { one, tool, input: before.updatedInput ?? call.input, byHook: before.permission })
+      ? await judgeCall(deps, { callRun, tool, input: before.updatedInput ?? call.input, byHook: before.permission })
       : { outcome: "denied" as const, content: `A hook stopped this call: ${before.blocked.reason}` };
   const ended = "run" in judged ? await judged.run() : { ...judged, summary: callSummary(judged.content), notes: [] };
   const content = [...before.context, ...ended.notes].reduce(appendNote, ended.content);
   const stopped = before.stopped?.reason ?? ("stopped" in ended ? ended.stopped : undefined);
   const { outcome, summary } = ended;
-  return { call, tool, outcome, content, summary, ...(stopped === undefined ? {} : { stopped }) };
+  return { call, tool, outcome, content, summary, stopped };
 }
 
-const toolUseMoment = (tools: readonly Tool[], call: ToolUseBlock) => ({
+const toolUsePayload = (tools: readonly Tool[], call: ToolUseBlock) => ({
   tool: findTool(tools, call)?.knownAs?.(call.input) ?? call.name,
   input: call.input,
   toolUse: call.id,
 });
 
 interface JudgeInput {
-  readonly one: OneCall;
+  readonly callRun: CallRun;
   readonly tool: Tool;
   readonly input: JsonObject;
   readonly byHook: "allow" | "ask" | undefined;
@@ -119,29 +122,30 @@ interface ToolRunOutcome {
   readonly outcome: "done" | "failed" | "interrupted";
   readonly content: ToolOutcome["content"];
   readonly summary: string;
-  /** For the model, behind the result. */
+  /** For the model, appended to the result. */
   readonly notes: readonly string[];
   readonly stopped?: string | undefined;
 }
 
-/** Whether a call may run with this input. A hook that answers for the person may give another input, which is judged anew. */
-async function judgeCall(deps: CallDeps, { one, tool, input, byHook }: JudgeInput): Promise<JudgeOutcome> {
-  const plan = await planCall(deps, { one, tool, input });
+/** May a call run with this input? A hook that answers for the user may change the input, which is then judged again. */
+async function judgeCall(deps: CallDeps, { callRun, tool, input, byHook }: JudgeInput): Promise<JudgeOutcome> {
+  const plan = await planCall(deps, { callRun, tool, input });
   if (plan.kind === "wrong") return { outcome: "failed", content: plan.message };
   const verdict = await deps.permit({ tool: tool.name, input, acts: plan.acts });
   if (verdict.kind === "denied") return { outcome: "denied", content: verdict.reason };
-  if (one.signal.aborted) return { outcome: "interrupted", content: interruptedByUser };
+  if (callRun.signal.aborted) return { outcome: "interrupted", content: interruptedByUser };
   const isForUser = verdict.kind === "ask" && verdict.answeredBy === "user";
-  const isAsked = verdict.kind === "ask" ? byHook !== "allow" || isForUser : byHook === "ask";
-  if (!isAsked) return { run: () => runTool(deps, { one, plan, input }) };
+  const needsAnswer = verdict.kind === "ask" ? byHook !== "allow" || isForUser : byHook === "ask";
+  if (!needsAnswer) return { run: () => runTool(deps, { callRun, plan, input }) };
   const known = tool.knownAs?.(input) ?? tool.name;
-  const asked = await fireHook(deps, { one, moment: { name: "PermissionRequest", tool: known, input } });
+  const hook = await fireHook(deps, { callRun, payload: { name: "PermissionRequest", tool: known, input } });
   const reason = verdict.kind === "ask" ? verdict.reason : "A hook wants a person to decide this call.";
-  if (asked.blocked !== undefined) return { outcome: "denied", content: asked.blocked.reason };
-  if (asked.permission !== "allow" || isForUser) return letUserDecide(deps, { one, tool, input, plan, reason, byHook });
-  if (asked.updatedInput !== undefined)
-    return judgeCall(deps, { one, tool, input: asked.updatedInput, byHook: "allow" });
-  return { run: () => runTool(deps, { one, plan, input }) };
+  if (hook.blocked !== undefined) return { outcome: "denied", content: hook.blocked.reason };
+  if (hook.permission !== "allow" || isForUser)
+    return letUserDecide(deps, { callRun, tool, input, plan, reason, byHook });
+  if (hook.updatedInput !== undefined)
+    return judgeCall(deps, { callRun, tool, input: hook.updatedInput, byHook: "allow" });
+  return { run: () => runTool(deps, { callRun, plan, input }) };
 }
 
 interface UserDecisionInput extends JudgeInput {
@@ -149,28 +153,28 @@ interface UserDecisionInput extends JudgeInput {
   readonly reason: string;
 }
 
-/** Judged once more when it is this call's turn: rules may have come since. */
+/** Judges the call again when its turn comes: rules may have been added since. */
 async function letUserDecide(
   deps: CallDeps,
-  { one, tool, input, plan, reason, byHook }: UserDecisionInput,
+  { callRun, tool, input, plan, reason, byHook }: UserDecisionInput,
 ): Promise<JudgeOutcome> {
   if (deps.asking === undefined) return { outcome: "denied", content: reason };
   const { acts } = plan;
-  const leave = await one.turnstile.enter();
+  const leave = await callRun.turnstile.enter();
   try {
     const verdict = await deps.permit({ tool: tool.name, input, acts });
     if (verdict.kind === "denied") return { outcome: "denied", content: verdict.reason };
-    if (one.signal.aborted) return { outcome: "interrupted", content: interruptedByUser };
-    if (verdict.kind === "allowed" && byHook !== "ask") return { run: () => runTool(deps, { one, plan, input }) };
+    if (callRun.signal.aborted) return { outcome: "interrupted", content: interruptedByUser };
+    if (verdict.kind === "allowed" && byHook !== "ask") return { run: () => runTool(deps, { callRun, plan, input }) };
     const { suggestedRules } = verdict.kind === "ask" ? verdict : {};
     const rules = suggestedRules === undefined ? {} : { suggestedRules };
-    const ask = { toolUse: one.call.id, tool: tool.name, input, acts, reason, ...rules };
-    const asked = await askUser(deps.asking, { ask, signal: one.signal, events: one.events });
-    switch (asked.kind) {
+    const ask = { toolUse: callRun.call.id, tool: tool.name, input, acts, reason, ...rules };
+    const answer = await askUser(deps.asking, { ask, signal: callRun.signal, events: callRun.events });
+    switch (answer.kind) {
       case "allowed":
-        return { run: () => runTool(deps, { one, plan, input }) };
+        return { run: () => runTool(deps, { callRun, plan, input }) };
       case "denied":
-        return { outcome: "denied", content: asked.reason };
+        return { outcome: "denied", content: answer.reason };
       case "interrupted":
         return { outcome: "interrupted", content: interruptedByUser };
     }
@@ -182,20 +186,20 @@ async function letUserDecide(
 async function runTool(
   deps: CallDeps,
   {
-    one,
+    callRun,
     plan,
     input,
-  }: { readonly one: OneCall; readonly plan: Extract<ToolPlan, { kind: "ready" }>; readonly input: JsonObject },
+  }: { readonly callRun: CallRun; readonly plan: Extract<ToolPlan, { kind: "ready" }>; readonly input: JsonObject },
 ): Promise<ToolRunOutcome> {
-  // Whoever was asked, or a hook, may have taken until after the abort.
-  if (one.signal.aborted)
+  // The user or a hook may have answered only after the abort.
+  if (callRun.signal.aborted)
     return { outcome: "interrupted", content: interruptedByUser, summary: interruptedByUser, notes: [] };
-  const outcome = await runWithGrace(plan, one.signal);
+  const outcome = await runWithGrace(plan, callRun.signal);
   const response = typeof outcome.content === "string" ? outcome.content : [...outcome.content];
-  const moment = { name: "PostToolUse", ...toolUseMoment(deps.tools, one.call), input, response } as const;
-  const after = await fireHook(deps, { one, moment });
+  const payload = { name: "PostToolUse", ...toolUsePayload(deps.tools, callRun.call), input, response } as const;
+  const after = await fireHook(deps, { callRun, payload });
   return {
-    outcome: one.signal.aborted ? "interrupted" : outcome.isError === true ? "failed" : "done",
+    outcome: callRun.signal.aborted ? "interrupted" : outcome.isError === true ? "failed" : "done",
     content: outcome.content,
     summary: outcome.summary,
     notes: [...(after.blocked === undefined ? [] : [after.blocked.reason]), ...after.context],
@@ -205,20 +209,20 @@ async function runTool(
 
 async function fireHook(
   deps: CallDeps,
-  { one, moment }: { readonly one: OneCall; readonly moment: HookPayload },
+  { callRun, payload }: { readonly callRun: CallRun; readonly payload: HookPayload },
 ): Promise<HookOutcome> {
-  const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, one.signal);
+  const outcome = await deps.hooks.fire({ ...deps.place(), ...payload }, callRun.signal);
   for (const message of [...outcome.messages, ...outcome.warnings])
-    one.events.put({ kind: "warning", code: "hook", message });
+    callRun.events.put({ kind: "warning", code: "hook", message });
   return outcome;
 }
 
 async function planCall(
   deps: CallDeps,
-  { one, tool, input }: { readonly one: OneCall; readonly tool: Tool; readonly input: JsonObject },
+  { callRun, tool, input }: { readonly callRun: CallRun; readonly tool: Tool; readonly input: JsonObject },
 ): Promise<ToolPlan> {
-  const { files } = one.conversation;
-  const context = { toolUse: one.call.id, cwd: deps.cwd(), files, now: deps.now() };
+  const { files } = callRun.conversation;
+  const context = { toolUse: callRun.call.id, cwd: deps.cwd(), files, now: deps.now() };
   try {
     return await tool.plan(input, context);
   } catch (error) {
@@ -226,28 +230,28 @@ async function planCall(
   }
 }
 
-/** A tool is other people's code and the machine's mood: what it throws is told to the model, and one that does not hear an abort is left behind. */
+/** A tool may throw: the error is the result. A tool that ignores an abort is abandoned after a grace period. */
 async function runWithGrace(plan: Extract<ToolPlan, { kind: "ready" }>, signal: AbortSignal): Promise<ToolOutcome> {
-  const given = Promise.withResolvers<ToolOutcome>();
-  const leave = (): void => {
-    const timer = setTimeout(() => given.resolve(interruptedOutcome), abortGraceMs);
-    void given.promise.finally(() => clearTimeout(timer));
+  const outcome = Promise.withResolvers<ToolOutcome>();
+  const startGrace = (): void => {
+    const timer = setTimeout(() => outcome.resolve(interruptedOutcome), abortGraceMs);
+    void outcome.promise.finally(() => clearTimeout(timer));
   };
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  plan.run(signal).then(given.resolve, (error: unknown) => {
+  if (signal.aborted) startGrace();
+  signal.addEventListener("abort", startGrace, { once: true });
+  plan.run(signal).then(outcome.resolve, (error: unknown) => {
     const content = `The tool failed: ${String(error)}`;
-    given.resolve(signal.aborted ? interruptedOutcome : { content, isError: true, summary: firstLine(content) });
+    outcome.resolve(signal.aborted ? interruptedOutcome : { content, isError: true, summary: firstLine(content) });
   });
-  return given.promise.finally(() => signal.removeEventListener("abort", leave));
+  return outcome.promise.finally(() => signal.removeEventListener("abort", startGrace));
 }
 
-/** What the log keeps of such a call. */
+/** The result of an interrupted call in the log. */
 export const interruptedByUser = "[The person interrupted this call.]";
 
 const interruptedOutcome: ToolOutcome = { content: interruptedByUser, isError: true, summary: interruptedByUser };
 
-/** For people: what they said themselves, not how it is put to the model. */
+/** For the user: their own words, not the text for the model. */
 const callSummary = (content: string): string => denialReason(content)?.slice(0, summaryCharsMax) ?? firstLine(content);
 
 const firstLine = (text: string): string => text.slice(0, summaryCharsMax).split("\n", 1)[0] ?? "";

@@ -24,31 +24,31 @@ import type { PendingRequest } from "../context/request/assemble-request.ts";
 
 export interface TurnInput {
   readonly conversation: Conversation;
-  /** What the person said. */
+  /** The user's message. */
   readonly text: string;
   readonly signal: AbortSignal;
-  /** What the person says meanwhile; taken at the next boundary between rounds. */
+  /** Messages that the user sends during the turn; they are added between rounds. */
   readonly queue: string[];
   readonly roundsMax?: number;
 }
 
 /**
- * One turn: from what a person says to the reply without a call.
+ * One turn: from the user's message to a reply without calls.
  *
- *   said ──▶ asking ──reply with calls──▶ calling ──results are in──▶ asking
- *            asking ──reply without a call, nothing queued──▶ answered
- *            asking ──refused for what it holds, or as too long──▶ plainer: the next rung of the ladder ──▶ asking
- *            plainer ──no rung is left──▶ failed, or over-limit: what was tried is taken back
- *            asking ──reply broke off over the threshold──▶ compacting ──▶ asking
- *            asking ──no request fits──▶ over-limit          asking ──fails for good──▶ failed
- *            asking, calling ──abort──▶ aborted: open calls get a frozen answer
+ *   message ──▶ requesting ──reply with calls──▶ calling ──results are in──▶ requesting
+ *               requesting ──reply without a call, nothing queued──▶ answered
+ *               requesting ──refused for its content, or as too long──▶ simpler: the next rung of the ladder ──▶ requesting
+ *               simpler ──no rung is left──▶ failed, or over-limit: the attempts are undone
+ *               requesting ──reply cut off over the threshold──▶ compacting ──▶ requesting
+ *               requesting ──no request fits──▶ over-limit      requesting ──fails for good──▶ failed
+ *               requesting, calling ──abort──▶ aborted: open calls get a synthetic result
  *
- * An end without an answer names a remedy (`turn-ends.ts`). Before each request the layers take out of the view what pays to go, never behind it.
- * Whatever happens, the transcript is whole at every moment: each step is on disk before the next begins.
+ * An end without an answer names a remedy (`unanswered-turn.ts`). The layers reduce the view before each request, never
+ * after it. The transcript is complete at every moment: each step is on disk before the next begins.
  */
 export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerator<LoopEvent> {
-  const leave = new AbortController();
-  const signal = AbortSignal.any([input.signal, leave.signal]);
+  const stopped = new AbortController();
+  const signal = AbortSignal.any([input.signal, stopped.signal]);
   const turn = new Turn(deps, { ...input, signal });
   yield { kind: "turn-start", session: input.conversation.session, model: input.conversation.baseline.model };
   let isOver = false;
@@ -56,18 +56,18 @@ export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerato
     const end = yield* turn.run();
     isOver = true;
     const synced = await input.conversation.line.endTurn();
-    // A disk may take the bytes and refuse them only when they are synced.
+    // A disk may accept the bytes and fail only when they are synced.
     yield { kind: "turn-end", ...(synced.kind === "failed" ? syncFailureEnd(end, synced) : end) };
   } finally {
-    // Who stops listening wants nothing more to happen.
-    leave.abort();
+    // If the caller stops iterating, running work is aborted.
+    stopped.abort();
     if (!isOver) await input.conversation.line.settle();
   }
 }
 
 type CompleteReply = Extract<ReplyOutcome, { kind: "replied" }>;
 
-/** How a round ended where the turn goes on. `again`: the provider refused the request, and the next one is plainer. */
+/** How a round ended if the turn continues. `again`: the provider refused the request, and the next one is simpler. */
 type RoundOutcome = "next" | "again";
 
 class Turn {
@@ -83,13 +83,13 @@ class Turn {
   }
 
   async *run(): AsyncGenerator<LoopEvent, TurnOutcome> {
-    const begun = yield* this.#begin();
-    if (begun !== undefined) return begun;
+    const failedStart = yield* this.#begin();
+    if (failedStart !== undefined) return failedStart;
     const { roundsMax = roundsMaxDefault } = this.#input;
     for (let rounds = 0; rounds < roundsMax;) {
-      const ended = yield* this.#round();
-      if (ended === "next") rounds += 1;
-      else if (ended !== "again") return ended;
+      const outcome = yield* this.#round();
+      if (outcome === "next") rounds += 1;
+      else if (outcome !== "again") return outcome;
     }
     return roundLimitEnd(roundsMax);
   }
@@ -102,31 +102,31 @@ class Turn {
     if (this.#input.signal.aborted) return { reason: "aborted" };
     const stopped = hook.blocked ?? hook.stopped;
     if (stopped !== undefined) return hookEnd(stopped.reason);
-    const appended = await this.#rounds.say(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
+    const appended = await this.#rounds.say(userDraft(text), ...hook.context.map((context) => contextDraft(context)));
     return appended.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
   async *#round(): AsyncGenerator<LoopEvent, TurnOutcome | RoundOutcome> {
     const { conversation, signal } = this.#input;
-    const drained = yield* this.#drain();
-    if (drained !== undefined) return drained;
+    const failedAppend = yield* this.#appendQueue();
+    if (failedAppend !== undefined) return failedAppend;
     const prepared = yield* this.#rounds.next();
-    if (prepared.kind === "aborted") return this.#aborted();
+    if (prepared.kind === "aborted") return this.#endAborted();
     if (prepared.kind === "failed") return writeFailureEnd(prepared);
     if (prepared.kind !== "request") return notSentEnd(prepared);
     yield { kind: "request-start", number: this.#rounds.requests, tokens: prepared.tokens };
     const outcome = yield* askForReply(this.#deps, { conversation, assembled: prepared, signal });
-    if (outcome.kind !== "replied") return yield* this.#over(outcome);
+    if (outcome.kind !== "replied") return yield* this.#handleFailure(outcome);
     const cut = outcome.calls.length > 0 ? undefined : cutReplyEnd(outcome.stopReason);
     if (cut !== undefined) {
-      const made = yield* this.#rounds.cut({ ...cut, requestTokens: prepared.tokens });
-      return made === "compacted" ? "next" : cut;
+      const room = yield* this.#rounds.cut({ ...cut, requestTokens: prepared.tokens });
+      return room === "compacted" ? "next" : cut;
     }
     this.#rounds.replied();
-    return (yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered()) ?? "next";
+    return (yield* outcome.calls.length > 0 ? this.#runCalls(outcome) : this.#handleAnswer()) ?? "next";
   }
 
-  async *#call({ calls }: CompleteReply): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
+  async *#runCalls({ calls }: CompleteReply): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     const { conversation, signal } = this.#input;
     let stopped: string | undefined;
     const onResult = (result: CallResult): Promise<void> => {
@@ -136,13 +136,13 @@ class Turn {
     yield* runCalls(this.#deps, { conversation, calls, signal, onResult });
     const failure = yield* this.#rounds.resultsIn();
     if (failure !== undefined) return writeFailureEnd(failure);
-    if (signal.aborted) return this.#aborted();
+    if (signal.aborted) return this.#endAborted();
     this.#rounds.ended(calls.length);
     return stopped === undefined ? undefined : hookEnd(stopped);
   }
 
-  /** Messages that came meanwhile, inside a reminder that says whose they are. */
-  async *#drain(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
+  /** Adds messages that the user sent during the turn, inside a reminder that says whose they are. */
+  async *#appendQueue(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     for (const text of this.#input.queue.splice(0)) {
       const appended = await this.#rounds.say(draftQueuedMessage(text));
       if (appended.kind === "failed") return writeFailureEnd(appended);
@@ -151,7 +151,7 @@ class Turn {
     return undefined;
   }
 
-  async *#answered(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
+  async *#handleAnswer(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     this.#rounds.ended(0);
     if (this.#input.queue.length > 0) return undefined;
     const hook = yield* this.#fire({ name: "Stop", again: this.#stopsBlocked > 0 });
@@ -162,29 +162,31 @@ class Turn {
     return appended.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
-  async *#fire(moment: HookPayload): AsyncGenerator<LoopEvent, HookOutcome> {
-    const outcome = await this.#deps.hooks.fire({ ...this.#deps.place(), ...moment }, this.#input.signal);
+  async *#fire(payload: HookPayload): AsyncGenerator<LoopEvent, HookOutcome> {
+    const outcome = await this.#deps.hooks.fire({ ...this.#deps.place(), ...payload }, this.#input.signal);
     for (const message of [...outcome.messages, ...outcome.warnings]) yield { kind: "warning", code: "hook", message };
     return outcome;
   }
 
-  async *#over(outcome: Exclude<ReplyOutcome, CompleteReply>): AsyncGenerator<LoopEvent, TurnOutcome | RoundOutcome> {
+  async *#handleFailure(
+    outcome: Exclude<ReplyOutcome, CompleteReply>,
+  ): AsyncGenerator<LoopEvent, TurnOutcome | RoundOutcome> {
     switch (outcome.kind) {
       case "aborted":
-        return this.#aborted();
+        return this.#endAborted();
       case "unwritten":
         return writeFailureEnd(outcome.failure);
       case "failed": {
         await this.#input.conversation.line.settle();
         const after = yield* this.#rounds.refused(outcome.failure);
-        if (this.#input.signal.aborted) return this.#aborted();
+        if (this.#input.signal.aborted) return this.#endAborted();
         if (after.kind === "failed") return writeFailureEnd(after);
         return after.kind === "plainer" ? "again" : requestFailureEnd({ ...outcome, tried: after.tried });
       }
     }
   }
 
-  async #aborted(): Promise<TurnOutcome> {
+  async #endAborted(): Promise<TurnOutcome> {
     const settled = await this.#input.conversation.line.settle();
     return settled.kind === "failed" ? writeFailureEnd(settled) : { reason: "aborted" };
   }
@@ -195,38 +197,38 @@ export interface ReplyInput extends PendingRequest {
 }
 
 /**
- * Asks for one reply until it comes whole, or nothing more can be done.
+ * Requests one reply until it is complete, or nothing more can be done.
  *
- *   asking ──block ends──▶ asking: the block before it is on disk
- *   asking ──reply ends──▶ replied: its last block goes to disk with the final usage
- *   asking ──fails, may succeed later──▶ waiting ──▶ asking: the new reply begins where the broken one began, which stays
- *                                                   in the log beside the path
- *   asking ──fails for good, or is aborted──▶ over: blocks that came whole stay on the path
+ *   requesting ──block ends──▶ requesting: the previous block is on disk
+ *   requesting ──reply ends──▶ replied: its last block goes to disk with the final usage
+ *   requesting ──fails, may succeed later──▶ waiting ──▶ requesting: the new reply begins where the broken one began, which
+ *                                                       stays in the log, off the path
+ *   requesting ──fails for good, or is aborted──▶ over: complete blocks stay on the path
  */
 async function* askForReply(deps: ModelCallDeps, input: ReplyInput): AsyncGenerator<LoopEvent, ReplyOutcome> {
-  const taker = new ReplyRecorder(deps, input);
+  const recorder = new ReplyRecorder(deps, input);
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = yield* tryReply(deps, { ...input, taker });
+    const outcome = yield* tryReply(deps, { ...input, recorder });
     if (outcome.kind !== "failed") return outcome;
     const { failure } = outcome;
-    if (failure.why === "aborted" || input.signal.aborted) return taker.keepPartial({ kind: "aborted" });
+    if (failure.why === "aborted" || input.signal.aborted) return recorder.keepPartial({ kind: "aborted" });
     const next = nextTry({ failure, attempt, random: deps.random(), limits: deps.retries });
-    if (next.kind === "give-up") return taker.keepPartial({ ...outcome, message: next.message });
+    if (next.kind === "give-up") return recorder.keepPartial({ ...outcome, message: next.message });
     yield { kind: "retry-start", attempt: attempt + 1, afterMs: next.ms, message: failure.message };
     await deps.wait(next.ms, input.signal);
-    if (input.signal.aborted) return taker.keepPartial({ kind: "aborted" });
+    if (input.signal.aborted) return recorder.keepPartial({ kind: "aborted" });
   }
 }
 
 async function* tryReply(
   deps: ModelDep,
-  { assembled, signal, taker }: ReplyInput & { readonly taker: ReplyRecorder },
+  { assembled, signal, recorder }: ReplyInput & { readonly recorder: ReplyRecorder },
 ): AsyncGenerator<LoopEvent, ReplyOutcome> {
-  await taker.begin();
+  await recorder.begin();
   for await (const event of deps.model.send(assembled.request, signal)) {
-    const outcome = yield* taker.record(event);
+    const outcome = yield* recorder.record(event);
     if (outcome === undefined) continue;
-    yield* taker.finish();
+    yield* recorder.finish();
     return outcome;
   }
   throw new Error("a model ended without a reply and without a failure");

@@ -7,7 +7,7 @@ import { type PolicyName, policyNames } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 
-/** For callers without a compiler: throws on a value that could only fail later. */
+/** For callers without a compiler: throws on a value that would fail later. */
 export function checkOptions<P extends Provider>(options: ContextOptions<P>): void {
   const {
     model,
@@ -24,14 +24,14 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   checkTools(tools);
   if (!providers.includes(provider)) throw wrongOption("provider", `one of ${providers.join(", ")}`);
   if (thinking !== undefined && provider !== "anthropic")
-    throw wrongOption("thinking", "absent: it is of the Messages API");
+    throw wrongOption("thinking", "absent: only the Messages API has it");
   if (policy !== undefined) checkPolicy(policy);
   if (tokenCounter !== undefined) checkCounter(tokenCounter);
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
       throw wrongOption(name, "a whole number above 0");
   if (session !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,179}$/.test(session))
-    throw wrongOption("session", "letters, digits, points, dashes and underscores, 180 at most");
+    throw wrongOption("session", "at most 180 letters, digits, dots, dashes and underscores");
 }
 
 function checkPolicy(policy: PolicyName | Policy): void {
@@ -45,9 +45,9 @@ function checkPolicy(policy: PolicyName | Policy): void {
     throw badOptionError(`The option policy is wrong at ${["policy", ...problem.path].join(".")}: ${problem.message}.`);
 }
 
-/** Asked once: what gives a promise, or throws whatever the text is, is told here and not in the middle of a conversation. */
+/** Calls the counter once, so that one that throws or returns a promise fails here and not in the middle of a conversation. */
 function checkCounter(count: CountText): void {
-  const expected = "a function that gives the tokens of a text, at once";
+  const expected = "a function that returns the token count of a text, without a promise";
   if (typeof count !== "function") throw wrongOption("tokenCounter", expected);
   const counted = count("How many tokens has this?");
   if (!Number.isFinite(counted) || counted < 0) throw wrongOption("tokenCounter", expected);

@@ -11,7 +11,7 @@ export interface FrozenPrefix {
   readonly moved: BreakCause | undefined;
 }
 
-/** The prefix as it is sent from now on, written down so that the next opening knows of it. */
+/** Fixes the prefix for the requests from now on, and records it for the next time the session is opened. */
 export async function freezePrefix(
   { blobs }: Pick<SessionDeps, "blobs">,
   { session, parts }: { readonly session: Session; readonly parts: FrozenParts },
@@ -40,12 +40,12 @@ function findPrefixChange(
   const names = listChangedTools(sent, parts);
   if (!isSame(sent.tools, parts.tools)) return { kind: "tools", names };
   if (!isSame(sent.thinking, parts.thinking)) return { kind: "thinking" };
-  const block = parts.system.findIndex((one, at) => !isSame(one, sent.system[at]));
+  const block = parts.system.findIndex((part, at) => !isSame(part, sent.system[at]));
   if (block !== -1) return { kind: "system", block };
   return sent.system.length === parts.system.length ? undefined : { kind: "system", block: parts.system.length };
 }
 
-/** Added, removed or defined otherwise. */
+/** Names of tools that were added, removed or redefined. */
 function listChangedTools(sent: FrozenParts, parts: FrozenParts): readonly string[] {
   const before = new Set(sent.tools.map((tool) => JSON.stringify(tool)));
   const after = new Set(parts.tools.map((tool) => JSON.stringify(tool)));

@@ -34,12 +34,12 @@ import { freezePrefix, type FrozenPrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "../context/limits.ts";
 
-/** A conversation whose requests always fit. */
+/** Opens a conversation whose requests always fit the window. */
 export function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
   return openContextBy(options, {});
 }
 
-/** `tailBytes`: what a log holds less than is kept in memory; of a longer one only what its newest boundary leaves. */
+/** `tailBytes`: a log up to this size is kept in memory; of a longer one only the part from its newest boundary on. */
 export async function openContextBy<P extends Provider>(
   options: ContextOptions<P>,
   reading: Pick<SessionDeps, "tailBytes">,
@@ -52,7 +52,7 @@ export async function openContextBy<P extends Provider>(
     blobs: store.blobs,
     now: () => millis((options.clock ?? Date.now)()),
     uuid: options.ids ?? randomUUID,
-    // Everything that is cleared can be had again by its id.
+    // Everything that is cleared can be read again by its id.
     isClearable: () => true,
     counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
     ...reading,
@@ -68,12 +68,12 @@ export async function openContextBy<P extends Provider>(
 
 async function openOrCreateSession(deps: SessionDeps, name: string | undefined): Promise<Session> {
   const id = sessionId(name ?? deps.uuid());
-  // What was paid and changed is told of the whole session: it is read from its beginning, once.
-  const opening = { id, circumstances: { cwd: process.cwd(), version: "library" }, reads: "whole" } as const;
-  const resumed = name === undefined ? undefined : await openSession(deps, { ...opening, mode: "resume" });
+  // Costs and receipts cover the whole session, so its log is read once from the beginning.
+  const options = { id, circumstances: { cwd: process.cwd(), version: "library" }, reads: "whole" } as const;
+  const resumed = name === undefined ? undefined : await openSession(deps, { ...options, mode: "resume" });
   const found =
     resumed === undefined || resumed.kind === "missing"
-      ? await openSession(deps, { ...opening, mode: "create" })
+      ? await openSession(deps, { ...options, mode: "create" })
       : resumed;
   return openOrThrow(found, id);
 }
@@ -101,19 +101,19 @@ async function buildContext<P extends Provider>(
   options: ContextOptions<P>,
   { sessionDeps, session }: OpenedSession,
 ): Promise<Context<P>> {
-  // The type parameter's default: who names no provider has the first.
+  // The default of the type parameter.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const provider = options.provider ?? ("anthropic" as P);
-  const put = await restoreMissingState(sessionDeps, session);
-  if (put.kind === "failed") throw storeError(put);
+  const restored = await restoreMissingState(sessionDeps, session);
+  if (restored.kind === "failed") throw storeError(restored);
   const settled = await session.settle();
   if (settled.kind === "failed") throw storeError(settled);
   let parts = buildParts(options);
   let tools = buildTools(parts);
   const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
-  const talk = async (carried: Carried): Promise<Conversation> => {
+  const startWith = async (carried: Carried): Promise<Conversation> => {
     const frozen = await freezePrefix(sessionDeps, { session, parts });
-    return buildConversation(options, { deps, sessionDeps, session, frozen, carried, onCompacted: letGo });
+    return buildConversation(options, { deps, sessionDeps, session, frozen, carried, onCompacted: shed });
   };
   const view = new SessionView({
     session,
@@ -122,16 +122,16 @@ async function buildContext<P extends Provider>(
     thinking: () => conversation.known?.thinking,
     follow: () => followUndo(conversation, session),
   });
-  // What is told of the edits so far is taken down before their entries go.
-  const letGo = async (): Promise<void> => {
+  // The receipts of the edits so far must be read before their entries are dropped from memory.
+  const shed = async (): Promise<void> => {
     await view.followReceipts();
     await shedCovered(conversation, session);
     await view.followReceipts();
   };
-  const told = toldBy(session);
+  const fromLog = readCarried(session);
   await view.followReceipts();
   await session.shed();
-  let conversation = await talk(told);
+  let conversation = await startWith(fromLog);
   const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
     parts = {
       ...parts,
@@ -139,7 +139,7 @@ async function buildContext<P extends Provider>(
       ...(changed === undefined ? {} : { tools: toolDefinitions(changed) }),
     };
     tools = buildTools(parts);
-    conversation = await talk(conversation);
+    conversation = await startWith(conversation);
     return conversation;
   };
   await view.followReceipts();
@@ -154,14 +154,14 @@ function buildParts<P extends Provider>({ model, thinking, tools = [], system = 
     betas: [],
     ...(thinking === undefined ? {} : { thinking: toJsonObject(thinking) }),
     tools: toolDefinitions(tools.map((tool) => toJsonObject(tool))),
-    system: texts.map((one, at) => ({ name: `system ${at + 1}`, text: typeof one === "string" ? one : one.text })),
+    system: texts.map((part, at) => ({ name: `system ${at + 1}`, text: typeof part === "string" ? part : part.text })),
   };
 }
 
 const toolDefinitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
   tools.map((tool) => ({ ...tool, name: textAt(tool, "name") ?? "" }));
 
-/** As far as the layers ask: what a tool does, and where it runs, is the caller's. */
+/** Only what the layers need: the caller runs the tools. */
 const buildTools = ({ tools }: FrozenParts): readonly Tool[] =>
   tools.map(({ name, description, input_schema: schema }) => ({
     name,
@@ -186,7 +186,7 @@ function buildDeps<P extends Provider>(
   const { summarizer, policy } = options;
   const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
   const settings = resolveSettings([{ givenByName: optionSettings(options) }]);
-  // Once: this conversation's own requests stay within the window that it knows.
+  // Read once: later requests of this conversation stay within the known window.
   const recorded = findLargestCount(session.fold);
   const knowledge = () => ({
     model: model(),
@@ -212,23 +212,23 @@ function buildDeps<P extends Provider>(
   };
 }
 
-/** What a caller says counts as a flag of the command line does: over everything else. */
+/** The caller's options have the rank of command-line flags: they override everything else. */
 function optionSettings<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, GivenSetting> {
   const { contextTokens, outputTokensMax = replyTokensFor(options) } = options;
   const policy = typeof options.policy === "string" ? options.policy : undefined;
-  const asked = { contextTokens, outputTokensMax, policy };
-  const named = (["contextTokens", "outputTokensMax", "policy"] as const).flatMap((name) => {
-    const value = asked[name];
+  const valueByName = { contextTokens, outputTokensMax, policy };
+  const settings = (["contextTokens", "outputTokensMax", "policy"] as const).flatMap((name) => {
+    const value = valueByName[name];
     return value === undefined
       ? []
       : [[name, { value, source: `flag --${name}`, from: `the option ${name}` } as const] as const];
   });
-  return new Map(named);
+  return new Map(settings);
 }
 
 function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }: ContextOptions<P>): number {
-  const most = findModel(model)?.outputTokensMax ?? Infinity;
-  return Math.floor(Math.min(replyTokensDefault, most, contextTokens * replyShareMax));
+  const modelMax = findModel(model)?.outputTokensMax ?? Infinity;
+  return Math.floor(Math.min(replyTokensDefault, modelMax, contextTokens * replyShareMax));
 }
 
 interface ConversationInput extends OpenedSession {
@@ -238,11 +238,11 @@ interface ConversationInput extends OpenedSession {
   readonly onCompacted: CompactionSetup["onCompacted"];
 }
 
-/** What goes on where only the prefix changes, or the log is not held in memory any more. */
+/** State that survives a change of the prefix, and the log's removal from memory. */
 type Carried = Pick<Conversation, "costs" | "ids" | "files">;
 
-/** As a log tells it that was read whole. */
-const toldBy = (session: Session): Carried => ({
+/** The log must have been read whole. */
+const readCarried = (session: Session): Carried => ({
   costs: pastCosts(session).own,
   ids: new UsedIds(session.fold.path.everyBranch),
   files: createReadFiles(listRecordedReads(session.fold)),
@@ -267,7 +267,7 @@ function buildConversation<P extends Provider>(
         model: baseline.model,
         run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
       }),
-      ...(summarizer === undefined ? {} : { preparation: new SummaryPreparation(deps, { session, conversation }) }),
+      preparation: summarizer === undefined ? undefined : new SummaryPreparation(deps, { session, conversation }),
       // Named to the model only if the caller offers one.
       recallTool: deps.tools.find(({ name }) => name === "recall")?.name,
       summaryOptions: () => Promise.resolve({}),
@@ -281,7 +281,7 @@ function buildConversation<P extends Provider>(
   }).conversation;
 }
 
-/** The conversation's own model is asked by a fork first, which reads what is cached; another has its own requests. */
+/** The conversation's own model is called through a fork, which reads from the cache; another model gets its own requests. */
 function summarizerSetup<P extends Provider>(
   summarizer: Summarizer<P> | undefined,
   fork: NonNullable<CompactionSetup["fork"]>,

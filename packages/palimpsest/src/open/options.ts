@@ -9,29 +9,29 @@ import type { PolicyName } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {
-  /** As the provider calls it. */
+  /** The provider's name of the model. */
   readonly model: string;
-  /** Whose form requests and replies have. */
+  /** Decides the format of requests and replies. */
   readonly provider?: P;
   readonly system?: string | readonly (string | { readonly type: "text"; readonly text: string })[];
-  /** In the form of the Messages API, whoever the provider is: name, description, input_schema. */
+  /** In the format of the Messages API, for every provider: name, description, input_schema. */
   readonly tools?: readonly ToolOption[];
-  /** As the Messages API takes it. */
+  /** In the format of the Messages API. */
   readonly thinking?: { readonly type: string };
-  /** The model's window; what is known of the model where it is absent. */
+  /** The model's window; by default what is known about the model. */
   readonly contextTokens?: number;
-  /** Of one reply. */
+  /** The limit of one reply. */
   readonly outputTokensMax?: number;
-  /** Opened again where the store has it, else begun under this name. Absent: a new one. */
+  /** The session's name: resumed if the store has it, else created. By default a new session. */
   readonly session?: string;
-  /** Absent: in memory. */
+  /** By default in memory. */
   readonly store?: Store;
-  /** One of the presets by its name, or one of your own: see `preset`. */
+  /** The name of a preset, or a policy of your own: see `preset`. */
   readonly policy?: PolicyName | Policy;
-  /** Who writes summaries. Absent: they are made without a model, from what was said. */
+  /** Writes summaries. By default they are made without a model, from the messages. */
   readonly summarizer?: Summarizer<P>;
   readonly hooks?: Hooks;
-  /** The tokens of a text by a tokenizer of your own, in place of our estimate. Whatever the provider has counted stays as it is. */
+  /** Counts a text with your own tokenizer, in place of our estimate. The provider's counts are not affected. */
   readonly tokenCounter?: CountText;
   readonly onEvent?: (event: ContextEvent) => void;
   /** In milliseconds. */

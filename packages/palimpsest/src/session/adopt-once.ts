@@ -6,7 +6,7 @@ import type { SessionDeps } from "./session.ts";
 
 export interface AdoptOnceDeps extends SessionDeps {
   readonly sha256: HashDep;
-  /** The id of the session that this project makes from a file with this hash: whichever process asks, the same. */
+  /** The id of the session that this project makes from a file with this hash. It is the same in every process. */
   readonly sessionOf: (source: BlobId) => SessionId;
   readonly wait: (time: Millis) => Promise<unknown>;
 }
@@ -15,27 +15,28 @@ export interface ForeignLog {
   readonly path: string;
   readonly format: string;
   readonly source: ByteSource;
-  /** Length and hash of the file itself, where `source` is a translation of it. */
+  /** Length and hash of the file itself, if `source` is a translation of it. */
   readonly translatedFrom?: SourceMark;
 }
 
 export type AdoptOutcome =
   | Exclude<OpenForWritingOutcome, { kind: "exists" }>
-  /** A session was made from this very file already. */
+  /** A session was already origin from this file. */
   | { readonly kind: "adopted"; readonly id: SessionId }
-  /** The session that this file becomes is there, and its first line does not say that it was made from it. */
+  /** The session that this file becomes exists, but its first line does not say that it was origin from the file. */
   | { readonly kind: "damaged"; readonly id: SessionId };
 
 /**
- * The first write to another tool's session: a session of our own that begins with a copy of its bytes. One of a file,
- * however many processes make it at once: all of them ask the store for the same id, and the store gives it to one.
+ * The first write to another tool's session: makes a session of our own that begins with a copy of its bytes. Each file
+ * becomes one session, however many processes adopt it at once: all of them ask the store for the same id, and the store
+ * gives it to one of them.
  *
- *   absent ──locked──▶ being copied ──published──▶ there: `adopted` for everyone else
- *   being copied ──the copy fails or its process dies──▶ absent, and goes to the next who asks
- *   there ──its folder can't be synced──▶ absent: who was told `adopted` in between finds no session and asks again
- *   there ──its first line is damaged──▶ `damaged` for everyone, until a person has looked
+ *   absent ──locked──▶ copying ──published──▶ present: every other caller gets `adopted`
+ *   copying ──the copy fails or its process dies──▶ absent: the next caller may copy
+ *   present ──its folder can't be synced──▶ absent: a caller that got `adopted` meanwhile finds no session and tries again
+ *   present ──its first line is damaged──▶ every caller gets `damaged`, until a user has repaired it
  *
- * Who comes while it is being copied waits to see what it will be, up to a limit; behind it: `busy`.
+ * A caller that comes during the copy waits for its end, up to a limit; after that it gets `busy`.
  */
 export async function adoptOnce(deps: AdoptOnceDeps, foreign: ForeignLog): Promise<AdoptOutcome> {
   const copy = await prepareCopy(deps, foreign);
@@ -43,9 +44,9 @@ export async function adoptOnce(deps: AdoptOnceDeps, foreign: ForeignLog): Promi
   const id = deps.sessionOf(sha256);
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await deps.transcripts.adopt({ ...copy, id });
-    const known = outcome.kind === "exists" ? await checkExisting(deps, { id, sha256 }) : outcome;
-    const isOver = known.kind !== "busy" && known.kind !== "missing";
-    if (isOver || attempt >= adoptAttemptsMax) return known;
+    const checked = outcome.kind === "exists" ? await checkExisting(deps, { id, sha256 }) : outcome;
+    const isFinal = checked.kind !== "busy" && checked.kind !== "missing";
+    if (isFinal || attempt >= adoptAttemptsMax) return checked;
     await deps.wait(adoptWaitMs);
   }
 }
@@ -54,14 +55,14 @@ async function checkExisting(
   deps: AdoptOnceDeps,
   { id, sha256 }: { readonly id: SessionId; readonly sha256: BlobId },
 ): Promise<AdoptOutcome> {
-  const made = await findOrigin(deps, id);
-  if (made.kind === "missing") return made;
-  return { kind: made.kind === "source" && made.sha256 === sha256 ? "adopted" : "damaged", id };
+  const origin = await findOrigin(deps, id);
+  if (origin.kind === "missing") return origin;
+  return { kind: origin.kind === "source" && origin.sha256 === sha256 ? "adopted" : "damaged", id };
 }
 
 /**
- * Reads the source once, for its hash. The origin line in front says where the bytes came from, how many they are and
- * what they hash to, so that later growth of the source can be told from a change.
+ * Reads the source once, for its hash. The origin line in front records where the bytes came from, their length and their
+ * hash, so that later growth of the source can be told from a change.
  */
 async function prepareCopy(
   deps: AdoptOnceDeps,

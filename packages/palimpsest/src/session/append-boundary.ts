@@ -14,23 +14,32 @@ import { tagWithBoundary } from "../transcript/attachment-text.ts";
 
 export interface BoundaryInput extends Pick<EditInput, "because" | "rates" | "planned"> {
   readonly summary: string;
-  /** Where the provider wrote it: its block, and what stands beside it. Not with `from`: it counts only in front of all. */
+  /**
+   * If the provider wrote the summary: its block and the content next to it. Not together with `from`: the provider's
+   * block takes effect only at the very front.
+   */
   readonly server?: SummaryBlockDraft;
   readonly trigger: "auto" | "manual";
-  /** What stays verbatim behind the summary, first and last entry included. */
-  readonly kept?: { readonly head: EntryId; readonly tail: EntryId };
-  /** In place of `kept`, where what stays is not one run. */
+  /** What stays verbatim after the summary, first and last entry included. */
+  readonly kept?: { readonly head: EntryId; readonly tail: EntryId } | undefined;
+  /** Replaces `kept` if the entries that stay are not contiguous. */
   readonly preserved?: readonly EntryId[];
-  /** Summarise from this entry on; what stands before it stays in front. */
-  readonly from?: EntryId;
+  /** Summarise from this entry on; what precedes it stays in front. */
+  readonly from?: EntryId | undefined;
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Put behind what is kept: working state as it is now. By that type they are the boundary's, and an undo takes them back with it. */
+  /**
+   * Current working state, placed after what is kept. Its attachment type makes it part of the boundary, so that an undo
+   * removes both.
+   */
   readonly attachments?: readonly Draft[];
-  /** Of the path up to here: who opens the session at this boundary goes on from them, and reads nothing before it. */
+  /** Facts of the path so far: a session that opens at this boundary continues from them and reads nothing before it. */
   readonly facts?: SessionFacts | undefined;
 }
 
-/** Checkpoint, boundary, summary, attachments, in this order: until the summary is on disk, none of it has any effect on the view. */
+/**
+ * Writes checkpoint, boundary, summary and attachments in this order: until the summary is on disk, none of it affects
+ * the view.
+ */
 export async function appendBoundary(
   deps: Pick<SessionDeps, "blobs">,
   session: Session,
@@ -42,11 +51,11 @@ export async function appendBoundary(
 }
 
 interface BoundaryAtInput extends BoundaryInput {
-  /** The newest entry that the boundary covers or keeps. */
+  /** The last entry that the boundary covers or keeps. */
   readonly leaf: EntryId | null;
 }
 
-/** Where the path still ends at that entry: what came later would be neither covered nor kept, and gone from the view. */
+/** Appends only if the path still ends at `leaf`: a later entry would be neither covered nor kept, and lost from the view. */
 export async function appendBoundaryAt(
   deps: Pick<SessionDeps, "blobs">,
   session: Session,
@@ -64,17 +73,17 @@ const boundaryEdit = (input: BoundaryInput, place: BoundaryPlace): EditInput => 
   nature: "summarised",
   because: input.because,
   planned: input.planned,
-  ...(input.rates === undefined ? {} : { rates: input.rates }),
+  rates: input.rates,
 });
 
 interface BoundaryPlace {
   /** The entry that the boundary follows. */
   readonly leaf: EntryId | undefined;
-  /** Absent only where nothing will be written. */
+  /** Absent only in a preview. */
   readonly checkpoint?: BlobId;
 }
 
-/** The boundary, its summary and what is put back. */
+/** The boundary, its summary and the attachments after it. */
 export function boundaryDrafts(input: BoundaryInput, { leaf, checkpoint }: BoundaryPlace): readonly Draft[] {
   const boundary: Draft = {
     type: "system",
@@ -132,18 +141,18 @@ function attachmentObjects({ attachments = [] }: BoundaryInput): readonly JsonOb
 }
 
 /**
- * Working state that the newest boundary was to bring and a kill, or a full disk, kept from the log. Once something was
- * said behind the boundary it is too late: what is told then would be older than what the model knows.
+ * Appends working state of the newest boundary that a killed process or a full disk kept out of the log. Once a message
+ * follows the boundary it is too late: the state would be older than what the model knows.
  */
 export async function restoreMissingState(deps: BlobsDep, session: Session): Promise<AppendEntriesOutcome> {
   const boundary = session.fold.projection.boundaries.at(-1);
   const checkpoint = boundary?.edit.type === "boundary" ? boundary.edit.metadata.checkpoint : undefined;
   const { entries } = session.fold.path;
   const at = boundary === undefined ? -1 : entries.findIndex(({ id }) => id === boundary.id);
-  const [summary, ...behind] = at === -1 ? [] : entries.slice(at + 1);
-  if (boundary === undefined || checkpoint === undefined || summary === undefined || behind.some(isSpokenEntry))
+  const [summary, ...later] = at === -1 ? [] : entries.slice(at + 1);
+  if (boundary === undefined || checkpoint === undefined || summary === undefined || later.some(isMessage))
     return nothingAppended;
-  const written = behind.filter(isRestoredEntry).length;
+  const written = later.filter(isRestoredEntry).length;
   const missing = (await readRestores(deps, checkpoint)).slice(written);
   if (missing.length === 0) return nothingAppended;
   const attachments = missing.map((attachment) => tagWithBoundary(attachment, boundary.id));
@@ -152,18 +161,15 @@ export async function restoreMissingState(deps: BlobsDep, session: Session): Pro
 
 const nothingAppended: AppendEntriesOutcome = { kind: "appended", entries: [] };
 
-const isSpokenEntry = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
+const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
 const isRestoredEntry = (entry: Entry): boolean =>
   entry.kind === "attachment" && entry.attachment["type"] === workingStateAttachmentType;
 
 const restoresShape = checkpointShape.pick({ restores: true });
 
-/** None where the blob is gone, or of a time when it did not hold them. */
-async function readRestores(
-  { blobs }: BlobsDep,
-  checkpoint: Parameters<BlobsDep["blobs"]["get"]>[0],
-): Promise<readonly JsonObject[]> {
+/** Empty if the blob is gone, or from a version that did not store them. */
+async function readRestores({ blobs }: BlobsDep, checkpoint: BlobId): Promise<readonly JsonObject[]> {
   const blob = await blobs.get(checkpoint);
   const read = blob === undefined ? undefined : restoresShape.safeParse(parseCheckpointJson(blob));
   return read?.data?.restores ?? [];

@@ -21,15 +21,15 @@ import { acceptedPerEntryMax } from "./limits.ts";
 export interface LogCheck {
   readonly bytes: number;
   readonly entries: number;
-  /** Bytes that could not be read, or only with help, and entries that contradict each other. */
+  /** Bytes that could not be read, or only in part, and entries that contradict each other. */
   readonly damage: readonly Finding[];
-  /** Damage that an earlier repair could not mend: the log says how it is read. */
+  /** Damage that an earlier repair could not fix: the log records how it is read. */
   readonly accepted: readonly AcceptedFinding[];
-  /** What is unusual and harmless: records without a newline between them, calls without results, parents that lie in another file. */
+  /** Unusual but harmless: records without a newline between them, calls without results, parents in another file. */
   readonly notes: readonly Finding[];
 }
 
-/** Told how far it is after each piece; never goes back. */
+/** Called after each piece; the value never decreases within one check. */
 export type OnProgress = (bytesDone: number) => void;
 
 /** Reads the whole log once. Memory grows with the number of entries, not with their size. */
@@ -41,10 +41,10 @@ export async function checkLog(source: ByteSource, progress: OnProgress = () => 
   let entries = 0;
   for await (const lines of scanLines(source)) {
     const read = lines.kind === "lines" ? readLines(lines) : { logged: [], damage: [lines.damage] };
-    for (const one of read.damage) (one.kind === "glued" ? notes : damage).push(one);
+    for (const finding of read.damage) (finding.kind === "glued" ? notes : damage).push(finding);
     for (const logged of read.logged) {
       entries += 1;
-      relations.take(logged);
+      relations.add(logged);
       acceptances.add(logged.entry);
     }
     progress(lines.kind === "lines" ? lines.start + lines.bytes.length : lines.damage.end);
@@ -61,7 +61,7 @@ export async function checkLog(source: ByteSource, progress: OnProgress = () => 
 const sortByStart = (findings: readonly Finding[]): Finding[] =>
   findings.toSorted((one, other) => one.start - other.start);
 
-/** Damage that blanking mends: what can't be read. A record that is whole is never blanked. */
+/** Damage that blanking fixes: bytes that can't be read. A record that is whole is never blanked. */
 const blankable: ReadonlySet<Finding["kind"]> = new Set([
   "torn",
   "nul",
@@ -79,7 +79,7 @@ export function repairRanges(damage: readonly Finding[]): ByteRange[] {
 type RepairOutcome =
   | {
       readonly kind: "repaired";
-      /** As it was once nobody else could write. */
+      /** The check that was made once the session was locked. */
       readonly found: LogCheck;
       readonly setAside: readonly SetAside[];
       readonly left: LogCheck;
@@ -91,8 +91,9 @@ interface RepairLogInput extends Pick<OpenSessionOptions, "id" | "circumstances"
 }
 
 /**
- * Blanks what can't be read. Other damage stays, and an appended entry says how it is read: the second check then finds
- * nothing. Looks only after it holds the session: what looked torn before may be a line that its writer has finished since.
+ * Blanks what can't be read. Other damage stays, and an appended entry records how it is read, so that the second check
+ * finds no damage. Checks only after it holds the lock: what looked torn before may be a line that its writer has
+ * finished since.
  */
 export async function repairLog(deps: SessionDeps, session: RepairLogInput): Promise<RepairOutcome> {
   const { transcripts } = deps;
@@ -129,12 +130,14 @@ interface AcceptDamageInput extends RepairLogInput {
 
 type AcceptOutcome = { readonly kind: "checked"; readonly check: LogCheck } | WriteFailure;
 
-/** The writer stays the caller's to close. */
-async function acceptDamage(deps: SessionDeps, unmended: AcceptDamageInput): Promise<AcceptOutcome> {
-  const { id, writer, readable, progress } = unmended;
+/** The caller closes the writer. */
+async function acceptDamage(
+  deps: SessionDeps,
+  { id, circumstances, writer, readable, progress }: AcceptDamageInput,
+): Promise<AcceptOutcome> {
   const log = await readLog(deps, id);
   if (log === undefined) throw new Error(`the log ${id} that is open for writing can't be read`);
-  const session = new Session(deps, { writer, log, circumstances: { sessionId: id, ...unmended.circumstances } });
+  const session = new Session(deps, { writer, log, circumstances: { sessionId: id, ...circumstances } });
   const appended = await session.append(...acceptanceDrafts(readable.damage));
   if (appended.kind === "failed") return appended;
   const grown = await deps.transcripts.openForReading(id);
@@ -160,12 +163,12 @@ class EntryRelations {
   readonly #resultCalls: ToolUseId[] = [];
   readonly #damage: Finding[] = [];
 
-  take({ entry, start, end }: LoggedEntry): void {
+  add({ entry, start, end }: LoggedEntry): void {
     const place = { start, end };
     if (entry.kind === "other" && entry.malformed !== undefined) {
       this.#damage.push({ kind: "malformed-edit", ...place, detail: entry.malformed, ...uuidField(entry) });
     }
-    this.#takeBlocks(entry, place);
+    this.#addBlocks(entry, place);
     if (entry.id === undefined) return;
     if (this.#nodes.has(entry.id)) {
       this.#damage.push({
@@ -179,7 +182,7 @@ class EntryRelations {
     this.#nodes.set(entry.id, { parent: entry.parent ?? entry.logicalParent, ...place });
   }
 
-  #takeBlocks(entry: Entry, place: ByteRange): void {
+  #addBlocks(entry: Entry, place: ByteRange): void {
     if (entry.kind !== "user" && entry.kind !== "assistant") return;
     for (const block of entry.blocks) {
       if (block.type === "tool_use") {
@@ -208,7 +211,7 @@ class EntryRelations {
       const call = this.#resultCalls[at];
       if (call !== undefined && !this.#calls.has(call)) notes.push(finding);
     }
-    const cycles = this.#cycles();
+    const cycles = this.#findCycles();
     for (const [uuid, { parent, start, end }] of this.#nodes) {
       if (parent !== undefined && !this.#nodes.has(parent)) {
         notes.push({ kind: "missing-parent", start, end, detail: `the parent ${parent} is not in the log`, uuid });
@@ -218,7 +221,7 @@ class EntryRelations {
   }
 
   /** One finding per cycle: the entry that closes it. Every node is walked once. */
-  #cycles(): Finding[] {
+  #findCycles(): Finding[] {
     const found: Finding[] = [];
     const settled = new Set<EntryId>();
     for (const first of this.#nodes.keys()) {
@@ -247,14 +250,14 @@ class EntryRelations {
 const uuidField = (entry: Entry): { uuid?: EntryId } => (entry.id === undefined ? {} : { uuid: entry.id });
 
 /**
- * What a repair can't mend by blanking: entries that are whole and contradict each other, and lines too long to read.
- * They stay as they are, since nothing may be lost; an appended setting names them and says how they are read. Byte
+ * The setting that records what blanking can't fix: entries that are whole but contradict each other, and lines too long
+ * to read. They stay as they are, since nothing may be lost; the setting names them and says how they are read. Byte
  * ranges identify them: a log only grows, and a blanked range keeps its length.
  */
 const acceptedSettingName = "fsck.accepted";
 const acceptedShape = z.array(z.object({ kind: z.string(), start: z.number(), end: z.number() }));
 
-/** As the reader has always read them. */
+/** How the reader treats each kind. */
 const readAs: { readonly [Kind in Finding["kind"]]?: string } = {
   "duplicate-uuid": "the first entry with this uuid counts, this one is passed over",
   "parent-cycle": "the chain of parents ends here and goes on at the entry before it in the log",
@@ -263,11 +266,11 @@ const readAs: { readonly [Kind in Finding["kind"]]?: string } = {
 };
 
 interface AcceptedFinding extends Finding {
-  /** When it was accepted, as the log has it. */
+  /** When it was accepted, according to the log. */
   readonly at: string;
 }
 
-/** One entry each for so many findings: a line has a limit. */
+/** Splits the findings over several entries, since a line has a limit. */
 function acceptanceDrafts(findings: readonly Finding[]): readonly Draft[] {
   const drafts: Draft[] = [];
   for (let at = 0; at < findings.length; at += acceptedPerEntryMax) {
@@ -283,14 +286,14 @@ function acceptanceDrafts(findings: readonly Finding[]): readonly Draft[] {
   return drafts;
 }
 
-/** What the entries of a log have accepted; asked when all of them were seen. */
+/** Collects the damage that entries of a log have accepted. `split` must be called after all entries were added. */
 class AcceptedDamage {
   readonly #atByPlace = new Map<string, string>();
 
   add(entry: Entry): void {
     if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name !== acceptedSettingName) return;
-    for (const one of acceptedShape.safeParse(entry.edit.value).data ?? [])
-      this.#atByPlace.set(findingKey(one), entry.timestamp ?? "");
+    for (const finding of acceptedShape.safeParse(entry.edit.value).data ?? [])
+      this.#atByPlace.set(findingKey(finding), entry.timestamp ?? "");
   }
 
   split(findings: readonly Finding[]): {
@@ -311,7 +314,7 @@ class AcceptedDamage {
 const findingKey = ({ kind, start, end }: { kind: string; start: number; end: number }): string =>
   `${kind} ${start}-${end}`;
 
-/** What is wrong with the entries that could be read: the bytes are whole, their relations are not. */
+/** Problems between entries whose bytes are whole. */
 type StructureKind =
   | "duplicate-uuid"
   | "missing-parent"

@@ -5,7 +5,7 @@ import { parseBlock } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
 import { type Checkpoint, checkpointShape, type StoredFacts } from "../schema/checkpoint.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
-import { isArray, type Json, type JsonObject, parseJson } from "../schema/json.ts";
+import { isArray, type Json, type JsonObject, parseJson, tryParseJson } from "../schema/json.ts";
 import type { Fold, LogRange } from "../transcript/fold.ts";
 import { type Item, toItem } from "../transcript/item.ts";
 import type { Path } from "../transcript/path.ts";
@@ -23,17 +23,17 @@ export interface RestoredSeed {
 
 interface CheckpointOptions {
   readonly fold: Fold;
-  /** Where the fold's path begins. */
+  /** Does the fold's path begin at the log's beginning, or at a boundary? */
   readonly from: "beginning" | "boundary";
-  /** Items that the boundary keeps or carries: only these can show behind it. */
+  /** Does the boundary keep or carry this item? Only such items can be in the view after it. */
   readonly carried: (item: Item) => boolean;
-  /** Of the whole path, also of what lies before the fold's. */
+  /** Facts of the whole path, including what lies before the fold's. */
   readonly facts?: SessionFacts | undefined;
-  /** What is to be written behind the boundary. */
+  /** Attachments that are to be written after the boundary. */
   readonly restores?: readonly JsonObject[];
 }
 
-/** The state of the fold, to be stored before the boundary that names it is appended. */
+/** The state of the fold. It must be stored before the boundary that names it is appended. */
 export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
   const { fold, from, carried, restores = [] } = options;
   const { projection } = fold;
@@ -43,7 +43,7 @@ export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
   const results = new Set(
     items.flatMap((item) => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))),
   );
-  // A path that begins at another tool's boundary has no link to what was said before it.
+  // A path that begins at another tool's boundary has no link to the messages before it.
   const listsAll = from === "beginning" || previous !== undefined;
   const facts = options.facts === undefined || !listsAll ? undefined : factsToStore(options.facts);
   return {
@@ -57,12 +57,12 @@ export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
     userMessages: userMessagesSince(fold.path, previous?.boundary),
     ...(previous === undefined ? {} : { previous: previous.checkpoint }),
     ...(facts === undefined ? {} : { facts }),
-    ...(restores.length === 0 ? {} : { restores: restores.map((one) => ({ ...one })) }),
+    ...(restores.length === 0 ? {} : { restores: restores.map((attachment) => ({ ...attachment })) }),
     foreignUntil: fold.foreignUntil,
   };
 }
 
-/** The newest boundary in force that has a checkpoint: what people said before it is listed from there on. */
+/** The newest boundary in force that has a checkpoint: that checkpoint lists the user messages before it. */
 function previousCheckpoint(boundaries: readonly EditEntry[]): { boundary: EntryId; checkpoint: BlobId } | undefined {
   for (const { id, edit } of boundaries.toReversed()) {
     const checkpoint = edit.type === "boundary" ? edit.metadata.checkpoint : undefined;
@@ -71,15 +71,15 @@ function previousCheckpoint(boundaries: readonly EditEntry[]): { boundary: Entry
   return undefined;
 }
 
-/** Undefined where they are larger than anybody's: then the log is read instead, and nothing is lost but time. */
+/** Undefined if the facts are implausibly large. The log is read instead, which only costs time. */
 function factsToStore(facts: SessionFacts): StoredFacts | undefined {
   const { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools, looseEnds } = facts;
-  const told = { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools };
-  const stored: StoredFacts = looseEnds === undefined ? told : { ...told, looseEnds };
+  const known = { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools };
+  const stored: StoredFacts = looseEnds === undefined ? known : { ...known, looseEnds };
   return JSON.stringify(stored).length > storedFactsCharsMax ? undefined : stored;
 }
 
-/** What a person said in an entry of the path. In a sub-agent's log that is a sidechain's. */
+/** The user's text in an entry of the path. In a sub-agent's log the path itself is a sidechain. */
 export const userTextOnPath = (entry: Entry): string | undefined =>
   userText(entry.sidechain ? { ...entry, sidechain: false } : entry);
 
@@ -92,7 +92,7 @@ function userMessagesSince(path: Path, boundary: EntryId | undefined): Checkpoin
     );
 }
 
-/** Positions are stored relative to the boundary, so that what follows it counts from zero. */
+/** Positions are stored relative to the boundary, so that entries after it count from zero. */
 function toStoredItem(fold: Fold, item: Item, now: number): Checkpoint["items"][number] {
   const at = item.at - now;
   const place = fold.placeOf(item.entry);
@@ -109,14 +109,14 @@ function toStoredItem(fold: Fold, item: Item, now: number): Checkpoint["items"][
   const { entry, role, messageId, thinking, said } = item;
   const asJson = parseJson(JSON.stringify(item.blocks.map((block) => (block.type === "unknown" ? block.was : block))));
   const blocks = isArray(asJson) ? [...asJson] : [];
-  const isSaid = said === undefined ? {} : { said };
-  return { entry, role, ...(messageId === undefined ? {} : { messageId }), blocks, thinking, ...isSaid, at };
+  const saidField = said === undefined ? {} : { said };
+  return { entry, role, ...(messageId === undefined ? {} : { messageId }), blocks, thinking, ...saidField, at };
 }
 
-/** Facts are read where somebody asks for them, and so is what was to be put back. */
+/** Facts and restored attachments are read only when they are needed. */
 const foldStateShape = checkpointShape.omit({ facts: true, restores: true });
 
-/** Undefined where the blob is gone or does not fit the log: then the log itself is read further back. */
+/** Undefined if the blob is gone or does not fit the log: then the log itself is read further back. */
 export async function readCheckpoint(
   deps: BlobsDep,
   { source, checkpoint }: { readonly source: ByteSource; readonly checkpoint: BlobId },
@@ -141,20 +141,14 @@ export async function readCheckpoint(
   return { seed, places, foreignUntil, bytesRead };
 }
 
-export function parseCheckpointJson(blob: Uint8Array): Json | undefined {
-  try {
-    return parseJson(new TextDecoder().decode(blob));
-  } catch {
-    // Damaged on disk: the caller falls back to the log.
-    return undefined;
-  }
-}
+/** Undefined if the blob is damaged on disk: the caller falls back to the log. */
+export const parseCheckpointJson = (blob: Uint8Array): Json | undefined => tryParseJson(new TextDecoder().decode(blob));
 
 async function restoreItem(source: ByteSource, stored: Checkpoint["items"][number]): Promise<Item | undefined> {
   if (!("start" in stored)) {
     const { said, messageId, blocks, ...item } = stored;
-    const isSaid = said === undefined ? {} : { said };
-    return { ...item, messageId, blocks: blocks.map((block) => parseBlock(block)), ...isSaid };
+    const saidField = said === undefined ? {} : { said };
+    return { ...item, messageId, blocks: blocks.map((block) => parseBlock(block)), ...saidField };
   }
   const logged = await readPlace(source, stored);
   if (logged?.entry.id !== stored.entry) return undefined;

@@ -4,21 +4,9 @@ import { type BlobId, type Millis, millis } from "../schema/brand.ts";
 import { garbageAgeMin, referenceDigitsMin, scanChunkBytes } from "./limits.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 
-/**
- * Collects blobs that nothing names any more. What can't be proven to be garbage stays:
- *
- *   named       anything in the project that may be a blob's id, or a good part of one, is a reference, whether the line
- *               around it can be read or not; so is what a referenced blob itself names (a checkpoint and the one before it)
- *   linked      a session that exists has it in its tool-results
- *   young       put, or put again, within `garbageAgeMin` before the collection began: its edit may be on the way
- *   writers     while any session of the project is open in a living process, nothing is deleted at all
- *
- * Writers are looked for first. A session that opens later can only name blobs that it puts later, and putting a blob
- * that is there makes it young: `remove` checks that once more when the blob can't be put any more.
- */
 interface GcOptions {
   readonly mode: "list" | "delete";
-  /** For tests; the limit in `limits.ts` where it is absent. */
+  /** For tests; by default the limit in `limits.ts`. */
   readonly ageMin?: Millis;
 }
 
@@ -35,10 +23,22 @@ export interface GcReport {
 }
 
 interface UnreferencedBlob extends StoredBlob {
-  /** `young`: unreferenced, but not for long enough. `deletable`: what a run that is not dry would delete. */
+  /** `young`: not referenced, but too new. `deletable`: `delete` mode would delete it. */
   readonly state: "young" | "deletable" | "deleted";
 }
 
+/**
+ * Collects blobs that nothing references any more. A blob is kept unless it is provably garbage:
+ *
+ *   referenced  any text in the project that may be a blob's id, or a long enough part of one, is a reference, even if its
+ *               line can't be read; so is what a referenced blob itself names (a checkpoint names the previous one)
+ *   linked      an existing session has it in its tool-results
+ *   young       it was put, or put again, within `garbageAgeMin` before the collection began: its edit may still follow
+ *   writers     while a living process has any session of the project open, nothing is deleted
+ *
+ * Writers are checked first. A session that opens later can only name blobs that it puts later, and putting an existing
+ * blob makes it young: `remove` checks that again once the blob can't be put any more.
+ */
 export async function collectGarbage(deps: GarbageDep & ClockDep, options: GcOptions): Promise<GcOutcome> {
   const before = millis(deps.now() - (options.ageMin ?? garbageAgeMin));
   const writers = await deps.garbage.writers();
@@ -72,7 +72,7 @@ async function handleUnreferenced(
   }
 }
 
-/** Every blob that is named by a place, a link, or a blob that is itself referenced. Each byte is read once. */
+/** Every blob that is named by a file, a link, or a referenced blob. Each byte is read once. */
 async function findReferenced({ garbage }: GarbageDep, blobs: readonly StoredBlob[]): Promise<ReadonlySet<BlobId>> {
   const known = new KnownBlobs(blobs.map(({ id }) => id));
   const referenced = new Set(await garbage.linked());
@@ -100,7 +100,7 @@ async function findReferenced({ garbage }: GarbageDep, blobs: readonly StoredBlo
   return referenced;
 }
 
-/** The blobs there are, by the digits that their ids begin and end with: damage may have cut an id on either side. */
+/** The existing blobs by the first and last digits of their ids: damage may have cut off either end of an id. */
 export class KnownBlobs {
   readonly #byDigits = new Map<string, BlobId[]>();
 
@@ -119,14 +119,14 @@ export class KnownBlobs {
   }
 }
 
-/** Blobs whose ids, or at least whose first or last digits, stand anywhere in the bytes. Memory: a chunk. */
+/** Blobs whose ids, or at least whose first or last digits, occur anywhere in the bytes. Memory: a chunk. */
 export async function findReferences(source: ByteSource, known: KnownBlobs): Promise<Set<BlobId>> {
   const found = new Set<BlobId>();
   const overlap = referenceDigitsMin - 1;
   let held = "";
   for (let at = 0; at < source.size;) {
     const chunk = await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) });
-    // Fewer bytes than the file had: it was cut while it was read, and what is gone may have named anything.
+    // The file got shorter during the read, and the lost part may have named any blob.
     if (chunk.length === 0) throw new Error("a file of the project got shorter while it was read");
     at += chunk.length;
     const text = held + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1").toLowerCase();

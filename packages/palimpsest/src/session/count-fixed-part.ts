@@ -16,14 +16,14 @@ import type { HashDep } from "./session-origin.ts";
 import { rememberedCountsMax } from "./limits.ts";
 
 /**
- * Counts by the hash of the counter's name and the request; those asked for longest ago stand first and go first. A
- * count is here from when it is asked for, so that who asks meanwhile waits for the same answer; one that fails goes.
+ * Counts by the hash of the counter's name and the request, least recently used first; the first are evicted. A count is
+ * entered when it is requested, so that concurrent callers wait for the same answer; a failed one is removed.
  */
 export type RememberedCounts = Map<BlobId, Promise<Tokens | undefined>>;
 
 export interface FixedCountDeps {
   readonly sha256: HashDep;
-  /** Kept by the caller, as long as counts are worth remembering. */
+  /** Owned by the caller, who decides how long counts are remembered. */
   readonly remembered: RememberedCounts;
   readonly counter: RequestCounter | undefined;
 }
@@ -32,11 +32,14 @@ export type RequestCounter = Pick<TokenCounter, "name" | "countRequest">;
 
 export interface FixedCountInput {
   readonly part: FixedPart;
-  /** For the estimate, where no counter answers; those of a new session where they are absent. */
+  /** For the estimate, if no counter answers; by default the rates of a new session. */
   readonly rates?: Rates;
 }
 
-/** Counted once for each set of prompts and tools; the estimate where there is nothing to count, no counter, or it fails. Must not reject. */
+/**
+ * Counts once for each set of prompts and tools. Returns the estimate if there is nothing to count, no counter, or if the
+ * counter fails. Must not reject.
+ */
 export async function countFixedPart(deps: FixedCountDeps, { part, rates }: FixedCountInput): Promise<FixedFigure> {
   const { counter } = deps;
   const counted = counter === undefined ? undefined : await countSteps({ ...deps, counter }, part);
@@ -47,7 +50,7 @@ type CountDeps = FixedCountDeps & { readonly counter: RequestCounter };
 
 async function countSteps(deps: CountDeps, part: FixedPart): Promise<FixedFigure | undefined> {
   const steps = countingSteps(part);
-  // The message alone: there is no fixed part, and nobody has to count nothing.
+  // Only the message: there is no fixed part to count.
   if (steps.length === 1) return undefined;
   const counted: CountedStep[] = [];
   for (const step of steps) {
@@ -68,7 +71,7 @@ async function countOnce(deps: CountDeps, request: CountableRequest): Promise<To
   return tokens;
 }
 
-/** A counter that rejects breaks its contract; here that is one more that does not answer. */
+/** A counter that rejects breaks its contract; it is treated like one that does not answer. */
 async function countNow({ counter }: CountDeps, request: CountableRequest): Promise<Tokens | undefined> {
   try {
     const outcome = await counter.countRequest(request);
@@ -90,17 +93,17 @@ function remember(
   }
 }
 
-/** The message is always the same one, so it is not part of the key. */
+/** The message is always the same, so it is not part of the key. */
 function requestKey({ counter, sha256 }: CountDeps, { system, tools }: CountableRequest): BlobId {
   const hash = sha256();
   hash.update(new TextEncoder().encode(JSON.stringify(sortKeys([counter.name, system, tools]))));
   return hash.digest();
 }
 
-/** The same definition is the same text, in whatever order its fields were written. */
+/** Makes the same definition the same text, whatever the order of its fields. */
 function sortKeys(value: Json): Json {
   if (isArray(value)) return value.map(sortKeys);
   if (!isObject(value)) return value;
   const fields = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(fields.map(([name, of]) => [name, sortKeys(of)]));
+  return Object.fromEntries(fields.map(([name, fieldValue]) => [name, sortKeys(fieldValue)]));
 }

@@ -19,24 +19,24 @@ import { type OpenLogAtOptions, type OpenedLog, openLog, openLogAt, type OpenLog
 import { findSystemPrompt } from "../transcript/path.ts";
 import { promptHeadBytes } from "./limits.ts";
 
-/** A log, folded and counted in the same pass. */
+/** A log that was folded and counted in the same pass. */
 export interface CountedLog extends OpenedLog {
   readonly ledger: ContextLedger;
-  /** What could be cleared; kept only where `isClearable` says of which tools. */
+  /** The results that could be cleared; kept only if `isClearable` was given. */
   readonly inventory: Inventory | undefined;
-  /** The model of the newest reply on the path, or of before the boundary that it begins with. */
+  /** The model of the newest reply on the path, or before the boundary that the path begins with. */
   readonly model: string | undefined;
-  /** The window that the server declared with it. */
+  /** The window that the server declared for that model. */
   readonly serverTokens: Tokens | undefined;
-  /** The largest context that the provider counted for that model, as far as the log was read; 0 where it counted none. */
+  /** The largest context that the provider counted for that model, as far as the log was read; 0 if it counted none. */
   readonly recordedTokens: Tokens;
-  /** What the log says that requests carry besides messages; the ledger knows it. */
+  /** What requests carry besides messages, according to the log. The ledger includes it. */
   readonly fixedPart: FixedPart;
 }
 
 interface CountedLogOptions extends OpenLogOptions {
-  readonly isClearable?: (tool: string) => boolean;
-  /** A tokenizer of the caller's. */
+  readonly isClearable?: ((tool: string) => boolean) | undefined;
+  /** The caller's tokenizer. */
   readonly counter?: TextCounter | undefined;
 }
 
@@ -55,7 +55,7 @@ export async function openCountedAt(deps: BlobsDep, options: OpenLogAtOptions): 
   return log === undefined ? undefined : countLog(deps, { log, source: options.source });
 }
 
-/** What is known before the first count comes first: what a count teaches hangs on it. */
+/** The ledger gets the fixed part before it sees the first count: what it learns from a count depends on it. */
 async function countLog(
   deps: BlobsDep,
   {
@@ -82,7 +82,7 @@ async function countLog(
   return { ...log, ledger, inventory, model, serverTokens, recordedTokens: largest?.tokens ?? tokens(0), fixedPart };
 }
 
-/** As the newest boundary in force has it; logs of older versions say only what the fixed part was. */
+/** The state that the newest boundary in force recorded. Logs of older versions record only the size of the fixed part. */
 function readLearnedState({ projection }: Fold): LearnedState {
   const edit = projection.boundaries.at(-1)?.edit;
   if (edit?.type !== "boundary") return {};
@@ -105,23 +105,23 @@ function newestReply({ path }: Fold): AssistantEntry | undefined {
 interface LargestCount {
   readonly model: string;
   readonly tokens: Tokens;
-  /** That the server declared. */
+  /** The window that the server declared. */
   readonly window?: Tokens;
 }
 
-/** The largest context that was counted for the model that answered last: as the path shows it, or a boundary passes it on. */
+/** The largest context that was counted for the model that answered last, on the path or recorded by a boundary. */
 export function findLargestCount(fold: Fold): LargestCount | undefined {
-  const passedOn = boundaryCounts(fold);
-  const model = newestReply(fold)?.model ?? passedOn.at(-1)?.model;
+  const recorded = boundaryCounts(fold);
+  const model = newestReply(fold)?.model ?? recorded.at(-1)?.model;
   if (model === undefined) return undefined;
-  const before = passedOn.flatMap((count) => (count.model === model ? [count.tokens] : []));
-  const behind = fold.path.logged.flatMap((logged) =>
+  const before = recorded.flatMap((count) => (count.model === model ? [count.tokens] : []));
+  const after = fold.path.logged.flatMap((logged) =>
     logged.entry.kind === "assistant" && logged.entry.model === model ? (plausibleCount(fold, logged) ?? []) : [],
   );
-  const window = newestReply(fold)?.usage?.window ?? passedOn.findLast((count) => count.model === model)?.window;
+  const window = newestReply(fold)?.usage?.window ?? recorded.findLast((count) => count.model === model)?.window;
   return {
     model,
-    tokens: tokens([...before, ...behind].reduce((most, count) => Math.max(most, count), 0)),
+    tokens: tokens([...before, ...after].reduce((most, count) => Math.max(most, count), 0)),
     ...(window === undefined ? {} : { window: tokens(window) }),
   };
 }
@@ -131,19 +131,19 @@ const boundaryCounts = ({
 }: Fold): readonly { readonly model: string; readonly tokens: number; readonly window?: number | undefined }[] =>
   projection.boundaries.flatMap(({ edit }) => (edit.type === "boundary" ? (edit.metadata.counted ?? []) : []));
 
-/** Undefined where there is none, or none that can be: what a log holds has no more tokens than bytes. */
+/** Undefined if there is no count or an impossible one: what a log holds has no more tokens than bytes. */
 function plausibleCount({ foreignUntil }: Fold, { entry, start }: LoggedEntry): Tokens | undefined {
   if (entry.kind !== "assistant" || entry.usage === undefined) return undefined;
-  const besides = start < foreignUntil ? believedFragmentTokensMax : believedHiddenTokensMax;
+  const hiddenTokensMax = start < foreignUntil ? believedFragmentTokensMax : believedHiddenTokensMax;
   const count = contextTokens(entry.usage);
-  return count > start + besides ? undefined : count;
+  return count > start + hiddenTokensMax ? undefined : count;
 }
 
 /**
- * The system prompt that a log records for its path: of a log that was read whole the newest that applies. Of one that
- * was opened at a boundary it is the newest in what was read; where that holds none, there is one more look, at the
- * head alone, since that is where other tools write it. What lies between the two stays unread, so a prompt that
- * changed there is not seen.
+ * The system prompt that a log records for its path. If the log was read whole, it is the newest that applies. If it was
+ * opened at a boundary, it is the newest in the part that was read; if that part has none, the head of the log is read
+ * too, since other tools write the prompt there. What lies between the two stays unread, so a prompt that changed there
+ * is not seen.
  */
 async function findRecordedPrompt(
   source: ByteSource,
@@ -157,10 +157,10 @@ async function findRecordedPrompt(
   return openingPrompt(line);
 }
 
-/** What stands before the first message applies to every branch; of several prompts only the whole path could tell which. */
+/** A prompt before the first message applies to every branch. If there are several, only the whole path could tell which. */
 function openingPrompt(head: readonly Entry[]): string | undefined {
-  const firstSaid = head.findIndex(({ kind }) => kind === "user" || kind === "assistant");
-  const opening = new Set(listPrompts(firstSaid === -1 ? head : head.slice(0, firstSaid)));
+  const firstMessage = head.findIndex(({ kind }) => kind === "user" || kind === "assistant");
+  const opening = new Set(listPrompts(firstMessage === -1 ? head : head.slice(0, firstMessage)));
   const [prompt, ...others] = new Set(listPrompts(head));
   return prompt !== undefined && others.length === 0 && opening.has(prompt) ? prompt : undefined;
 }

@@ -11,19 +11,24 @@ export type ExpandOutcome =
   | { readonly kind: "result"; readonly bytes: Uint8Array; readonly form: ResultForm }
   | { readonly kind: "blob"; readonly bytes: Uint8Array }
   | { readonly kind: "not-found" }
-  /** The beginning of several entries' uuids. */
+  /** Several entries have a uuid that begins with the id. */
   | { readonly kind: "ambiguous"; readonly candidates: readonly EntryId[] }
-  /** A call that nothing answered. */
+  /** The id is of a call that has no result. */
   | { readonly kind: "unanswered" }
-  /** The log names the blob that holds it, and the blob is gone. */
+  /** The log names the blob that holds the original, but the blob is gone. */
   | { readonly kind: "blob-missing"; readonly blob: BlobId };
 
-/** `json`: the bytes are a list of blocks. A text may look like one and is none. */
+/** `json`: the bytes are a list of blocks. A text may look like one without being one. */
 type ResultForm = "text" | "json";
 
 /**
- * An entry's uuid, or a beginning that only one has, gives its line as it stands in the log; a call's id its result as the tool returned it (text as text,
- * blocks as JSON); a blob's id the blob. Only lines that hold the id are parsed, in bounded memory.
+ * Finds the original behind an id:
+ *
+ *   an entry's uuid, or a unique prefix of one    the entry's line as it is in the log
+ *   a call's id                                   the result as the tool returned it: text as text, blocks as JSON
+ *   a blob's id                                   the blob
+ *
+ * Only lines that contain the id are parsed, in bounded memory.
  */
 export async function expand(deps: BlobsDep, source: ByteSource, id: string): Promise<ExpandOutcome> {
   if (isBlobId(id)) {
@@ -41,9 +46,9 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
   }
   if (found.result !== undefined) return { kind: "result", ...found.result };
   if (found.called === true) return { kind: "unanswered" };
-  const [only, ...others] = found.begun.values();
+  const [only, ...others] = found.byPrefix.values();
   if (only === undefined) return { kind: "not-found" };
-  if (others.length > 0) return { kind: "ambiguous", candidates: [...found.begun.keys()] };
+  if (others.length > 0) return { kind: "ambiguous", candidates: [...found.byPrefix.keys()] };
   return { kind: "entry", bytes: await source.read(only) };
 }
 
@@ -52,20 +57,23 @@ interface SearchState {
   result?: { readonly bytes: Uint8Array; readonly form: ResultForm };
   blob?: { readonly blob: BlobId; readonly form: ResultForm } | undefined;
   called?: boolean;
-  /** Entries whose uuid begins so. */
-  readonly begun: Map<EntryId, LoggedEntry>;
+  /** Entries whose uuid begins with the id. */
+  readonly byPrefix: Map<EntryId, LoggedEntry>;
 }
 
-/** A shorter one is more likely a slip than a name, and stands in too many lines by chance; names that are no uuids are given whole. */
-const beginsUuid = /^[\da-f]{4,8}$|^[\da-f]{8}-[\da-f-]*$/i;
+/**
+ * A shorter prefix is more likely a typo than an id, and occurs in too many lines by chance. Ids that are not uuids must
+ * be given whole.
+ */
+const uuidPrefix = /^[\da-f]{4,8}$|^[\da-f]{8}-[\da-f-]*$/i;
 
 async function search(source: ByteSource, id: string): Promise<SearchState> {
-  const found: SearchState = { begun: new Map() };
+  const found: SearchState = { byPrefix: new Map() };
   for await (const logged of scanForId(source, id)) {
     const { entry } = logged;
     if (entry.id === id) found.line ??= logged;
-    else if (entry.id?.startsWith(id) === true && beginsUuid.test(id) && !found.begun.has(entry.id))
-      found.begun.set(entry.id, logged);
+    else if (entry.id?.startsWith(id) === true && uuidPrefix.test(id) && !found.byPrefix.has(entry.id))
+      found.byPrefix.set(entry.id, logged);
     if (entry.kind === "user") {
       for (const block of entry.blocks) {
         if (block.type !== "tool_result" || block.tool_use_id !== toolUseId(id)) continue;
@@ -90,7 +98,7 @@ const resultBytes = (content: ResultContent): NonNullable<SearchState["result"]>
 const newline = 0x0a;
 
 async function* scanForId(source: ByteSource, id: string): AsyncGenerator<LoggedEntry> {
-  // An empty needle is found everywhere and nowhere.
+  // An empty needle would match everywhere without end.
   if (id === "") return;
   const needle = Buffer.from(JSON.stringify(id).slice(1, -1));
   for await (const lines of scanLines(source)) if (lines.kind === "lines") yield* matchLines(lines, needle);

@@ -6,7 +6,7 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, ToolUseId } from "../schema/brand.ts";
 import { type Entry, readEntry } from "../schema/entry.ts";
-import { isArray, isObject, parseJson } from "../schema/json.ts";
+import { isArray, isObject, parseJson, tryParseJson } from "../schema/json.ts";
 import { type Damage, type LoggedEntry, readLines } from "../transcript/read-lines.ts";
 import { Path } from "../transcript/path.ts";
 import { findUndoneEdits } from "../transcript/plan-undo.ts";
@@ -20,16 +20,16 @@ interface AgentSource {
 export interface ExportOptions {
   readonly name: string;
   readonly origin: "ours" | "foreign";
-  /** The tool that wrote it, where it is another's and known. */
+  /** The other tool that wrote the log, if it is known. */
   readonly format?: string | undefined;
   readonly source: ByteSource;
-  /** Logs of sub-agents that lie beside the session's. */
+  /** Logs of the session's sub-agents. */
   readonly agents: readonly AgentSource[];
-  readonly mask?: MaskText;
-  readonly onProgress?: (bytesRead: number) => void;
+  readonly mask?: MaskText | undefined;
+  readonly onProgress?: ((bytesRead: number) => void) | undefined;
 }
 
-/** The whole log with its raw fields, for a document. Memory: in proportion to the log. */
+/** Reads the whole log with its raw fields, for a document. Memory grows with the log. */
 export async function readForDocument(deps: BlobsDep, options: ExportOptions): Promise<SourceLog> {
   const { mask } = options;
   const main = await readAll(options.source, options);
@@ -38,9 +38,11 @@ export async function readForDocument(deps: BlobsDep, options: ExportOptions): P
   const agents: { name: string; lines: SourceLine[] }[] = [];
   const damage = [...main.damage];
   for (const { name, source } of options.agents) {
-    const read = await readAll(source, mask === undefined ? {} : { mask });
+    const read = await readAll(source, { mask });
     agents.push({ name, lines: read.lines });
-    damage.push(...read.damage.map((one) => ({ ...one, detail: `${one.detail} (in the log of sub-agent ${name})` })));
+    damage.push(
+      ...read.damage.map((range) => ({ ...range, detail: `${range.detail} (in the log of sub-agent ${name})` })),
+    );
   }
   return {
     name: options.name,
@@ -80,7 +82,7 @@ async function readAll(source: ByteSource, options: ReadOptions): Promise<{ line
 
 type RawLine = SourceLine & { readonly asLogged: string | undefined };
 
-/** The entry is read again from the raw fields, so that both share their blocks. */
+/** Parses each entry again from its raw fields, so that both share their blocks. */
 async function* readRaw(
   source: ByteSource,
   { mask, onProgress }: ReadOptions,
@@ -94,7 +96,7 @@ async function* readRaw(
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const { logged, damage } = readLines(scanned);
     const lines = logged.flatMap(
-      (one) => rawLine(text.toString("utf8", one.start - start, one.end - start), one, mask) ?? [],
+      (entry) => rawLine(text.toString("utf8", entry.start - start, entry.end - start), entry, mask) ?? [],
     );
     yield { lines, damage };
     onProgress?.(start + bytes.length);
@@ -115,7 +117,7 @@ function rawLine(line: string, logged: LoggedEntry, mask: MaskText | undefined):
   };
 }
 
-/** A message without a uuid is known by its place, which only who read the log knows. */
+/** A message without a uuid is identified by its place in the log, which the raw fields do not hold. */
 function withLoggedId(entry: Entry, { id }: Entry): Entry {
   if (id === undefined || entry.id !== undefined || entry.kind === "edit" || entry.kind === "other") return entry;
   return { ...entry, id };
@@ -149,7 +151,7 @@ async function readOriginals(
   return originals;
 }
 
-/** Undefined where the blob is gone, damaged or not what its media says. */
+/** Undefined if the blob is gone or damaged, or if its content does not fit its media. */
 async function readOriginal(
   deps: BlobsDep,
   { blob, media }: OffloadedResult,
@@ -157,20 +159,12 @@ async function readOriginal(
 ): Promise<ResultContent | undefined> {
   const bytes = await deps.blobs.get(blob);
   if (bytes === undefined) return undefined;
-  // A mark at the beginning is the result's own first character.
+  // A byte order mark at the beginning belongs to the result.
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (media === "text") return mask === undefined ? text : mask(text);
-  const blocks = parseBlocksJson(text);
+  const blocks = tryParseJson(text);
   const masked = blocks === undefined || mask === undefined ? blocks : maskJson(blocks, mask);
   return isArray(masked) ? masked.filter((block) => isObject(block)) : undefined;
-}
-
-function parseBlocksJson(text: string) {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
 }
 
 interface JsonlExportOptions extends ExportOptions {
@@ -178,40 +172,38 @@ interface JsonlExportOptions extends ExportOptions {
 }
 
 /**
- * The lines of a JSONL export, each without its newline. Memory: a chunk of the log, the names of offloaded results and
- * one blob at a time. The damage is told at the end.
+ * Yields the lines of a JSONL export, each without its newline, and returns the damage. Memory: a chunk of the log, the
+ * ids of offloaded results and one blob at a time.
  */
 export async function* exportJsonl(
   deps: BlobsDep,
   options: JsonlExportOptions,
 ): AsyncGenerator<string, readonly Damage[]> {
-  const known = await scanLaterFacts(options.source);
-  const run = { deps, options, known };
+  const laterFacts = await scanLaterFacts(options.source);
+  const run = { deps, options, laterFacts };
+  const { copy } = laterFacts;
   let copiedBytes: number | undefined;
-  if (known.copy !== undefined) {
+  if (copy !== undefined) {
     copiedBytes = 0;
     for await (const { text, start } of exportLines({ ...run, sources: [options.source] }))
-      if (start >= known.copy.start && start < known.copy.end) copiedBytes += Buffer.byteLength(text) + 1;
+      if (start >= copy.start && start < copy.end) copiedBytes += Buffer.byteLength(text) + 1;
   }
   const damage: Damage[] = [];
   const sources = [options.source, ...options.agents.map((agent) => agent.source)];
-  const all = { ...run, sources, damage, ...(copiedBytes === undefined ? {} : { copiedBytes }) };
-  for await (const { text } of exportLines({
-    ...all,
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-  }))
-    yield text;
+  const { onProgress } = options;
+  for await (const { text } of exportLines({ ...run, sources, damage, copiedBytes, onProgress })) yield text;
   return damage;
 }
 
 interface ExportRun {
   readonly deps: BlobsDep;
   readonly options: JsonlExportOptions;
-  readonly known: LaterFacts;
+  readonly laterFacts: LaterFacts;
   readonly sources: readonly ByteSource[];
-  readonly copiedBytes?: number;
+  /** Size of the copied log as it is exported, for its origin line. */
+  readonly copiedBytes?: number | undefined;
   readonly damage?: Damage[];
-  readonly onProgress?: (bytesRead: number) => void;
+  readonly onProgress?: ExportOptions["onProgress"];
 }
 
 async function* exportLines(run: ExportRun): AsyncGenerator<{ text: string; start: number }> {
@@ -222,15 +214,11 @@ async function* exportLines(run: ExportRun): AsyncGenerator<{ text: string; star
     originalOf: (call) => current.get(call),
     ...(run.copiedBytes === undefined ? {} : { copiedBytes: run.copiedBytes }),
   });
-  const reading = {
-    ...(mask === undefined ? {} : { mask }),
-    ...(run.onProgress === undefined ? {} : { onProgress: run.onProgress }),
-  };
   for (const source of run.sources) {
-    for await (const read of readRaw(source, reading)) {
+    for await (const read of readRaw(source, { mask, onProgress: run.onProgress })) {
       run.damage?.push(...read.damage);
       for (const line of read.lines) {
-        await fetchOriginals({ deps: run.deps, offloads: run.known.offloads, current, mask }, line.entry);
+        await fetchOriginals({ deps: run.deps, offloads: run.laterFacts.offloads, current, mask }, line.entry);
         const text = out.line(line);
         if (text !== undefined) yield { text, start: line.start };
       }
@@ -264,7 +252,7 @@ interface FetchInput {
   readonly mask: MaskText | undefined;
 }
 
-/** Holds what this entry's results need, and nothing of the entries before. */
+/** Fetches the originals of this entry's results and drops those of the previous entry. */
 async function fetchOriginals({ deps, offloads, current, mask }: FetchInput, entry: Entry): Promise<void> {
   current.clear();
   if (entry.kind !== "user") return;

@@ -8,7 +8,7 @@ import type { FixedPart } from "../tokens/fixed-part.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Fold } from "../transcript/fold.ts";
 
-/** Kept as a setting of the session: it goes through boundaries with the others. */
+/** Kept as a setting of the session, so that it survives boundaries like the other settings. */
 const stateName = "request.baseline";
 
 export const frozenStateDraft = (value: FrozenState): Draft => ({ type: "setting", name: stateName, value });
@@ -16,9 +16,9 @@ export const frozenStateDraft = (value: FrozenState): Draft => ({ type: "setting
 const blobIdShape = z.string().refine((text) => isBlobId(text));
 
 const stateShape = z.object({
-  /** The model that was asked last. */
+  /** The model of the newest request. */
   last: z.string(),
-  /** What its requests carry, and what it knows of since. */
+  /** By model: what its requests carry, and what was announced to it since. */
   byModel: z.record(z.string(), z.object({ sent: blobIdShape, told: blobIdShape })),
 });
 
@@ -46,7 +46,7 @@ const frozenShape = z.object({
   system: z.array(z.object({ name: z.string(), text: z.string() })),
 });
 
-/** What the requests to the model that was asked last carry besides messages; undefined where no agent of ours has asked one. */
+/** What requests to the last model carry besides messages; undefined if none of our agents has sent a request. */
 export async function readFrozenFixedPart(deps: BlobsDep, fold: Fold): Promise<FixedPart | undefined> {
   const state = readFrozenState(fold);
   const parts = state && (await readFrozenParts(deps, state.byModel[state.last]?.sent));

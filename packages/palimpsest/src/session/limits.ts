@@ -1,38 +1,49 @@
 import { bytes, millis } from "../schema/brand.ts";
 
+// Reading a log.
+
 /** First read from the end of a log; doubled until the view is known. Most boundaries lie within it. */
 export const tailChunkBytes = bytes(256 * 1024);
 
-/** An origin line names a path and a hash: it is short, or it is none. */
-export const originLineBytesMax = bytes(64 * 1024);
-
-/** One read of a forward scan. Large enough that the calls do not count, small enough that memory does not. */
+/** One read of a forward scan: large enough that the number of calls does not matter, small enough for memory. */
 export const scanChunkBytes = bytes(4 * 1024 * 1024);
 
-/** A blob is written before the edit that names it; no edit is on its way for this long. */
-export const garbageAgeMin = millis(60 * 60 * 1000);
+/** An origin line holds a path and a hash. A longer first line is not an origin line. */
+export const originLineBytesMax = bytes(64 * 1024);
 
-/** So many digits of a blob's id count as its name, wherever they stand: two blobs share them by chance once in 2^64. */
-export const referenceDigitsMin = 16;
-
-/** Who finds a file being adopted by another process looks again after this time, so often: half a minute, in which gigabytes are copied. */
-export const adoptWaitMs = millis(100);
-export const adoptAttemptsMax = 300;
-
-/** Where other tools record the system prompt: behind the origin line, at the beginning of their log. */
+/** Other tools record the system prompt within this range: after the origin line, at the beginning of their log. */
 export const promptHeadBytes = bytes(512 * 1024);
 
-/** Each costs two readings of the log: so many take seconds for a log of some 100 MB, and people ask about the newest. */
-export const branchReceiptsMax = 20;
+// What is stored or derived.
 
-/** Of the facts in a checkpoint, as JSON: what the limits of layer 4 add up to with paths and names of usual length, twice. */
+/** The facts in a checkpoint, as JSON: twice what the limits of layer 4 add up to with paths and names of usual length. */
 export const storedFactsCharsMax = 1024 * 1024;
+
+/** A title that is made from the user's first message fits one line of a list. */
+export const titleCharsMax = 80;
+
+/** Findings accepted by one entry: about 150 KB, far below the limit of a line. */
+export const acceptedPerEntryMax = 1_000;
+
+/** Each receipt costs two readings of the log: this many take seconds for a log of 100 MB, and users ask about the newest. */
+export const branchReceiptsMax = 20;
 
 /** Requests whose count is remembered: a process sees a handful of tool sets, each with a few steps. */
 export const rememberedCountsMax = 500;
 
-/** Of a title made from what the user said: a line of a list. */
-export const titleCharsMax = 80;
+// Garbage collection.
 
-/** Findings that one entry accepts: about 150 KB, far below what a line may have. */
-export const acceptedPerEntryMax = 1_000;
+/** A blob is written before the edit that names it; the edit never follows later than this. */
+export const garbageAgeMin = millis(60 * 60 * 1000);
+
+/** This many digits of a blob's id count as a reference to it: two blobs share them by chance once in 2^64. */
+export const referenceDigitsMin = 16;
+
+// Adoption of another tool's log.
+
+/**
+ * If another process is adopting the same file, the caller checks again after this time, up to this many times. That is
+ * half a minute, enough to copy gigabytes.
+ */
+export const adoptWaitMs = millis(100);
+export const adoptAttemptsMax = 300;

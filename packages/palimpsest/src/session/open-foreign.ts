@@ -7,11 +7,11 @@ import type { JsonObject } from "../schema/json.ts";
 import { memoryByteSource } from "../store/memory/memory-byte-source.ts";
 import type { SourceMark, HashDep } from "./session-origin.ts";
 
-/** Another tool's file, to be read as a log whatever its form. */
+/** Another tool's file, readable as a log whatever its format. */
 type OpenForeignOutcome =
   | {
       readonly kind: "open";
-      /** Of the file itself where it is in the ecosystem's form (or in none that we know), else of its translation. */
+      /** The file itself if it is in Claude Code's format or in an unknown one, else its translation. */
       readonly source: ByteSource;
       readonly format: LogFormat | undefined;
       readonly translated?: ForeignTranslation;
@@ -24,8 +24,8 @@ export interface ForeignTranslation {
 }
 
 /**
- * Looks at the head alone; only a file that needs translating is read whole. Takes the source over: a translated one
- * is closed, as is one that is refused.
+ * Reads only the head, unless the file needs a translation. Takes over the source: if the file is translated or refused,
+ * the source is closed.
  */
 export async function openForeign(deps: { readonly sha256: HashDep }, source: ByteSource): Promise<OpenForeignOutcome> {
   const head = await source.read({ start: 0, end: Math.min(source.size, headBytes) });

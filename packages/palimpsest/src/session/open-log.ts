@@ -15,21 +15,21 @@ import { scanChunkBytes } from "./limits.ts";
 import { readOrigin } from "./session-origin.ts";
 import { TailScan, scanForward } from "./scan-lines.ts";
 
-/** A log, folded. The view is the same whether the log was read whole or from its end. */
+/** A folded log. The view is the same whether the log was read whole or from its end. */
 export interface OpenedLog {
   readonly fold: Fold;
   readonly damage: readonly Damage[];
   readonly read: { readonly bytes: number; readonly of: number; readonly from: "beginning" | "boundary" };
   readonly viewOptions: ViewOptions;
-  /** Present where the log was opened at a boundary. */
+  /** Present if the log was opened at a boundary. */
   readonly scanned?: ScannedTail;
 }
 
-/** What was read on the way back to a boundary, some of which lies before all that the fold holds. */
+/** The lines that were read on the way back to a boundary. Some of them lie before everything that the fold holds. */
 interface ScannedTail {
-  /** Offset of its first line. */
+  /** Offset of the first line. */
   readonly start: number;
-  /** The system prompt that the path was spoken under, where it was recorded in these lines. */
+  /** The system prompt that applied to the path, if these lines record one. */
   readonly prompt: string | undefined;
 }
 
@@ -37,15 +37,15 @@ export interface OpenLogOptions {
   readonly source: ByteSource;
   readonly origin: "ours" | "foreign";
   /** Edits to treat as undone, for planning an undo. */
-  readonly undone?: ReadonlySet<EntryId>;
+  readonly undone?: ReadonlySet<EntryId> | undefined;
   readonly normaliseInput?: FoldOptions["normaliseInput"];
-  /** Told of every block of the view, and of every change from then on. */
+  /** Notified of every block of the view, and of every later change. */
   readonly watch?: FoldOptions["watch"];
-  /** First read from the end of the log. */
-  readonly tailBytes?: number;
+  /** Size of the first read from the end of the log. */
+  readonly tailBytes?: number | undefined;
 }
 
-/** Reads back from the end until the view is known: costs what lies behind the newest boundary, not what lies before. */
+/** Reads backwards from the end until the view is known. The cost is what follows the newest boundary, not what precedes it. */
 export async function openLog(deps: BlobsDep, options: OpenLogOptions): Promise<OpenedLog> {
   const foreignUntil =
     options.origin === "foreign" ? options.source.size : ((await readOrigin(options.source))?.until ?? 0);
@@ -65,7 +65,7 @@ interface LineOptions extends OpenLogOptions {
 }
 
 async function openLine(deps: BlobsDep, options: LineOptions): Promise<OpenedLog> {
-  const scan = new TailScan(options.source, options.tailBytes === undefined ? {} : { firstBytes: options.tailBytes });
+  const scan = new TailScan(options.source, { firstBytes: options.tailBytes });
   const unreadable = new Set<BlobId>();
   let tail: LoggedEntry[] = [];
   while (!scan.done) {
@@ -116,7 +116,7 @@ const judgeTailState = (state: TailState): TailVerdict =>
 interface FoldLogInput extends LineOptions {
   readonly logged: readonly LoggedEntry[];
   readonly scan: TailScan;
-  /** Where what lies before `logged` is not folded. */
+  /** Present if the lines before `logged` are not folded. */
   readonly scanned?: ScannedTail;
   readonly restored?: RestoredSeed;
 }
@@ -147,7 +147,7 @@ interface FoldInput extends Pick<OpenLogOptions, "undone"> {
   readonly logged: readonly LoggedEntry[];
 }
 
-/** Undone offloads need what the log no longer holds: the blobs are fetched once the path shows which. */
+/** An undone offload needs content that the log no longer holds: its blobs are fetched once the path shows which ones. */
 async function foldWithOriginals(deps: BlobsDep, options: FoldInput): Promise<Fold> {
   const { foldOptions, logged, undone = new Set() } = options;
   const originals = new Map<BlobId, ResultContent>();
@@ -155,7 +155,7 @@ async function foldWithOriginals(deps: BlobsDep, options: FoldInput): Promise<Fo
   fold.appendAll(logged);
   const { entries: path } = fold.path;
   const allUndone = findUndoneEdits(path, undone);
-  // Also what only the log itself has undone: who plans an undo of an undo folds both ways.
+  // Includes edits that only the log itself has undone: planning the undo of an undo folds both ways.
   const fetched = await fetchOriginals(deps, { path, undone: allUndone.union(findUndoneEdits(path)) });
   for (const [blob, content] of fetched) originals.set(blob, content);
   if (fetched.size > 0 || undone.size > 0) fold.refold(allUndone);
@@ -178,9 +178,9 @@ async function fetchOriginals(
   return contents;
 }
 
-/** A blob's bytes as the result that they were; undefined where they are no result. */
+/** Decodes a blob as the tool result that it holds; undefined if it holds JSON that is not a list of blocks. */
 export function resultContent(bytes: Uint8Array, media: "text" | "json"): ResultContent | undefined {
-  // A mark at the beginning is the result's own first character.
+  // A byte order mark at the beginning belongs to the result.
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (media === "text") return text;
   const blocks = parseJson(text);
@@ -192,7 +192,7 @@ export interface OpenLogAtOptions extends OpenLogOptions {
   readonly at: string;
 }
 
-/** The view as it was when the log ended at a given entry or line. Reads the whole log. */
+/** Opens the view as it was when the log ended at a given entry or line. Reads the whole log. */
 export async function openLogAt(deps: BlobsDep, options: OpenLogAtOptions): Promise<OpenedLog | undefined> {
   const read = await readUntil(options);
   if (read === undefined) return undefined;
@@ -216,7 +216,7 @@ export async function openLogAt(deps: BlobsDep, options: OpenLogAtOptions): Prom
 interface LogUntil {
   readonly logged: LoggedEntry[];
   readonly damage: Damage[];
-  /** Replies that go on behind the point. */
+  /** Replies that have more entries after the point. */
   readonly later: ReadonlySet<MessageId>;
 }
 
@@ -228,15 +228,15 @@ async function readUntil(options: OpenLogAtOptions): Promise<LogUntil | undefine
   const later = new Set<MessageId>();
   let found = false;
   for await (const read of scanForward(source)) {
-    for (const one of read.logged) {
-      if (found || (endOffset !== undefined && one.start >= endOffset)) {
-        if (one.entry.kind === "assistant" && one.entry.messageId !== undefined) later.add(one.entry.messageId);
+    for (const line of read.logged) {
+      if (found || (endOffset !== undefined && line.start >= endOffset)) {
+        if (line.entry.kind === "assistant" && line.entry.messageId !== undefined) later.add(line.entry.messageId);
         continue;
       }
-      logged.push(one);
-      found = endOffset === undefined && one.entry.id === at;
+      logged.push(line);
+      found = endOffset === undefined && line.entry.id === at;
     }
-    for (const one of read.damage) damage.push(one);
+    for (const range of read.damage) damage.push(range);
   }
   const end = endOffset ?? logged.at(-1)?.end ?? 0;
   return found || endOffset !== undefined
@@ -244,7 +244,7 @@ async function readUntil(options: OpenLogAtOptions): Promise<LogUntil | undefine
     : undefined;
 }
 
-/** Offset behind a line, counted from 1; undefined where the log has fewer. */
+/** The offset after a line, counted from 1; undefined if the log has fewer lines. */
 async function endOfLine(source: ByteSource, line: number): Promise<number | undefined> {
   let seen = 0;
   let lineStart = 0;

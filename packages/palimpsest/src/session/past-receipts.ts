@@ -21,28 +21,28 @@ import type { OpenLogOptions } from "./open-log.ts";
 export interface RecordedEdit {
   readonly id: EntryId;
   readonly kind: EditKind;
-  /** When, as the log says it. */
+  /** Timestamp in the log. */
   readonly at: string;
   readonly state: "in force" | "undone";
-  /** The rule by which it was made, or what asked for it. */
+  /** The rule that made the edit, or what requested it. */
   readonly cause: string | undefined;
   readonly because: string | undefined;
-  /** Results or entries that it names. */
+  /** Number of results or entries that it names. */
   readonly count: number | undefined;
-  /** Undefined where none was written: other tools write none, and an offload changes nothing that was ever sent. */
+  /** Undefined if none was written: other tools write none, and an offload changes nothing that was ever sent. */
   readonly receipt: RecordedReceipt | undefined;
   /** An undo of it would change something. */
   readonly undoes: boolean;
 }
 
-/** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
+/** Lists the edits of a path with their receipts, oldest first. Reads one line per edit. */
 export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
   const receipts = new ReceiptTracker();
   await receipts.follow({ fold, from: "beginning", open: () => Promise.resolve(lendSource(source)) });
   return receipts.list(fold);
 }
 
-/** Closed by whoever opened it. */
+/** The caller closes the source, so closing this one does nothing. */
 const lendSource = (source: ByteSource): ByteSource => ({
   size: source.size,
   read: (range) => source.read(range),
@@ -51,23 +51,23 @@ const lendSource = (source: ByteSource): ByteSource => ({
 
 interface FollowedLog {
   readonly fold: Fold;
-  /** Where the fold's path begins. */
+  /** Does the fold's path begin at the log's beginning, or at a boundary? */
   readonly from: "beginning" | "boundary";
-  /** The log; opened only where there is an edit to read, and closed again. */
+  /** Opens the log. Called only if there is an edit to read; the tracker closes it. */
   readonly open: () => Promise<ByteSource | undefined>;
-  /** Folded from its beginning, where it has to be known what lies before the fold. */
+  /** Folds the log from its beginning. Called only if edits before the fold are not known. */
   readonly whole?: () => Promise<Fold | undefined>;
 }
 
-/** What is told of an edit, whether it is in force or not. */
+/** What is kept of an edit, whether it is in force or not. */
 interface KeptEdit extends Omit<RecordedEdit, "state" | "undoes">, UndoLink {}
 
 /**
- * The same of a path that grows: each line is read once, and only what came since is looked at. Of an edit is kept what is
- * told of it, so that the session may let go of its entry: some hundred bytes each.
+ * The same for a path that grows: each line is read once, and each call looks only at the new entries. The tracker keeps
+ * its own record of each edit (some hundred bytes), so that the session may drop the entry.
  */
 export class ReceiptTracker {
-  /** Of the path as it was followed last, oldest first. */
+  /** The edits of the path as it was at the last `follow`, oldest first. */
   #edits: KeptEdit[] = [];
   #followed: { readonly first: EntryId | undefined; readonly length: number; readonly last: EntryId | undefined } = {
     first: undefined,
@@ -75,50 +75,50 @@ export class ReceiptTracker {
     last: undefined,
   };
 
-  /** Where the log can't be read everything stays as it was followed before. */
+  /** Reads the receipts of new edits. If the log can't be read, nothing changes. */
   async follow({ fold, from, open, whole }: FollowedLog): Promise<void> {
     const { path } = fold;
-    const goesOn = this.#goesOn(path);
-    const known = goesOn || from === "beginning" ? [] : this.#before(path);
+    const extendsFollowed = this.#extendsFollowed(path);
+    const known = extendsFollowed || from === "beginning" ? [] : this.#editsBefore(path);
     const unknown = known === undefined ? await loggedBefore(path, whole) : [];
-    const added = [...unknown, ...path.loggedFrom(goesOn ? this.#followed.length : 0)].filter(isListedEdit);
+    const added = [...unknown, ...path.loggedFrom(extendsFollowed ? this.#followed.length : 0)].filter(isListedEdit);
     const read = await this.#read(added, open);
     if (read === undefined) return;
-    if (!goesOn) this.#edits = [...(known ?? [])];
+    if (!extendsFollowed) this.#edits = [...(known ?? [])];
     for (const edit of read) this.#edits.push(edit);
     this.#followed = { first: path.at(0)?.entry.id, length: path.length, last: path.leaf?.id };
   }
 
-  /** Of the path as it is now, each with its receipt as far as it was followed. Pure. */
+  /** The edits of the path as it is now, with the receipts that `follow` has read. Pure. */
   list({ path }: Fold): readonly RecordedEdit[] {
-    const goesOn = this.#goesOn(path);
-    const known = goesOn ? undefined : this.#byId();
+    const extendsFollowed = this.#extendsFollowed(path);
+    const known = extendsFollowed ? undefined : this.#byId();
     const added = path
-      .loggedFrom(goesOn ? this.#followed.length : 0)
+      .loggedFrom(extendsFollowed ? this.#followed.length : 0)
       .filter(isListedEdit)
-      .map(({ entry }) => known?.get(entry.id) ?? keptEdit(entry));
-    const edits = [...(goesOn ? this.#edits : (this.#before(path) ?? [])), ...added];
+      .map(({ entry }) => known?.get(entry.id) ?? toKeptEdit(entry));
+    const edits = [...(extendsFollowed ? this.#edits : (this.#editsBefore(path) ?? [])), ...added];
     const undone = undoneAmong(edits);
     return edits.map((edit) => {
-      const { takesBack: _link, ...told } = edit;
+      const { takesBack: _link, ...recorded } = edit;
       const state = undone.has(edit.id) ? "undone" : "in force";
-      return { ...told, state, undoes: state === "in force" && edit.kind !== "repair" };
+      return { ...recorded, state, undoes: state === "in force" && edit.kind !== "repair" };
     });
   }
 
-  #goesOn(path: Path): boolean {
+  #extendsFollowed(path: Path): boolean {
     const { first, length, last } = this.#followed;
     return length > 0 && path.at(0)?.entry.id === first && path.at(length - 1)?.entry.id === last;
   }
 
-  /** Before the first entry of a path, whose parents never change; undefined where that entry was not followed. */
-  #before(path: Path): readonly KeptEdit[] | undefined {
+  /** The edits before the first entry of a path, whose parents never change; undefined if that entry is not known. */
+  #editsBefore(path: Path): readonly KeptEdit[] | undefined {
     const first = path.at(0)?.entry.id;
     const at = this.#edits.findIndex(({ id }) => id === first);
     return at === -1 ? undefined : this.#edits.slice(0, at);
   }
 
-  async #read(edits: readonly ToldEdit[], open: FollowedLog["open"]): Promise<readonly KeptEdit[] | undefined> {
+  async #read(edits: readonly LoggedEdit[], open: FollowedLog["open"]): Promise<readonly KeptEdit[] | undefined> {
     if (edits.length === 0) return [];
     const log = await open();
     if (log === undefined) return undefined;
@@ -126,7 +126,7 @@ export class ReceiptTracker {
     try {
       const read: KeptEdit[] = [];
       for (const { entry, start, end } of edits)
-        read.push(known.get(entry.id) ?? keptEdit(entry, await receiptAt(log, { start, end })));
+        read.push(known.get(entry.id) ?? toKeptEdit(entry, await readReceiptAt(log, { start, end })));
       return read;
     } finally {
       await log.close();
@@ -138,11 +138,11 @@ export class ReceiptTracker {
   }
 }
 
-interface ToldEdit extends LoggedEntry {
+interface LoggedEdit extends LoggedEntry {
   readonly entry: EditEntry;
 }
 
-const isListedEdit = (logged: LoggedEntry): logged is ToldEdit =>
+const isListedEdit = (logged: LoggedEntry): logged is LoggedEdit =>
   logged.entry.kind === "edit" && isListed(logged.entry.edit);
 
 async function loggedBefore(path: Path, whole: FollowedLog["whole"]): Promise<readonly LoggedEntry[]> {
@@ -151,7 +151,7 @@ async function loggedBefore(path: Path, whole: FollowedLog["whole"]): Promise<re
   return read?.path.logged.filter(({ start }) => start < first) ?? [];
 }
 
-function keptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedReceipt): KeptEdit {
+function toKeptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedReceipt): KeptEdit {
   return {
     id,
     kind: edit.type,
@@ -164,7 +164,7 @@ function keptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedRec
   };
 }
 
-async function receiptAt(source: ByteSource, place: ByteRange): Promise<RecordedReceipt | undefined> {
+async function readReceiptAt(source: ByteSource, place: ByteRange): Promise<RecordedReceipt | undefined> {
   const line = parseJson(new TextDecoder().decode(await source.read(place)));
   return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
 }
@@ -175,9 +175,8 @@ interface BranchLog extends Pick<OpenLogOptions, "source" | "origin"> {
 }
 
 /**
- * A branch has no receipt in its line: which view it leaves and which it begins with is known from the log, by reading
- * it up to the leaf that was left and up to the branch. Costs two readings of the log for each branch, so only the newest
- * branches get one.
+ * A branch has no receipt in its line. The views before and after it are computed by reading the log up to the leaf that
+ * was left and up to the branch. That costs two readings of the log per branch, so only the newest branches get a receipt.
  */
 export async function addBranchReceipts(deps: BlobsDep, log: BranchLog): Promise<readonly RecordedEdit[]> {
   const branches = log.edits.filter(({ kind, receipt }) => kind === "branch" && receipt === undefined);

@@ -5,20 +5,20 @@ import type { TextCounter } from "../tokens/text-counter.ts";
 import type { ReceiptInput } from "../transcript/make-receipt.ts";
 import { type CountedLog, openCounted } from "./counted-log.ts";
 
-export interface ReadingDep {
-  /** Whose results may ever be cleared. Where it is absent nobody plans to clear, and no inventory is kept. */
+export interface ReadLogOptions {
+  /** Tells whether a tool's results may ever be cleared. If it is absent, no clear is planned and no inventory is kept. */
   readonly isClearable?: (tool: string) => boolean;
-  /** Of one block; what the counter believes of it, or an unpadded estimate, if it is absent. */
+  /** Counts one block. If it is absent, the counter's belief or an unpadded estimate is used. */
   readonly count?: ReceiptInput["count"];
-  /** A tokenizer of the caller's. */
+  /** The caller's tokenizer. */
   readonly counter?: TextCounter | undefined;
-  /** First read from the end of a log; the limit in `limits.ts` where it is absent. */
+  /** First read from the end of a log; by default the limit in `limits.ts`. */
   readonly tailBytes?: number;
 }
 
-/** A log of ours, folded and counted. `undone`: edits to treat as undone. Undefined where there is no such log. */
+/** Reads, folds and counts one of our logs. `undone`: edits to treat as undone. Undefined if there is no such log. */
 export async function readLog(
-  deps: TranscriptsDep & BlobsDep & ReadingDep,
+  deps: TranscriptsDep & BlobsDep & ReadLogOptions,
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
@@ -26,14 +26,7 @@ export async function readLog(
   if (source === undefined) return undefined;
   try {
     const { tailBytes, isClearable, counter } = deps;
-    return await openCounted(deps, {
-      source,
-      origin: "ours",
-      counter,
-      ...(undone === undefined ? {} : { undone }),
-      ...(tailBytes === undefined ? {} : { tailBytes }),
-      ...(isClearable === undefined ? {} : { isClearable }),
-    });
+    return await openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable });
   } finally {
     await source.close();
   }

@@ -13,19 +13,19 @@ import { scanChunkBytes, tailChunkBytes } from "./limits.ts";
 const newline = 0x0a;
 
 interface ScanOptions {
-  /** One read; the limit in `limits.ts` where it is absent. */
+  /** Size of one read; by default the limit in `limits.ts`. */
   readonly chunkBytes?: number;
 }
 
 interface ForwardScanOptions extends ScanOptions {
-  /** Where a line begins; the log's beginning where it is absent. */
+  /** The offset of a line; by default the beginning of the log. */
   readonly from?: number;
 }
 
-/** Whole lines, or the place of a line that is longer than any may be and was passed over unread. */
+/** Whole lines, or the place of a line over the limit that was skipped unread. */
 type ScannedLines = ({ readonly kind: "lines" } & LineBytes) | { readonly kind: "too-long"; readonly damage: Damage };
 
-/** The lines of a log in order, a chunk at a time. Memory: a chunk and the longest line that may be. */
+/** The lines of a log in order, a chunk at a time. Memory: a chunk and one line of the longest size allowed. */
 export async function* scanLines(source: ByteSource, options: ForwardScanOptions = {}): AsyncGenerator<ScannedLines> {
   const chunkBytes = options.chunkBytes ?? scanChunkBytes;
   const held = new PartialLine();
@@ -49,7 +49,7 @@ export async function* scanLines(source: ByteSource, options: ForwardScanOptions
     } else {
       yield { kind: "lines", bytes: held.before(chunk.subarray(0, complete)), start: start - held.length, last };
     }
-    held.startAgain(chunk.subarray(complete));
+    held.restart(chunk.subarray(complete));
   }
 }
 
@@ -61,11 +61,11 @@ export async function* scanForward(source: ByteSource, options: ForwardScanOptio
 }
 
 interface TailScanOptions extends ScanOptions {
-  /** The first piece; each later one is twice as large. */
-  readonly firstBytes?: number;
+  /** Size of the first piece; each later one is twice as large. */
+  readonly firstBytes?: number | undefined;
 }
 
-/** Entries of a log from its end backwards, each call a larger piece than the one before. */
+/** Reads the entries of a log from its end backwards, a larger piece with each call. */
 export class TailScan {
   bytesRead = 0;
   /** Newest piece first. */
@@ -114,12 +114,12 @@ export class TailScan {
     }
     const from = start === 0 ? 0 : chunk.indexOf(newline) + 1;
     const read = this.#readLines({ chunk, from, start, lineFrom: lastEnd + 1 });
-    this.#held.startAgain(chunk.subarray(0, Math.max(0, from - 1)));
+    this.#held.restart(chunk.subarray(0, Math.max(0, from - 1)));
     this.#damage.push(read.damage);
     return read.logged;
   }
 
-  /** The chunk's lines from `from` on; the last of them begins at `lineFrom` and ends with what is held. */
+  /** The chunk's lines from `from` on; the last of them begins at `lineFrom` and continues in `#held`. */
   #readLines({
     chunk,
     from,
@@ -145,7 +145,7 @@ export class TailScan {
   }
 }
 
-/** Parts of one line, joined once. A line that gets too long is only counted: its bytes would fill the memory for nothing. */
+/** Parts of one line, joined once. If the line gets too long, only its length is kept, to save memory. */
 class PartialLine {
   #parts: Uint8Array[] = [];
   #length = 0;
@@ -164,7 +164,7 @@ class PartialLine {
     if (this.#length <= lineBytesMax) this.#parts.unshift(part);
   }
 
-  startAgain(part: Uint8Array): void {
+  restart(part: Uint8Array): void {
     this.#parts = [];
     this.#length = 0;
     this.push(part);
@@ -184,7 +184,7 @@ class PartialLine {
   }
 }
 
-/** Reads one line again by its place. */
+/** Reads one line by its place. */
 export async function readPlace(
   source: ByteSource,
   place: { readonly start: number; readonly end: number },

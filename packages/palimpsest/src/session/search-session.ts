@@ -11,8 +11,8 @@ export interface SearchSessionOptions extends SearchOptions {
 }
 
 /**
- * Full-text search over everything that one log and its blobs ever held, for one query: the log is read once, and nothing
- * is kept but what the query can find.
+ * Full-text search over everything that one log and its blobs ever held, for one query. The log is read once, and only
+ * what the query can match is kept.
  */
 export async function searchSession(
   deps: BlobsDep,
@@ -20,30 +20,33 @@ export async function searchSession(
 ): Promise<SearchOutcome> {
   const { blobs } = deps;
   const index = new SessionIndex({ blobs, lineAt: (place) => readPlace(source, place) }, { only: options.query });
-  for await (const { logged } of scanForward(source)) for (const one of logged) await index.append(one);
+  for await (const { logged } of scanForward(source)) for (const line of logged) await index.append(line);
   return await index.search(options);
 }
 
 /**
- * The same over a session that is being written, for as many queries as are asked: each search first reads what was
- * appended since the one before. Nothing is read before the first.
+ * The same over a session that is being written, for any number of queries. Each search first reads what was appended
+ * since the previous one. Nothing is read before the first.
  */
 export class SessionSearch {
   readonly #deps: TranscriptsDep & BlobsDep;
   readonly #session: SessionId;
   readonly #index: SessionIndex;
-  /** Where the first line begins that is not in the index. */
+  /** Offset of the first line that is not in the index. */
   #indexedBytes = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(deps: TranscriptsDep & BlobsDep, session: SessionId) {
     this.#deps = deps;
     this.#session = session;
-    const lineAt: RecentTextsDeps["lineAt"] = (place) => this.#reading((source) => readPlace(source, place));
+    const lineAt: RecentTextsDeps["lineAt"] = (place) => this.#withSource((source) => readPlace(source, place));
     this.#index = new SessionIndex({ blobs: deps.blobs, lineAt });
   }
 
-  /** One at a time, also those that are not awaited: no line is taken in twice. Undefined where the transcript can't be read. */
+  /**
+   * Searches run one at a time, also those that are not awaited, so that no line is indexed twice. Undefined if the
+   * transcript can't be read.
+   */
   async search(options: SearchOptions): Promise<SearchOutcome | undefined> {
     const caughtUp = this.#last.then(() => this.#catchUp());
     this.#last = caughtUp.catch(() => {});
@@ -51,18 +54,18 @@ export class SessionSearch {
   }
 
   async #catchUp(): Promise<"caught-up" | undefined> {
-    return await this.#reading<"caught-up">(async (source) => {
+    return await this.#withSource<"caught-up">(async (source) => {
       for await (const { logged } of scanForward(source, { from: this.#indexedBytes })) {
-        for (const one of logged) {
-          await this.#index.append(one);
-          this.#indexedBytes = one.end + 1;
+        for (const line of logged) {
+          await this.#index.append(line);
+          this.#indexedBytes = line.end + 1;
         }
       }
       return "caught-up";
     });
   }
 
-  async #reading<Read>(read: (source: ByteSource) => Promise<Read>): Promise<Read | undefined> {
+  async #withSource<Read>(read: (source: ByteSource) => Promise<Read>): Promise<Read | undefined> {
     const source = await this.#deps.transcripts.openForReading(this.#session);
     if (source === undefined) return undefined;
     try {

@@ -7,14 +7,14 @@ import type { SessionListDep } from "../ports/store.ts";
 
 const newline = 0x0a;
 
-/** What the first line of a session says of the other tool's log that it was made from. */
+/** What the first line of a session says about the other tool's log that the session was copied from. */
 interface SessionOrigin {
   readonly edit: Extract<Edit, { type: "origin" }>;
   /** Where the copy ends. */
   readonly until: number;
 }
 
-/** By which a source is known again. */
+/** Identifies a source file. */
 export interface SourceMark {
   readonly length: Bytes;
   readonly sha256: BlobId;
@@ -28,17 +28,17 @@ export async function readOrigin(source: ByteSource): Promise<SessionOrigin | un
   return edit?.type === "origin" ? { edit, until: end + 1 + edit.length } : undefined;
 }
 
-/** The file as it was: of a translated log the original, not the translation. */
+/** Identifies the file that was copied: for a translated log the original, not its translation. */
 export const sourceMark = ({ edit }: SessionOrigin): { readonly length: number; readonly sha256: BlobId } =>
   edit.translatedFrom ?? { length: edit.length, sha256: edit.sha256 };
 
 type SourceState =
   | { readonly kind: "same" }
-  /** It begins as it was and goes on: the growth can be imported. */
+  /** The copied part is unchanged and more follows: the new part can be imported. */
   | { readonly kind: "grown"; readonly bytes: number }
   | { readonly kind: "changed" };
 
-/** What has become of the file that a session was made from. */
+/** Compares a file with the copy that a session was made from. */
 export async function sourceState(sha256: HashDep, origin: SessionOrigin, now: ByteSource): Promise<SourceState> {
   const mark = sourceMark(origin);
   if (now.size < mark.length) return { kind: "changed" };
@@ -46,10 +46,10 @@ export async function sourceState(sha256: HashDep, origin: SessionOrigin, now: B
   return now.size === mark.length ? { kind: "same" } : { kind: "grown", bytes: now.size - mark.length };
 }
 
-/** Hashing is the machine's: `loop/` stays free of it. */
+/** Starts a SHA-256 hash. A dependency, so that `loop/` imports no Node module. */
 export type HashDep = () => { update(chunk: Uint8Array): void; digest(): BlobId };
 
-/** Reads the source once, a chunk at a time; only its first `length` bytes where that is given. */
+/** Reads the source once, a chunk at a time, and no further than `length`. */
 export async function hashSource(sha256: HashDep, source: ByteSource, length: number = source.size): Promise<BlobId> {
   const hash = sha256();
   for (let at = 0; at < length; at += scanChunkBytes) {
@@ -58,30 +58,30 @@ export async function hashSource(sha256: HashDep, source: ByteSource, length: nu
   return hash.digest();
 }
 
-/** A session that was made from another tool's file. */
+/** A session that was copied from another tool's file. */
 export interface AdoptedSession {
   readonly session: SessionId;
   readonly origin: SessionOrigin;
 }
 
-/** The project's, newest first. Reads one line of each session. */
+/** Lists the adopted sessions of the project, newest first. Reads one line of each session. */
 export async function listAdoptedSessions(deps: TranscriptsDep & SessionListDep): Promise<readonly AdoptedSession[]> {
   const adopted: AdoptedSession[] = [];
   for (const { sessionId } of await deps.sessions.list()) {
-    const made = await findOrigin(deps, sessionId);
-    if (made.kind === "source") adopted.push({ session: sessionId, origin: made.origin });
+    const found = await findOrigin(deps, sessionId);
+    if (found.kind === "source") adopted.push({ session: sessionId, origin: found.origin });
   }
   return adopted;
 }
 
-/** By the hash of the file they were made from. Of several copies the newest counts: it was worked on last. */
+/** Sessions by the hash of the file that they were copied from. Of several copies the newest counts: it was used last. */
 export const sessionBySource = (adopted: readonly AdoptedSession[]): Map<BlobId, SessionId> =>
   new Map(adopted.toReversed().map(({ session, origin }) => [sourceMark(origin).sha256, session]));
 
 export const findSessionsBySource = async (deps: TranscriptsDep & SessionListDep): Promise<Map<BlobId, SessionId>> =>
   sessionBySource(await listAdoptedSessions(deps));
 
-/** `unknown`: its first line names no source, because there never was one or because it is damaged. */
+/** `unknown`: the first line names no source, either because there never was one or because the line is damaged. */
 type OriginOutcome =
   | { readonly kind: "source"; readonly origin: SessionOrigin; readonly sha256: BlobId }
   | { readonly kind: "unknown" }

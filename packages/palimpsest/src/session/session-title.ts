@@ -5,9 +5,9 @@ import { titleCharsMax } from "./limits.ts";
 import type { Session } from "./session.ts";
 
 /**
- * What a session is called: as the user named it, else as it was named for them, else by the beginning of the first message.
- * Undefined if no title was read and there may be a better one than we could make: in another tool's log, and in one that
- * was read from a boundary on, where the first message is not known.
+ * The title of a session: the user's title, else a generated one, else the beginning of the first message. Undefined if
+ * no title was read and a better one may exist: in another tool's log, and in a log that was read from a boundary on, so
+ * that the first message is not known.
  */
 export function sessionTitle({ fold, read }: Pick<Session, "fold" | "read">): SessionTitle | undefined {
   const { path, foreignUntil } = fold;
@@ -18,11 +18,11 @@ export function sessionTitle({ fold, read }: Pick<Session, "fold" | "read">): Se
   return text === "" ? undefined : { text, by: "engine" };
 }
 
-/** In the form that lists of sessions read. */
+/** In the form that session lists read. */
 export const titleDraft = ({ text, by }: SessionTitle): Draft =>
   by === "user" ? { type: "custom-title", customTitle: text } : { type: "ai-title", aiTitle: text };
 
-/** A line, counted in code points so that no pair of surrogates is split. */
+/** Clips to one line, counted in code points so that no surrogate pair is split. */
 function clipTitle(text: string): string {
   const line = Array.from(
     text

@@ -22,11 +22,11 @@ import type { Fold, View } from "../transcript/fold.ts";
 import { makeReceipt, type ReceiptInput, receiptTotals, type ShownBlocks } from "../transcript/make-receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { CountedLog } from "./counted-log.ts";
-import { showsSame, undoneBefore } from "./let-go.ts";
-import { overLimit } from "./over-limit.ts";
-import { type ReadingDep, readLog } from "./read-log.ts";
+import { checkLineSize } from "./check-line-size.ts";
+import { findUndoneBeforeFold, haveSameView } from "./tail-fold.ts";
+import { type ReadLogOptions, readLog } from "./read-log.ts";
 
-export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadingDep {}
+export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadLogOptions {}
 
 export type OpenSessionOutcome =
   | { readonly kind: "open"; readonly session: Session; readonly setAside: SetAside | undefined }
@@ -39,7 +39,7 @@ export interface OpenSessionOptions {
   readonly id: SessionId;
   readonly circumstances: Omit<SessionFields, "sessionId">;
   readonly mode: "create" | "resume";
-  /** `whole`: the log is read from its beginning, this once; absent: from its end, as far as the view reaches. */
+  /** `whole`: this time the log is read from its beginning. By default it is read from its end, as far as the view needs. */
   readonly reads?: "whole";
 }
 
@@ -68,31 +68,31 @@ export type AppendEntriesOutcome = { readonly kind: "appended"; readonly entries
 export type EditOutcome =
   | { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt }
   | WriteFailure;
-/** The path went on meanwhile, and nothing was written. */
+/** The path has grown meanwhile, and nothing was written. */
 export interface PathMoved {
   readonly kind: "moved";
 }
 
-/** What an edit that moves most of the view would leave. */
+/** The effect that an edit would have. */
 interface EditPreview {
   readonly receipt: Receipt;
-  /** Of the context behind it, until the provider has counted it. */
+  /** Estimated size of the context after the edit. */
   readonly tokens: Tokens;
 }
 
-/** Runs along with a session and ends with it. Must not wait for the session's close: that waits for it. */
+/** Runs when a session closes. Must not wait for the session's close, which waits for it. */
 export type CloseHandler = (last: FinalAppender) => Promise<void>;
 
-/** By which entries still get into a session that is closing and takes no others. */
+/** Appends entries to a session that is closing and refuses all other writes. */
 export type FinalAppender = Pick<Session, "append">;
 
 /**
  * A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log
  * does not hold.
  *
- *   open ──close()──▶ closing: acts end, what was begun is written ──▶ closed: the writer and its lock are gone
+ *   open ──close()──▶ closing: close handlers run, pending writes finish ──▶ closed: the writer and its lock are gone
  *
- * From `close()` on every write is refused with a TypeError, but for what acts append by what they are given.
+ * From `close()` on every write is refused with a TypeError, except what close handlers append through their argument.
  */
 export class Session {
   readonly id: SessionId;
@@ -102,8 +102,8 @@ export class Session {
   #circumstances: SessionFields;
   #log: CountedLog;
   #reader: string | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  readonly #ending = new Set<CloseHandler>();
+  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #closeHandlers = new Set<CloseHandler>();
   #closed: Promise<void> | undefined;
 
   constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: CountedLog; circumstances: SessionFields }) {
@@ -119,7 +119,7 @@ export class Session {
     return this.#log.fold;
   }
 
-  /** Where the path ends; null where there is none yet. */
+  /** The last entry of the path; null if the session is empty. */
   get leaf(): EntryId | null {
     return this.fold.path.leaf?.id ?? null;
   }
@@ -129,34 +129,34 @@ export class Session {
     return this.#log.ledger;
   }
 
-  /** What stands in the view, result by result; undefined where nobody asked for it. */
+  /** The results in the view; undefined unless `isClearable` was given. */
   get inventory(): Inventory | undefined {
     return this.#log.inventory;
   }
 
-  /** That answered last. */
+  /** The model that answered last. */
   get model(): string | undefined {
     return this.#log.model;
   }
 
-  /** From now on the view is what this model is shown; undefined: what any model may be shown. */
+  /** From now on the view is what this model may be shown; undefined: what any model may be shown. */
   readBy(model: string | undefined): void {
     this.#reader = model;
     this.fold.readBy(model);
   }
 
-  /** What entries are written with from now on: another branch may have been checked out. */
+  /** Entries are written with this git branch from now on: the user may have checked out another one. */
   recordBranch(gitBranch: string | undefined): void {
     const { gitBranch: _before, ...others } = this.#circumstances;
     this.#circumstances = gitBranch === undefined ? others : { ...others, gitBranch };
   }
 
-  /** How much of the log the fold was made from. */
+  /** How much of the log was read for the fold. */
   get read(): CountedLog["read"] {
     return this.#log.read;
   }
 
-  /** Ranges of the log that could not be read, as far as it was read. */
+  /** Number of damaged ranges in the part of the log that was read. */
   get damagedRanges(): number {
     return this.#log.damage.length;
   }
@@ -165,15 +165,15 @@ export class Session {
     return this.fold.view();
   }
 
-  /** In the order of the calls, also of calls that are not awaited: each entry continues at the one before. */
+  /** Appends in the order of the calls, also of calls that are not awaited: each entry continues the previous one. */
   append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() => this.#append(drafts));
   }
 
-  /** In place of what was said behind an entry of the path. Settings written there meanwhile are appended again: they are of the session. */
+  /** Replaces what follows an entry of the path. Settings written there belong to the session and are appended again. */
   appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() =>
-      this.#inTurn(() => {
+      this.#enqueue(() => {
         const [first, ...others] = [...this.#settingsBehind(behind), draft];
         return this.#write(this.#place([{ ...first, parentUuid: behind }, ...others]));
       }),
@@ -187,27 +187,27 @@ export class Session {
     return path.loggedFrom(from).flatMap(({ entry }) => repeatSetting(entry) ?? []);
   }
 
-  /** Appends an edit and says what it changed. The receipt's totals are in the log with the edit. */
+  /** Appends an edit and reports what it changed. The receipt's totals are stored in the log with the edit. */
   edit(input: EditInput): Promise<EditOutcome> {
-    return this.#whileOpen(() => this.#inTurn(() => this.#edit(input)));
+    return this.#whileOpen(() => this.#enqueue(() => this.#edit(input)));
   }
 
-  /** Where the path still ends there when its turn comes: for an edit that says what becomes of everything up to its end. */
+  /** Edits only if the path still ends at `leaf` when the edit's turn comes: for edits that cover everything up to the end. */
   editAt(leaf: EntryId | null, input: EditInput): Promise<EditOutcome | PathMoved> {
     return this.#whileOpen(() =>
-      this.#inTurn(async () => (this.leaf === leaf ? await this.#edit(input) : { kind: "moved" as const })),
+      this.#enqueue(async () => (this.leaf === leaf ? await this.#edit(input) : { kind: "moved" as const })),
     );
   }
 
-  /** What an edit would do now. Writes nothing; the ids in the receipt are of no entry that will ever be. */
+  /** What an edit would do now. Writes nothing; the ids in the receipt belong to no entry. */
   foresee(input: EditInput): EditPreview {
     const entries = readDrafts(this.#place(input.drafts));
     const after = this.fold.preview(entries);
     const tokens = this.ledger.estimateView([...after.values()].flat());
-    return { receipt: this.#receiptOf({ entries, after }, input), tokens };
+    return { receipt: this.#makeReceipt({ entries, after }, input), tokens };
   }
 
-  #receiptOf(
+  #makeReceipt(
     { entries, after }: { entries: readonly Entry[]; after: ShownBlocks },
     { cause, nature, because, planned, rates }: EditInput,
   ): Receipt {
@@ -225,27 +225,30 @@ export class Session {
   }
 
   async #edit(input: EditInput): Promise<EditOutcome> {
-    await this.#reachBack(input);
+    await this.#readBackForUndo(input);
     const raws = anchorSegment(this.#place(input.drafts));
     const entries = readDrafts(raws);
-    const receipt = this.#receiptOf({ entries, after: this.fold.preview(entries) }, input);
+    const receipt = this.#makeReceipt({ entries, after: this.fold.preview(entries) }, input);
     const withReceipt = raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw));
     const appended = await this.#write(withReceipt, entries);
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
   }
 
-  /** An undo of what the fold does not hold: its receipt tells both views, so the log is read further back first. */
-  async #reachBack({ drafts }: EditInput): Promise<void> {
-    const undone = this.read.from === "beginning" ? new Set<EntryId>() : undoneBefore(this.fold, drafts);
+  /** Before the undo of an edit that the fold does not hold, reads the log further back: its receipt compares both views. */
+  async #readBackForUndo({ drafts }: EditInput): Promise<void> {
+    const undone = this.read.from === "beginning" ? new Set<EntryId>() : findUndoneBeforeFold(this.fold, drafts);
     const log = undone.size === 0 ? undefined : await this.readUndone(undone);
     if (log === undefined) return;
     log.fold.refold();
     this.adoptLog(log);
   }
 
-  /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. `shown`: for calls of which more is known. */
+  /**
+   * Records a synthetic result for every open call, so that the next request can be sent and later ones repeat it
+   * unchanged. `shown`: the text for calls of which more is known.
+   */
   settle(shown: ReadonlyMap<ToolUseId, string> = new Map()): Promise<AppendEntriesOutcome> {
-    return this.#whileOpen(() => this.#inTurn(() => this.#settle(shown)));
+    return this.#whileOpen(() => this.#enqueue(() => this.#settle(shown)));
   }
 
   async #settle(shown: ReadonlyMap<ToolUseId, string>): Promise<AppendEntriesOutcome> {
@@ -266,19 +269,19 @@ export class Session {
   }
 
   /**
-   * Goes on with the log as it opens now, from its newest boundary on: what lies before is read again when somebody asks
-   * for it. Must not reject: where the log can't be read, or would show anything else, everything stays in memory.
+   * Drops from memory what lies before the newest boundary, by opening the log again from there. It is read again when it
+   * is needed. Must not reject: if the log can't be read, or would show a different view, everything stays in memory.
    */
   shed(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const log = await readLog(this.#deps, this.id).catch(() => undefined);
       if (log === undefined || log.read.from === "beginning") return;
       log.fold.readBy(this.#reader);
-      if (log.fold.path.leaf?.id === this.fold.path.leaf?.id && showsSame(log.fold, this.fold)) this.adoptLog(log);
+      if (log.fold.path.leaf?.id === this.fold.path.leaf?.id && haveSameView(log.fold, this.fold)) this.adoptLog(log);
     });
   }
 
-  /** Goes on with a log that was read further back, or less far. */
+  /** Continues with a log that was read further back, or less far. */
   adoptLog(log: CountedLog): void {
     log.fold.readBy(this.#reader);
     this.#log = log;
@@ -289,26 +292,29 @@ export class Session {
     return outcome.kind === "failed" ? outcome : { kind: "appended", entries: [] };
   }
 
-  /** Called before the writer closes, or at once where that has begun. What it throws is lost. Returns how to take it back. */
-  onClose(act: CloseHandler): () => void {
-    if (this.#closed === undefined) this.#ending.add(act);
-    else void runCloseHandlers([act], { append: (...drafts) => this.append(...drafts) });
-    return () => void this.#ending.delete(act);
+  /**
+   * The handler is called before the writer closes, or at once if closing has begun. Its errors are ignored. Returns a
+   * function that removes it.
+   */
+  onClose(handler: CloseHandler): () => void {
+    if (this.#closed === undefined) this.#closeHandlers.add(handler);
+    else void runCloseHandlers([handler], { append: (...drafts) => this.append(...drafts) });
+    return () => void this.#closeHandlers.delete(handler);
   }
 
   close(): Promise<void> {
-    return this.#closeBy("close");
+    return this.#closeOnce("close");
   }
 
-  /** Closes it, and where nothing was ever said in it since this process made it, its log is taken away. */
+  /** Closes the session. If this process created it and it holds no message, its log is removed. */
   discard(): Promise<void> {
-    return this.#closeBy("discard");
+    return this.#closeOnce("discard");
   }
 
-  #closeBy(how: "close" | "discard"): Promise<void> {
+  #closeOnce(how: "close" | "discard"): Promise<void> {
     if (this.#closed === undefined) {
       const closing = Promise.withResolvers<void>();
-      // Before anything ends, so that whatever ends finds the session closing.
+      // Set before the handlers run, so that they find the session closing.
       this.#closed = closing.promise;
       this.#close(how).then(closing.resolve, closing.reject);
     }
@@ -316,27 +322,27 @@ export class Session {
   }
 
   async #close(how: "close" | "discard"): Promise<void> {
-    await runCloseHandlers([...this.#ending], { append: (...drafts) => this.#append(drafts) });
-    this.#ending.clear();
-    await this.#last;
-    const isUnsaid = how === "discard" && !this.fold.path.everyBranch.some(isSpokenEntry);
-    await this.#writer[isUnsaid ? "discard" : "close"]();
+    await runCloseHandlers([...this.#closeHandlers], { append: (...drafts) => this.#append(drafts) });
+    this.#closeHandlers.clear();
+    await this.#lastWrite;
+    const removesLog = how === "discard" && !this.fold.path.everyBranch.some(isMessage);
+    await this.#writer[removesLog ? "discard" : "close"]();
   }
 
   #append(drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
-    return this.#inTurn(() => this.#write(this.#place(drafts)));
+    return this.#enqueue(() => this.#write(this.#place(drafts)));
   }
 
-  /** Async, so that a refusal is a rejection as any other failure that nobody expects. */
-  async #whileOpen<Result>(act: () => Promise<Result>): Promise<Result> {
+  /** Async, so that a refusal is a rejection like any other unexpected failure. */
+  async #whileOpen<Result>(write: () => Promise<Result>): Promise<Result> {
     if (this.#closed !== undefined) throw new TypeError(`the session ${this.id} is closed`);
-    return act();
+    return write();
   }
 
-  /** Placing, writing and folding are one step: nobody else's entry may come between them. */
-  #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
-    const result = this.#last.then(act, act);
-    this.#last = result.catch(() => undefined);
+  /** Placing, writing and folding are one step: no other entry may come between them. */
+  #enqueue<Result>(write: () => Promise<Result>): Promise<Result> {
+    const result = this.#lastWrite.then(write, write);
+    this.#lastWrite = result.catch(() => undefined);
     return result;
   }
 
@@ -350,43 +356,43 @@ export class Session {
     });
   }
 
-  /** In order, and no further than the first write the machine refuses: what was written before it stays. `read`: as they read back, where that is known. */
-  async #write(raws: readonly PlacedEntry[], read: readonly Entry[] = []): Promise<AppendEntriesOutcome> {
+  /** Writes in order and stops at the first failure; what was written before it stays. `parsed`: the entries as they read back, if that is known. */
+  async #write(raws: readonly PlacedEntry[], parsed: readonly Entry[] = []): Promise<AppendEntriesOutcome> {
     const entries: EntryId[] = [];
     for (const [nth, raw] of raws.entries()) {
       const line = JSON.stringify(raw);
-      const tooLarge = overLimit(line);
+      const tooLarge = checkLineSize(line);
       if (tooLarge !== undefined) return tooLarge;
       const outcome = await this.#writer.append([line]);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
-      const step = this.fold.append({ entry: read[nth] ?? parseDraft(line), start, end: start + utf8Length(line) });
-      if (step === "switched" || raw["type"] === "undo") await this.#readAgain();
+      const step = this.fold.append({ entry: parsed[nth] ?? parseDraft(line), start, end: start + utf8Length(line) });
+      if (step === "switched" || raw["type"] === "undo") await this.#reread();
       entries.push(entryId(raw.uuid));
     }
     return { kind: "appended", entries };
   }
 
-  /** Another branch or an undo may reach further back than the log was read, and to offloads whose blobs were not fetched. */
-  async #readAgain(): Promise<void> {
+  /** Another branch or an undo may need an earlier part of the log, and offloads whose blobs were not fetched. */
+  async #reread(): Promise<void> {
     const log = await readLog(this.#deps, this.id);
     if (log !== undefined) this.adoptLog(log);
   }
 }
 
-/** A receipt is not among what is read of an entry. */
+/** The entries as they read back. A receipt that is added to the line later does not change them. */
 const readDrafts = (raws: readonly PlacedEntry[]): readonly Entry[] =>
   raws.map((raw) => parseDraft(JSON.stringify(raw)));
 
-const isSpokenEntry = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
+const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
-/** Never rejects: nothing that runs along may keep a session's lock. */
-async function runCloseHandlers(acts: readonly CloseHandler[], last: FinalAppender): Promise<void> {
-  await Promise.allSettled(acts.map(async (act) => act(last)));
+/** Never rejects: no handler may keep a session's lock. */
+async function runCloseHandlers(handlers: readonly CloseHandler[], appender: FinalAppender): Promise<void> {
+  await Promise.allSettled(handlers.map(async (handler) => handler(appender)));
 }
 
 export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "planned"> {
   readonly drafts: readonly Draft[];
-  /** Of the model and the lifetime in use; those of the model that answered last, at the short lifetime, where it is absent. */
-  readonly rates?: ReceiptInput["rates"];
+  /** Rates of the model and cache lifetime in use; by default those of the model that answered last, at the short lifetime. */
+  readonly rates?: ReceiptInput["rates"] | undefined;
 }

@@ -9,16 +9,19 @@ import type { OpenLogOptions } from "./open-log.ts";
 import type { Session } from "./session.ts";
 import { formatCount } from "../schema/format-count.ts";
 import { userTypedText } from "../transcript/user-text.ts";
-import { readBack } from "./read-back.ts";
+import { loadWholePath } from "./whole-path.ts";
 
 export interface UndoOptions {
-  /** The newest edit in force, where none is named. */
-  readonly target?: EntryId;
-  /** `path`: later turns stay. `branch`: the conversation goes on from before the edit, and later turns stay on the old branch. */
+  /** By default the newest edit in force. */
+  readonly target?: EntryId | undefined;
+  /**
+   * `path`: later turns stay. `branch`: the conversation continues from before the edit, and later turns stay on the old
+   * branch.
+   */
   readonly mode: "path" | "branch";
-  /** No request above this size can be sent, so no undo may lead there. */
+  /** No request above this size can be sent, so an undo that leads there is refused. */
   readonly blockingTokens: Tokens;
-  /** On models that bind thinking to its prefix, thinking behind the edit can't be sent any more. */
+  /** `bound`: the model binds thinking to its prefix, so thinking after the edit can't be sent any more. */
   readonly thinking: "free" | "bound";
 }
 
@@ -28,7 +31,7 @@ export type UndoOutcome =
       readonly edits: readonly EditEntry[];
       readonly said: readonly string[];
       readonly receipts: readonly Receipt[];
-      /** The entries that took them back: undoing one of these brings its edit again. */
+      /** The entries that undid them: undoing one of these restores its edit. */
       readonly undos: readonly EntryId[];
     }
   | {
@@ -49,8 +52,8 @@ export async function undo(session: Session, options: UndoOptions): Promise<Undo
   const { plan, deeper } = await planDeep({ fold: session.fold, read: session.read }, { target: options.target, read });
   if (deeper !== undefined) session.adoptLog({ ...deeper, fold: refoldAsLogged(deeper.fold) });
   if (plan.kind === "refused") return plan;
-  const branched = plan.edits.find(isBranch);
-  if (branched?.edit.from !== undefined) return branchTo(session, { edit: branched, at: branched.edit.from });
+  const branch = plan.edits.find(isBranch);
+  if (branch?.edit.from !== undefined) return branchTo(session, { edit: branch, at: branch.edit.from });
   const log = await read(editIds(plan));
   const refusal =
     options.mode === "path" && log !== undefined ? tooLarge(session.ledger, log.ledger, options) : undefined;
@@ -59,7 +62,7 @@ export async function undo(session: Session, options: UndoOptions): Promise<Undo
   return options.mode === "branch" ? branchBefore(session, plan.edits) : appendUndos(session, plan, options);
 }
 
-/** What speaks against an undo, found by reading only: another tool's log is copied only where nothing does. */
+/** Why an undo would be refused, found without writing: another tool's log is copied only if the undo is possible. */
 export async function undoRefusal(
   deps: BlobsDep,
   log: OpenLogOptions,
@@ -75,7 +78,7 @@ export async function undoRefusal(
 
 const editIds = ({ edits }: ReadyPlan): ReadonlySet<EntryId> => new Set(edits.map((edit) => edit.id));
 
-/** An undo that makes the view smaller is welcome whatever its size. */
+/** An undo that makes the view smaller is allowed whatever the size. */
 function tooLarge(now: ContextLedger, undone: ContextLedger, { blockingTokens }: UndoOptions): UndoRefused | undefined {
   const size = undone.size.tokens;
   if (size < blockingTokens || size <= now.size.tokens) return undefined;
@@ -86,7 +89,7 @@ function tooLarge(now: ContextLedger, undone: ContextLedger, { blockingTokens }:
 type ReadyPlan = Extract<UndoPlan, { kind: "plan" }>;
 type ReadUndone = (undone: ReadonlySet<EntryId>) => Promise<CountedLog | undefined>;
 
-/** The named edit may lie before the boundary at which the log was opened: then the log is read further back. */
+/** If the target lies before the boundary at which the log was opened, the log is read further back. */
 async function planDeep(
   log: Pick<CountedLog, "fold" | "read">,
   planning: { readonly target: EntryId | undefined; readonly read: ReadUndone },
@@ -98,13 +101,13 @@ async function planDeep(
   return { deeper, ...(await planDeep({ ...deeper, fold: refoldAsLogged(deeper.fold) }, planning)) };
 }
 
-/** A log that was read as if edits were undone, folded as the log really says. */
+/** Refolds a log that was read as if edits were undone, so that it shows what the log really says. */
 function refoldAsLogged(fold: Session["fold"]): Session["fold"] {
   fold.refold();
   return fold;
 }
 
-/** With a boundary in force again less of the log is read than the view before it needs. */
+/** If a boundary is in force again, less of the log is read than the view before it needs. */
 const beginsLater = (log: CountedLog, { fold }: Session): boolean =>
   (log.fold.path.logged[0]?.start ?? 0) > (fold.path.logged[0]?.start ?? 0);
 
@@ -127,7 +130,7 @@ async function branchBefore(session: Session, edits: readonly EditEntry[]): Prom
   return branchTo(session, { edit, at: edit.parent ?? edit.logicalParent ?? null });
 }
 
-/** The conversation goes on at another entry; the branch says which leaf it left, so that its undo leads back there. */
+/** Continues the conversation at another entry. The branch records which leaf it left, so that its undo leads back there. */
 async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: EntryId | null }): Promise<UndoOutcome> {
   const from = session.fold.path.leaf?.id;
   const appended = await session.append({
@@ -142,17 +145,17 @@ async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: E
 
 const isBranch = (entry: EditEntry): entry is EditEntry & { edit: { type: "branch" } } => entry.edit.type === "branch";
 
-/** A message that a person began a turn with: where a conversation can be gone on with otherwise. */
+/** A message with which the user began a turn. The conversation can be continued from before it. */
 export interface RewindPoint {
   readonly id: EntryId;
   readonly text: string;
-  /** When, as the log says it. */
+  /** Timestamp in the log. */
   readonly at: string | undefined;
-  /** `covered`: a boundary stands behind it, and the view does not show it. */
+  /** `covered`: a later boundary covers it, and the view does not show it. */
   readonly state: "in-view" | "covered";
 }
 
-/** Of the path, as far as it was read, newest first. */
+/** The rewind points of the path, as far as it was read, newest first. */
 export function listRewindPoints({ fold: { path, projection } }: Session): readonly RewindPoint[] {
   const shown = new Set(projection.items.map(({ entry }) => entry));
   return path.entries.toReversed().flatMap((entry) => {
@@ -166,23 +169,23 @@ export function listRewindPoints({ fold: { path, projection } }: Session): reado
 export type RewindOutcome =
   | {
       readonly kind: "rewound";
-      /** What the person said then. */
+      /** The user's message. */
       readonly text: string;
       /** Undoing it leads back. */
       readonly branch: EntryId | undefined;
-      /** Entries of the path that are on the branch that was left. */
+      /** Number of entries that are now only on the old branch. */
       readonly left: number;
     }
-  /** No message of a person on the path has this id. */
+  /** No user message on the path has this id. */
   | { readonly kind: "not-said" }
   | WriteFailure;
 
 /**
- * The conversation goes on from before a message. Nothing is deleted: what was said since stays on the branch that was
- * left, where recall finds it and an undo leads back to. Settings are the session's and come along.
+ * Continues the conversation from before a message. Nothing is deleted: everything since stays on the old branch, where
+ * recall finds it and an undo leads back to it. Settings belong to the session and stay in force.
  */
 export async function rewind(session: Session, message: EntryId): Promise<RewindOutcome> {
-  if (!session.fold.path.has(message)) await readBack(session);
+  if (!session.fold.path.has(message)) await loadWholePath(session);
   const { path } = session.fold;
   const entries = path.entries;
   const at = entries.findIndex(({ id }) => id === message);

@@ -4,8 +4,8 @@ import type { ResolvedSettings } from "./resolved-settings.ts";
 import { formatCount } from "../schema/format-count.ts";
 
 /**
- * How each threshold comes about, in figures: each line, reckoned out, gives the threshold (a test does that). "none"
- * where the policy has no such threshold.
+ * How each threshold is computed: each text, evaluated, gives the threshold (a test does that). "none" if the policy has
+ * no such threshold.
  */
 export function explainThresholds(numbers: ResolvedSettings): { readonly [Name in keyof Thresholds]: string } {
   const { thresholds, compactPercent, policy, blockingTokens } = numbers;

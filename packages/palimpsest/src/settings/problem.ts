@@ -2,16 +2,16 @@ import { isArray, isObject, type Json } from "../schema/json.ts";
 import { type SettingName, settingTable } from "../schema/setting-table.ts";
 import { quotedCharsMax } from "./limits.ts";
 
-/** Something about the settings that a person should know. Never fatal: what is wrong is ignored, the rest counts. */
+/** A problem with the settings, for the user. Never fatal: a wrong value is ignored, the rest applies. */
 export interface Problem {
   readonly severity: "error" | "warning";
   /** The file's path, `environment NAME` or `flag --x`. */
   readonly where: string;
-  /** `flags.clear.size`, `models[0].prices.input`; empty where it is about the whole. */
+  /** `flags.clear.size`, `models[0].prices.input`; empty if it is about the whole file. */
   readonly key: string;
   /** One sentence without where and key, and without a full stop. */
   readonly what: string;
-  /** For a name that is not known: as it was written, and those that are. */
+  /** For an unknown name: the name as it was written, and the known names. */
   readonly unknown?: { readonly name: string; readonly known: readonly string[] };
 }
 
@@ -24,7 +24,7 @@ export const problemSeverity = (name: SettingName, found: unknown): Problem["sev
 interface WrongValueInput extends Pick<Problem, "severity" | "where" | "key"> {
   readonly expected: string;
   readonly found: Json | undefined;
-  /** `refused`: the command ends, so nothing goes on without it. */
+  /** `refused`: the command ends, so nothing runs without the value. */
   readonly fate?: "ignored" | "refused";
 }
 
@@ -33,15 +33,15 @@ export const wrongValue = ({ expected, found, fate = "ignored", ...rest }: Wrong
   what: `expected ${expected}, found ${formatFound(found)}; ${fate}`,
 });
 
-/** Of what narrows, the first is lost: that must not pass for a slip. */
+/** An error for keys that restrict something: the first restriction is lost. */
 export const duplicateKeyProblem = (key: string, where: string): Problem => ({
   severity: /^(permissions(\.(ask|deny))?|sandbox)$/.test(key) ? "error" : "warning",
   where,
   key,
-  what: "stands there twice; the last one counts",
+  what: "appears twice; the last one counts",
 });
 
-/** Lists and objects are named, not quoted: they may hold what does not belong on a screen. */
+/** Lists and objects are named, not quoted: they may hold secrets. */
 function formatFound(found: Json | undefined): string {
   if (found === undefined) return "nothing";
   if (isArray(found)) return "a list";

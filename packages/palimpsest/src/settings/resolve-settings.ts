@@ -2,24 +2,24 @@ import { z } from "zod";
 import { settingNames, settingTable, type SettingName, type SettingValues } from "../schema/setting-table.ts";
 import type { Problem } from "./problem.ts";
 
-/** Each setting with its value and where that comes from. `places`: weakest first. */
+/** Resolves each setting to its value and the source of the value. `places`: weakest first. */
 export function resolveSettings(places: readonly Pick<GivenSettings, "givenByName">[]): Settings {
   const strongest = places.toReversed();
   const entries = settingNames.map((name): [SettingName, Sourced<unknown>] => {
-    const given = strongest.map(({ givenByName }) => givenByName.get(name)).filter((one) => one !== undefined);
-    const inForce = combineGiven(given, settingTable[name].addsUp);
-    return [name, inForce ?? { value: settingTable[name].default, source: "default", from: "built in" }];
+    const given = strongest.map(({ givenByName }) => givenByName.get(name)).filter((setting) => setting !== undefined);
+    const combined = combineGiven(given, settingTable[name].addsUp);
+    return [name, combined ?? { value: settingTable[name].default, source: "default", from: "built in" }];
   });
-  // Every value went through its row's shape or is its row's default; the compiler cannot follow that over a loop.
+  // Every value has passed its row's shape or is its row's default; the compiler can't follow that through a loop.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(entries) as Settings;
 }
 
-/** `given`: strongest first. A project that adds a model or a hook does not take the user's away. */
+/** `given`: strongest first. A project that adds a model or a hook does not remove the user's. */
 function combineGiven(given: readonly GivenSetting[], how: "by-id" | "all" | undefined): GivenSetting | undefined {
   const [first] = given;
   if (first === undefined || how === undefined) return first;
-  const from = given.map((one) => one.from).join(" and ");
+  const from = given.map((setting) => setting.from).join(" and ");
   const lists = given.map(({ value }) => listShape.parse(value));
   return { ...first, value: how === "all" ? lists.toReversed().flat() : firstById(lists.flat()), from };
 }
@@ -37,10 +37,10 @@ function firstById(strongestFirst: readonly unknown[]): readonly unknown[] {
 }
 
 export type Scope = "user" | "project" | "local";
-/** `user-project`: of the user's own settings, for this project only. */
+/** `user-project`: from the user's own settings, for this project only. */
 export type Source = "default" | Scope | "user-project" | `environment ${string}` | `flag --${string}`;
 
-/** A value somebody gave, already of the shape that the table asks for. */
+/** A configured value, already checked against the table's shape. */
 export interface GivenSetting {
   readonly value: unknown;
   readonly source: Exclude<Source, "default">;
@@ -48,7 +48,7 @@ export interface GivenSetting {
   readonly from: string;
 }
 
-/** What one place says. */
+/** The settings of one place. */
 export interface GivenSettings {
   readonly givenByName: ReadonlyMap<SettingName, GivenSetting>;
   readonly problems: readonly Problem[];

@@ -111,7 +111,7 @@ describe("the window", () => {
       { model: "x[1m]", serverTokens: tokens(400_000) },
       1_000_000,
       "model-suffix",
-      "[1m] behind x[1m]",
+      "the suffix [1m] of x[1m]",
     ],
     ["a beta asks", [], { model: "x", betas: ["context-1m-2025-08-07"] }, 1_000_000, "beta", "the 1M beta header"],
     ["a file says", [fileSays("contextTokens", 90_000)], million, 90_000, "setting", "/p/settings.json"],

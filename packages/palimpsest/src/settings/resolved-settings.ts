@@ -15,19 +15,19 @@ import { type Thresholds, computeThresholds } from "../tokens/thresholds.ts";
 import { resolveWindow, type WindowInputs, type WindowSource } from "../tokens/resolve-window.ts";
 import type { Sourced, Settings } from "./resolve-settings.ts";
 
-/** What is known of the model beside the settings. */
+/** What is known about the model besides the settings. */
 export interface ModelKnowledge {
-  /** The model in use; the one of the settings where it is absent. */
+  /** The model in use; by default the one in the settings. */
   readonly model?: string | undefined;
   readonly serverTokens?: Tokens | undefined;
-  /** The most that may be sent, as the server declares it. */
+  /** The input limit that the server declares. */
   readonly serverInputTokens?: Tokens | undefined;
-  /** The largest context that the provider counted for it in the session. */
+  /** The largest context that the provider has counted for it in the session. */
   readonly recordedTokens?: Tokens | undefined;
   readonly learnedTokens?: Tokens | undefined;
-  /** The most that may be sent, as an error named it. */
+  /** The input limit that an error has named. */
   readonly learnedInputTokens?: Tokens | undefined;
-  /** Where that is remembered. */
+  /** Where the learned limits are stored. */
   readonly learnedFrom?: string | undefined;
   readonly betas?: readonly string[] | undefined;
 }
@@ -35,7 +35,7 @@ export interface ModelKnowledge {
 interface SourcedTokens<From extends string> {
   readonly tokens: Tokens;
   readonly source: From;
-  /** The file's path, the variable's name, the flag, or words. */
+  /** The file's path, the variable's name, the flag, or a description. */
   readonly from: string;
 }
 
@@ -45,34 +45,34 @@ type InputSource = "server" | "registry" | "learned";
 
 type Switches = { readonly [Name in SwitchName]: Sourced<boolean> };
 
-/** Everything that the view, /context and the loop reckon with: the one place to take numbers from. */
+/** The settings and figures that the view, /context and the loop use: the single source of these numbers. */
 export interface ResolvedSettings {
   readonly model: string | undefined;
   readonly policy: Policy;
   readonly window: SourcedTokens<WindowSource>;
   readonly outputTokensMax: SourcedTokens<OutputSource>;
-  /** What the model takes besides its reply, where such a limit is known. */
+  /** The model's limit for the input alone, if one is known. */
   readonly inputTokensMax: SourcedTokens<InputSource> | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: Tokens | undefined;
   readonly thresholds: Thresholds;
   readonly autoCompact: "on" | "off";
-  /** With what stands above them: `compact.auto` is off where `autoCompactEnabled` is, and what nobody set is as the policy has it. */
+  /** With their master switches: `compact.auto` is off if `autoCompactEnabled` is. By default as in the policy. */
   readonly switches: Switches;
 }
 
-/** A flag says what is asked now; else a session that talked to a model goes on with it; else the settings say. */
-export const modelInUse = (settings: Settings, spokenTo: string | undefined): string | undefined =>
-  settings.model.source.startsWith("flag ") ? settings.model.value : (spokenTo ?? settings.model.value);
+/** The model of a flag, else the session's last model, else the model in the settings. */
+export const modelInUse = (settings: Settings, lastModel: string | undefined): string | undefined =>
+  settings.model.source.startsWith("flag ") ? settings.model.value : (lastModel ?? settings.model.value);
 
 export const resolveForModel = (settings: Settings, knowledge: ModelKnowledge = {}): ResolvedSettings =>
   resolveForPolicy(getPreset(settings.policy.value), settings, knowledge);
 
-/** Under a policy that need not be a preset, whatever the settings say of policies. */
+/** Resolves under this policy, which need not be a preset, whatever policy the settings name. */
 export function resolveForPolicy(policy: Policy, settings: Settings, knowledge: ModelKnowledge = {}): ResolvedSettings {
   const model = modelInUse(settings, knowledge.model);
   const switches = resolveSwitches(settings, policy);
-  // What was recorded was recorded of the session's model, whichever is asked for now.
+  // The recorded context belongs to the session's model, which may differ from the one in use.
   const recorded = model === knowledge.model ? {} : { recordedTokens: undefined };
   const learnedTokens = findLearnedWindow(policy, knowledge);
   const serverTokens = knowledge.serverTokens ?? findDeclaredWindow(settings, { ...knowledge, model });
@@ -105,13 +105,13 @@ export function resolveForPolicy(policy: Policy, settings: Settings, knowledge: 
   };
 }
 
-/** A server that names only what may be sent names the window of a model that nobody else knows. */
+/** For an unknown model, a server that declares only an input limit thereby declares the window. */
 function findDeclaredWindow(settings: Settings, { model, serverInputTokens }: ModelKnowledge): Tokens | undefined {
   const known = model === undefined ? undefined : findModel(model, settings.models.value);
   return known === undefined ? serverInputTokens : undefined;
 }
 
-/** A policy that knows of no limit but the window takes any limit that an error names for it. */
+/** A policy without an input limit treats any limit that an error names as the window. */
 function findLearnedWindow({ thresholds }: Policy, knowledge: ModelKnowledge): Tokens | undefined {
   const { learnedTokens, learnedInputTokens } = knowledge;
   if (thresholds.inputLimit !== "ignored" || learnedInputTokens === undefined) return learnedTokens;
@@ -120,15 +120,15 @@ function findLearnedWindow({ thresholds }: Policy, knowledge: ModelKnowledge): T
 
 function resolveContextWindow(settings: Settings, knowledge: ModelKnowledge): SourcedTokens<WindowSource> {
   const { value, from } = settings.contextTokens;
-  const asked = asTokens(value);
+  const configured = asTokens(value);
   const place = sourceKind(settings.contextTokens);
   const inputs: WindowInputs = {
     ...knowledge,
     model: knowledge.model,
     models: settings.models.value,
-    flagTokens: place === "flag" ? asked : undefined,
-    environmentTokens: place === "environment" ? asked : undefined,
-    settingTokens: place === "setting" ? asked : undefined,
+    flagTokens: place === "flag" ? configured : undefined,
+    environmentTokens: place === "environment" ? configured : undefined,
+    settingTokens: place === "setting" ? configured : undefined,
   };
   const window = resolveWindow(inputs);
   return { ...window, from: describeWindowSource(window.source, { settings, knowledge, from }) };
@@ -148,7 +148,7 @@ function describeWindowSource(
     case "setting":
       return from;
     case "model-suffix":
-      return `[1m] behind ${knowledge.model}`;
+      return `the suffix [1m] of ${knowledge.model}`;
     case "server":
       return "what the server declares";
     case "beta":
@@ -166,16 +166,17 @@ function describeWindowSource(
 
 function resolveOutputMax(settings: Settings, model: string | undefined): SourcedTokens<OutputSource> {
   const { outputTokensMax } = settings;
-  const asked = asTokens(outputTokensMax.value);
+  const configured = asTokens(outputTokensMax.value);
   const place = sourceKind(outputTokensMax);
-  if (asked !== undefined && place !== "default") return { tokens: asked, source: place, from: outputTokensMax.from };
+  if (configured !== undefined && place !== "default")
+    return { tokens: configured, source: place, from: outputTokensMax.from };
   const known = model === undefined ? undefined : findModel(model, settings.models.value);
   return known === undefined
     ? { tokens: outputTokensMaxDefault, source: "fallback", from: describeFallback(model) }
     : { tokens: tokens(known.outputTokensMax), source: "registry", from: describeRegistry(settings, model) };
 }
 
-/** The server's word counts more than the registry's; a smaller limit that an error named caps both. */
+/** The server's limit overrides the registry's; a smaller limit that an error named caps both. */
 function resolveInputMax(
   settings: Settings,
   { model, ...knowledge }: ModelKnowledge,
@@ -193,7 +194,7 @@ function resolveInputMax(
 const describeFallback = (model: string | undefined): string =>
   model === undefined ? "no model is set" : `${model} is not in the registry`;
 
-/** The registry, or the settings that say otherwise about this model. */
+/** The registry, or the settings that override it for this model. */
 function describeRegistry({ models }: Settings, model = ""): string {
   const overridden = models.value.some(({ id }) => model.startsWith(id));
   return overridden ? `models in ${models.from}` : `the registry's ${findModel(model)?.id ?? model}`;
@@ -208,17 +209,17 @@ function sourceKind({ source }: Sourced<unknown>): "flag" | "environment" | "set
 function resolveSwitches(settings: Settings, policy: Policy): Switches {
   const byPolicy = switchesByPolicy(policy);
   const entries = switchNames.map((name): [SwitchName, Sourced<boolean>] => {
-    const asked = settings[`flags.${name}`];
-    const standard = byPolicy[name];
-    const own =
-      asked.source !== "default" || standard === asked.value
-        ? asked
-        : { value: standard, source: asked.source, from: `the policy ${policy.name}` };
+    const setting = settings[`flags.${name}`];
+    const policyValue = byPolicy[name];
+    const resolved =
+      setting.source !== "default" || policyValue === setting.value
+        ? setting
+        : { value: policyValue, source: setting.source, from: `the policy ${policy.name}` };
     const master = masterBySwitch[name];
-    if (master === undefined || settings[master].value || !own.value) return [name, own];
+    if (master === undefined || settings[master].value || !resolved.value) return [name, resolved];
     return [name, settings[master]];
   });
-  // One entry for each name, as the list of names has them all.
+  // There is one entry for each name, since the list holds all names.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(entries) as Switches;
 }
@@ -230,16 +231,16 @@ interface BuiltInNumber {
   readonly about: string;
 }
 
-/** Numbers that no setting and no policy changes. */
+/** Numbers that no setting and no policy can change. */
 export const builtInNumbers: readonly BuiltInNumber[] = [
   {
     name: "window, fallback",
     tokens: windowTokensDefault,
     basis: "published",
-    about: "where nothing names the window",
+    about: "if nothing names the window",
   },
-  { name: "window of [1m]", tokens: windowTokensMillion, basis: "published", about: "also of the 1M beta header" },
-  { name: "output, fallback", tokens: outputTokensMaxDefault, basis: "ours", about: "where nobody knows the model" },
+  { name: "window of [1m]", tokens: windowTokensMillion, basis: "published", about: "also for the 1M beta header" },
+  { name: "output, fallback", tokens: outputTokensMaxDefault, basis: "ours", about: "if the model is not known" },
   {
     name: "full buffers from",
     tokens: fullBufferWindowTokens,

@@ -45,17 +45,17 @@ export interface DraftInput {
   readonly facts: SessionFacts;
 }
 
-/** A boundary before its summary is known: what stays, how much may be said, and how it is counted. */
+/** A boundary before its summary is known: what stays, how long the summary may be, and how tokens are counted. */
 export interface CompactionContext extends DraftInput {
   readonly stays: Survivors;
-  /** Of what the summary stands for. */
+  /** Facts of the part that the summary replaces. */
   readonly partFacts: SessionFacts;
   readonly budgets: CompactionBudgets;
-  /** Of a text in the view, in the tokens by which the context is counted. */
+  /** Counts a text at the rates by which the context is counted. */
   readonly count: (text: string) => Tokens;
-  /** Of the header and what stays as it is. */
+  /** Tokens of the header and of what stays unchanged. */
   readonly staysTokens: number;
-  /** Of what the summary takes the place of, by the same rates. */
+  /** Tokens of the part that the summary replaces, at the same rates. */
   readonly coveredTokens: number;
 }
 
@@ -63,7 +63,7 @@ export function createCompactionContext(input: DraftInput): CompactionContext {
   const { conversation, compacting, numbers, scope } = input;
   const { items, pins } = compacting.session.fold.projection;
   const stays = survivors(items, pins, scopeMetadata(scope));
-  // Behind a boundary nothing is counted yet: by these rates the context will be reckoned until a reply comes.
+  // After a boundary nothing is counted yet: these rates apply until the next reply.
   const { counter: countBlock, estimate } = compacting.session.ledger;
   const staysTokens =
     conversation.line.fixedTokens + countItemTokens([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
@@ -82,16 +82,16 @@ export function createCompactionContext(input: DraftInput): CompactionContext {
   };
 }
 
-/** What stands before a part that begins in the middle has its own summary, or stays: only what is covered counts. */
+/** If the part begins in the middle, what precedes it has its own summary, or stays: only what is covered counts. */
 function selectPartFacts({ facts, scope: { covered, pivot } }: DraftInput, stays: Survivors): SessionFacts {
   const shown = new Set([...stays.front, ...stays.pinned, ...stays.kept].map(({ entry }) => entry));
-  const within = new Set(covered.map(({ entry }) => entry));
-  const holds = (entry: EntryId): boolean => !shown.has(entry) && (pivot === undefined || within.has(entry));
+  const coveredIds = new Set(covered.map(({ entry }) => entry));
+  const holds = (entry: EntryId): boolean => !shown.has(entry) && (pivot === undefined || coveredIds.has(entry));
   const { lastReply } = facts;
-  const isOfPart = lastReply !== undefined && holds(lastReply.entry);
+  const isInPart = lastReply !== undefined && holds(lastReply.entry);
   return filterFacts(facts, {
     holds,
-    lastReply: isOfPart ? lastReply : findLastReply(covered.filter(({ entry }) => holds(entry))),
+    lastReply: isInPart ? lastReply : findLastReply(covered.filter(({ entry }) => holds(entry))),
   });
 }
 
@@ -100,12 +100,12 @@ function findLastReply(items: readonly Item[]): TextFact | undefined {
   return last === undefined ? undefined : { text: replyText(last.blocks), entry: last.entry };
 }
 
-/** What produced the summary, and what it took. */
+/** A summary, how it was made and what it cost. */
 interface BoundarySummary {
   readonly summary: string;
   readonly path: CompactionPath;
   readonly calls: readonly CompactionCall[];
-  /** One line each, for a person: what was taken out of the summary, and why notes were passed over. */
+  /** One line each, for the user: what was removed from the summary, and why notes were not used. */
   readonly changes?: readonly string[] | undefined;
   readonly unseenRounds?: number | undefined;
   readonly instead?: CompactionProblem | undefined;
@@ -113,23 +113,23 @@ interface BoundarySummary {
   readonly server?: ServerSummary | undefined;
 }
 
-/** Why it was compacted; and if calls for a summary were paid for that nobody uses, why that is so. */
-function because(ask: CompactionContext["ask"], { instead, calls }: BoundarySummary): { readonly because?: string } {
+/** Why it was compacted and, if paid calls for a summary are not used, why not. */
+function becauseText(ask: CompactionContext["ask"], { instead, calls }: BoundarySummary): string | undefined {
   const unused = instead === undefined || calls.length === 0 ? [] : [unusedText(instead, calls.length)];
-  const said = [...(ask.because === undefined ? [] : [ask.because]), ...unused];
-  return said.length === 0 ? {} : { because: said.join(". ") };
+  const reasons = [...(ask.because === undefined ? [] : [ask.because]), ...unused];
+  return reasons.length === 0 ? undefined : reasons.join(". ");
 }
 
 /** One line for the user. */
 export const unusedText = ({ message }: CompactionProblem, calls: number): string =>
   `${calls === 1 ? "A call" : `${calls} calls`} for a summary ${calls === 1 ? "is" : "are"} paid for and not used: ${message} It was made without a model instead`;
 
-/** Everything that a commit writes, and what it would do to the view. */
+/** Everything that a commit writes, and its effect on the view. */
 export interface BoundaryDraft {
   readonly input: BoundaryInput;
   readonly audit: Audit;
   readonly ledger: UserLedger;
-  /** What a person said last and waits for. */
+  /** The user's newest message, if it waits for an answer. */
   readonly openRequest: EntryId | undefined;
   readonly restoration: Restoration;
   readonly isKept: ReturnType<typeof createWholeCheck>;
@@ -141,31 +141,31 @@ export interface BoundaryDraft {
 
 type BoundaryDeps = BlobsDep & Pick<HookDeps, "place">;
 
-/** Asks for the working state of this moment: what stands in the draft is as old as the draft. */
+/** Reads the current working state: the draft's is as old as the draft. */
 export async function draftBoundary(
   deps: BoundaryDeps,
-  ground: CompactionContext,
+  context: CompactionContext,
   written: BoundarySummary,
 ): Promise<BoundaryDraft> {
-  const { compacting, conversation, facts, ask, numbers, stays, scope } = ground;
+  const { compacting, conversation, facts, ask, numbers, stays, scope } = context;
   const { fold } = compacting.session;
   const staying = [...stays.front, ...stays.pinned, ...stays.kept];
   const composed = composeSummary({
     summary: written.summary,
-    facts: ground.partFacts,
+    facts: context.partFacts,
     shown: new Set(staying.map(({ entry }) => entry)),
-    budgets: ground.budgets,
+    budgets: context.budgets,
     rule: numbers.policy.summary,
-    count: ground.count,
+    count: context.count,
   });
   const { ledger, audit } = composed;
-  const content = boundaryContent(deps, { ground, written, composed });
-  const contentTokens = ground.count([content.summary, content.server?.beside ?? ""].join("\n"));
+  const content = boundaryContent(deps, { context, written, composed });
+  const contentTokens = context.count([content.summary, content.server?.beside ?? ""].join("\n"));
   const isKept = createWholeCheck({ items: staying, decisions: fold.projection.decisions });
   const restoration = await restoreWithin(deps, {
-    ground,
+    context,
     isKept,
-    roomTokens: Math.min(ground.budgets.restored, ground.budgets.room - contentTokens),
+    roomTokens: Math.min(context.budgets.restored, context.budgets.room - contentTokens),
   });
   const input: BoundaryInput = {
     ...content,
@@ -173,16 +173,16 @@ export async function draftBoundary(
     ...boundaryRange(scope),
     attachments: restoration.attachments.map(({ draft }) => draft),
     facts,
-    ...because(ask, written),
-    metadata: boundaryMetadata(ground, { written, audit }),
+    because: becauseText(ask, written),
+    metadata: boundaryMetadata(context, { written, audit }),
   };
-  const foreseen = compacting.session.foresee({
+  const preview = compacting.session.foresee({
     drafts: boundaryDrafts(input, { leaf: fold.path.leaf?.id }),
     cause: ask.trigger,
     nature: "summarised",
   });
   const tokensBefore = conversation.line.usedTokens;
-  const tokensAfter = foreseen.tokens;
+  const tokensAfter = preview.tokens;
   const { items, pins } = fold.projection;
   const { warning } = reportPins({
     items,
@@ -197,56 +197,56 @@ export async function draftBoundary(
     openRequest: facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined,
     restoration,
     isKept,
-    receipt: foreseen.receipt,
+    receipt: preview.receipt,
     tokensBefore,
     tokensAfter,
     pinsWarning: warning,
   };
 }
 
-/** The summary as the model sees it, with the agent's note. */
-function appendNote(ground: CompactionContext, summary: string): string {
-  const { note: own } = ground.ask;
-  const note = own === undefined ? "" : renderNote(own, listUserTexts(ground));
-  return note === "" ? summary : `${summary}\n\n${note}`;
+/** Adds the agent's note to the summary. */
+function appendNote(context: CompactionContext, summary: string): string {
+  const { note } = context.ask;
+  const noteText = note === undefined ? "" : renderNote(note, listUserTexts(context));
+  return noteText === "" ? summary : `${summary}\n\n${noteText}`;
 }
 
 function boundaryContent(
   { place }: Pick<HookDeps, "place">,
   {
-    ground,
+    context,
     written,
-    composed: { ledger, repair: repaired },
-  }: { readonly ground: CompactionContext; readonly written: BoundarySummary; readonly composed: ComposedSummary },
+    composed: { ledger, repair },
+  }: { readonly context: CompactionContext; readonly written: BoundarySummary; readonly composed: ComposedSummary },
 ): Pick<BoundaryInput, "summary" | "server"> {
-  const { ask, compacting, numbers } = ground;
+  const { ask, compacting, numbers } = context;
   const automatic = compacting.mode === "autonomous" ? "autonomous" : "auto";
   const { transcriptPath } = place();
-  const around = {
+  const frame = {
     trigger: ask.trigger === "auto" ? automatic : "manual",
     ...(numbers.policy.summary?.transcriptPath === "told" && transcriptPath !== undefined ? { transcriptPath } : {}),
     ...(compacting.recallTool === undefined ? {} : { recallTool: compacting.recallTool }),
-    pinned: ground.stays.pinned.length > 0 ? "some" : "none",
+    pinned: context.stays.pinned.length > 0 ? "some" : "none",
   } as const;
   const { summary, server, calls } = written;
   if (server !== undefined) {
     const summarised = { kind: "block", ...server, text: summary, calls } as const;
-    const carried = appendNote(ground, repaired("")).trim();
-    return serverSummaryDraft({ summarised, carried, ledger: ledger.text, ...around });
+    const carried = appendNote(context, repair("")).trim();
+    return serverSummaryDraft({ summarised, carried, ledger: ledger.text, ...frame });
   }
-  const said = summaryMessage({ summary: appendNote(ground, repaired(summary)), ...around });
-  return { summary: ledger.text === "" ? said : `${said}\n\n${ledger.text}` };
+  const message = summaryMessage({ summary: appendNote(context, repair(summary)), ...frame });
+  return { summary: ledger.text === "" ? message : `${message}\n\n${ledger.text}` };
 }
 
 function restoreWithin(
   { blobs }: BlobsDep,
   {
-    ground,
+    context,
     isKept,
     roomTokens,
-  }: { readonly ground: CompactionContext; readonly isKept: BoundaryDraft["isKept"]; readonly roomTokens: number },
+  }: { readonly context: CompactionContext; readonly isKept: BoundaryDraft["isKept"]; readonly roomTokens: number },
 ): Promise<Restoration> {
-  const { compacting, numbers, count } = ground;
+  const { compacting, numbers, count } = context;
   const { policy, thresholds } = numbers;
   const parts = compacting.workingState.parts.filter((part) => isRestored(part, numbers));
   const { recallTool } = compacting;
@@ -254,7 +254,7 @@ function restoreWithin(
   return restoreState({ blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
 }
 
-/** A policy says which of these come back; whatever else there is always does. */
+/** A policy decides which of these parts are restored; all other parts always are. */
 function isRestored({ name }: WorkingStatePart, { policy }: ResolvedSettings): boolean {
   const rule = policy.summary?.restored;
   if (name === "files") return rule?.files !== undefined;
@@ -263,10 +263,10 @@ function isRestored({ name }: WorkingStatePart, { policy }: ResolvedSettings): b
 }
 
 function boundaryMetadata(
-  ground: CompactionContext,
+  context: CompactionContext,
   { written, audit }: { readonly written: BoundarySummary; readonly audit: Audit },
 ): BoundaryMetadata {
-  const { ask, conversation, compacting, numbers } = ground;
+  const { ask, conversation, compacting, numbers } = context;
   const { path, calls, changes = [], durationMillis, unseenRounds, instead } = written;
   const discovered = compacting.discovered?.() ?? [];
   const counted = findLargestCount(compacting.session.fold);
@@ -277,7 +277,7 @@ function boundaryMetadata(
     fixedTokens: conversation.line.fixedTokens,
     learned: compacting.session.ledger.learned,
     ...(counted === undefined ? {} : { counted }),
-    messagesSummarized: countCoveredMessages(ground),
+    messagesSummarized: countCoveredMessages(context),
     ...(discovered.length === 0 ? {} : { preCompactDiscoveredTools: [...discovered] }),
     path,
     durationMs: Math.round(durationMillis),
@@ -292,20 +292,20 @@ function boundaryMetadata(
   };
 }
 
-/** Messages of a request of which something is summarised: a reply is one, however many entries it has. */
+/** Number of messages of which something is summarised: a reply is one message, however many entries it has. */
 function countCoveredMessages({ scope, stays, compacting }: CompactionContext): number {
   const { fold } = compacting.session;
   const staying = new Set([...stays.front, ...stays.pinned, ...stays.kept]);
   const shown = fold.shown();
-  const gone = new Set(scope.covered.flatMap((item) => (staying.has(item) ? [] : (shown.get(item.entry) ?? []))));
-  return fold.messages.filter(({ content }) => content.some((block) => gone.has(block))).length;
+  const removed = new Set(scope.covered.flatMap((item) => (staying.has(item) ? [] : (shown.get(item.entry) ?? []))));
+  return fold.messages.filter(({ content }) => content.some((block) => removed.has(block))).length;
 }
 
 function boundaryRange({ kept, pivot }: Scope): Pick<BoundaryInput, "kept" | "from"> {
   const [head, tail] = [kept[0], kept.at(-1)];
   return {
-    ...(head === undefined || tail === undefined ? {} : { kept: { head: head.entry, tail: tail.entry } }),
-    ...(pivot === undefined ? {} : { from: pivot }),
+    kept: head === undefined || tail === undefined ? undefined : { head: head.entry, tail: tail.entry },
+    from: pivot,
   };
 }
 
@@ -318,11 +318,11 @@ function scopeMetadata(scope: Scope): BoundaryMetadata {
 }
 
 const countItemTokens = (items: readonly Item[], count: (block: Block) => number): number =>
-  items.reduce((sum, { blocks }) => sum + blocks.reduce((of, block) => of + count(block), 0), 0);
+  items.reduce((sum, { blocks }) => sum + blocks.reduce((itemSum, block) => itemSum + count(block), 0), 0);
 
 /**
- * What counts as the user's words: everything that the log holds of them, and what the summaries in the view quote of
- * them. A session of another client often begins with its summary, and then the user's messages stand nowhere else.
+ * The user's texts: all of their messages in the log, and the quotes of them in the view's summaries. A session of another
+ * client often begins with its summary, and then the user's messages are nowhere else.
  */
 export function listUserTexts({
   facts,
@@ -339,16 +339,16 @@ export function listUserTexts({
 
 interface ServerDraftInput extends BesideInput {
   readonly summarised: Extract<ServerSummaryOutcome, { kind: "block" }>;
-  /** The person's messages; blank where there are none to quote. */
+  /** The quoted messages of the user; blank if there are none. */
   readonly ledger: string;
 }
 
-/** What a boundary writes of a summary that the provider wrote: its block, its text for any other model, and ours beside both. */
+/** What a boundary stores of the provider's own summary: its block, its text for other models, and our text next to both. */
 export function serverSummaryDraft(input: ServerDraftInput): Required<Pick<BoundaryInput, "summary" | "server">> {
   const { summarised, ledger, ...beside } = input;
   const { model, block, text } = summarised;
   return {
-    // Where to go on from is said beside it.
+    // How to continue is said in the text next to it.
     summary: summaryMessage({ summary: text, trigger: "manual" }),
     server: { model, block, beside: [besideSummary(beside), ledger].filter((part) => part !== "").join("\n\n") },
   };

@@ -11,7 +11,7 @@ import type { EntryId } from "../../schema/brand.ts";
 import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
 import { userTypedText } from "../../transcript/user-text.ts";
 
-/** Kept as a setting of the session: it goes through boundaries, resumes and undos with the others. */
+/** Kept as a setting of the session, so that it survives boundaries, resumes and undos. */
 const breakerName = "compaction.breaker";
 const breakerShape = z.object({ failures: z.int().nonnegative(), answer: z.literal("unusable").optional() });
 
@@ -20,35 +20,35 @@ type Breaker = z.infer<typeof breakerShape>;
 const noFailures: Breaker = { failures: 0 };
 
 function readBreaker({ projection }: Fold): Breaker {
-  const kept = projection.settings.get(breakerName);
-  // Asked before every request, and mostly there is none: a failed parse costs more than all else here.
-  if (kept === undefined) return noFailures;
-  const read = breakerShape.safeParse(kept);
+  const setting = projection.settings.get(breakerName);
+  // Read before every request, and usually absent: a failed parse would cost more than everything else here.
+  if (setting === undefined) return noFailures;
+  const read = breakerShape.safeParse(setting);
   return read.success ? read.data : noFailures;
 }
 
-/** Summaries in a row that nobody asked for and that the summariser failed at, whatever took their place. */
+/** Automatic summaries in a row at which the summariser failed, whatever replaced them. */
 export const countFailures = (fold: Fold): number => readBreaker(fold).failures;
 
-/** `unusable`: the last of these failures was an answer that is no summary, and was paid for. */
+/** `unusable`: the last of these failures was a paid answer that is not a summary. */
 export const breakerDraft = (failures: number, answer?: "unusable"): Draft => ({
   type: "setting",
   name: breakerName,
   value: { failures, ...(answer === undefined ? {} : { answer }) },
 });
 
-/** After how many: a policy without a number of its own goes on for ever, one without any rule as we do. */
+/** Failures after which the breaker opens. A policy whose rule has no number never opens it; one without a rule uses ours. */
 export const breakerLimit = ({ summary }: Policy): number =>
   summary === undefined ? breakerFailuresMax : (summary.failures.breakerFailures ?? Infinity);
 
-/** Whether a model may be asked for a summary that nobody asked for. */
+/** May a model be called for an automatic summary? */
 type BreakerState =
   | { readonly kind: "may-ask" }
   | { readonly kind: "breaker_open" | "spend_limit"; readonly message: string };
 
 /**
- * The breaker is closed; open for some rounds of work behind a failure; then half open: one summary is asked for, and its
- * failure opens it again for as long.
+ *   closed ──a failure too many──▶ open for some rounds ──▶ half open: one summary is tried
+ *   half open ──it fails──▶ open for as long again       half open ──it succeeds──▶ closed
  */
 export function breakerState(fold: Fold, policy: Policy): BreakerState {
   const rest = restAfter(readBreaker(fold), policy);
@@ -69,7 +69,7 @@ interface BreakerRest {
   readonly message: string;
 }
 
-/** Undefined: the next summary may be asked for at once. */
+/** Undefined if the next summary may be tried at once. */
 function restAfter({ failures, answer }: Breaker, policy: Policy): BreakerRest | undefined {
   if (failures >= breakerLimit(policy))
     return {
@@ -83,7 +83,7 @@ function restAfter({ failures, answer }: Breaker, policy: Policy): BreakerRest |
   };
 }
 
-/** Replies behind the newest failure that the breaker counts, also where it stands before the boundary at which the log was read. */
+/** Replies since the newest failure that the breaker counts, even if it lies before the boundary at which the log was opened. */
 function roundsSinceFailure(path: Path): number {
   const replies = new Set<string>();
   for (let at = path.length - 1; at >= 0 && replies.size < breakerRestRounds; at -= 1) {
@@ -97,7 +97,10 @@ function roundsSinceFailure(path: Path): number {
   return replies.size;
 }
 
-/** Paid calls for summaries in the newest rounds, also in those before the boundary at which the log was read. Costs a look at these rounds. */
+/**
+ * Paid calls for summaries in the newest rounds, including rounds before the boundary at which the log was opened. Visits
+ * only these rounds.
+ */
 export function findRecentCalls(path: Path): readonly SpentRounds[] {
   const replies = new Set<string>();
   const spent: SpentRounds[] = [];
@@ -114,23 +117,23 @@ export function findRecentCalls(path: Path): readonly SpentRounds[] {
   return spent.filter(({ roundsAgo }) => roundsAgo <= autoCallsRounds);
 }
 
-/** How a compaction follows the one before it: short chains are a sign that something fills the window. */
+/** How a compaction follows the previous one: short distances are a sign that something fills the window. */
 interface CompactionChain {
-  /** The boundary before; absent for the first. */
+  /** The previous boundary; absent for the first. */
   readonly previous?: EntryId;
-  /** How many boundaries are in force already. */
+  /** Number of boundaries that are already in force. */
   readonly boundaries: number;
   readonly turnsSince: number;
   readonly roundsSince: number;
   readonly thresholdTokens: number;
   readonly source: CostSource;
-  /** What the spend guard must know of the rounds before it. */
+  /** For the spend limit: paid calls in the rounds before. */
   readonly spent: readonly SpentRounds[];
-  /** And the breaker. */
+  /** For the breaker. */
   readonly roundsSinceFailure?: number;
 }
 
-/** Costs a walk along what was said since the boundary before. */
+/** Visits the entries since the previous boundary. */
 export function computeChain(
   fold: Fold,
   { numbers, source }: { readonly numbers: ResolvedSettings; readonly source: CostSource },
@@ -154,7 +157,7 @@ export function computeChain(
   };
 }
 
-/** Of a log that was read from a boundary on: how many that one follows. */
+/** For a log that was opened at a boundary: the number of boundaries before it. */
 function boundariesBefore(path: Path): number {
   const first = path.at(0)?.entry;
   return first?.kind === "edit" && first.edit.type === "boundary" ? (first.edit.metadata.chain?.boundaries ?? 0) : 0;

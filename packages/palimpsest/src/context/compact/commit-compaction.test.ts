@@ -117,7 +117,7 @@ describe("behind a boundary", () => {
 
   it.each<[number, readonly string[]]>([
     [0, []],
-    [2, ["The log no longer holds 2 messages of the session: no ledger can quote them."]],
+    [2, ["The log no longer holds 2 messages of the session, so the summary can't quote them."]],
   ])("%d messages that the log has lost are told of", async (unreadable, warnings) => {
     const { agent } = await worked();
     Object.defineProperty(agent.compacting.facts, "unreadable", { value: unreadable });

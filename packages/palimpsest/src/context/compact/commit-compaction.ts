@@ -27,13 +27,13 @@ interface CommitInput {
   readonly conversation: Conversation;
   readonly compacting: CompactionSetup;
   readonly proposal: Proposal;
-  /** A person's version of the summary. */
+  /** The user's version of the summary. */
   readonly edited?: { readonly summary: string } | undefined;
 }
 
 /**
- * Writes a proposal's boundary: what was said since it was made stays behind it, once and in order, and the working state
- * is that of now. Then whatever referred to the old context begins anew, for this conversation alone.
+ * Writes a proposal's boundary: messages since the proposal stay after it, once and in order, and the working state is the
+ * current one. Then everything of this conversation that referred to the old context is reset.
  */
 export async function* commitCompaction(
   deps: CompactionDeps,
@@ -44,7 +44,7 @@ export async function* commitCompaction(
   const { trigger } = proposal.ask;
   const installed = await installBoundary(deps, input).catch(toBreakOffFailure);
   if (installed.kind === "failed") {
-    // How an automatic one ends is told by whoever proposed it too.
+    // The caller of an automatic compaction reports its end.
     if (trigger === "manual") yield closingEvent(deps, { ...installed, compacting, trigger });
     return installed;
   }
@@ -55,7 +55,7 @@ export async function* commitCompaction(
     isKept: draft.isKept,
   });
   conversation.breaks.expect("compaction");
-  // It would stand for what is covered now.
+  // A prepared summary would replace what is now covered.
   await compacting.preparation?.cancel();
   await recordSummaryResult(session, proposal);
   const { ask, path, calls, instead } = proposal;
@@ -94,7 +94,7 @@ export async function* commitCompaction(
 const unreadableWarning = (messages: number): LoopEvent => ({
   kind: "warning",
   code: "unreadable",
-  message: `The log no longer holds ${messages} ${plural(messages, "message")} of the session: no ledger can quote them.`,
+  message: `The log no longer holds ${messages} ${plural(messages, "message")} of the session, so the summary can't quote them.`,
 });
 
 type FailedCommit = Extract<CommitOutcome, { kind: "failed" }>;
@@ -104,7 +104,7 @@ interface InstalledBoundary extends Pick<Extract<CommitOutcome, { kind: "committ
   readonly draft: BoundaryDraft;
 }
 
-/** What is said while it is drafted belongs behind the boundary: then it is drafted again, with that in it. */
+/** A message that arrives during the draft belongs after the boundary: then the boundary is drafted again. */
 async function installBoundary(deps: CompactionDeps, input: CommitInput): Promise<InstalledBoundary | FailedCommit> {
   for (let tries = 0; tries < commitTriesMax; tries += 1) {
     const drafted = await redraft(deps, input);
@@ -118,17 +118,17 @@ async function installBoundary(deps: CompactionDeps, input: CommitInput): Promis
   }
   return commitFailure(
     "unwritten",
-    `The conversation went on each time it was to be compacted, ${commitTriesMax} times.`,
+    `The conversation changed during each of ${commitTriesMax} attempts to compact it.`,
   );
 }
 
-/** In tokens of uncached input; 0 where the model has no known price. */
+/** In tokens of uncached input; 0 if the model's price is not known. */
 function costInTokens(conversation: Conversation, calls: Proposal["calls"]): number {
   const price = conversation.known?.prices.input ?? 0;
   return price === 0 ? 0 : Math.round(callsCost(conversation, calls) / (price * 1000));
 }
 
-/** One line for a person whose newest message is too long to stay as it is. */
+/** One line for the user, if their newest message is too long to stay whole. */
 function requestCutText({ ledger, openRequest }: BoundaryDraft): string | undefined {
   const shown = ledger.messages.find(({ entry }) => entry === openRequest)?.shown;
   if (openRequest === undefined || shown === undefined || shown === "verbatim") return undefined;
@@ -160,9 +160,9 @@ function writeBoundary(
 interface BoundaryRedraft {
   readonly kind: "draft";
   readonly draft: BoundaryDraft;
-  /** Where the path ended when it was decided what stays. */
+  /** The end of the path when it was decided what stays. */
   readonly leaf: EntryId | null;
-  /** Only what the log says may be passed on. */
+  /** Only facts from the log may be stored in the checkpoint. */
   readonly facts: "log" | "memory";
 }
 
@@ -181,27 +181,27 @@ async function redraft(deps: CompactionDeps, input: CommitInput): Promise<Bounda
   if (scoped.kind !== "scope")
     return commitFailure(
       "nothing_to_compact",
-      "The conversation is another now: what was to be summarised is gone from it.",
+      "The conversation has changed: the part to summarise is no longer in it.",
     );
   const known = await loadFacts(compacting, ask);
   if (known.kind === "failed") return commitFailure(known.reason, known.message);
   const { facts } = known;
-  const ground = createCompactionContext({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
-  const made =
-    edited === undefined ? undefined : checkUserSummary(ground, { summary: edited.summary, own: ownText(proposal) });
-  if (made?.kind === "failed") return commitFailure(made.reason, made.message);
+  const context = createCompactionContext({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
+  const userSummary =
+    edited === undefined ? undefined : checkUserSummary(context, { summary: edited.summary, own: ownText(proposal) });
+  if (userSummary?.kind === "failed") return commitFailure(userSummary.reason, userSummary.message);
   const { tookMillis, calls, instead, unseenRounds } = proposal;
-  const draft = await draftBoundary(deps, ground, {
-    summary: made?.summary ?? proposal.summary,
-    path: made?.path ?? proposal.path,
+  const draft = await draftBoundary(deps, context, {
+    summary: userSummary?.summary ?? proposal.summary,
+    path: userSummary?.path ?? proposal.path,
     calls,
-    changes: made?.changes ?? proposal.changes,
+    changes: userSummary?.changes ?? proposal.changes,
     instead,
-    ...(made === undefined ? { unseenRounds } : {}),
-    server: made === undefined ? proposal.server : undefined,
+    unseenRounds: userSummary === undefined ? unseenRounds : undefined,
+    server: userSummary === undefined ? proposal.server : undefined,
     durationMillis: tookMillis,
   });
-  const refusal = whyNotSmaller(ground, draft);
+  const refusal = whyNotSmaller(context, draft);
   if (refusal !== undefined) return commitFailure("still_over", refusal);
   return { kind: "draft", draft, leaf, facts: known.from };
 }
@@ -212,31 +212,31 @@ interface AnnounceInput extends Omit<CommitInput, "edited"> {
   readonly receipt: JsonObject;
 }
 
-/** The session begins anew for hooks and instructions; what they add is said to the model behind everything else. */
+/** For hooks and instructions the session starts again; context that they add is appended at the end. */
 async function* announceCompaction(
   deps: CompactionDeps,
   { compacting, conversation, draft, proposal, boundary, receipt }: AnnounceInput,
 ): AsyncGenerator<LoopEvent> {
   const { trigger } = proposal.ask;
-  const moments: readonly HookPayload[] = [
+  const payloads: readonly HookPayload[] = [
     { name: "SessionStart", source: "compact", model: conversation.baseline.model },
     { name: "PostCompact", trigger, summary: draft.input.summary, receipt },
   ];
-  for (const moment of moments) {
-    const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, new AbortController().signal);
+  for (const payload of payloads) {
+    const outcome = await deps.hooks.fire({ ...deps.place(), ...payload }, new AbortController().signal);
     for (const message of [...outcome.messages, ...outcome.warnings]) yield { kind: "warning", code: "hook", message };
     if (outcome.context.length > 0)
       await compacting.session.append(...outcome.context.map((text) => contextDraft(text, boundary)));
   }
-  // Lists of sessions read both ends of a log: behind a boundary the title is near its end again.
+  // Session lists read both ends of a log: the title is repeated after a boundary so that it is near the end.
   const title = sessionTitle(compacting.session);
   if (title !== undefined) await compacting.session.append(titleDraft(title));
   await compacting.onCompacted();
 }
 
 /**
- * Without its lines: those can be had again, and a hook's input has a limit. The sizes are those of the whole context, as
- * the event and the meter have them; a receipt's own are sums of what the view shows.
+ * Omits the receipt's lines: they can be read again, and a hook's input has a limit. The sizes are those of the whole
+ * context, as in the event and the meter; the receipt's own are sums over the view.
  */
 function hookReceipt(
   { cause, price }: BoundaryDraft["receipt"],
@@ -245,7 +245,7 @@ function hookReceipt(
   return { cause, tokensBefore, tokensAfter, price: { ...price } };
 }
 
-/** The summary is not wanted; what it cost is written down. */
+/** Rejects the proposal and books its cost. */
 export async function cancelCompaction(
   deps: CompactionDeps,
   { compacting, proposal }: Pick<CommitInput, "compacting" | "proposal">,

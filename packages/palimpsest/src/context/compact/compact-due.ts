@@ -16,9 +16,9 @@ export interface CompactDueInput {
 }
 
 /**
- * A compaction that nobody has to agree to. A summary that was prepared is swapped in; where the layers want one, nobody
- * waits for it: it is made beside the work and comes `later`. Where nothing can be sent without it, one that is still on
- * its way is given up, and comes without a model.
+ * An automatic compaction, without confirmation by the user. A prepared summary is swapped in. If the layers want one and
+ * none is ready, it is prepared in the background, and the outcome is `later`. If no request fits without it, a summary
+ * that is still being prepared is given up and replaced by one without a model.
  */
 export async function* compactDue(
   deps: CompactionDeps,
@@ -28,7 +28,7 @@ export async function* compactDue(
   const { switches, policy } = deps.numbers();
   const isAhead = switches["compact.background"].value && policy.summary?.made === "ahead";
   const preparation = isAhead ? compacting?.preparation : undefined;
-  // A summary that was prepared keeps what was said since, and that may be what the provider refuses.
+  // A prepared summary keeps the messages since, and one of them may be what the provider refuses.
   if (compacting === undefined || preparation === undefined || input.ask.cause === "refused")
     return yield* compactNow(deps, input);
   const prepared = preparation.take();
@@ -46,29 +46,28 @@ export async function* compactDue(
   return yield* compactNow(deps, isTooLate ? { ...input, ask: { ...input.ask, summariser: "nobody" } } : input);
 }
 
-/** Proposed and committed in one go. Nothing fails by it: the view is as it was then, and that is told. */
+/** Proposes and commits at once. A failure is reported and leaves the view unchanged. */
 async function* compactNow(
   deps: CompactionDeps,
   { conversation, ask, signal }: CompactDueInput,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
   const { compacting } = conversation;
   if (compacting === undefined) return "failed";
-  // What it would stand for is about to be replaced.
+  // The part that a prepared summary would replace is about to be compacted.
   await compacting.preparation?.cancel();
-  const whole = { ...ask, trigger: "auto", part: { kind: "all" } } as const;
-  const proposed = yield* proposeCompaction(deps, { conversation, compacting, ask: whole, signal });
+  const request = { ...ask, trigger: "auto", part: { kind: "all" } } as const;
+  const proposed = yield* proposeCompaction(deps, { conversation, compacting, ask: request, signal });
   if (proposed.kind === "proposed")
     return yield* commitProposal(deps, { conversation, compacting, proposal: proposed.proposal });
   yield await recordFailure(deps, { session: compacting.session, problem: proposed, cause: ask.cause });
   return "failed";
 }
 
-/** Whether a model may be asked without anybody wanting it: else no layer needs to propose it. */
+/** May a model be called for an automatic summary? If not, no layer needs to propose one. */
 export function mayCompact(deps: ResolvedSettingsDep, { compacting }: Conversation): "yes" | "no" {
   const { policy } = deps.numbers();
   if (policy.compact === undefined || compacting === undefined || compacting.summaryModel === "none") return "no";
-  const standing = breakerState(compacting.session.fold, policy);
-  return standing.kind === "may-ask" ? "yes" : "no";
+  return breakerState(compacting.session.fold, policy).kind === "may-ask" ? "yes" : "no";
 }
 
 interface SwapInput extends Pick<CompactDueInput, "conversation" | "ask"> {
@@ -82,17 +81,22 @@ async function* swapIn(
 ): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
   const { cause, because } = ask;
   const { usedTokens } = conversation.line;
-  const told = because === undefined ? {} : { because };
-  let isHeard = false;
+  let isResumed = false;
   try {
-    yield { kind: "compaction-start", trigger: "auto", cause, tokens: usedTokens, ...told };
-    isHeard = true;
+    yield {
+      kind: "compaction-start",
+      trigger: "auto",
+      cause,
+      tokens: usedTokens,
+      ...(because === undefined ? {} : { because }),
+    };
+    isResumed = true;
   } finally {
-    // Who stops listening wants no summary; what it has cost is written down.
-    if (!isHeard) await bookCalls(compacting.session, { calls: proposal.calls, trigger: "auto" });
+    // A caller that stops iterating wants no summary; its cost is booked.
+    if (!isResumed) await bookCalls(compacting.session, { calls: proposal.calls, trigger: "auto" });
   }
-  const asked = { ...proposal, ask: { ...proposal.ask, ...ask } };
-  return yield* commitProposal(deps, { conversation, compacting, proposal: asked });
+  const updated = { ...proposal, ask: { ...proposal.ask, ...ask } };
+  return yield* commitProposal(deps, { conversation, compacting, proposal: updated });
 }
 
 async function* commitProposal(

@@ -3,7 +3,7 @@ import type { CompactionPhase, LoopEvent } from "../../schema/loop-event.ts";
 import type { WaitDep } from "../deps.ts";
 import { keepAliveMillis, progressChars } from "./limits.ts";
 
-/** Tells how far a compaction is: at each phase, every so many characters of a summary, and as a sign of life. */
+/** Reports the progress of a compaction: at each phase, every `progressChars` of a summary, and as a sign of life. */
 export class CompactionProgress {
   readonly #deps: ClockDep & WaitDep;
   readonly #put: (event: LoopEvent) => void;
@@ -27,14 +27,14 @@ export class CompactionProgress {
     if (this.#chars - this.#announcedChars >= progressChars) this.#announce();
   }
 
-  /** Until the signal is raised. */
-  async keepAlive(over: AbortSignal): Promise<void> {
+  /** Reports regularly until the signal is aborted. */
+  async keepAlive(done: AbortSignal): Promise<void> {
     const { now, wait } = this.#deps;
-    while (!over.aborted) {
+    while (!done.aborted) {
       const before = now();
-      await wait(keepAliveMillis, over);
-      // A clock that stands still makes no time pass by waiting.
-      if (over.aborted || now() - before < keepAliveMillis) return;
+      await wait(keepAliveMillis, done);
+      // With a clock that stands still, the loop would never wait.
+      if (done.aborted || now() - before < keepAliveMillis) return;
       this.#put({ kind: "compaction-progress", phase: this.#phase, chars: this.#chars });
     }
   }

@@ -7,29 +7,29 @@ import type { SessionFactBook } from "./session-fact-book.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { Proposal } from "./proposal.ts";
 
-/** What compacting a conversation takes besides the agent's dependencies. A fork's conversation has none of it: it never compacts. */
+/** What compaction needs besides the agent's dependencies. A fork has no setup: it never compacts. */
 export interface CompactionSetup extends WorkingStateDep {
   readonly session: Session;
   readonly facts: Pick<SessionFactBook, "facts" | "unreadable">;
-  /** Of this conversation; absent where its own model can't be asked. */
+  /** A fork of this conversation; absent if its own model can't be called. */
   readonly fork?: Fork | undefined;
-  /** Who writes summaries apart from the conversation; absent: its own model. `none`: nobody can be asked. */
+  /** The model that writes summaries outside the conversation; by default its own. `none`: no model can be called. */
   readonly summaryModel?: SummaryModel | "none" | undefined;
-  /** Of this conversation; absent where none are taken. */
+  /** The notes of this conversation; absent if none are taken. */
   readonly notes?: Pick<SessionNotes, "path" | "roundEnded" | "settle" | "read" | "template"> | undefined;
-  /** Of this conversation; absent where every summary is waited for. */
+  /** Prepares summaries in the background; absent if each summary is made when it is due. */
   readonly preparation?: BackgroundSummary | undefined;
-  /** Where the agent itself asks; absent where it can't. */
+  /** The agent's own requests for compaction; absent if it can't make any. */
   readonly asks?: CompactionRequests | undefined;
-  /** By which the model gets back what is not shown. */
+  /** The tool by which the model reads what is not in the view. */
   readonly recallTool: string | undefined;
-  /** Names of tools whose definitions the model was given by messages, at this moment. Absent: there are no such tools. */
+  /** Names of the tools whose definitions the model currently has through messages. Absent if there are no such tools. */
   readonly discovered?: (() => readonly string[]) | undefined;
-  /** Read when a summary is asked for, so that a change of the files counts at once. Must not reject. */
+  /** Called for each summary, so that changes to the files apply at once. Must not reject. */
   readonly summaryOptions: () => Promise<SummaryOptions>;
-  /** `autonomous`: nobody watches; the work is a loop that goes on by itself. */
+  /** `autonomous`: no user watches; the agent works in a loop by itself. */
   readonly mode: "attended" | "autonomous";
-  /** After a boundary: what belongs to its beginning, and is told to hooks. Must not reject. */
+  /** Called after a boundary, to repeat what belongs to the beginning of a session. Must not reject. */
   readonly onCompacted: () => Promise<void>;
 }
 
@@ -39,32 +39,32 @@ interface SummaryModel {
   readonly outputTokensMax: number;
 }
 
-/** What people ask of summaries besides. */
+/** The user's options for summaries. */
 export interface SummaryOptions {
-  /** A prompt of their own in place of ours. */
+  /** The user's prompt in place of ours. */
   readonly template?: string | undefined;
   /** From instruction files, under a heading for compaction. */
   readonly projectInstructions?: string | undefined;
-  /** What could not be read of it, a line each, for a person. */
+  /** What could not be read, one line each, for the user. */
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** A summary of a conversation that is made beside it, before it is due. */
+/** A summary that is made in the background, before it is due. */
 export interface BackgroundSummary {
   readonly state: PreparedSummary["kind"];
-  /** Whether the next round's end is to begin one. */
+  /** Should the end of the next round start one? */
   want(wanted: "yes" | "no"): void;
-  /** A reply came, its calls are answered. Returns at once: nothing of what follows is waited for. */
+  /** Called when a reply has come and its calls have their results. Returns at once; the work runs in the background. */
   roundEnded(): void;
-  /** For a compaction that is due. */
+  /** Takes the summary for a compaction that is due. */
   take(): PreparedSummary;
-  /** It is not wanted any more. Must not reject; when it has ended, what it cost is in the log. */
+  /** Drops the summary. Must not reject; when it resolves, the cost is in the log. */
   cancel(): Promise<void>;
-  /** What happened since somebody listened; told once. */
+  /** Events since the last call; each is returned once. */
   news(): readonly LoopEvent[];
 }
 
-/** What there is for a compaction that is due. */
+/** What is available for a compaction that is due. */
 export type PreparedSummary =
-  /** Whoever takes it commits it, or books what it cost. */
+  /** The caller must commit the proposal, or book its cost. */
   { readonly kind: "ready"; readonly proposal: Proposal } | { readonly kind: "preparing" } | { readonly kind: "none" };

@@ -7,14 +7,14 @@ type FactsOutcome =
   | {
       readonly kind: "facts";
       readonly facts: SessionFacts;
-      /** `memory`: what lies before the path that was read is missing, so no checkpoint may pass them on as all there is. */
+      /** `memory`: facts from before the path that was read are missing, so no checkpoint may store them as complete. */
       readonly from: "log" | "memory";
-      /** Why not from the log. */
+      /** Why the log could not be read. */
       readonly because?: string;
     }
   | ({ readonly kind: "failed" } & CompactionProblem);
 
-/** Must not reject. Where a log can't be read and nothing can be sent any more, what stands in memory has to do. */
+/** Must not reject. If the log can't be read and no request fits any more, the facts in memory must suffice. */
 export async function loadFacts(
   { facts, session }: Pick<CompactionSetup, "facts" | "session">,
   { cause }: Pick<CompactionRequest, "cause">,
@@ -22,7 +22,7 @@ export async function loadFacts(
   try {
     return { kind: "facts", facts: await facts.facts(), from: "log" };
   } catch (error) {
-    const because = `What was said before could not be read: ${String(error)}`;
+    const because = `Earlier messages could not be read: ${String(error)}`;
     const isNeeded = cause === "limit" || cause === "overflow" || cause === "refused";
     if (!isNeeded) return { kind: "failed", reason: "unwritten", message: because };
     const { path } = session.fold;

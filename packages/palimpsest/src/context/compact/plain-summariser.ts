@@ -27,21 +27,21 @@ type PlainSummariserDeps = Omit<ModelCallDeps, "retries">;
 export interface PlainSummariserOptions {
   readonly model: string;
   readonly windowTokens: number;
-  /** Of the model. */
+  /** The model's limit. */
   readonly outputTokensMax: number;
-  /** What the model takes besides its reply, where it has such a limit. */
+  /** The model's limit for the input alone, if it has one. */
   readonly inputTokensMax?: number | undefined;
   readonly betas?: readonly string[] | undefined;
-  /** By what was learned from this model's counts; by the usual rates, padded, where it is absent. */
+  /** Counts with the rates learned from this model; by default with the usual rates, padded. */
   readonly count?: ((block: Block) => number) | undefined;
-  /** Of one call, where that is fewer than usual. */
+  /** Tries of one call, if fewer than usual. */
   readonly triesMax?: number | undefined;
-  /** Of all tries of one call; the named limits where they are absent. */
+  /** For all tries of one call; by default the named limits. */
   readonly timeMillisMax?: Millis | undefined;
   readonly silenceMillisMax?: Millis | undefined;
 }
 
-/** Asks a model through its port, apart from every conversation: no cache is read or written. */
+/** Calls a model through its port, outside of any conversation: no cache is read or written. */
 export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummariserOptions): Summariser {
   const { model, count = createFirstCounter() } = options;
   const { windowTokens, inputTokensMax = windowTokens } = options;
@@ -84,13 +84,13 @@ interface AskInput {
 
 async function askWithRetries(
   deps: PlainSummariserDeps,
-  { triesMax, ...one }: AskInput & { readonly triesMax: number },
+  { triesMax, ...input }: AskInput & { readonly triesMax: number },
 ): Promise<SummaryAnswer> {
-  const { limit } = one;
+  const { limit } = input;
   const limits = { ...plainRetryLimits, triesMax };
   const wasted: JsonObject[] = [];
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await askOnce(deps, one);
+    const answer = await askOnce(deps, input);
     if (answer.kind === "answered") return { ...answer, wasted };
     const failure = nameTimeout(answer.failure, limit);
     const next = nextTry({ failure, attempt, random: deps.random(), limits });
@@ -103,12 +103,12 @@ async function askWithRetries(
 
 async function askOnce(deps: PlainSummariserDeps, { request, onText, limit }: AskInput): Promise<SummaryAnswer> {
   const blocks: Block[] = [];
-  let begun: JsonObject | undefined;
+  let startUsage: JsonObject | undefined;
   for await (const event of deps.model.send(request, limit.signal)) {
     limit.heard();
     switch (event.kind) {
       case "reply-start":
-        begun = event.usage;
+        startUsage = event.usage;
         break;
       case "text-delta":
         onText?.(event.text);
@@ -124,7 +124,7 @@ async function askOnce(deps: PlainSummariserDeps, { request, onText, limit }: As
         return { kind: "answered", text: joinText(blocks), stopReason, blocks, usage };
       }
       case "failure":
-        return { kind: "failed", failure: event.failure, ...(begun === undefined ? {} : { usage: begun }) };
+        return { kind: "failed", failure: event.failure, ...(startUsage === undefined ? {} : { usage: startUsage }) };
     }
   }
   throw new Error("a model ended without a reply and without a failure");
@@ -133,7 +133,7 @@ async function askOnce(deps: PlainSummariserDeps, { request, onText, limit }: As
 const joinText = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
 
-/** A model that we stopped says that it was aborted; whoever asked did not do that. */
+/** A model that we stopped reports an abort, but the caller did not abort it: it was a timeout. */
 function nameTimeout(failure: ModelFailure, { exceeded }: TimeLimit): ModelFailure {
   if (failure.why !== "aborted" || exceeded === undefined) return failure;
   return { why: "timeout", retry: "never", message: `The summariser was stopped. ${exceeded}` };
@@ -156,7 +156,7 @@ function buildRequest(call: SummaryCall, { model, betas = [], outputTokensMax }:
 }
 
 /**
- * Providers take calls and results only where a request defines tools; which, they don't ask. One definition without a
+ * Providers accept calls and results only if the request defines tools, but do not check which. One definition without a
  * description is enough and costs least.
  */
 function toolsFor(messages: readonly Message[]): readonly ToolDefinition[] {
@@ -166,5 +166,5 @@ function toolsFor(messages: readonly Message[]): readonly ToolDefinition[] {
   return [];
 }
 
-/** A call may have a longer name than some providers let a tool have. */
+/** A call's name may be longer than some providers allow for a tool. */
 const toToolName = (name: string): string => (/^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : "tool");

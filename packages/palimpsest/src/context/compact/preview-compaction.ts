@@ -7,23 +7,23 @@ import type { CompactionMoney, CompactionPreview } from "./proposal.ts";
 import { callsCost } from "../past-costs.ts";
 import { formatCount } from "../../schema/format-count.ts";
 
-/** One line for a person; undefined where the boundary is worth writing. */
+/** One line for the user; undefined if the boundary is worth writing. */
 export function whyNotSmaller({ ask, numbers }: CompactionContext, draft: BoundaryDraft): string | undefined {
   const { compact, blocking } = numbers.thresholds;
   const { tokensBefore, tokensAfter } = draft;
-  // It is to be plainer, not smaller.
+  // It must become simpler, not smaller.
   if (ask.cause === "refused" && tokensAfter < blocking) return undefined;
   const [before, after] = [formatCount(tokensBefore), formatCount(tokensAfter)];
   if (tokensAfter >= tokensBefore)
     return `The context would not become smaller: about ${after} tokens instead of ${before}${largestPartsText(draft)}.`;
   const isNeeded = ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow";
-  // It would fire again at once.
+  // Otherwise it would be due again at once.
   return isNeeded || tokensAfter < compact
     ? undefined
-    : `The context would still have about ${after} tokens, over the ${formatCount(compact)} at which compaction fires.`;
+    : `The context would still have about ${after} tokens, over the ${formatCount(compact)} at which compaction starts.`;
 }
 
-/** What is kept as it is fills it: a shorter summary would not help. */
+/** Names what is kept verbatim: a shorter summary would not help. */
 function largestPartsText({ ledger, restoration }: BoundaryDraft): string {
   const parts = [
     { tokens: ledger.tokens, what: "what you said, word for word" },
@@ -48,7 +48,7 @@ export function previewCompaction(conversation: Conversation, { draft, calls }: 
     tokensAfter,
     audit,
     userMessages: Object.fromEntries(
-      [...Map.groupBy(ledger.messages, ({ shown }) => shown)].map(([shown, of]) => [shown, of.length]),
+      [...Map.groupBy(ledger.messages, ({ shown }) => shown)].map(([shown, messages]) => [shown, messages.length]),
     ),
     restored: restoration.attachments.map(({ name }) => name),
     ...(pinsWarning === undefined ? {} : { pinsWarning }),
@@ -56,7 +56,7 @@ export function previewCompaction(conversation: Conversation, { draft, calls }: 
   };
 }
 
-/** Undefined where the model has no known price. */
+/** Undefined if the model's price is not known. */
 function computeMoney(conversation: Conversation, { draft, calls }: PreviewInput): CompactionMoney | undefined {
   const { known, cache } = conversation;
   if (known === undefined) return undefined;
@@ -67,17 +67,17 @@ function computeMoney(conversation: Conversation, { draft, calls }: PreviewInput
   const callsNanos = callsCost(conversation, calls);
   const [roundBefore, roundAfter] = [nanos(tokensBefore, "cacheRead"), nanos(tokensAfter, "cacheRead")];
   const write = cache?.lifetime === "1h" ? "cacheWrite1h" : "cacheWrite5m";
-  const again = nanos(behindTokens, write) - nanos(behindTokens, "cacheRead");
+  const rewriteNanos = nanos(behindTokens, write) - nanos(behindTokens, "cacheRead");
   const saved = roundBefore - roundAfter;
   return {
     callsNanos,
     roundBeforeNanos: nanoUsd(roundBefore),
     roundAfterNanos: nanoUsd(roundAfter),
-    ...(saved > 0 ? { breakEvenRounds: Math.max(0, Math.ceil((callsNanos + again - saved) / saved)) } : {}),
+    ...(saved > 0 ? { breakEvenRounds: Math.max(0, Math.ceil((callsNanos + rewriteNanos - saved) / saved)) } : {}),
   };
 }
 
-/** What a boundary takes out of the context, and what stands behind its first change: the receipt's estimates as the context is counted. */
+/** What a boundary removes from the context, and what follows its first change: the receipt's estimates, scaled to the context. */
 export function contextChange({ tokensBefore, tokensAfter, receipt }: DraftSizes): {
   readonly removesTokens: number;
   readonly behindTokens: number;

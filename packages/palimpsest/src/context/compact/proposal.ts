@@ -11,72 +11,72 @@ import type {
 import type { Receipt } from "../../schema/receipt.ts";
 import type { ServerSummary } from "../../schema/block.ts";
 
-/** What is asked of one compaction. */
+/** The request for one compaction. */
 export interface CompactionRequest {
   readonly trigger: CompactionTrigger;
   readonly cause: CompactionCause;
   readonly part: CompactionRange;
-  /** The person's. */
+  /** The user's instructions. */
   readonly instructions?: string;
-  /** What the agent wants to find again behind it, in its own words. */
+  /** What the agent wants to find after the compaction, in its own words. */
   readonly note?: string;
-  /** In place of a model's: a summary that a person has written. */
+  /** The user's own summary in place of a model's. */
   readonly summary?: string;
-  /** What they changed for it, where this program wrote that without a model: its lines pass as they are. */
+  /** The text that the user edited, if this program wrote it without a model: its lines pass the gate unchanged. */
   readonly over?: string | undefined;
-  /** For receipts: the arithmetic in words, one line. */
+  /** For receipts: the reason with its figures, one line. */
   readonly because?: string;
-  /** Beside the conversation, before it is due; absent: while it waits. */
+  /** `ahead`: made in the background, before it is due. Absent: made while the conversation waits. */
   readonly made?: "ahead";
-  /** `nobody`: there is no time to ask a model. Absent: whoever can. */
+  /** `nobody`: there is no time to call a model. */
   readonly summariser?: "nobody";
 }
 
 /** A summary that waits for its commit. Nothing of it is in the log. */
 export interface Proposal {
   readonly ask: CompactionRequest;
-  /** As a person may edit it: without the ledger, and without what the audit carries forward. */
+  /** The text that the user may edit: without the ledger, and without what the audit carries forward. */
   readonly summary: string;
   readonly path: CompactionPath;
-  /** Calls for it that were answered, also those whose answer was refused. */
+  /** Answered calls for it, including those whose answer was rejected. */
   readonly calls: readonly CompactionCall[];
-  /** What the gate changed, and why notes were not used, a line each. */
+  /** What the gate changed, and why notes were not used, one line each. */
   readonly changes: readonly string[];
-  /** Oldest rounds that the summariser did not see, for want of room; absent: none. */
+  /** Oldest rounds that did not fit the summariser's window; absent if there are none. */
   readonly unseenRounds?: number;
-  /** Of `notes`: the last entry that they stand for; what follows stays. Absent: the part says it. */
+  /** For `notes`: the last entry that they cover; what follows stays. By default the part decides. */
   readonly coversUntil?: EntryId | undefined;
-  /** Why no model wrote it; only of `extractive`. */
+  /** Only for `extractive`: why no model wrote it. */
   readonly instead?: CompactionProblem;
-  /** The provider's own block, where the provider wrote it; a person's edit does without. */
+  /** The provider's own block, if the provider wrote the summary; dropped if the user edits it. */
   readonly server?: ServerSummary;
-  /** The newest entry that it covers, or keeps; what comes later stays behind it. */
+  /** The newest entry that it covers or keeps; later entries stay after it. */
   readonly leaf: EntryId | null;
   /** How long it took to make. */
   readonly tookMillis: number;
   readonly preview: CompactionPreview;
 }
 
-/** Its summary, where no model wrote it: a person's changes to it leave the rest as it is. */
+/** The summary, if no model wrote it: lines that the user leaves unchanged pass the gate. */
 export const ownText = ({ path, summary }: Pick<Proposal, "path" | "summary">): string | undefined =>
   path === "extractive" ? summary : undefined;
 
 export interface CompactionProblem {
   readonly reason: CompactionFailure;
-  /** One line for a person. */
+  /** One line for the user. */
   readonly message: string;
 }
 
-/** What a commit would do, as reckoned when the summary came. */
+/** What a commit would do, computed when the summary was made. */
 export interface CompactionPreview {
   readonly receipt: Receipt;
-  /** Of the whole context, header included. */
+  /** Size of the whole context, header included. */
   readonly tokensBefore: Tokens;
   readonly tokensAfter: Tokens;
   readonly audit: Audit;
-  /** What a message of a person looks like behind it: how many, by how they are shown. */
+  /** Number of user messages by how they are shown after it. */
   readonly userMessages: Readonly<Record<string, number>>;
-  /** Names of what is put back. */
+  /** Names of the restored parts. */
   readonly restored: readonly string[];
   readonly pinsWarning?: string;
   readonly money?: CompactionMoney;
@@ -84,24 +84,24 @@ export interface CompactionPreview {
 
 /** At the model's prices. */
 export interface CompactionMoney {
-  /** Paid for the summary already. */
+  /** Already paid for the summary. */
   readonly callsNanos: NanoUsd;
   /** A round's prompt from a warm cache, before and after. */
   readonly roundBeforeNanos: NanoUsd;
   readonly roundAfterNanos: NanoUsd;
-  /** After which it has paid for itself, the calls included; absent where it never does. */
+  /** Rounds after which it has paid off, including the calls; absent if it never does. */
   readonly breakEvenRounds?: number;
 }
 
 export type ProposeOutcome =
   | { readonly kind: "proposed"; readonly proposal: Proposal }
-  /** `costNanos`: paid for a summary that is not used; absent where nothing was, or nobody knows the price. */
+  /** `costNanos`: paid for a summary that is not used; absent if nothing was paid or the price is not known. */
   | ({ readonly kind: "failed"; readonly costNanos?: NanoUsd } & CompactionProblem);
 
 export type CommitOutcome =
   | {
       readonly kind: "committed";
-      /** The boundary, the summary and what is put back, in this order. */
+      /** The boundary, the summary and the restored attachments, in this order. */
       readonly entries: readonly EntryId[];
       readonly receipt: Receipt;
       readonly audit: Audit;

@@ -50,22 +50,22 @@ interface ProposeInput {
   readonly compacting: CompactionSetup;
   readonly ask: CompactionRequest;
   readonly signal: AbortSignal;
-  /** By which it is written what was paid for and is not used; absent: the session. */
+  /** Where the cost of an unused summary is booked; by default the session. */
   readonly log?: FinalAppender;
 }
 
 /**
- * A summary of a conversation, with everything that its commit would write. Nothing is in the log until then.
+ * Makes a summary of a conversation, with everything that its commit would write. Nothing is in the log until then.
  *
- *   asked ──a hook blocks, or there is nothing to compact──▶ failed
- *   asked ──a person's own text──▶ gate
- *   asked ──there are notes that will do──▶ gate: no model
- *   asked ──the provider writes its own, where that is switched on──▶ gate
- *   asked ──a model may be asked──▶ fork ──fails or is bad──▶ plain call ──too long──▶ shorter, a few times
+ *   requested ──a hook blocks, or there is nothing to compact──▶ failed
+ *   requested ──the user's own text──▶ gate
+ *   requested ──there are usable notes──▶ gate: no model
+ *   requested ──the provider's own summary is switched on──▶ gate
+ *   requested ──a model may be called──▶ fork ──fails or is bad──▶ plain call ──too long──▶ shorter, a few times
  *   gate ──passed──▶ proposed: audited and repaired, with ledger and working state
- *   asked ──the provider refuses every request──▶ extractive
- *   every try failed, and a person waits or nothing fits any more ──▶ extractive: no model, never fails
- *   proposed ──the view would not become smaller, and a model wrote it──▶ extractive ──nor by that──▶ failed
+ *   requested ──the provider refuses every request──▶ extractive
+ *   every try failed, and the user waits or no request fits any more ──▶ extractive: no model, never fails
+ *   proposed ──the view would not become smaller, and a model wrote it──▶ extractive ──still not smaller──▶ failed
  */
 export async function* proposeCompaction(
   deps: CompactionDeps,
@@ -73,24 +73,24 @@ export async function* proposeCompaction(
 ): AsyncGenerator<LoopEvent, ProposeOutcome> {
   const { compacting, ask, log = compacting.session } = input;
   const { trigger } = ask;
-  const leave = new AbortController();
-  const signal = AbortSignal.any([input.signal, leave.signal]);
+  const stopped = new AbortController();
+  const signal = AbortSignal.any([input.signal, stopped.signal]);
   const events = new Channel<LoopEvent>();
   const outcome = new CompactionRun(deps, { ...input, signal, events }).run().finally(() => events.close());
   let isTaken = false;
   try {
     yield* events;
     const proposed = await outcome;
-    // How an automatic one ends is told by whoever commits it too.
+    // The caller of an automatic compaction reports its end.
     if (proposed.kind === "failed" && trigger === "manual")
       yield closingEvent(deps, { ...proposed, compacting, trigger });
     isTaken = true;
     return proposed;
   } finally {
-    // Who stops listening wants no summary; what it has cost is written down.
-    leave.abort();
-    const left = isTaken ? undefined : await outcome;
-    if (left?.kind === "proposed") await bookCalls(log, { calls: left.proposal.calls, trigger });
+    // A caller that stops iterating wants no summary; its cost is booked.
+    stopped.abort();
+    const unused = isTaken ? undefined : await outcome;
+    if (unused?.kind === "proposed") await bookCalls(log, { calls: unused.proposal.calls, trigger });
   }
 }
 
@@ -103,7 +103,7 @@ class CompactionRun {
   readonly #parts: CompactionRunInput;
   readonly #startedAt: Millis;
   readonly #progress: CompactionProgress;
-  /** Answered so far. */
+  /** Calls that were answered so far. */
   #paid: readonly CompactionCall[] = [];
 
   constructor(deps: CompactionDeps, parts: CompactionRunInput) {
@@ -113,16 +113,16 @@ class CompactionRun {
     this.#progress = new CompactionProgress(deps, (event) => this.#put(event));
   }
 
-  /** Must not reject: whatever breaks, the view is as it was, and what was paid for is booked. */
+  /** Must not reject: whatever fails, the view is unchanged, and paid calls are booked. */
   async run(): Promise<ProposeOutcome> {
-    const over = new AbortController();
-    const alive = this.#progress.keepAlive(over.signal).catch(() => undefined);
+    const done = new AbortController();
+    const alive = this.#progress.keepAlive(done.signal).catch(() => undefined);
     try {
       return await this.#propose();
     } catch (error) {
-      return await this.#unused(toBreakOffFailure(error));
+      return await this.#failUnused(toBreakOffFailure(error));
     } finally {
-      over.abort();
+      done.abort();
       await alive;
     }
   }
@@ -150,12 +150,12 @@ class CompactionRun {
     if (scoped.kind === "nothing") return proposalFailure("nothing_to_compact", "There is nothing to compact yet.");
     if (scoped.kind === "unknown-entry")
       return proposalFailure("nothing_to_compact", `No message of the view has the id ${scoped.entry}.`);
-    // The conversation may go on meanwhile: what comes later is not summed up.
+    // The conversation may continue meanwhile: later messages are not summarised.
     const scope = {
       ...(scoped.scope.messagesMax === undefined ? measureReach(conversation.line.snapshot()) : {}),
       ...scoped.scope,
     };
-    const hooked = await this.#hooks();
+    const hooked = await this.#runHooks();
     if (hooked.kind === "failed") return hooked;
     if (signal.aborted) return proposalFailure("aborted", abortedText);
     const known = await loadFacts(compacting, ask);
@@ -163,17 +163,17 @@ class CompactionRun {
     const { facts, because: unread } = known;
     if (unread !== undefined) this.#put({ kind: "warning", code: "compaction-facts", message: unread });
     const input = { conversation, compacting, numbers, ask, facts };
-    const noted = await this.#noted(input, hooked.instructions);
-    if (noted.kind !== "passed-over") return noted;
-    const ground = createCompactionContext({ ...input, scope });
-    const made = await this.#summary(ground, hooked.instructions);
-    if (made.kind === "failed") return await this.#unused(made);
-    const changes = noted.because === undefined ? made.changes : [...made.changes, noted.because];
-    return await this.#proposed(ground, { made: { ...made, changes }, leaf });
+    const fromNotes = await this.#proposeFromNotes(input, hooked.instructions);
+    if (fromNotes.kind !== "passed-over") return fromNotes;
+    const context = createCompactionContext({ ...input, scope });
+    const made = await this.#summarise(context, hooked.instructions);
+    if (made.kind === "failed") return await this.#failUnused(made);
+    const changes = fromNotes.because === undefined ? made.changes : [...made.changes, fromNotes.because];
+    return await this.#makeProposal(context, { made: { ...made, changes }, leaf });
   }
 
-  /** Notes that won't do are passed over: the usual way goes on, and the proposal says why. */
-  async #noted(
+  /** Unusable notes are passed over: the summary is made in the usual way, and the proposal says why. */
+  async #proposeFromNotes(
     input: Omit<DraftInput, "scope">,
     instructions: readonly string[],
   ): Promise<ProposeOutcome | NotesPassedOver> {
@@ -181,17 +181,17 @@ class CompactionRun {
     const noted = await summariseFromNotes({ ...input, instructions, signal });
     if (signal.aborted) return proposalFailure("aborted", abortedText);
     if (noted.kind === "passed-over") return noted;
-    const proposed = await this.#proposed(noted.ground, noted);
+    const proposed = await this.#makeProposal(noted.context, noted);
     if (proposed.kind === "failed")
       return proposed.reason === "aborted"
         ? proposed
         : { kind: "passed-over", because: notesNotUsedText(proposed.message) };
-    const because = overThresholdText(proposed.proposal, noted.ground);
+    const because = overThresholdText(proposed.proposal, noted.context);
     return because === undefined ? proposed : { kind: "passed-over", because };
   }
 
-  /** What was paid for a summary that nobody gets is in the log. */
-  async #unused({ reason, message }: CompactionProblem): Promise<FailedProposal> {
+  /** Books the paid calls of a summary that is not used. */
+  async #failUnused({ reason, message }: CompactionProblem): Promise<FailedProposal> {
     const { compacting, conversation, ask, log = compacting.session } = this.#parts;
     await bookCalls(log, { calls: this.#paid, trigger: ask.trigger });
     const isPriced = this.#paid.length > 0 && conversation.known !== undefined;
@@ -201,7 +201,7 @@ class CompactionRun {
     };
   }
 
-  async #hooks(): Promise<HookInstructions | FailedProposal> {
+  async #runHooks(): Promise<HookInstructions | FailedProposal> {
     const { ask, signal } = this.#parts;
     const { trigger, instructions = "" } = ask;
     const outcome = await this.#deps.hooks.fire(
@@ -216,50 +216,50 @@ class CompactionRun {
     return { kind: "hooked", instructions: [instructions, ...outcome.context].filter((text) => text.trim() !== "") };
   }
 
-  async #summary(ground: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
+  async #summarise(context: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
     const { ask, signal } = this.#parts;
-    if (ask.summary !== undefined) return checkUserSummary(ground, { summary: ask.summary, own: ask.over });
-    const asked = await this.#ask(ground, instructions).catch((error: unknown) => ({
+    if (ask.summary !== undefined) return checkUserSummary(context, { summary: ask.summary, own: ask.over });
+    const answer = await this.#ask(context, instructions).catch((error: unknown) => ({
       ...toBreakOffFailure(error),
       calls: this.#paid,
     }));
-    if (asked.kind === "made") return asked;
-    if (asked.reason === "aborted" || signal.aborted) return { ...asked, reason: "aborted" };
-    if (!mayExtract(ground)) return asked;
+    if (answer.kind === "made") return answer;
+    if (answer.reason === "aborted" || signal.aborted) return { ...answer, reason: "aborted" };
+    if (!mayExtract(context)) return answer;
     this.#progress.enter("extract");
-    const { calls, reason, message } = asked;
-    return { kind: "made", ...extractFromFacts(ground), calls, changes: [], instead: { reason, message } };
+    const { calls, reason, message } = answer;
+    return { kind: "made", ...extractFromFacts(context), calls, changes: [], instead: { reason, message } };
   }
 
-  async #ask(ground: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
+  async #ask(context: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
     const { ask, compacting, signal } = this.#parts;
-    const { policy } = ground.numbers;
+    const { policy } = context.numbers;
     if (ask.cause === "refused") return { ...proposalFailure("api_error", refusedText), calls: [] };
     if (compacting.summaryModel === "none") return { ...proposalFailure("switched_off", noSummariserText), calls: [] };
     if (ask.summariser === "nobody") return { ...proposalFailure("timed_out", tooLateText), calls: [] };
     if (ask.trigger === "auto") {
-      const standing = breakerState(compacting.session.fold, policy);
-      if (standing.kind !== "may-ask") return { ...proposalFailure(standing.kind, standing.message), calls: [] };
+      const breaker = breakerState(compacting.session.fold, policy);
+      if (breaker.kind !== "may-ask") return { ...proposalFailure(breaker.kind, breaker.message), calls: [] };
     }
-    const server = await this.#askServer(ground, instructions);
+    const server = await this.#askServer(context, instructions);
     this.#paid = server?.calls ?? [];
     if (server?.kind === "made") return server;
-    const { warnings = [], ...wishes } = await compacting.summaryOptions();
+    const { warnings = [], ...options } = await compacting.summaryOptions();
     for (const message of warnings) this.#put({ kind: "warning", code: "compaction-wishes", message });
     const asks = policy.summary?.asks ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
     const triesMax = this.#triesMax();
     const answer = await summarise(
       {
         fork: asks === "plain" ? undefined : compacting.fork,
-        summariser: asks === "last-block" ? undefined : this.#summariser(ground, triesMax),
+        summariser: asks === "last-block" ? undefined : this.#createSummariser(context, triesMax),
       },
       {
-        prompt: buildPrompt(ground, { instructions, ...wishes }),
-        messages: messagesToSummarise(ground),
-        forkReach: ground.scope,
+        prompt: buildPrompt(context, { instructions, ...options }),
+        messages: messagesToSummarise(context),
+        forkReach: context.scope,
         forkWrite: asks === "last-block" ? "write" : "skip",
-        analysis: analysisFor(ground.numbers),
-        gate: gateInput(ground),
+        analysis: analysisFor(context.numbers),
+        gate: gateInput(context),
         retriesMax: policy.summary?.failures.retriesMax ?? 0,
         unusableAnswers: server === undefined || server.calls.length === 0 ? 0 : 1,
         triesMax,
@@ -277,30 +277,30 @@ class CompactionRun {
     return { kind: "made", summary, path, calls, changes, ...unseen };
   }
 
-  /** Undefined where the provider is not to be asked for a summary of its own. */
-  async #askServer(ground: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome | undefined> {
+  /** Undefined if the provider's own summary is not available or not wanted. */
+  async #askServer(context: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome | undefined> {
     const { conversation, signal } = this.#parts;
-    const { pivot } = ground.scope;
+    const { pivot } = context.scope;
     if (pivot !== undefined || !(await mayAskServer(this.#deps, { conversation, signal }))) return undefined;
     this.#progress.enter("server");
     const onText = (text: string): void => this.#progress.hear(text);
-    const asked = { conversation, instructions: instructions.join("\n\n"), reach: ground.scope, signal, onText };
-    return checkServerSummary(ground, await askServerSummary(this.#deps, asked));
+    const call = { conversation, instructions: instructions.join("\n\n"), reach: context.scope, signal, onText };
+    return checkServerSummary(context, await askServerSummary(this.#deps, call));
   }
 
-  /** Undefined: as many as usual. */
+  /** Undefined: the usual number. */
   #triesMax(): number | undefined {
     const { ask, compacting } = this.#parts;
     return ask.trigger === "auto" && countFailures(compacting.session.fold) > 0 ? failingTriesMax : undefined;
   }
 
-  #summariser({ numbers }: CompactionContext, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
+  #createSummariser({ numbers }: CompactionContext, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
     const { compacting, conversation } = this.#parts;
     const { baseline } = conversation;
     const { counter: count } = compacting.session.ledger;
-    const { summaryModel: own } = compacting;
-    if (own !== undefined && own !== "none")
-      return plainSummariser(this.#deps, { ...own, model: own.name, count, triesMax });
+    const { summaryModel } = compacting;
+    if (summaryModel !== undefined && summaryModel !== "none")
+      return plainSummariser(this.#deps, { ...summaryModel, model: summaryModel.name, count, triesMax });
     return plainSummariser(this.#deps, {
       model: baseline.model,
       betas: baseline.betas,
@@ -319,26 +319,26 @@ class CompactionRun {
       if (path === "stream") costs.add({ source: "compact", model, usage, headerTokens: tokens(0) });
   }
 
-  async #proposed(ground: CompactionContext, { made, leaf }: SummaryAtLeaf): Promise<ProposeOutcome> {
+  async #makeProposal(context: CompactionContext, { made, leaf }: SummaryAtLeaf): Promise<ProposeOutcome> {
     this.#progress.enter("restore");
     const { ask, conversation, signal } = this.#parts;
     const tookMillis = this.#deps.now() - this.#startedAt;
     const written = { ...made, durationMillis: tookMillis };
-    const draft = await draftBoundary(this.#deps, ground, written);
-    if (signal.aborted) return await this.#unused({ reason: "aborted", message: abortedText });
-    const refusal = whyNotSmaller(ground, draft);
+    const draft = await draftBoundary(this.#deps, context, written);
+    if (signal.aborted) return await this.#failUnused({ reason: "aborted", message: abortedText });
+    const refusal = whyNotSmaller(context, draft);
     if (refusal !== undefined) {
       const problem = { reason: "still_over", message: refusal } as const;
-      if (!mayBeShorter(ground, made)) return await this.#unused(problem);
+      if (!mayBeShorter(context, made)) return await this.#failUnused(problem);
       this.#progress.enter("extract");
       const shorter = {
         kind: "made",
-        ...extractFromFacts(ground),
+        ...extractFromFacts(context),
         calls: made.calls,
         changes: [],
         instead: problem,
       } as const;
-      return await this.#proposed(ground, { made: shorter, leaf });
+      return await this.#makeProposal(context, { made: shorter, leaf });
     }
     const { instead, server, unseenRounds, coversUntil } = made;
     const proposal: Proposal = {
@@ -365,19 +365,19 @@ class CompactionRun {
 
 interface SummaryAtLeaf {
   readonly made: Extract<SummaryOutcome, { kind: "made" }>;
-  /** The newest entry when it was decided what to summarise. */
+  /** The last entry when it was decided what to summarise. */
   readonly leaf: EntryId | null;
 }
 
 interface HookInstructions {
   readonly kind: "hooked";
-  /** The person's first. */
+  /** The user's come first. */
   readonly instructions: readonly string[];
 }
 
 const abortedText = "The compaction was cancelled.";
-const refusedText = "The provider refuses what is to be summed up.";
-const noSummariserText = "No model is there to write it.";
+const refusedText = "The provider refuses the content that is to be summarised.";
+const noSummariserText = "There is no model to write a summary.";
 const tooLateText = "The summary was still being written when no request fitted any more.";
 
 type NotesPassedOver = Extract<NotesSummaryOutcome, { kind: "passed-over" }>;

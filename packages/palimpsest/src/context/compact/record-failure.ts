@@ -9,14 +9,16 @@ import type { CompactionSetup } from "./compaction-setup.ts";
 
 interface RecordFailureInput {
   readonly session: Session;
-  /** By which it is written; absent: the session. */
+  /** Where it is recorded; by default the session. */
   readonly log?: FinalAppender;
   readonly problem: CompactionProblem;
-  /** Why it was to be compacted. */
+  /** Why the compaction was started. */
   readonly cause?: CompactionCause;
 }
 
-/** What speaks against the summaries that nobody asked for opens the breaker in the end; what a person or a hook wanted does not. */
+/**
+ * Failures of automatic summaries count for the breaker; a compaction that the user or a hook stopped does not.
+ */
 export async function recordFailure(
   deps: ResolvedSettingsDep,
   { session, log = session, problem, cause }: RecordFailureInput,
@@ -29,9 +31,9 @@ const failureDraft = ({ fold }: Pick<Session, "fold">, { reason }: CompactionPro
   breakerDraft(countFailures(fold) + 1, reason === "no_summary" ? "unusable" : undefined);
 
 /**
- * What the breaker learns from a summary that stands. One that a model wrote ends the count. One that was made without a
- * model because the summariser failed is another failure of it: that it was rescued makes no further call worth its
- * money. Notes, the user's own text and a breaker that was open already say nothing of the summariser.
+ * Updates the breaker after a committed summary. A summary by a model resets the count. A summary without a model, because
+ * the summariser failed, counts as another failure: further calls would still not be worth their money. Notes, the user's
+ * own text and a breaker that was already open say nothing about the summariser.
  */
 export async function recordSummaryResult(
   session: Pick<Session, "fold" | "append">,
@@ -58,7 +60,7 @@ function isWrittenByModel(path: Proposal["path"]): boolean {
   }
 }
 
-/** Whether it speaks against the summaries. Where the provider refuses every request, no summariser was asked. */
+/** Is it a failure of the summariser? If the provider refuses every request, no summariser was called. */
 export function countsForBreaker(reason: CompactionProblem["reason"], cause?: CompactionCause): boolean {
   if (cause === "refused") return false;
   switch (reason) {
@@ -79,7 +81,7 @@ export function countsForBreaker(reason: CompactionProblem["reason"], cause?: Co
   }
 }
 
-/** Something threw: a machine that does not read or write, or a bug. It costs the summary, never the turn. */
+/** Something threw: a failure of the disk, or a bug. It costs the summary, never the turn. */
 export const toBreakOffFailure = (error: unknown): { readonly kind: "failed" } & CompactionProblem => ({
   kind: "failed",
   reason: "unwritten",
@@ -93,12 +95,12 @@ interface ClosingEventInput extends CompactionProblem {
 
 export type ClosingEvent = Extract<LoopEvent, { kind: "compaction-failed" }>;
 
-/** By which whoever was told of its beginning hears that nothing comes of it. */
+/** The event that ends a compaction which has failed after its start was reported. */
 export function closingEvent(
   { numbers }: ResolvedSettingsDep,
   { compacting, trigger, reason, message }: ClosingEventInput,
 ): ClosingEvent {
-  const standing = breakerState(compacting.session.fold, numbers().policy);
-  const state = standing.kind === "may-ask" ? "trying" : "degraded";
+  const breaker = breakerState(compacting.session.fold, numbers().policy);
+  const state = breaker.kind === "may-ask" ? "trying" : "degraded";
   return { kind: "compaction-failed", trigger, reason, message, state };
 }

@@ -19,22 +19,22 @@ import { serverCallLimits } from "./limits.ts";
 
 export interface ServerCall {
   readonly conversation: Conversation;
-  /** In place of the provider's own prompt; blank: that one. */
+  /** Replaces the provider's own prompt; blank: the provider's prompt is used. */
   readonly instructions: string;
-  /** How much is summed up, which must end a round; absent: all of it. */
+  /** How much is summarised; must end a round. By default everything. */
   readonly reach?: MessagesReach | undefined;
   readonly signal: AbortSignal;
-  /** The whole text at once: the provider does not tell it in pieces. */
+  /** Called once with the whole text: the provider does not stream it. */
   readonly onText?: ((text: string) => void) | undefined;
 }
 
 export type ServerSummaryOutcome =
   | {
       readonly kind: "block";
-      /** To be sent back as it is, in front of everything: it is signed. */
+      /** Signed: must be sent back unchanged, in front of everything. */
       readonly block: PassthroughBlock;
       readonly model: string;
-      /** What it says. */
+      /** The text of the block. */
       readonly text: string;
       readonly calls: readonly CompactionCall[];
     }
@@ -49,14 +49,14 @@ export type ServerSummaryOutcome =
 type ServerCallDeps = ModelCallDeps & ResolvedSettingsDep;
 
 /**
- * Asks the provider for its own summary of a conversation. The request is the conversation's next one, byte for byte up to
- * its last message, so that it is read from the cache; it writes nothing there. Books what it costs. Must not reject.
+ * Requests the provider's own summary of a conversation. The request is the conversation's next one, byte for byte up to
+ * its last message, so that it is read from the cache; it writes nothing there. Books its cost. Must not reject.
  */
 export async function askServerSummary(deps: ServerCallDeps, call: ServerCall): Promise<ServerSummaryOutcome> {
   return new ServerCallRun(deps, call).run();
 }
 
-/** Asks what the model offers where that is not known yet: a person may compact before anything was sent. Must not reject. */
+/** Fetches what the model offers, if it is not known yet: the user may compact before any request. Must not reject. */
 export async function mayAskServer(deps: ServerCallDeps, { conversation, signal }: ServerOfferInput): Promise<boolean> {
   const { cache } = conversation;
   const line = conversation.line.editable;
@@ -72,7 +72,7 @@ export async function mayAskServer(deps: ServerCallDeps, { conversation, signal 
       signal,
     });
   } catch {
-    // A provider that does not say what it offers offers nothing now; the next time it is asked again.
+    // If the offers can't be fetched, there are none now; they are fetched again next time.
     return false;
   }
   const { policy, switches } = numbers;
@@ -96,35 +96,35 @@ class ServerCallRun {
       numbers: this.#deps.numbers(),
       at: this.#deps.now(),
     });
-    if (assembled.kind === "not-sendable") return this.#failed("nothing_to_compact", assembled.why.text);
+    if (assembled.kind === "not-sendable") return this.#fail("nothing_to_compact", assembled.why.text);
     if (assembled.kind === "over-limit")
-      return this.#failed("prompt_too_long", `The request has ${assembled.tokens} tokens, over ${assembled.limit}.`);
+      return this.#fail("prompt_too_long", `The request has ${assembled.tokens} tokens, over ${assembled.limit}.`);
     const { timeMillisMax } = serverCallLimits;
     const limit = new TimeLimit(this.#deps, { timeMillisMax, signal: this.#call.signal });
     try {
-      return await this.#tries(assembled.request, limit);
+      return await this.#askWithRetries(assembled.request, limit);
     } catch (error) {
-      return this.#failed("api_error", `The provider's summary broke off: ${String(error)}`);
+      return this.#fail("api_error", `The provider's summary broke off: ${String(error)}`);
     } finally {
       limit.end();
     }
   }
 
-  async #tries(request: ModelRequest, limit: TimeLimit): Promise<ServerSummaryOutcome> {
+  async #askWithRetries(request: ModelRequest, limit: TimeLimit): Promise<ServerSummaryOutcome> {
     const limits = { ...this.#deps.retries, triesMax: serverCallLimits.triesMax };
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.#once(request, limit.signal);
-      if (this.#call.signal.aborted) return this.#failed("aborted", "The compaction was cancelled.");
-      if (answer.kind === "replied") return this.#read(answer.blocks);
-      if (limit.exceeded !== undefined) return this.#failed("timed_out", `No summary came. ${limit.exceeded}`);
+      const answer = await this.#askOnce(request, limit.signal);
+      if (this.#call.signal.aborted) return this.#fail("aborted", "The compaction was cancelled.");
+      if (answer.kind === "replied") return this.#readSummary(answer.blocks);
+      if (limit.exceeded !== undefined) return this.#fail("timed_out", `No summary came. ${limit.exceeded}`);
       const { failure } = answer;
       const next = nextTry({ failure, attempt, random: this.#deps.random(), limits });
-      if (next.kind === "give-up") return this.#failed(failureReason(failure), next.message);
+      if (next.kind === "give-up") return this.#fail(failureReason(failure), next.message);
       await this.#deps.wait(next.ms, limit.signal);
     }
   }
 
-  async #once(request: ModelRequest, signal: AbortSignal): Promise<ServerCallAnswer> {
+  async #askOnce(request: ModelRequest, signal: AbortSignal): Promise<ServerCallAnswer> {
     const blocks: Block[] = [];
     let usage: JsonObject | undefined;
     try {
@@ -147,30 +147,30 @@ class ServerCallRun {
         }
       }
     } finally {
-      // What a broken reply read is paid for all the same.
-      if (usage !== undefined) this.#paid(usage);
+      // A broken reply is paid for too.
+      if (usage !== undefined) this.#book(usage);
     }
     throw new Error("a model ended without a reply and without a failure");
   }
 
-  #read(blocks: readonly Block[]): ServerSummaryOutcome {
-    const [block] = blocks.flatMap((one) => (one.type === "compaction" ? [one] : []));
+  #readSummary(blocks: readonly Block[]): ServerSummaryOutcome {
+    const [block] = blocks.flatMap((candidate) => (candidate.type === "compaction" ? [candidate] : []));
     const text = block === undefined ? undefined : compactionBlockText(block);
     if (block === undefined || text === undefined)
-      return this.#failed("no_summary", "The provider answered without a summary.");
+      return this.#fail("no_summary", "The provider answered without a summary.");
     this.#call.onText?.(text);
     const { model } = this.#call.conversation.baseline;
     return { kind: "block", block, model, text, calls: this.#calls };
   }
 
-  #paid(usage: JsonObject): void {
+  #book(usage: JsonObject): void {
     const { costs, baseline, line } = this.#call.conversation;
     const { model } = baseline;
     costs.add({ source: "compact", model, usage, headerTokens: line.fixedTokens });
     this.#calls.push({ path: "server", model, usage });
   }
 
-  #failed(reason: CompactionFailure, message: string): ServerSummaryOutcome {
+  #fail(reason: CompactionFailure, message: string): ServerSummaryOutcome {
     return { kind: "failed", reason, message, calls: this.#calls };
   }
 }
@@ -182,7 +182,7 @@ type ServerCallAnswer =
 const failureReason = ({ why }: ModelFailure): CompactionFailure =>
   why === "too-long" ? "prompt_too_long" : "api_error";
 
-/** The conversation as it asks for a summary: a line of its own, so that nothing of it reaches the session. */
+/** The conversation for the summary request, with a separate line, so that nothing of it reaches the session. */
 function asSummaryConversation(
   { conversation, instructions, reach = {} }: ServerCall,
   { numbers }: ServerCallDeps,
@@ -196,7 +196,7 @@ function asSummaryConversation(
   );
   const line = new ForkLine({ messages, usedTokens, fixedTokens });
   const withheld = parent.editable?.fold.sentWithheld ?? new Set<ToolUseId>();
-  const asked = serverAsks(conversation, {
+  const options = serverAsks(conversation, {
     numbers: numbers(),
     isClearable: () => false,
     messages,
@@ -206,14 +206,14 @@ function asSummaryConversation(
     ...conversation,
     line,
     cache: undefined,
-    inheritedAsks: withSummaryRequest(asked, instructions),
+    inheritedAsks: withSummaryRequest(options, instructions),
     written: written.copy(),
     source: "compact",
     mark: (input) => forkBreakpoints(input, { common: line.common, cacheWrite: "skip" }),
   };
 }
 
-/** Edits of the request can't be combined with it. */
+/** Context management can't be combined with a summary request. */
 function withSummaryRequest({ params, betas }: ServerOptions, instructions: string): ServerOptions {
   const { context_management: _, ...others } = params;
   const compaction = { type: "summarize", ...(instructions.trim() === "" ? {} : { instructions }) };

@@ -17,19 +17,19 @@ export interface SessionFactDeps {
 }
 
 /**
- * The facts of a session's path, through any number of boundaries. A call costs what was appended since the last one;
- * the first costs what it takes to know what lies before the fold:
+ * The facts of a session's path, across any number of boundaries. A call costs what was appended since the last one. The
+ * first call also reads what lies before the fold:
  *   the fold holds the whole path           nothing
- *   it begins at a checkpoint with facts    the chain of checkpoints, and a read for each message of a person; the log,
- *                                           once, where one of them is not at its place
+ *   it begins at a checkpoint with facts    the chain of checkpoints, and one read per user message; also the log, once,
+ *                                           if a message is not at its place
  *   else                                    the log, once
- * Another branch, an undo and a log that is read further back make the session fold anew: then the book begins anew.
+ * Another branch, an undo or a log that is read further back gives the session a new fold: then the book starts again.
  */
 export class SessionFactBook {
   readonly #deps: SessionFactDeps;
   readonly #session: Session;
-  #kept: { readonly fold: Fold; readonly begun: Promise<FactBookState> } | undefined;
-  /** What lies before a checkpoint never changes: where its messages lie, which are read when they are asked for. */
+  #current: { readonly fold: Fold; readonly state: Promise<FactBookState> } | undefined;
+  /** What lies before a checkpoint never changes. Holds the places of its messages, which are read when they are needed. */
   #known: KnownChain | undefined;
   #unreadable = 0;
 
@@ -38,50 +38,50 @@ export class SessionFactBook {
     this.#session = session;
   }
 
-  /** Messages that checkpoints list and the log no longer holds anywhere: they are missing in the facts. */
+  /** Number of messages that checkpoints list but the log no longer holds. They are missing in the facts. */
   get unreadable(): number {
     return this.#unreadable;
   }
 
   async facts(): Promise<SessionFacts> {
     const { fold } = this.#session;
-    const begun = await this.#begunAt(fold);
+    const state = await this.#stateFor(fold);
     if (this.#session.fold !== fold) return this.facts();
-    if (!continues(begun, fold)) {
-      this.#kept = undefined;
+    if (!continues(state, fold)) {
+      this.#current = undefined;
       return this.facts();
     }
-    for (const { entry } of fold.path.loggedFrom(begun.taken)) {
-      begun.book.append(entry);
-      begun.last = entry;
+    for (const { entry } of fold.path.loggedFrom(state.taken)) {
+      state.book.append(entry);
+      state.last = entry;
     }
-    begun.taken = fold.path.length;
-    return begun.book.facts();
+    state.taken = fold.path.length;
+    return state.book.facts();
   }
 
-  /** Until somebody asks again, nothing that was said is held here. */
+  /** Frees the memory until the next call of `facts`. */
   forget(): void {
-    this.#kept = undefined;
+    this.#current = undefined;
   }
 
-  #begunAt(fold: Fold): Promise<FactBookState> {
-    if (this.#kept?.fold === fold) return this.#kept.begun;
-    const begun = this.#begin(fold);
-    const kept = { fold, begun };
-    this.#kept = kept;
-    // Whoever waits for it hears of the failure; whoever asks later tries again.
-    begun.catch(() => {
-      if (this.#kept === kept) this.#kept = undefined;
+  #stateFor(fold: Fold): Promise<FactBookState> {
+    if (this.#current?.fold === fold) return this.#current.state;
+    const state = this.#start(fold);
+    const current = { fold, state };
+    this.#current = current;
+    // Callers that are waiting get the failure; a later call tries again.
+    state.catch(() => {
+      if (this.#current === current) this.#current = undefined;
     });
-    return begun;
+    return state;
   }
 
-  async #begin(fold: Fold): Promise<FactBookState> {
+  async #start(fold: Fold): Promise<FactBookState> {
     this.#unreadable = 0;
     const line = fold.path.leaf?.sidechain === true ? "side" : "main";
     const first = fold.path.at(0);
     if (first === undefined || this.#session.read.from === "beginning") return startFactBook(new FactBook({ line }));
-    const earlier = await this.#earlierThan(first.entry);
+    const earlier = await this.#readEarlier(first.entry);
     if (earlier !== undefined) {
       this.#unreadable = earlier.unreadable;
       return startFactBook(new FactBook({ line, earlier: earlier.facts }));
@@ -91,7 +91,7 @@ export class SessionFactBook {
     return startFactBook(book);
   }
 
-  async #earlierThan(first: Entry): Promise<EarlierFacts | undefined> {
+  async #readEarlier(first: Entry): Promise<EarlierFacts | undefined> {
     const checkpoint =
       first.kind === "edit" && first.edit.type === "boundary" ? first.edit.metadata.checkpoint : undefined;
     if (checkpoint === undefined) return undefined;
@@ -105,20 +105,20 @@ export class SessionFactBook {
     return { facts: { ...chain.facts, userMessages }, unreadable };
   }
 
-  /** Memory: the entries of the whole log, since only all of them tell which are on the path. */
+  /** Memory: the entries of the whole log, since all of them are needed to know which are on the path. */
   async #readBefore(start: number, line: "main" | "side"): Promise<readonly Entry[]> {
     return this.#withSource(async (source) => {
       const path = new Path({ line });
-      for await (const { logged } of scanForward(source)) for (const one of logged) path.append(one);
+      for await (const { logged } of scanForward(source)) for (const entry of logged) path.append(entry);
       return path.logged.flatMap((logged) => (logged.start < start ? [logged.entry] : []));
     });
   }
 
-  async #withSource<Result>(act: (source: ByteSource) => Promise<Result>): Promise<Result> {
+  async #withSource<Result>(read: (source: ByteSource) => Promise<Result>): Promise<Result> {
     const source = await this.#deps.transcripts.openForReading(this.#session.id);
     if (source === undefined) throw new Error(`the log of the open session ${this.#session.id} is gone`);
     try {
-      return await act(source);
+      return await read(source);
     } finally {
       await source.close();
     }
@@ -127,14 +127,14 @@ export class SessionFactBook {
 
 interface FactBookState {
   readonly book: FactBook;
-  /** Entries of the fold's path that are in the book, and the last of them. */
+  /** Number of entries of the fold's path that are in the book. */
   taken: number;
   last: Entry | undefined;
 }
 
 const startFactBook = (book: FactBook): FactBookState => ({ book, taken: 0, last: undefined });
 
-/** Does the path still begin with what the book has taken? */
+/** Does the path still begin with the entries in the book? */
 const continues = ({ taken, last }: FactBookState, { path }: Fold): boolean =>
   taken === 0 || path.at(taken - 1)?.entry === last;
 
@@ -154,7 +154,10 @@ interface KnownChain {
   readonly chain: CheckpointChain;
 }
 
-/** Undefined where a link is gone or was written without facts: such a list does not hold all that people said. Reads no link that is known. */
+/**
+ * Undefined if a link is gone or was written without facts: such a list does not hold all user messages. Does not read
+ * links that are already known.
+ */
 async function readCheckpointChain(
   { blobs }: SessionFactDeps,
   newest: BlobId,
@@ -183,7 +186,7 @@ interface ReadMessages {
   readonly unreadable: number;
 }
 
-/** Reads each message by its place: a line a message, whatever lies between them. Those that are not there are looked for in the whole log. */
+/** Reads one line per message, by its place. Messages that are not at their place are searched in the whole log. */
 async function readMessages(source: ByteSource, places: Checkpoint["userMessages"]): Promise<ReadMessages> {
   const messageByEntry = new Map<EntryId, UserMessage>();
   for (const place of places) {
@@ -203,7 +206,7 @@ async function readMessages(source: ByteSource, places: Checkpoint["userMessages
 }
 
 function parseUserMessage(entry: Entry): UserMessage | undefined {
-  const said = userTextOnPath(entry);
-  if (said === undefined || entry.id === undefined) return undefined;
-  return { entry: entry.id, text: said.toWellFormed(), at: entry.timestamp };
+  const text = userTextOnPath(entry);
+  if (text === undefined || entry.id === undefined) return undefined;
+  return { entry: entry.id, text: text.toWellFormed(), at: entry.timestamp };
 }

@@ -16,63 +16,68 @@ import { formatCount } from "../../schema/format-count.ts";
 import type { Item } from "../../transcript/item.ts";
 import { survivors } from "../../transcript/projection.ts";
 
-/** A summary that the gate let through, wherever it came from; or why there is none. */
+/** A summary that has passed the gate, whatever its source; or why there is none. */
 export type SummaryOutcome =
   | {
       readonly kind: "made";
       readonly summary: string;
       readonly path: CompactionPath;
       readonly calls: readonly CompactionCall[];
-      /** What the gate changed, a line each. */
+      /** What the gate changed, one line each. */
       readonly changes: readonly string[];
-      /** Oldest rounds that the summariser did not see; absent: none. */
+      /** Oldest rounds that the summariser did not see; absent if there are none. */
       readonly unseenRounds?: number;
-      /** Of `notes`: the last entry that they stand for; what follows stays. */
+      /** For `notes`: the last entry that they cover; what follows stays. */
       readonly coversUntil?: EntryId | undefined;
       /** Why no model wrote it. */
       readonly instead?: CompactionProblem;
-      /** The provider's own block, which says the same and counts only as it was given. */
+      /** The provider's own block with the same text; it must be sent back unchanged. */
       readonly server?: ServerSummary;
     }
   | ({ readonly kind: "failed"; readonly calls: readonly CompactionCall[] } & CompactionProblem);
 
-/** A person's own words pass the same gate. `own`: what they changed, where that is this program's own text. */
-export function checkUserSummary(ground: CompactionContext, text: Pick<GateInput, "summary" | "own">): SummaryOutcome {
-  const gated = gate({ ...gateInput(ground), ...text });
+/** The user's own summary passes the same gate. `own`: the text that the user edited, if this program wrote it. */
+export function checkUserSummary(context: CompactionContext, text: Pick<GateInput, "summary" | "own">): SummaryOutcome {
+  const gated = gate({ ...gateInput(context), ...text });
   return gated.kind === "passed"
     ? { kind: "made", summary: gated.text, path: "given", calls: [], changes: gated.changes }
     : { kind: "failed", reason: "no_summary", message: gated.text, calls: [] };
 }
 
-/** It is signed: the gate takes it as it is, or not at all. */
-export function checkServerSummary(ground: CompactionContext, summarised: ServerSummaryOutcome): SummaryOutcome {
+/** The block is signed: the gate accepts it unchanged, or not at all. */
+export function checkServerSummary(context: CompactionContext, summarised: ServerSummaryOutcome): SummaryOutcome {
   if (summarised.kind === "failed") return summarised;
   const { text, calls, model, block } = summarised;
-  const gated = gate({ ...gateInput(ground), summary: text });
+  const gated = gate({ ...gateInput(context), summary: text });
   if (gated.kind === "passed" && gated.changes.length === 0)
     return { kind: "made", summary: text, path: "server", calls, changes: [], server: { model, block } };
   const message = gated.kind === "passed" ? gated.changes.join(" ") : gated.text;
   return { kind: "failed", reason: "no_summary", message, calls };
 }
 
-/** If the user waits for it, or nothing can be sent any more. What a provider refuses, it also refuses to sum up: there no policy has another way. */
+/**
+ * May a summary be made without a model? Yes if the user waits for it, or if no request fits any more. A provider that
+ * refuses the content also refuses to summarise it, whatever the policy says.
+ */
 export const mayExtract = ({ ask, numbers }: CompactionContext): boolean =>
   ask.cause === "refused" ||
   (numbers.policy.compact?.lastRung === "extract" &&
     (ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow"));
 
-/** What a model wrote can be longer than what the facts need; what a person wrote is not taken from them. */
-export const mayBeShorter = (ground: CompactionContext, { path }: Extract<SummaryOutcome, { kind: "made" }>): boolean =>
-  path !== "extractive" && path !== "given" && path !== "notes" && mayExtract(ground);
+/** A model's summary may be longer than the facts need, and can be replaced; the user's own text is never replaced. */
+export const mayBeShorter = (
+  context: CompactionContext,
+  { path }: Extract<SummaryOutcome, { kind: "made" }>,
+): boolean => path !== "extractive" && path !== "given" && path !== "notes" && mayExtract(context);
 
-/** Without a model: what it says, the facts say. */
+/** Makes a summary from the facts, without a model. */
 export function extractFromFacts(
-  ground: CompactionContext,
+  context: CompactionContext,
 ): Pick<SummaryOutcome & { kind: "made" }, "summary" | "path"> {
-  const { partFacts, budgets, count, scope } = ground;
+  const { partFacts, budgets, count, scope } = context;
   const previous = scope.covered.findLast(({ summary }) => summary === true);
   const summary = extractSummary({
-    variant: summaryVariant(ground),
+    variant: summaryVariant(context),
     facts: partFacts,
     budgetTokens: budgets.extract,
     count,
@@ -82,10 +87,10 @@ export function extractFromFacts(
   return { summary, path: "extractive" };
 }
 
-export function gateInput(ground: CompactionContext): Omit<GateInput, "summary"> {
-  const { facts, budgets, coveredTokens, count } = ground;
+export function gateInput(context: CompactionContext): Omit<GateInput, "summary"> {
+  const { facts, budgets, coveredTokens, count } = context;
   return {
-    userMessages: listUserTexts(ground),
+    userMessages: listUserTexts(context),
     lastReply: facts.lastReply?.text,
     budgetTokens: budgets.summary,
     replacesTokens: Math.round(coveredTokens),
@@ -94,11 +99,10 @@ export function gateInput(ground: CompactionContext): Omit<GateInput, "summary">
 }
 
 interface PromptOptions extends SummaryOptions {
-  /** The person's first, then the hooks'. */
+  /** The user's come first, then those of hooks. */
   readonly instructions: readonly string[];
 }
 
-/** Of the whole but for its beginning, or of the beginning. */
 const summaryVariant = ({ ask, scope }: Pick<CompactionContext, "ask" | "scope">): SummaryVariant =>
   scope.pivot === undefined ? (ask.part.kind === "up_to" ? "up_to" : "all") : "from";
 
@@ -119,11 +123,11 @@ export function buildPrompt(
   });
 }
 
-/** Where a policy wants none, none is asked for, and one that comes all the same goes. */
+/** Unless the policy keeps the analysis, the prompt does not ask for one, and one that comes anyway is removed. */
 export const analysisFor = ({ policy }: CompactionContext["numbers"]): "stripped" | "kept" =>
   policy.summary?.analysis === "kept" ? "kept" : "stripped";
 
-/** What the plain call is to summarise. Working state is left out: it is put back as it is then. */
+/** The messages for the plain call. Working state is left out: its current version is restored after the boundary. */
 export function messagesToSummarise({ conversation, compacting, scope }: CompactionContext): readonly Message[] {
   const restored = new Set<Block>(
     compacting.session.fold.projection.items.flatMap(({ attachment, blocks }) =>
@@ -138,24 +142,24 @@ export function messagesToSummarise({ conversation, compacting, scope }: Compact
 const joinText = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 
-/** Notes in place of a model's summary; or one line for a person why not, absent where nobody has taken any. */
+/** Notes in place of a model's summary; or one line for the user why not, absent if there are no notes. */
 export type NotesSummaryOutcome =
   | {
       readonly kind: "noted";
-      readonly ground: CompactionContext;
+      readonly context: CompactionContext;
       readonly made: Extract<SummaryOutcome, { kind: "made" }>;
-      /** The newest entry when it was decided what stays. */
+      /** The last entry when it was decided what stays. */
       readonly leaf: EntryId | null;
     }
   | { readonly kind: "passed-over"; readonly because?: string };
 
 interface NotesSummaryInput extends Omit<DraftInput, "scope"> {
-  /** What people and hooks ask of the summary: notes know nothing of it. */
+  /** Instructions by the user and hooks, which notes can't follow. */
   readonly instructions: readonly string[];
   readonly signal: AbortSignal;
 }
 
-/** Asks no model, and waits only for notes that are being taken. */
+/** Calls no model, and waits only for notes that are being taken. */
 export async function summariseFromNotes({
   instructions,
   signal,
@@ -163,11 +167,11 @@ export async function summariseFromNotes({
 }: NotesSummaryInput): Promise<NotesSummaryOutcome> {
   const { ask, numbers, compacting, conversation } = input;
   const { notes, session } = compacting;
-  // Behind notes something is kept as it is, and that may be what the provider refuses.
+  // After notes some messages are kept verbatim, and one of them may be what the provider refuses.
   const coversAll = ask.part.kind === "all" && ask.cause !== "refused";
   const isWanted = coversAll && ask.summary === undefined && instructions.length === 0;
   if (notes === undefined || !isWanted || !numbers.switches.notesCompact.value) return { kind: "passed-over" };
-  // Where there is no time for a model, there is none for these either: the notes are as they are.
+  // If there is no time for a model, there is none to wait for notes either.
   if (ask.summariser !== "nobody") await notes.settle(signal);
   const [noted, template] = await Promise.all([notes.read(), notes.template()]);
   const { items, pins } = session.fold.projection;
@@ -181,22 +185,22 @@ export async function summariseFromNotes({
     count,
     countText: (text) => tokens(Math.ceil(count({ blocks: [{ type: "text", text }] }))),
     path: notes.path,
-    // What is put back is in the draft, which `overThreshold` looks at.
+    // Restored state is part of the draft, which `overThresholdText` checks.
     otherTokens: conversation.line.fixedTokens,
     pinned: [...front, ...pinned],
     thresholdTokens: numbers.thresholds.compact,
   });
   if (plan.kind === "unavailable")
     return plan.why === "no-notes" ? { kind: "passed-over" } : passOver(refusalTexts[plan.why]);
-  const ground = createCompactionContext({ ...input, scope: { covered: plan.covered, kept: plan.kept } });
-  const gated = gate({ ...gateInput(ground), summary: plan.summary });
+  const context = createCompactionContext({ ...input, scope: { covered: plan.covered, kept: plan.kept } });
+  const gated = gate({ ...gateInput(context), summary: plan.summary });
   if (gated.kind === "refused") return passOver(gated.text);
   const coversUntil = plan.covered.at(-1)?.entry;
   const made = { kind: "made", summary: gated.text, path: "notes", calls: [], changes: gated.changes } as const;
-  return { kind: "noted", ground, made: { ...made, coversUntil }, leaf: conversation.line.leaf };
+  return { kind: "noted", context, made: { ...made, coversUntil }, leaf: conversation.line.leaf };
 }
 
-/** With ledger and working state: at the threshold it would fire again at once, whoever asked. One line for a person. */
+/** Why notes are not used if the context, with ledger and working state, would be due again at once. One line for the user. */
 export function overThresholdText(
   { preview: { tokensAfter } }: Proposal,
   { numbers }: CompactionContext,

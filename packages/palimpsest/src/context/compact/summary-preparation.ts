@@ -17,7 +17,7 @@ import { breakerState } from "./breaker-state.ts";
 
 interface PreparationInput {
   readonly session: Session;
-  /** It holds this, so it comes later. */
+  /** A function, because the conversation refers to this object and is created later. */
   readonly conversation: () => Conversation;
 }
 
@@ -32,32 +32,32 @@ type PreparationState =
   | { readonly kind: "ready"; readonly proposal: Proposal; readonly noted: EntryId | undefined };
 
 /**
- * A summary that is made beside the conversation before it is due, so that nobody waits for it. It begins where a round
- * has ended: all of the prefix is in the cache then, and nobody changes it.
+ * Makes a summary in the background before it is due, so that the user does not wait for it. It starts when a round has
+ * ended: then the whole prefix is in the cache and does not change.
  *
  *   none ──a round ends, and one is wanted──▶ preparing ──a summary──▶ ready ──due──▶ none: swapped in
  *   preparing ──fails──▶ none: counts for the breaker, or rests for a few rounds
- *   preparing, ready ──what it stands for was changed──▶ none      ready ──too much came behind it──▶ none
+ *   preparing, ready ──the summarised part changes──▶ none      ready ──too much follows it──▶ none
  *
- * Nothing of it is in the log but what it cost, where it is not used. Ends with the session.
+ * Only the cost of an unused summary is in the log. Ends with the session.
  */
 export class SummaryPreparation implements BackgroundSummary {
   readonly #deps: CompactionDeps;
-  readonly #of: PreparationInput;
-  /** The session, or by what it takes its last entries. */
+  readonly #input: PreparationInput;
+  /** The session or, while it closes, its final appender. */
   #log: FinalAppender;
   #state: PreparationState = { kind: "none" };
   #isWanted = false;
-  #restsRounds = 0;
+  #restRounds = 0;
   #news: LoopEvent[] = [];
-  /** Dropped, and not over yet. */
+  /** Dropped preparations that have not ended yet. */
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(deps: CompactionDeps, of: PreparationInput) {
+  constructor(deps: CompactionDeps, input: PreparationInput) {
     this.#deps = deps;
-    this.#of = of;
-    this.#log = of.session;
-    of.session.onClose((closing) => {
+    this.#input = input;
+    this.#log = input.session;
+    input.session.onClose((closing) => {
       this.#log = closing;
       return this.cancel();
     });
@@ -72,7 +72,7 @@ export class SummaryPreparation implements BackgroundSummary {
   }
 
   roundEnded(): void {
-    this.#restsRounds = Math.max(0, this.#restsRounds - 1);
+    this.#restRounds = Math.max(0, this.#restRounds - 1);
     const why = this.#whyDropped();
     if (why !== undefined) this.#drop(why);
     if (this.#state.kind === "none" && this.#isWanted && this.#mayBegin()) this.#begin();
@@ -97,12 +97,12 @@ export class SummaryPreparation implements BackgroundSummary {
   }
 
   #mayBegin(): boolean {
-    if (this.#restsRounds > 0) return false;
-    return breakerState(this.#of.session.fold, this.#deps.numbers().policy).kind === "may-ask";
+    if (this.#restRounds > 0) return false;
+    return breakerState(this.#input.session.fold, this.#deps.numbers().policy).kind === "may-ask";
   }
 
   #begin(): void {
-    const conversation = this.#of.conversation();
+    const conversation = this.#input.conversation();
     const { compacting } = conversation;
     if (compacting === undefined) return;
     const abort = new AbortController();
@@ -120,27 +120,27 @@ export class SummaryPreparation implements BackgroundSummary {
 
   /** Must not reject. */
   async #follow(proposing: AsyncGenerator<LoopEvent, ProposeOutcome>, signal: AbortSignal): Promise<void> {
-    const proposed = await this.#drained(proposing).catch(toBreakOffFailure);
+    const proposed = await this.#drain(proposing).catch(toBreakOffFailure);
     if (signal.aborted) {
       if (proposed.kind === "proposed") await this.#book(proposed.proposal);
       return;
     }
     if (proposed.kind === "proposed") {
-      this.#state = { kind: "ready", proposal: proposed.proposal, noted: this.#noted() };
+      this.#state = { kind: "ready", proposal: proposed.proposal, noted: this.#coveredByNotes() };
       this.#news.push({ kind: "preparation", state: "ready" });
       return;
     }
     this.#state = { kind: "none" };
-    // What the breaker does not count would be tried for ever.
-    if (!countsForBreaker(proposed.reason)) this.#restsRounds = preparationRestRounds;
-    const failing = { session: this.#of.session, log: this.#log, problem: proposed };
-    // A log that takes no more entries counts nothing: the next session begins anew.
-    const told = await recordFailure(this.#deps, failing).catch(() => undefined);
-    if (told !== undefined) this.#news.push(told);
+    // A failure that the breaker does not count would be retried after every round.
+    if (!countsForBreaker(proposed.reason)) this.#restRounds = preparationRestRounds;
+    const failure = { session: this.#input.session, log: this.#log, problem: proposed };
+    // A log that can't be written counts no failures: a new session starts at zero.
+    const event = await recordFailure(this.#deps, failure).catch(() => undefined);
+    if (event !== undefined) this.#news.push(event);
   }
 
-  /** How far it has come says nothing to those who don't wait for it. */
-  async #drained(proposing: AsyncGenerator<LoopEvent, ProposeOutcome>): Promise<ProposeOutcome> {
+  /** Keeps only warnings: progress does not matter in the background. */
+  async #drain(proposing: AsyncGenerator<LoopEvent, ProposeOutcome>): Promise<ProposeOutcome> {
     let step = await proposing.next();
     while (step.done !== true) {
       if (step.value.kind === "warning") this.#news.push(step.value);
@@ -155,11 +155,11 @@ export class SummaryPreparation implements BackgroundSummary {
     if (this.#state.kind === "preparing") return undefined;
     const { proposal } = this.#state;
     if (this.#isOutgrown(proposal)) return outgrownText;
-    return proposal.path === "notes" && this.#state.noted !== this.#noted() ? renotedText : undefined;
+    return proposal.path === "notes" && this.#state.noted !== this.#coveredByNotes() ? renotedText : undefined;
   }
 
   #isChanged(): boolean {
-    const { fold } = this.#of.session;
+    const { fold } = this.#input.session;
     switch (this.#state.kind) {
       case "none":
         return false;
@@ -171,13 +171,13 @@ export class SummaryPreparation implements BackgroundSummary {
   }
 
   /** The newest entry that notes cover. */
-  #noted(): EntryId | undefined {
-    return parseCoverage(this.#of.session.fold.projection.settings)?.entry;
+  #coveredByNotes(): EntryId | undefined {
+    return parseCoverage(this.#input.session.fold.projection.settings)?.entry;
   }
 
-  /** What came later stays: where that is much, a summary of what was before it makes little room. */
+  /** Later messages stay: if there are many, a summary of the earlier ones makes little room. */
   #isOutgrown({ leaf }: Proposal): boolean {
-    const { path, projection } = this.#of.session.fold;
+    const { path, projection } = this.#input.session.fold;
     const leafAt = path.findLastIndex(({ entry }) => entry.id === leaf);
     const tailTokens = estimateItems(projection.items.filter(({ at }) => at > leafAt));
     return tailTokens > preparationTailShareMax * this.#deps.numbers().thresholds.compact;
@@ -200,13 +200,13 @@ export class SummaryPreparation implements BackgroundSummary {
   }
 }
 
-const changedText = "What it stands for was changed meanwhile.";
-const outgrownText = "Too much was said since it was made.";
+const changedText = "The summarised part has changed meanwhile.";
+const outgrownText = "Too many messages have come since it was made.";
 const renotedText = "Newer notes were taken.";
 
 /**
- * Whether the path up to this entry is no longer what a summary of it was made of: another branch, a boundary, something
- * undone, hidden or collapsed. Results that were only cleared are in the summary as they were: it still stands for them.
+ * Has the path up to this entry changed since it was summarised, by another branch, a boundary, an undo, or by hidden or
+ * collapsed entries? Clearing results does not count: the summary was made from them as they were.
  */
 export function isChangedSince({ path }: Pick<Fold, "path">, leaf: EntryId | null): boolean {
   const at = path.findLastIndex(({ entry }) => entry.id === leaf);

@@ -21,18 +21,18 @@ export type CompleteReply = Extract<ReplyOutcome, { kind: "replied" }>;
 interface RepliesInput<P extends Provider> {
   readonly provider: P;
   readonly deps: ClockDep & IdsDep;
-  /** Runs a generator to its end and passes on its events. */
+  /** Runs a generator to its end and emits its events. */
   readonly drain: <Result>(steps: AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>) => Promise<Result>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Takes the replies to a context's requests, each block into the transcript as it comes.
+ * Records the replies to a context's requests, each block as it arrives.
  *
- *   taking ──its end──▶ replied
- *   taking ──breaks off──▶ broken ──the same request again──▶ taking: the new reply stands beside what came of the old
- *                          broken ──leave()──▶ as before the request: what came stays in the log beside the path
- *                          broken ──keep()──▶ what came whole stays on the path
+ *   recording ──complete──▶ replied
+ *   recording ──breaks off──▶ broken ──the same request again──▶ recording: the new reply is a branch next to the old one
+ *                             broken ──leave()──▶ as before the request: the old blocks stay in the log, off the path
+ *                             broken ──keep()──▶ complete blocks stay on the path
  */
 export class Replies<P extends Provider> {
   readonly #input: RepliesInput<P>;
@@ -47,62 +47,62 @@ export class Replies<P extends Provider> {
     return this.#broken !== undefined;
   }
 
-  async whole(sending: PendingRequest, reply: Reply<P>): Promise<CompleteReply> {
+  async whole(pending: PendingRequest, reply: Reply<P>): Promise<CompleteReply> {
     const { provider, deps } = this.#input;
     const events = replyEvents(provider, reply, deps);
-    if (events === undefined) throw badOptionError(`This is no reply in the form ${provider}.`);
-    const taker = await this.#begin(sending);
-    return await this.#finish(taker, await this.#takeAll(taker, events));
+    if (events === undefined) throw badOptionError(`This is not a reply in the format ${provider}.`);
+    const recorder = await this.#begin(pending);
+    return await this.#finish(recorder, await this.#recordAll(recorder, events));
   }
 
-  /** Where the stream breaks off, its own error is thrown on. */
-  async stream(sending: PendingRequest, events: AsyncIterable<StreamEvent<P>>): Promise<CompleteReply> {
+  /** If the stream breaks off, its own error is rethrown. */
+  async stream(pending: PendingRequest, events: AsyncIterable<StreamEvent<P>>): Promise<CompleteReply> {
     const { provider, deps, signal } = this.#input;
-    const taker = await this.#begin(sending);
+    const recorder = await this.#begin(pending);
     const assembly = streamAssembly(provider, deps);
     let outcome: ReplyOutcome | undefined;
     try {
       for await (const event of untilAborted(events, signal)) {
-        outcome = await this.#takeAll(taker, assembly.take(toJsonObject(event)));
+        outcome = await this.#recordAll(recorder, assembly.take(toJsonObject(event)));
         if (outcome !== undefined) break;
       }
     } catch (error) {
-      await this.#breakOff(taker, classifyRefusal(provider, deps, error));
+      await this.#breakOff(recorder, classifyRefusal(provider, deps, error));
       throw error;
     }
-    return await this.#finish(taker, outcome ?? (await this.#takeAll(taker, assembly.end())));
+    return await this.#finish(recorder, outcome ?? (await this.#recordAll(recorder, assembly.end())));
   }
 
-  /** For good, before the view or the prefix changes: the conversation goes on where the request stood. */
+  /** Abandons a broken reply, before the view or the prefix changes: the conversation continues from before the request. */
   async leave(): Promise<void> {
-    const taker = this.#broken;
+    const recorder = this.#broken;
     this.#broken = undefined;
-    throwIfFailed(await taker?.abandon());
+    throwIfFailed(await recorder?.abandon());
   }
 
-  /** What came whole stays: something is said behind it. */
+  /** Keeps the complete blocks of a broken reply: a message follows them. */
   keep(): void {
     this.#broken = undefined;
   }
 
-  /** A try behind one that broke off, or that the store refused, takes its place. */
-  async #begin(sending: PendingRequest): Promise<ReplyRecorder> {
-    const taker = this.#broken ?? new ReplyRecorder(this.#input.deps, sending);
-    this.#broken = taker;
-    await taker.begin();
-    return taker;
+  /** A new try replaces one that broke off or that the store refused. */
+  async #begin(pending: PendingRequest): Promise<ReplyRecorder> {
+    const recorder = this.#broken ?? new ReplyRecorder(this.#input.deps, pending);
+    this.#broken = recorder;
+    await recorder.begin();
+    return recorder;
   }
 
-  async #finish(taker: ReplyRecorder, ended: ReplyOutcome | undefined): Promise<CompleteReply> {
-    const outcome = ended ?? (await this.#breakOff(taker, endedEarly));
-    await this.#input.drain(taker.finish());
+  async #finish(recorder: ReplyRecorder, ended: ReplyOutcome | undefined): Promise<CompleteReply> {
+    const outcome = ended ?? (await this.#breakOff(recorder, endedEarly));
+    await this.#input.drain(recorder.finish());
     switch (outcome.kind) {
       case "unwritten":
         throw storeError(outcome.failure);
       case "aborted":
         throw new ContextError("broken-reply", endedEarly.message, { failure: endedEarly });
       case "failed":
-        throwIfUnwritten(await taker.keepPartial(outcome));
+        throwIfUnwritten(await recorder.keepPartial(outcome));
         throw new ContextError("broken-reply", outcome.message, { failure: outcome.failure });
       case "replied":
         this.#broken = undefined;
@@ -110,15 +110,15 @@ export class Replies<P extends Provider> {
     }
   }
 
-  /** What came of it is paid for and kept. */
-  async #breakOff(taker: ReplyRecorder, failure: ModelFailure): Promise<ReplyOutcome> {
-    const outcome = await this.#takeAll(taker, [{ kind: "failure", failure }]);
-    return await taker.keepPartial(outcome ?? { kind: "aborted" });
+  /** The blocks so far are paid for and kept. */
+  async #breakOff(recorder: ReplyRecorder, failure: ModelFailure): Promise<ReplyOutcome> {
+    const outcome = await this.#recordAll(recorder, [{ kind: "failure", failure }]);
+    return await recorder.keepPartial(outcome ?? { kind: "aborted" });
   }
 
-  async #takeAll(taker: ReplyRecorder, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
+  async #recordAll(recorder: ReplyRecorder, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
     for (const event of events) {
-      const outcome = await this.#input.drain(taker.record(event));
+      const outcome = await this.#input.drain(recorder.record(event));
       if (outcome !== undefined) return outcome;
     }
     return undefined;
@@ -129,9 +129,9 @@ function throwIfUnwritten(outcome: ReplyOutcome): void {
   if (outcome.kind === "unwritten") throw storeError(outcome.failure);
 }
 
-const endedEarly = brokenStream("The reply broke off before its end. What came whole of it is kept.");
+const endedEarly = brokenStream("The reply broke off before its end. Its complete blocks are kept.");
 
-/** The same values, until the signal is raised: whoever waits for a source that says nothing is let go. */
+/** The same values, until the signal is aborted, even while the source is silent. */
 async function* untilAborted<Value>(source: AsyncIterable<Value>, signal: AbortSignal): AsyncGenerator<Value> {
   const iterator = source[Symbol.asyncIterator]();
   const aborted = Promise.withResolvers<"aborted">();
@@ -146,7 +146,7 @@ async function* untilAborted<Value>(source: AsyncIterable<Value>, signal: AbortS
     }
   } finally {
     signal.removeEventListener("abort", onAbort);
-    // Not waited for: a source that hangs would keep who lets it go.
+    // Not awaited: a source that hangs would block the caller.
     iterator.return?.().catch(() => undefined);
   }
 }

@@ -23,22 +23,22 @@ export type ReplyOutcome =
   | { readonly kind: "unwritten"; readonly failure: WriteFailure };
 
 /**
- * Takes one reply into the transcript, event by event, and tells what each means for the cache and the bill. After a
- * failure another try may begin: its reply stands beside what came of the one before.
+ * Records one reply in the transcript, event by event, and tracks what it means for the cache and the costs. After a
+ * failure another try may begin: its reply becomes a branch next to the blocks of the failed one.
  */
 export class ReplyRecorder {
   readonly #deps: ClockDep;
   readonly #input: PendingRequest;
   #writer: ReplyWriter;
-  /** Whose costs are written down. */
+  /** The writer whose costs are already booked. */
   #booked: ReplyWriter | undefined;
-  /** As they were sent: the assembled list is live, and a broken try leaves blocks in it that the next one does not send. */
+  /** The messages as they were sent: the assembled list is live, and a broken try leaves blocks in it. */
   readonly #sent: readonly Message[];
   readonly #doubtedBefore: DoubtedUsage | undefined;
   #hasBegun = false;
   #sentAt: Millis;
   #begunUsage: JsonObject | undefined;
-  /** A break for which nothing that was sent is the reason. */
+  /** A cache break that nothing in the request explains. */
   #unexplained: CacheBreak | undefined;
 
   constructor(deps: ClockDep, input: PendingRequest) {
@@ -50,7 +50,7 @@ export class ReplyRecorder {
     this.#sentAt = deps.now();
   }
 
-  /** What came whole of a reply that broke off is kept. Another try stands beside it. */
+  /** Keeps the complete blocks of a reply that broke off. */
   async keepPartial(outcome: ReplyOutcome): Promise<ReplyOutcome> {
     const failure = await this.#writer.keep();
     if (failure !== undefined) return { kind: "unwritten", failure };
@@ -58,7 +58,7 @@ export class ReplyRecorder {
     return outcome;
   }
 
-  /** What came of it stays in the log beside the path: the conversation goes on where the request stood. */
+  /** Continues the conversation from before the reply, whose blocks stay in the log, off the path. */
   async abandon(): Promise<WriteFailure | undefined> {
     const at = this.#writer.retryParent;
     if (at === undefined) return undefined;
@@ -66,7 +66,7 @@ export class ReplyRecorder {
     return appended.kind === "failed" ? appended : undefined;
   }
 
-  /** The request is sent now, perhaps again. */
+  /** Called when the request is sent, also when it is sent again. */
   async begin(): Promise<void> {
     await this.#bookUnwritten();
     this.#writer = new ReplyWriter(this.#input.conversation, this.#writer.retryParent);
@@ -74,14 +74,14 @@ export class ReplyRecorder {
     this.#sentAt = this.#deps.now();
   }
 
-  /** Undefined: the reply goes on. */
+  /** Undefined until the reply has ended. */
   async *record(event: ModelEvent): AsyncGenerator<LoopEvent, ReplyOutcome | undefined> {
     const writer = this.#writer;
     switch (event.kind) {
       case "reply-start":
         this.#begunUsage = event.usage;
         writer.start(event);
-        yield* this.#began(event, this.#sentAt);
+        yield* this.#handleStart(event, this.#sentAt);
         yield { kind: "reply-start", id: writer.id };
         return undefined;
       case "text-delta":
@@ -96,51 +96,51 @@ export class ReplyRecorder {
         return failure && { kind: "unwritten", failure };
       }
       case "reply-end":
-        return yield* this.#ended(event);
+        return yield* this.#handleEnd(event);
       case "failure":
-        // What a broken reply read and wrote is paid for all the same.
-        if (this.#begunUsage !== undefined) this.#paid(this.#begunUsage);
+        // A broken reply is paid for too.
+        if (this.#begunUsage !== undefined) this.#addCost(this.#begunUsage);
         return { kind: "failed", failure: event.failure, message: event.failure.message };
     }
   }
 
-  /** However the try ended: a reply that did not end by itself says nothing of what the server left out. */
+  /** Called however the try ended: a reply that broke off does not tell what the server left out. */
   *finish(): Generator<LoopEvent> {
     yield* this.#settleBreak([]);
   }
 
-  async *#ended(event: ReplyEnd): AsyncGenerator<LoopEvent, ReplyOutcome> {
+  async *#handleEnd(event: ReplyEnd): AsyncGenerator<LoopEvent, ReplyOutcome> {
     const { conversation } = this.#input;
     const writer = this.#writer;
     const failure = await writer.end(event);
     if (failure !== undefined) return { kind: "unwritten", failure };
     const { stopReason } = event;
-    this.#paid(event.usage);
+    this.#addCost(event.usage);
     await this.#bookUnwritten();
     conversation.cache?.replied(this.#deps.now());
     yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
     yield* this.#settleBreak(event.appliedEdits ?? []);
     yield* conversation.doubts.announce({ before: this.#doubtedBefore, now: conversation.line.doubtedUsage });
     yield* conversation.doubts.tellCounter(conversation.line.doubtedCounter);
-    yield* this.#applied(event.appliedEdits ?? []);
+    yield* this.#recordServerEdits(event.appliedEdits ?? []);
     return { kind: "replied", calls: writer.calls, stopReason };
   }
 
-  /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
-  *#began({ usage, withheldTokens }: ReplyStart, sent: Millis): Generator<LoopEvent> {
+  /** The first byte has arrived: other requests may read what this one wrote, and its usage tells what it could read. */
+  *#handleStart({ usage, withheldTokens }: ReplyStart, sent: Millis): Generator<LoopEvent> {
     const { conversation, assembled } = this.#input;
-    const whole = { ...assembled, messages: this.#sent };
-    if (!this.#hasBegun) conversation.written.recordWrites(whole.messages, whole.breakpoints);
+    const asSent = { ...assembled, messages: this.#sent };
+    if (!this.#hasBegun) conversation.written.recordWrites(asSent.messages, asSent.breakpoints);
     if (assembled.marks !== undefined)
       conversation.cache?.began(assembled.marks, { at: sent, tokens: assembled.tokens });
     this.#hasBegun = true;
-    const told = readUsage({ usage });
-    if (told === undefined) return;
-    const request = toSentRequest(this.#deps.now(), { conversation, assembled: whole });
-    const broken = conversation.breaks.observe(request, { ...told, withheldTokens });
+    const startUsage = readUsage({ usage });
+    if (startUsage === undefined) return;
+    const request = toSentRequest(this.#deps.now(), { conversation, assembled: asSent });
+    const broken = conversation.breaks.observe(request, { ...startUsage, withheldTokens });
     if (broken === undefined) return;
     conversation.cache?.server.lostCache();
-    // What the server leaves out by its own rule it says when the reply ends, and that may be why.
+    // What the server left out by its own rules is known when the reply ends, and may be the cause.
     if (broken.cause.kind === "unknown" && conversation.cache?.server.asked?.params["context_management"] !== undefined)
       this.#unexplained = broken;
     else yield breakEvent(broken);
@@ -150,14 +150,14 @@ export class ReplyRecorder {
     const broken = this.#unexplained;
     this.#unexplained = undefined;
     if (broken === undefined) return;
-    const isOther = this.#input.conversation.cache?.server.isNews(applied) === true;
+    const isByServer = this.#input.conversation.cache?.server.isNews(applied) === true;
     yield breakEvent(
-      isOther ? { ...broken, cause: { kind: "server-cleared", tokens: readServerCleared(applied).tokens } } : broken,
+      isByServer ? { ...broken, cause: { kind: "server-cleared", tokens: readServerCleared(applied).tokens } } : broken,
     );
   }
 
-  /** What the server left out by itself is written down and told, each time that it is another. A disk that refuses fails no turn. */
-  async *#applied(applied: readonly JsonObject[]): AsyncGenerator<LoopEvent> {
+  /** Records and reports what the server left out by itself, each time that it changes. A write failure fails no turn. */
+  async *#recordServerEdits(applied: readonly JsonObject[]): AsyncGenerator<LoopEvent> {
     const { cache, line } = this.#input.conversation;
     if (cache?.server.isNews(applied) !== true) return;
     cache.server.applied(applied);
@@ -169,16 +169,16 @@ export class ReplyRecorder {
     };
   }
 
-  /** The log has to tell what the last try cost, although it tells nothing of its words. A disk that refuses fails no turn. */
+  /** Books the cost of a try that left no entry in the log. A write failure fails no turn. */
   async #bookUnwritten(): Promise<void> {
     const { source, baseline, line } = this.#input.conversation;
     const usage = this.#booked === this.#writer ? undefined : this.#writer.unwrittenUsage;
     this.#booked = this.#writer;
-    // Whoever sent a fork books what it cost.
+    // The caller of a fork books its cost.
     if (usage !== undefined && source === "main") await line.append(replyCostDraft({ model: baseline.model, usage }));
   }
 
-  #paid(usage: JsonObject): void {
+  #addCost(usage: JsonObject): void {
     const { costs, source, baseline, line } = this.#input.conversation;
     costs.add({ source, model: baseline.model, usage, headerTokens: line.fixedTokens });
   }
@@ -200,44 +200,50 @@ const flawWarning = (block: Block, flawed: string): LoopEvent => ({
 });
 
 /**
- * Puts one reply into the transcript block by block, each as an entry of its own. The newest block is held back until the
- * next one is there or the reply ends, so that the last entry carries the final usage.
+ * Writes one reply to the transcript, each block as its own entry. The newest block is held back until the next one is
+ * complete or the reply ends, so that the last entry carries the final usage.
  */
 export class ReplyWriter {
   readonly #line: Line;
   readonly #ids: UsedIds;
-  readonly #asked: string | undefined;
+  readonly #requestedModel: string | undefined;
   readonly #calls: ReplyCall[] = [];
   #start: { readonly id: MessageId; readonly model: string; readonly usage: JsonObject } | undefined;
   #usage: JsonObject | undefined;
   #held: PendingBlock | undefined;
   #written = 0;
   readonly #branchesAt: EntryId | null | undefined;
-  #follows: EntryId | null = null;
+  #parent: EntryId | null = null;
 
-  /** `branchesAt`: `againAt` of the try before. Absent: it goes on at the leaf, also where something was noted since it was asked for. */
+  /**
+   * `branchesAt`: `retryParent` of the previous try. By default the reply continues at the leaf, even if something was
+   * appended since the request.
+   */
   constructor({ line, ids, baseline }: ReplyWriterInput, branchesAt?: EntryId | null) {
     this.#line = line;
     this.#ids = ids;
-    this.#asked = baseline?.model;
+    this.#requestedModel = baseline?.model;
     this.#branchesAt = branchesAt;
   }
 
-  /** The entry behind which another try begins, beside what came of this one; null at the very beginning. Undefined where nothing came. */
+  /**
+   * The entry after which another try begins, as a branch next to this one; null at the very beginning. Undefined if this
+   * try has written nothing.
+   */
   get retryParent(): EntryId | null | undefined {
-    return this.#written === 0 ? this.#branchesAt : this.#follows;
+    return this.#written === 0 ? this.#branchesAt : this.#parent;
   }
 
   get id(): MessageId {
     return this.#start?.id ?? messageId("");
   }
 
-  /** Of a reply that no entry tells of: what the provider counted last. Undefined where there is an entry, or no reply began. */
+  /** The provider's last count for a reply without an entry. Undefined if there is an entry, or if no reply began. */
   get unwrittenUsage(): JsonObject | undefined {
     return this.#written === 0 ? this.#usage : undefined;
   }
 
-  /** Of the blocks on disk. */
+  /** The calls among the written blocks. */
   get calls(): readonly ReplyCall[] {
     return this.#calls;
   }
@@ -260,7 +266,7 @@ export class ReplyWriter {
     return last === undefined ? undefined : this.#write(last, { usage, stop_reason: stopReason });
   }
 
-  /** The reply ends here, whole or not: a block that came whole is kept. */
+  /** Writes the block that is held back. Called when a reply broke off. */
   async keep(): Promise<WriteFailure | undefined> {
     const last = this.#held;
     this.#held = undefined;
@@ -273,9 +279,9 @@ export class ReplyWriter {
   ): Promise<WriteFailure | undefined> {
     const start = this.#start;
     if (start === undefined) throw new Error("a block of a reply that has not begun");
-    const draft = replyDraft({ ...start, asked: this.#asked, content: [block], ...final });
+    const draft = replyDraft({ ...start, asked: this.#requestedModel, content: [block], ...final });
     const branchesAt = this.#written === 0 ? this.#branchesAt : undefined;
-    if (this.#written === 0) this.#follows = branchesAt === undefined ? this.#line.leaf : branchesAt;
+    if (this.#written === 0) this.#parent = branchesAt === undefined ? this.#line.leaf : branchesAt;
     const appended = await (branchesAt === undefined
       ? this.#line.append(draft)
       : this.#line.appendInstead(branchesAt, draft));
@@ -290,7 +296,7 @@ type ReplyWriterInput = Pick<Conversation, "line" | "ids"> & {
   readonly baseline?: Pick<Conversation["baseline"], "model">;
 };
 
-/** A call as it stands in the transcript. */
+/** A call as it is in the transcript. */
 export interface ReplyCall {
   readonly call: ToolUseBlock;
   /** Why its input could not be read. */

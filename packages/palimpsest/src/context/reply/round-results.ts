@@ -11,7 +11,7 @@ import type { Conversation } from "../conversation.ts";
 import type { ResultDeps } from "../deps.ts";
 import { buildReadRecord } from "../read-files.ts";
 
-/** What a call came to; its content is for the model. */
+/** The result of a call. Its content is for the model. */
 export interface CallResult {
   readonly call: ToolUseBlock;
   readonly tool: Tool | undefined;
@@ -19,12 +19,12 @@ export interface CallResult {
   readonly content: ToolOutcome["content"];
   readonly summary: string;
   /** A hook wants the turn to end here. */
-  readonly stopped?: string;
+  readonly stopped?: string | undefined;
 }
 
 /**
- * The results of a round on their way into the transcript, through the first layer. Each goes to disk as it arrives; what
- * all of them together exceed is offloaded when the round ends. With the next request everything is frozen.
+ * Writes the results of a round to the transcript, through the first layer. Each is written as it arrives; if all of them
+ * together exceed the limit, some are offloaded. With the next request the decisions are final.
  */
 export class RoundResults {
   readonly #deps: ResultDeps;
@@ -40,32 +40,32 @@ export class RoundResults {
     this.#conversation = conversation;
   }
 
-  /** One after the other, also where several arrive at once. What can't be written is told at the end of the round. */
+  /** Adds results one after the other, even if several arrive at once. A write failure is reported at the end of the round. */
   add(result: CallResult): Promise<void> {
-    const taken = this.#last.then(() => this.#take(result));
-    this.#last = taken.catch(() => undefined);
-    return taken;
+    const added = this.#last.then(() => this.#add(result));
+    this.#last = added.catch(() => undefined);
+    return added;
   }
 
-  /** Everything so far is part of a request: it stays as it is. */
+  /** Called when all results so far are part of a request: they must not change any more. */
   markSent(): void {
     this.#round = [];
     this.#decided = new Map();
   }
 
-  /** What another tool recorded is decided about before the first request shows it, and then never again. */
+  /** Results that another tool recorded are offloaded before the first request shows them, and never later. */
   async *offloadRecorded(signal: AbortSignal): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
     const { line, session } = this.#conversation;
     const limits = this.#deps.offloadLimits();
     const toolOf = (name: string): Tool | undefined => this.#deps.tools.find((tool) => tool.name === name);
     for (const results of line.unsentRounds({ toolOf: (name) => toolLimits(toolOf(name)) })) {
-      // What is left is taken over by the next turn.
+      // The next turn handles the rest.
       if (signal.aborted) break;
       const round = await offload(this.#deps, { session, results, limits });
       if (round.drafts.length === 0 && round.warnings.length === 0) continue;
       const appended = await line.append(...round.drafts);
       if (appended.kind === "failed") return appended;
-      this.#tell(round, appended.entries);
+      this.#queueEvents(round, appended.entries);
     }
     return yield* this.endRound();
   }
@@ -77,7 +77,7 @@ export class RoundResults {
     return failure;
   }
 
-  async #take({ call, tool, content, outcome, summary }: CallResult): Promise<void> {
+  async #add({ call, tool, content, outcome, summary }: CallResult): Promise<void> {
     if (this.#failure !== undefined) return;
     const arrived: RoundResult = {
       toolUse: call.id,
@@ -99,13 +99,13 @@ export class RoundResults {
       return;
     }
     this.#round.push({ ...arrived, state: "logged" });
-    // What went to disk is decided; what was kept may still go while the round lasts.
+    // An offload is final; a result that was kept may still be offloaded during the round.
     for (const [toolUse, decision] of round.decisions)
       if (decision.kind === "offloaded") this.#decided.set(toolUse, decision);
-    this.#tell(round, appended.entries);
+    this.#queueEvents(round, appended.entries);
   }
 
-  #tell({ drafts, warnings }: OffloadOutcome, entries: readonly EntryId[]): void {
+  #queueEvents({ drafts, warnings }: OffloadOutcome, entries: readonly EntryId[]): void {
     const edits = drafts.filter(({ type }) => type === "offload").length;
     if (edits > 0) this.#events.push({ kind: "edit", what: "offload", entries: entries.slice(-edits) });
     for (const { code, message } of warnings) this.#events.push({ kind: "warning", code, message });

@@ -2,12 +2,12 @@ import type { LoopEvent } from "../../schema/loop-event.ts";
 import { formatCount } from "../../schema/format-count.ts";
 import type { DoubtedCounter, DoubtedUsage } from "../../tokens/token-ledger.ts";
 
-/** Tells once for a conversation that its provider, or the caller's tokenizer, counts what can't be: each reply may bring such a count. */
+/** Warns once per conversation that the provider, or the caller's tokenizer, reports an implausible count. */
 export class UsageDoubts {
-  #isTold = false;
-  #isCounterTold = false;
+  #hasWarned = false;
+  #hasWarnedOfCounter = false;
 
-  /** `before`: what was doubted when the request was sent. */
+  /** `before`: the doubted count when the request was sent. */
   *announce({
     before,
     now,
@@ -15,14 +15,14 @@ export class UsageDoubts {
     readonly before: DoubtedUsage | undefined;
     readonly now: DoubtedUsage | undefined;
   }): Generator<LoopEvent> {
-    if (now === undefined || now.entry === before?.entry || this.#isTold) return;
-    this.#isTold = true;
+    if (now === undefined || now.entry === before?.entry || this.#hasWarned) return;
+    this.#hasWarned = true;
     yield { kind: "warning", code: "usage", message: doubtText(now) };
   }
 
   *tellCounter(doubted: DoubtedCounter | undefined): Generator<LoopEvent> {
-    if (doubted === undefined || this.#isCounterTold) return;
-    this.#isCounterTold = true;
+    if (doubted === undefined || this.#hasWarnedOfCounter) return;
+    this.#hasWarnedOfCounter = true;
     yield { kind: "warning", code: "token-counter", message: doubtedCounterText(doubted) };
   }
 }

@@ -19,19 +19,19 @@ export type AssembleOutcome =
   | {
       readonly kind: "request";
       readonly request: ModelRequest;
-      /** Betas of it that are no part of what the cache knows a prefix by. */
+      /** Its betas that do not affect the cache key. */
       readonly besideCache: readonly string[];
       readonly breakpoints: readonly Breakpoint[];
       /** Live: valid until the next append. */
       readonly messages: readonly Message[];
       readonly tokens: Tokens;
-      /** What it will leave in the cache; undefined where nobody reckons with that. */
+      /** What it will write to the cache; undefined if that is not modelled. */
       readonly marks: PlannedBreakpoints | undefined;
     }
   | { readonly kind: "not-sendable"; readonly why: NotSendable }
   | { readonly kind: "over-limit"; readonly tokens: Tokens; readonly limit: Tokens };
 
-/** The next request of a conversation. Costs what is new since the last one, and a copy of the list of messages. */
+/** Assembles the next request of a conversation. The cost is what is new since the last one, and a copy of the message list. */
 export function assembleRequest(conversation: Conversation, { numbers, at }: AssembleInput): AssembleOutcome {
   const { thresholds, outputTokensMax, policy } = numbers;
   const { line, baseline, pieces, written, images, mark } = conversation;
@@ -42,8 +42,8 @@ export function assembleRequest(conversation: Conversation, { numbers, at }: Ass
   const { messages } = images.guard(next.messages, { countMax: imagesMax(thresholds.window) });
   const { model, tools, systemBlocks: system, thinking } = baseline;
   const inventory = line.editable?.inventory;
-  const marking = { messages, policy, at, fixedTokens: line.fixedTokens, rates: ratesByLifetime(conversation.known) };
-  const marks = inventory === undefined ? undefined : conversation.cache?.marks(inventory, marking);
+  const markInput = { messages, policy, at, fixedTokens: line.fixedTokens, rates: ratesByLifetime(conversation.known) };
+  const marks = inventory === undefined ? undefined : conversation.cache?.marks(inventory, markInput);
   const lifetimes = marks === undefined ? conversation.lifetimes : { fixed: marks.lifetime, rolling: marks.lifetime };
   const places = { written: written.places(messages), lifetimes, frontier: marks?.frontier };
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
@@ -68,8 +68,9 @@ export function assembleRequest(conversation: Conversation, { numbers, at }: Ass
 }
 
 /**
- * Some providers refuse a request that has no room for all of its reply. So what nobody has counted may turn out to be larger,
- * as far as that leaves the reply half of the room; and in a small window less is left than is worth asking for.
+ * Some providers refuse a request that has no room for its whole reply. A margin therefore allows for uncounted content
+ * to be larger than estimated, unless that would take more than half of the room from the reply. A small window may leave
+ * less than `outputTokensMin`.
  */
 function replyRoom(left: number, uncountedTokens: number): number {
   const margin = outputMarginTokens + uncountedTokens * uncountedMarginShare;
@@ -81,22 +82,22 @@ interface ServerAskInput extends Pick<ServerOptionsInput, "isClearable" | "messa
   readonly numbers: ResolvedSettings;
 }
 
-/** What a request of this conversation asks of the server besides a reply. A fork asks what its parent asks by rule. */
-export function serverAsks(conversation: Conversation, { numbers, ...asking }: ServerAskInput): RequestServerOptions {
+/** The server options of a request of this conversation. A fork has those of its parent's rules. */
+export function serverAsks(conversation: Conversation, { numbers, ...input }: ServerAskInput): RequestServerOptions {
   const { cache, inheritedAsks, baseline, layers } = conversation;
   if (cache === undefined) return { ...(inheritedAsks ?? noServerOptions), besideCache: [] };
   const { policy, switches } = numbers;
   const tools = baseline.tools.map(({ name }) => name);
-  return cache.server.ask(layers, { policy, isOn: (name) => switches[name].value, tools, ...asking });
+  return cache.server.ask(layers, { policy, isOn: (name) => switches[name].value, tools, ...input });
 }
 
-/** Betas without which the provider does not know what the messages hold, whatever is turned on by now. */
+/** Betas that the provider needs to understand the messages, whatever is turned on now. */
 const messageBetas = (messages: readonly Message[]): readonly string[] => [
   ...(messages[0]?.content[0]?.type === "compaction" ? [serverSummaryBeta] : []),
   ...(messages.some(holdsMcpCall) ? [mcpBeta] : []),
 ];
 
-/** Calls that the provider itself made of a tool server, recorded where it was asked to. */
+/** Does it hold calls that the provider itself made to an MCP server? */
 const holdsMcpCall = ({ role, content }: Message): boolean =>
   role === "assistant" && content.some(({ type }) => type === "mcp_tool_use" || type === "mcp_tool_result");
 
@@ -110,7 +111,7 @@ interface AssembleInput {
 
 export type AssembledRequest = Extract<AssembleOutcome, { kind: "request" }>;
 
-/** The request as the cache sees it. */
+/** The parts of the request that matter to the cache. */
 export function toSentRequest(at: Millis, { conversation, assembled }: PendingRequest): SentRequest {
   const { model, tools, systemBlocks: system, thinking } = conversation.baseline;
   const {
@@ -120,8 +121,8 @@ export function toSentRequest(at: Millis, { conversation, assembled }: PendingRe
     besideCache,
   } = assembled;
   const lifetime = marks?.lifetime ?? conversation.lifetimes.rolling;
-  const known = betas.filter((beta) => !besideCache.includes(beta));
-  return { model, tools, system, thinking, betas: known, messages, lifetime, at };
+  const cacheBetas = betas.filter((beta) => !besideCache.includes(beta));
+  return { model, tools, system, thinking, betas: cacheBetas, messages, lifetime, at };
 }
 
 export interface PendingRequest {
@@ -129,14 +130,17 @@ export interface PendingRequest {
   readonly assembled: AssembledRequest;
 }
 
-/** What has to be written again: everything behind the first difference. Which that is, an edit does not tell: all messages at most. */
+/**
+ * The tokens that must be written to the cache again: everything after the first difference. For an edit the place of the
+ * difference is not known, so all messages count.
+ */
 export function countRewrittenTokens({ messages, tokens: all }: AssembledRequest, cause: BreakCause): Tokens {
   if (cause.kind !== "message" && cause.kind !== "edit") return all;
-  const behind = messages.slice(cause.kind === "edit" ? 0 : cause.message).flatMap(({ content }) => content);
+  const changed = messages.slice(cause.kind === "edit" ? 0 : cause.message).flatMap(({ content }) => content);
   return tokens(
     Math.min(
       all,
-      behind.reduce((sum, block) => sum + estimateBlock(block), 0),
+      changed.reduce((sum, block) => sum + estimateBlock(block), 0),
     ),
   );
 }

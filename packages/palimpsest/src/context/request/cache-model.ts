@@ -26,13 +26,13 @@ interface CacheBreakpointInput extends Omit<BreakpointPlanInput, "inventory" | "
   readonly policy: Pick<Policy, "marks">;
 }
 
-/** What differs where nobody pays: in a replay. */
+/** For a replay, which differs from a paid session in these points. */
 interface CacheModelOptions {
-  /** `fixed`: every request writes for the lifetime that was given, whatever would be cheaper. */
+  /** `fixed`: every request writes for the given lifetime, even if another one would be cheaper. */
   readonly lifetimes?: "chosen" | "fixed";
-  /** Absent: as it was measured. */
+  /** By default as it was measured. */
   readonly needChance?: typeof needChance;
-  /** The inventory's; an estimate where it is absent. */
+  /** The inventory's count; by default an estimate. */
   readonly count?: (block: Block) => number;
 }
 
@@ -47,11 +47,11 @@ export interface CacheFollowInput extends CacheView {
 }
 
 /**
- * What the provider's cache holds of one conversation, by our own reckoning, and what clearing has done to it so far. A
- * session that is opened again begins with what its log tells: when the newest reply came, and what was cleared.
+ * Models what the provider's cache holds of one conversation, and what clearing has done to it so far. A resumed session
+ * begins with what its log tells: when the newest reply came, and what was cleared.
  */
 export class CacheModel {
-  /** Remembers between requests when no clearing can pay. */
+  /** Remembers between requests that no clear can pay off. */
   readonly planner = new ClearPlanner();
   readonly server = new KnownServer();
   /** Remembers between requests what the view holds. */
@@ -60,7 +60,7 @@ export class CacheModel {
   readonly needChance: typeof needChance;
   readonly #marks: BreakpointPlanner;
   readonly #lifetimes: "chosen" | "fixed";
-  #told: { readonly inventory: Inventory; readonly tellings: number } | undefined;
+  #followed: { readonly inventory: Inventory; readonly tellings: number } | undefined;
   #clearedAtRound: number | undefined;
   #clearedTokens = 0;
   #requestTokens: number[] = [];
@@ -78,29 +78,29 @@ export class CacheModel {
     return this.#marks.prefixes;
   }
 
-  /** With whose prices plans reckon. */
+  /** The lifetime whose prices plans use. */
   get lifetime(): Lifetime {
     return this.#marks.lifetime;
   }
 
   /**
-   * The newest reply's request left one prefix: everything that it showed. So did the newest that wrote for an hour, for
-   * as long. They live or not, as the clock will say. What another tool was answered is in no cache of ours, and what was
-   * written before the view was edited last is not reckoned with.
+   * The request of the newest reply wrote one prefix: everything that it showed. So did the newest request that wrote for
+   * an hour. The clock decides whether they are still alive. Replies in another tool's log are not in our cache, and
+   * prefixes from before the last edit of the view are ignored.
    */
   resume(view: CacheView): void {
     const { fold } = view;
-    const changed = fold.path.logged.findLastIndex(({ entry }) => entry.kind === "edit" && changesView(entry.edit));
-    const ours = fold.path.logged.slice(changed + 1).filter(({ start }) => start >= fold.foreignUntil);
+    const lastEdit = fold.path.logged.findLastIndex(({ entry }) => entry.kind === "edit" && changesView(entry.edit));
+    const ours = fold.path.logged.slice(lastEdit + 1).filter(({ start }) => start >= fold.foreignUntil);
     const replies = ours.flatMap(({ entry }) => (entry.kind === "assistant" && !entry.synthetic ? [entry] : []));
-    const hour = replies.findLast(({ usage }) => (usage?.cacheWrite1h ?? 0) > 0);
+    const newestHour = replies.findLast(({ usage }) => (usage?.cacheWrite1h ?? 0) > 0);
     const newest = replies.at(-1);
-    if (hour !== undefined) this.#left(view, { reply: hour, lifetime: "1h" });
-    if (newest !== undefined && !isSameReply(newest, hour))
-      this.#left(view, { reply: newest, lifetime: this.lifetime });
+    if (newestHour !== undefined) this.#addPrefix(view, { reply: newestHour, lifetime: "1h" });
+    if (newest !== undefined && !isSameReply(newest, newestHour))
+      this.#addPrefix(view, { reply: newest, lifetime: this.lifetime });
   }
 
-  #left(
+  #addPrefix(
     { fold, inventory: { count } }: CacheView,
     { reply, lifetime }: { readonly reply: AssistantEntry; readonly lifetime: Lifetime },
   ): void {
@@ -112,17 +112,17 @@ export class CacheModel {
   }
 
   /**
-   * Before plans are made. A boundary, an undo or another edit that takes entries away tells the view anew, as a change of branch does: then what the last request
-   * showed is read as far as the view still begins with it.
+   * Must be called before plans are made. A boundary, an undo, a change of branch or another edit that removes entries
+   * rebuilds the view. The next request then reads from the cache as far as the view still begins like the last request.
    */
   follow({ inventory, fold, written }: CacheFollowInput): void {
     const { tellings } = inventory;
-    if (this.#told?.inventory === inventory && this.#told.tellings === tellings) return;
+    if (this.#followed?.inventory === inventory && this.#followed.tellings === tellings) return;
     const { entries } = fold.path;
-    if (this.#told === undefined) this.server.idledFor(largestGap(entries));
+    if (this.#followed === undefined) this.server.idledFor(largestGap(entries));
     else this.#marks.cut(countSharedTokens({ inventory, fold, written }));
-    this.#told = { inventory, tellings };
-    // A path that begins at a boundary may hold no reply yet: then the newest is the one that came before.
+    this.#followed = { inventory, tellings };
+    // A path that begins at a boundary may have no reply yet: then the newest one is from before the boundary.
     this.#repliedAt = newestReplyAt(entries) ?? this.#repliedAt;
     const undone = findUndoneEdits(entries);
     const { tokens, rounds } = sumCleared(entries, undone);
@@ -131,12 +131,15 @@ export class CacheModel {
     this.#requestTokens = listRequestTokens(entries, undone);
   }
 
-  /** Of each request since the last boundary in force, the oldest first: on what they held beyond a summary, rent was paid. */
+  /**
+   * The size of each request since the last boundary in force, oldest first. Rent was paid on what they held beyond a
+   * summary.
+   */
   get requestTokens(): readonly number[] {
     return this.#requestTokens;
   }
 
-  /** Of everything that was cleared: requests would be larger by this. */
+  /** Tokens that were cleared: without clearing, requests would be larger by this. */
   get clearedTokens(): number {
     return this.#clearedTokens;
   }
@@ -145,7 +148,7 @@ export class CacheModel {
     return this.#clearedAtRound === undefined ? undefined : round - this.#clearedAtRound;
   }
 
-  /** An edit changed what stands behind so many tokens. */
+  /** Records a clear that changed the view after `offset` tokens. */
   cut({
     offset,
     savedTokens,
@@ -160,7 +163,7 @@ export class CacheModel {
     this.#clearedAtRound = round;
   }
 
-  /** When the newest reply was whole. */
+  /** When the newest reply was complete. */
   get repliedAt(): Millis | undefined {
     return this.#repliedAt;
   }
@@ -173,19 +176,19 @@ export class CacheModel {
     this.#headroom = "some";
   }
 
-  /** Nothing that may be cleared brings the context below its limit. `news`: it had headroom until now. */
+  /** Records that no clear brings the context below its limit. `news`: it had headroom until now. */
   noteNoHeadroom(): "news" | "known" {
     const before = this.#headroom;
     this.#headroom = "none";
     return before === "some" ? "news" : "known";
   }
 
-  marks(inventory: Inventory, { policy, rates, ...asking }: CacheBreakpointInput): PlannedBreakpoints {
-    const choice = this.#lifetimes === "chosen" ? rates : undefined;
-    return this.#marks.plan({ inventory, marks: policy.marks, rates: choice, ...asking });
+  marks(inventory: Inventory, { policy, rates, ...input }: CacheBreakpointInput): PlannedBreakpoints {
+    const choiceRates = this.#lifetimes === "chosen" ? rates : undefined;
+    return this.#marks.plan({ inventory, marks: policy.marks, rates: choiceRates, ...input });
   }
 
-  /** Its reply began: what it was marked at can be read, and lives from when it was sent. */
+  /** Called when a reply began: the request's breakpoints can be read now, and live from when it was sent. */
   began(marks: PlannedBreakpoints, { at, tokens }: StartedRequest): void {
     this.#marks.sent(marks, at);
     if (this.#requestTokens.push(tokens) > rentRoundsMax) this.#requestTokens.shift();
@@ -195,7 +198,7 @@ export class CacheModel {
 interface StartedRequest {
   /** When it was sent. */
   readonly at: Millis;
-  /** Of all of it, tools and system prompt included. */
+  /** Size of the request, including tools and system prompt. */
   readonly tokens: number;
 }
 
@@ -208,7 +211,7 @@ interface PartOfReply {
 const isSameReply = (one: PartOfReply, other: PartOfReply | undefined): boolean =>
   other !== undefined && (one.messageId ?? one.id) === (other.messageId ?? other.id);
 
-/** Up to where the view is what the last request showed. */
+/** The tokens at the beginning of the view that the last request showed too. */
 function countSharedTokens({ inventory: { count }, fold, written }: CacheFollowInput): number {
   const next = fold.next();
   const messages = next.kind === "sendable" ? next.messages : fold.messages;
@@ -227,14 +230,13 @@ function entryTime({ timestamp }: Entry): Millis | undefined {
 
 const isReply = (entry: Entry): boolean => entry.kind === "assistant" && !entry.synthetic;
 
-/** Between replies since the last boundary: for so long nobody worked on it. */
+/** The longest time between two replies since the last boundary: the longest time that the session was idle. */
 function largestGap(path: readonly Entry[]): Millis {
   const from = path.findLastIndex((entry) => entry.kind === "edit" && entry.edit.type === "boundary");
   const times = path.slice(from + 1).flatMap((entry) => (isReply(entry) ? (entryTime(entry) ?? []) : []));
   return millis(Math.max(0, ...times.slice(1).map((time, at) => time - (times[at] ?? time))));
 }
 
-/** When the newest reply came. */
 function newestReplyAt(path: readonly Entry[]): Millis | undefined {
   const newest = path.findLast(isReply);
   return newest === undefined ? undefined : entryTime(newest);
@@ -242,11 +244,11 @@ function newestReplyAt(path: readonly Entry[]): Millis | undefined {
 
 interface ClearedTotals {
   readonly tokens: number;
-  /** Replies since the last clearing; undefined where there was none. */
+  /** Replies since the last clear; undefined if there was none. */
   readonly rounds: number | undefined;
 }
 
-/** Since the last boundary: what was cleared before it is summarised. */
+/** Counts only clears since the last boundary: what was cleared before it is summarised. */
 function sumCleared(path: readonly Entry[], undone: ReadonlySet<EntryId>): ClearedTotals {
   const replies = new Set<string>();
   let tokens = 0;
@@ -264,7 +266,7 @@ function sumCleared(path: readonly Entry[], undone: ReadonlySet<EntryId>): Clear
   return { tokens, rounds };
 }
 
-/** What the provider counted of them; where it told nothing nobody knows. */
+/** The provider's counts; requests that it did not count are missing. */
 function listRequestTokens(path: readonly Entry[], undone: ReadonlySet<EntryId>): number[] {
   const isInForce = (entry: Entry): boolean =>
     entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id);

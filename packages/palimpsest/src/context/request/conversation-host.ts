@@ -26,32 +26,32 @@ export interface HostDeps extends BlobsDep {
 interface HostInput extends Clearable {
   readonly state: PipelineState;
   readonly candidate: Candidate;
-  /** Absent where only this candidate is run. */
-  readonly compact?: (ask: CompactRequest) => LayerRun;
+  /** Absent if only this candidate is run. */
+  readonly compact?: (request: CompactRequest) => LayerRun;
 }
 
-/** A conversation as one candidate may change it. */
+/** Lets one candidate change a conversation. */
 export class ConversationHost implements LayerHost {
   readonly blobs: Blobs;
   readonly #deps: HostDeps;
-  readonly #hosted: HostInput;
+  readonly #input: HostInput;
 
-  constructor(deps: HostDeps, hosted: HostInput) {
+  constructor(deps: HostDeps, input: HostInput) {
     this.blobs = deps.blobs;
     this.#deps = deps;
-    this.#hosted = hosted;
+    this.#input = input;
   }
 
   get state(): PipelineState {
-    return this.#hosted.state;
+    return this.#input.state;
   }
 
   get session(): SessionId {
-    return this.#hosted.conversation.session;
+    return this.#input.conversation.session;
   }
 
   get fold(): Fold {
-    return this.#hosted.line.fold;
+    return this.#input.line.fold;
   }
 
   get readingTool(): string | undefined {
@@ -59,21 +59,21 @@ export class ConversationHost implements LayerHost {
   }
 
   get thinking(): Model["thinking"] | undefined {
-    return this.#hosted.conversation.known?.thinking;
+    return this.#input.conversation.known?.thinking;
   }
 
   run(): LayerRun {
-    const { candidate } = this.#hosted;
+    const { candidate } = this.#input;
     return "run" in candidate ? candidate.run(this) : this.edit(candidate.edit);
   }
 
-  compact(ask: CompactRequest): LayerRun {
-    if (this.#hosted.compact === undefined) throw new Error("nothing compacts here");
-    return this.#hosted.compact(ask);
+  compact(request: CompactRequest): LayerRun {
+    if (this.#input.compact === undefined) throw new Error("this host can't compact");
+    return this.#input.compact(request);
   }
 
   async *edit(edit: ViewEdit): LayerRun {
-    const { conversation, line, cache, candidate, state } = this.#hosted;
+    const { conversation, line, cache, candidate, state } = this.#input;
     const forgetUnshown = watchReads(conversation.files, () => line.fold);
     const edited = await this.#write(edit);
     if (edited.kind === "failed") return edited;
@@ -100,7 +100,7 @@ export class ConversationHost implements LayerHost {
   }
 
   #write({ draft, nature, cause, behindTokens, cache }: ViewEdit): Promise<EditOutcome> {
-    const { line, candidate, state } = this.#hosted;
+    const { line, candidate, state } = this.#input;
     const warmth = cache ?? (state.prefixes.isCold(state.moment.at) ? "cold" : "warm");
     const planned = {
       removesTokens: candidate.removesTokens,
@@ -108,12 +108,12 @@ export class ConversationHost implements LayerHost {
       cache: warmth,
     };
     const { because, layer } = candidate;
-    const rates = ratesFor(this.#hosted);
+    const rates = ratesFor(this.#input);
     return line.edit({ drafts: [draft], cause: cause ?? layer, nature, because, planned, rates });
   }
 }
 
-/** A conversation before layers propose. */
+/** Lets layers settle earlier edits of a conversation before they propose new ones. */
 export class ConversationSettleHost implements SettleHost {
   readonly offers: Offers | undefined;
   readonly cache: "warm" | "cold" | "lost";

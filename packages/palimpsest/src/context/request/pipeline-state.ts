@@ -26,18 +26,18 @@ export interface Clearable {
 interface PipelineStateInput extends Clearable, Pick<PipelineState, "opens" | "offers"> {
   readonly numbers: ResolvedSettings;
   readonly at: Millis;
-  /** `no`: it would come to nothing now, so no layer is to propose it. */
+  /** `no`: a compaction would fail now, so no layer should propose it. */
   readonly compacts?: "yes" | "no";
 }
 
-/** What the layers may look at before a request. Live: valid until the next append. */
+/** What the layers may read before a request. Live: valid until the next append. */
 export function pipelineState(input: PipelineStateInput): PipelineState {
   const { conversation, line, cache, numbers, at, opens, offers, compacts = "yes" } = input;
   const { inventory, fold } = line;
   const { items, decisions, pins, entriesBroughtBack, withheld } = fold.projection;
   const contextTokens = conversation.line.usedTokens;
   const { fixedTokens } = conversation.line;
-  const { repliedAt: last } = cache;
+  const { repliedAt } = cache;
   const moment = { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance: cache.needChance };
   const { compact: rule } = numbers.policy;
   return {
@@ -49,7 +49,7 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     moment,
     thresholds: numbers.thresholds,
     opens,
-    idleMillis: last === undefined ? undefined : millis(Math.max(0, at - last)),
+    idleMillis: repliedAt === undefined ? undefined : millis(Math.max(0, at - repliedAt)),
     sentTokens: contextTokens + cache.clearedTokens,
     roundsSinceClear: cache.roundsSinceClear(inventory),
     withheld,
@@ -59,13 +59,13 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
       : { compaction: compactionState({ rule, line, cache, moment, thresholds: numbers.thresholds }) }),
     items,
     decisions,
-    // What a person brought back stays as what is pinned does, or the same layer would take it away once more.
+    // What the user restored by an undo is treated as pinned, or the same layer would remove it again.
     pins: entriesBroughtBack.size === 0 ? pins : pins.union(entriesBroughtBack),
     count: inventory.count,
   };
 }
 
-/** By what layers decide whether they would make use of what the server offers. */
+/** What layers need to decide whether they would use what the server offers. */
 export const serverWant = (
   { line: { inventory, fold } }: Pick<Clearable, "line">,
   numbers: ResolvedSettings,
@@ -79,7 +79,10 @@ export const serverWant = (
 export const ratesFor = ({ conversation, cache }: Clearable): CacheRates =>
   ratesForModel(conversation.known, cache.lifetime);
 
-/** Pinned results, those that a person brought back by an undo, and those that cost nothing since the provider's cache shows them to nobody: not to be cleared. */
+/**
+ * Protects results from clearing: pinned ones, those that the user restored by an undo, and those that the provider's
+ * cache already withholds, which cost nothing.
+ */
 export function protectResults({ line: { inventory, fold }, cache }: Pick<Clearable, "line" | "cache">): void {
   const { broughtBack, withheld } = fold.projection;
   for (const toolUse of broughtBack) inventory.keep(toolUse);
@@ -107,38 +110,38 @@ export function compactionState(input: CompactionStateInput): CompactionState {
   return priceCompactionNow({ rule, size, keptTokens, rent: rent.accrued, inventory, prefixes, moment });
 }
 
-/** What the requests since the last boundary held beyond so many tokens, all together. There are at most `rentRoundsMax`. */
+/** The sum of what the requests since the last boundary held beyond `leftTokens`. There are at most `rentRoundsMax`. */
 function removableSince({ requestTokens }: CacheModel, leftTokens: number): number {
   let removable = 0;
   for (const sentTokens of requestTokens) if (sentTokens > leftTokens) removable += sentTokens - leftTokens;
   return removable;
 }
 
-/** As the newest compaction of the session was; as any is taken to be where there was none. */
+/** The size of the session's newest compaction; the default size if there was none. */
 function estimateSize({ rule, line, cache, moment, thresholds }: CompactionStateInput): CompactSize {
   const { fold, inventory } = line;
-  const standIn = defaultCompactSize({ restores: rule.restores, windowTokens: thresholds.window });
+  const fallback = defaultCompactSize({ restores: rule.restores, windowTokens: thresholds.window });
   const edit = fold.projection.boundaries.at(-1)?.edit;
-  if (edit?.type !== "boundary") return standIn;
+  if (edit?.type !== "boundary") return fallback;
   const { postTokens = 0 } = edit.metadata;
   const throughTokens = cache.view.throughTokens(fold.projection.items) * inventoryScale({ inventory, moment });
   const leavesTokens = postTokens - moment.fixedTokens - throughTokens;
   return {
-    outputTokens: summaryOutputTokens(edit.metadata) ?? standIn.outputTokens,
-    leavesTokens: leavesTokens > 0 ? leavesTokens : standIn.leavesTokens,
+    outputTokens: summaryOutputTokens(edit.metadata) ?? fallback.outputTokens,
+    leavesTokens: leavesTokens > 0 ? leavesTokens : fallback.leavesTokens,
   };
 }
 
-/** Of the call that the summary came from; undefined where no model wrote it. */
+/** The output of the call that wrote the summary; undefined if no model wrote it. */
 function summaryOutputTokens({ calls = [] }: BoundaryMetadata): number | undefined {
   const usage = calls.at(-1)?.usage;
   return usage === undefined ? undefined : readUsage({ usage })?.output;
 }
 
-/** What a compaction would leave as it is. */
+/** Tokens that a compaction would leave unchanged. */
 function countKeptTokens({ line: { fold, inventory }, cache, thresholds }: CompactionStateInput): number {
   const { count } = inventory;
   const waiting = findWaitingItems(fold, { waitingTokensMax: waitingTokensMax(thresholds), count });
-  const waitingTokens = waiting.reduce((all, { blocks }) => blocks.reduce((so, block) => so + count(block), all), 0);
+  const waitingTokens = waiting.reduce((all, { blocks }) => blocks.reduce((sum, block) => sum + count(block), all), 0);
   return waitingTokens + cache.view.pinnedTokens(fold.projection);
 }

@@ -22,16 +22,16 @@ interface PrepareInput extends RunLayersInput {
 export type PrepareOutcome = AssembleOutcome | { readonly kind: "aborted" } | WriteFailure;
 
 /**
- * The next request: the layers take out of the view what pays to go, what the model has to be told is appended, and what
- * the cache will not give is told before it is paid for.
+ * Prepares the next request: the layers remove from the view what pays off to remove, reminders for the model are
+ * appended, and a predicted cache break is reported before it is paid for.
  */
 export async function* prepareRequest(
   deps: RequestDeps,
-  { room, ...before }: PrepareInput,
+  { room, ...input }: PrepareInput,
 ): AsyncGenerator<LoopEvent, PrepareOutcome> {
-  const { conversation, signal } = before;
+  const { conversation, signal } = input;
   yield* room.compactIfAsked();
-  yield* runLayers(deps, before);
+  yield* runLayers(deps, input);
   if (signal.aborted) return { kind: "aborted" };
   const failure = (await appendNews(deps, conversation)) ?? (await appendPressure(deps, conversation));
   if (failure !== undefined) return failure;
@@ -40,7 +40,7 @@ export async function* prepareRequest(
   return assembled;
 }
 
-/** A fork is told nothing: what it takes the session would not hear of. */
+/** A fork gets no news: each is returned once, so the session would miss it. */
 async function appendNews(deps: ReminderDeps, conversation: Conversation): Promise<WriteFailure | undefined> {
   const { line } = conversation;
   const news = line.editable === undefined ? [] : (deps.news?.() ?? []);
@@ -60,9 +60,9 @@ async function appendPressure(
 
 function* predictCacheBreak(
   { now }: ClockDep,
-  sending: { readonly conversation: Conversation; readonly assembled: AssembledRequest },
+  pending: { readonly conversation: Conversation; readonly assembled: AssembledRequest },
 ): Generator<LoopEvent> {
-  const cause = sending.conversation.breaks.foresee(toSentRequest(now(), sending));
+  const cause = pending.conversation.breaks.foresee(toSentRequest(now(), pending));
   if (cause !== undefined)
-    yield { kind: "cache-break", cause: causeText(cause), tokens: countRewrittenTokens(sending.assembled, cause) };
+    yield { kind: "cache-break", cause: causeText(cause), tokens: countRewrittenTokens(pending.assembled, cause) };
 }

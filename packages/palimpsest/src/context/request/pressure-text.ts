@@ -2,18 +2,18 @@ import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
 import { compactToolName } from "../../ports/compaction-requests.ts";
 import type { pressureBandPercents } from "../limits.ts";
 
-/** Per cent of the way to where compaction fires. */
+/** Percent of the tokens at which compaction starts. */
 export type PressureBand = (typeof pressureBandPercents)[number];
 
 export interface PressureFigures {
   readonly band: PressureBand;
   readonly usedTokens: number;
-  /** Where compaction fires or, where none does by itself, what a request can hold. */
+  /** The tokens at which compaction starts or, if it is off, the most that a request can hold. */
   readonly limitTokens: number;
   readonly autoCompact: ResolvedSettings["autoCompact"];
 }
 
-/** What the model is told when its context has filled up to a band; the body of a reminder. */
+/** The body of the reminder that the model gets when its context has filled up to a band. */
 export const pressureText = (figures: PressureFigures): string => `${roomText(figures)}\n${adviceOn[figures.band]}`;
 
 function roomText({ usedTokens, limitTokens, autoCompact }: PressureFigures): string {
@@ -26,7 +26,7 @@ function roomText({ usedTokens, limitTokens, autoCompact }: PressureFigures): st
   return `Your context holds about ${figure(usedTokens)} of ${figure(limitTokens)} tokens: ${room}.`;
 }
 
-/** No estimate is more exact than this. */
+/** Estimates are not more precise than this. */
 const figureStepTokens = 100;
 
 const figure = (count: number): string =>

@@ -12,14 +12,14 @@ import { ViewMemory } from "./view-memory.ts";
 
 interface PressureInput {
   readonly numbers: ResolvedSettings;
-  /** The agent's, as its calls find them: who can't ask for compaction is not told to. */
+  /** The agent's tools: an agent that can't request compaction gets no reminder. */
   readonly tools: readonly Tool[];
 }
 
 /**
- * What to append before the next request so that the model knows how full its context is; undefined where it has been
- * told. It stands at the end of the path: the cached prefix stays as it is. Looks at the view only where a band is
- * reached, and then at what came since it looked last; a fork is never told.
+ * The reminder to append before the next request so that the model knows how full its context is; undefined if it already
+ * knows. It is appended to the end of the path, so that the cached prefix stays valid. Reads the view only if a band is
+ * reached, and then only what is new since the last time. A fork gets no reminder.
  */
 export function nextPressureDraft(conversation: Conversation, { numbers, tools }: PressureInput): Draft | undefined {
   const { cache } = conversation;
@@ -34,7 +34,7 @@ export function nextPressureDraft(conversation: Conversation, { numbers, tools }
 const canAskToCompact = ({ numbers, tools }: PressureInput): boolean =>
   numbers.switches["compact.agent"].value && tools.some(({ name }) => name === compactToolName);
 
-/** The highest one: whoever comes to several at once is told of the last. */
+/** The highest band that is reached: if several are reached at once, only the last is announced. */
 export function findBand({
   usedTokens,
   limitTokens,
@@ -48,18 +48,18 @@ const pressureDraft = (figures: PressureFigures): Draft => ({
 });
 
 /**
- * The band that the model was told of last, as the view still shows it. What a boundary covers, and what it keeps of
- * before, says nothing of the context behind it.
+ * The band that was announced last and is still in the view. An announcement from before a boundary, covered or kept, says
+ * nothing about the context after it.
  */
 export function lastAnnouncedBand(
   { projection: { items }, path }: Pick<Fold, "projection" | "path">,
   view = new ViewMemory(),
 ): PressureBand | undefined {
-  const told = view.pressureIn(items);
-  if (told === undefined) return undefined;
-  // Kept messages stand behind the summary in the view, and before it on the path.
+  const announcement = view.pressureIn(items);
+  if (announcement === undefined) return undefined;
+  // Kept messages follow the summary in the view, and precede it on the path.
   const compactedAt = view.summaryIn(items)?.at ?? Number.NEGATIVE_INFINITY;
-  const entry = told.at > compactedAt ? path.find(told.entry)?.entry : undefined;
+  const entry = announcement.at > compactedAt ? path.find(announcement.entry)?.entry : undefined;
   const percent = entry?.kind === "attachment" ? field(entry.attachment, "percent") : undefined;
   return pressureBandPercents.find((band) => band === percent);
 }

@@ -2,18 +2,20 @@ import type { ModelFailure } from "../../ports/model-port.ts";
 import type { LeftOutPart } from "../../schema/edit.ts";
 
 /**
- * `shorter`: a summary, by a model where one can be asked, where it makes the context smaller. `everything`: a summary without
- * a model stands for all that was said, but for a message that waits for its answer, whatever its size.
+ * `shorter`: a summary, by a model if one is available, if it makes the context smaller. `everything`: a summary without a
+ * model replaces all messages, whatever its size, except a message that waits for its answer.
  */
 export type Rung = "shorter" | LeftOutPart | "everything";
 
 /**
- * What a refused request is sent again without, cheapest first. Each rung leaves out what the one before it did, and more;
- * one that would change nothing is passed over, so a refusal that nothing cures comes to the end of the ladder.
+ * What to leave out when a refused request is sent again, cheapest first. Each rung leaves out more, on top of the rungs
+ * before it. A rung that would change nothing is skipped, so a refusal that nothing fixes reaches the end of the ladder.
  */
 export const rungs: readonly Rung[] = ["server-summary", "thinking", "media", "other-blocks", "everything"];
 
-/** The rungs in the order in which this failure walks them: the one that it names, then the others. None: another body would not help. */
+/**
+ * The rungs to try for this failure: first the one that it names, then the others. Empty if another body would not help.
+ */
 export function refusalLadder({ why, part, beside }: Pick<ModelFailure, "why" | "part" | "beside">): readonly Rung[] {
   if (beside !== undefined) return [];
   switch (why) {

@@ -27,21 +27,21 @@ export interface RunLayersInput {
 }
 
 /**
- * What the layers take out of the view before a request: never behind one, so that what a cold cache has to be sent anew is
- * as small as it can be. A disk that refuses fails no turn: then the view stays as it is, and that is told.
+ * Lets the layers reduce the view before a request. They run before a request, never after one, so that a cold cache is
+ * refilled with as little as possible. A disk failure fails no turn: the view stays as it is, with a warning.
  */
-export async function* runLayers(deps: CompactionDeps & ToolsDep, before: RunLayersInput): AsyncGenerator<LoopEvent> {
-  const clearable = findClearable(before);
-  if (clearable !== undefined) yield* new LayerRunner(deps, { ...before, ...clearable }).run();
+export async function* runLayers(deps: CompactionDeps & ToolsDep, input: RunLayersInput): AsyncGenerator<LoopEvent> {
+  const clearable = findClearable(input);
+  if (clearable !== undefined) yield* new LayerRunner(deps, { ...input, ...clearable }).run();
 }
 
 interface LayerRunnerInput extends RunLayersInput, Clearable {}
 
-/** Asks for what is next, does it, and asks again, until there is nothing left to do. */
+/** Runs the best candidate, then looks for the next one, until there is nothing left to do. */
 class LayerRunner {
   readonly #deps: CompactionDeps & ToolsDep;
   readonly #input: LayerRunnerInput;
-  /** By name. */
+  /** Names of the layers that have acted. */
   readonly #acted = new Set<string>();
   #isLimitTried = false;
 
@@ -59,8 +59,8 @@ class LayerRunner {
       if (outcome === undefined) break;
       if (outcome.kind === "failed") yield clearFailedWarning(outcome);
     }
-    // What has just been tried in every way comes out the same again.
-    if (!this.#isLimitTried) yield* this.#lastRung();
+    // A compaction at the limit that was just tried would fail again.
+    if (!this.#isLimitTried) yield* this.#compactAtLimit();
     yield* reportHeadroom(this.#input, this.#deps.numbers());
   }
 
@@ -83,27 +83,27 @@ class LayerRunner {
       return undefined;
     }
     this.#acted.add(candidate.layer);
-    const compact = (ask: CompactRequest): LayerRun => this.#compact(ask);
+    const compact = (request: CompactRequest): LayerRun => this.#compact(request);
     return yield* new ConversationHost(this.#deps, { ...this.#input, state, candidate, compact }).run();
   }
 
-  /** The messages stay as they were, and so does what the cache holds of them: there is nothing to follow. */
+  /** Settling changes neither the messages nor their cache, so the cache model need not follow. */
   async *#settle(offers: Offers | undefined): AsyncGenerator<LoopEvent> {
     const host = new ConversationSettleHost(this.#input, { offers, at: this.#deps.now() });
     for (const layer of this.#input.conversation.layers) if (layer.settle !== undefined) yield* layer.settle(host);
     if (host.hasEdited) protectResults(this.#input);
   }
 
-  async *#compact(ask: CompactRequest): LayerRun {
+  async *#compact(request: CompactRequest): LayerRun {
     const { conversation, signal } = this.#input;
-    this.#isLimitTried ||= ask.cause === "limit";
-    const made = yield* compactDue(this.#deps, { conversation, ask, signal });
+    this.#isLimitTried ||= request.cause === "limit";
+    const outcome = yield* compactDue(this.#deps, { conversation, ask: request, signal });
     followView(this.#input);
-    return { kind: made === "later" ? "later" : "compacted" };
+    return { kind: outcome === "later" ? "later" : "compacted" };
   }
 
-  /** Where nothing fits any more, whatever the layers did: then also without a model, so that the session never ends here. */
-  async *#lastRung(): AsyncGenerator<LoopEvent> {
+  /** Compacts if the request still does not fit, if need be without a model, so that the session never gets stuck here. */
+  async *#compactAtLimit(): AsyncGenerator<LoopEvent> {
     const { thresholds, switches, policy } = this.#deps.numbers();
     const used = this.#input.conversation.line.usedTokens;
     if (used < thresholds.blocking || !switches["compact.auto"].value || policy.compact === undefined) return;
@@ -114,11 +114,11 @@ class LayerRunner {
 
 interface ClearRequest {
   readonly conversation: Conversation;
-  /** Of the results that stay. */
+  /** The most tokens that the remaining results may have. */
   readonly downToTokens: number;
 }
 
-/** By hand, between turns. Undefined: no more than that may be cleared. The caller tells the user of a disk that refused. */
+/** Clears at the user's request, between turns. Undefined if nothing can be cleared. The caller reports a write failure. */
 export async function* clearOnRequest(
   deps: HostDeps & ClockDep & ResolvedSettingsDep,
   { conversation, downToTokens }: ClearRequest,
@@ -127,8 +127,8 @@ export async function* clearOnRequest(
   if (clearable === undefined) return undefined;
   followView(clearable);
   protectResults(clearable);
-  const asked = { opens: "nothing", numbers: deps.numbers(), offers: undefined, at: deps.now() } as const;
-  const state = pipelineState({ ...clearable, ...asked });
+  const now = { opens: "nothing", numbers: deps.numbers(), offers: undefined, at: deps.now() } as const;
+  const state = pipelineState({ ...clearable, ...now });
   const candidate = clearDownTo(state, downToTokens);
   if (candidate === undefined) return undefined;
   const outcome = yield* new ConversationHost(deps, { ...clearable, state, candidate }).run();
@@ -136,14 +136,14 @@ export async function* clearOnRequest(
   return outcome.kind === "failed" ? outcome : undefined;
 }
 
-/** Undefined where nothing that was said is ever changed: in a fork. */
+/** Undefined for a fork, whose view is never changed. */
 function findClearable({ conversation }: Pick<RunLayersInput, "conversation">): Clearable | undefined {
   const { cache } = conversation;
   const line = conversation.line.editable;
   return line === undefined || cache === undefined ? undefined : { conversation, line, cache };
 }
 
-/** The view may have been told anew. */
+/** The view may have been rebuilt. */
 const followView = ({ cache, line: { inventory, fold }, conversation: { written } }: Clearable): void =>
   cache.follow({ inventory, fold, written });
 
@@ -153,7 +153,7 @@ const clearFailedWarning = ({ message }: WriteFailure): LoopEvent => ({
   message: `Nothing was cleared: ${message}`,
 });
 
-/** Over the limit with nothing left to clear: told once, until the context is below it again. */
+/** Warns if the context is over the limit with nothing left to clear: once, until it is below the limit again. */
 function* reportHeadroom({ conversation, line, cache }: Clearable, numbers: ResolvedSettings): Generator<LoopEvent> {
   const { thresholds, autoCompact } = numbers;
   const used = conversation.line.usedTokens;
@@ -176,18 +176,18 @@ function* reportHeadroom({ conversation, line, cache }: Clearable, numbers: Reso
     ...largest.map(({ what, entry, tokens }) => ({ what: `${what} (${entry})`, tokens })),
   ].toSorted((one, other) => other.tokens - one.tokens);
   const because = whyNotCompacted({ conversation, line, cache }, numbers);
-  const told = { tokens: used, limit, largest: named.slice(0, largestNamedMax) };
-  yield { kind: "no-headroom", ...told, ...(because === undefined ? {} : { because }) };
+  const figures = { tokens: used, limit, largest: named.slice(0, largestNamedMax) };
+  yield { kind: "no-headroom", ...figures, ...(because === undefined ? {} : { because }) };
 }
 
-/** Undefined where nobody compacts by itself: then there is nothing to explain. */
+/** Undefined if automatic compaction is off: then there is nothing to explain. */
 function whyNotCompacted(
   { conversation, line }: Clearable,
   { policy, autoCompact }: ResolvedSettings,
 ): string | undefined {
   if (conversation.compacting === undefined || policy.compact === undefined || autoCompact === "off") return undefined;
-  const standing = breakerState(line.fold, policy);
-  return standing.kind === "may-ask"
+  const breaker = breakerState(line.fold, policy);
+  return breaker.kind === "may-ask"
     ? "A summary would leave too little room below the threshold; at the hard limit one is made all the same."
-    : standing.message;
+    : breaker.message;
 }

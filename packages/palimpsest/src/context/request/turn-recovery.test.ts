@@ -107,7 +107,7 @@ describe("a provider that refuses whatever it is sent", () => {
       {
         kind: "warning",
         code: "undo-failed",
-        message: "What was left out for the refused request stays left out: The disk is full.",
+        message: "Content that was left out of the refused request could not be restored: The disk is full.",
       },
     ]);
   });

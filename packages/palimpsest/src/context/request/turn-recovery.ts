@@ -11,13 +11,13 @@ import { followUndo } from "../conversation.ts";
 import { type Rung, refusalLadder } from "./refusal-ladder.ts";
 import type { UnansweredTurn } from "../unanswered-turn.ts";
 
-/** A reply that did not come to its own end. */
+/** A reply that was cut off. */
 export interface CutReply extends UnansweredTurn {
-  /** Of the request that it answered. */
+  /** Size of the request that it answered. */
   readonly requestTokens: number;
 }
 
-/** What becomes of a refused request. `stuck`: it can't be sent with less; `tried`: what else was refused, in order. */
+/** What becomes of a refused request. `stuck`: nothing more can be left out; `tried`: what else was refused, in order. */
 export type RefusalOutcome =
   | { readonly kind: "plainer" }
   | { readonly kind: "stuck"; readonly tried: readonly Rung[] }
@@ -29,46 +29,46 @@ type RungOutcome = { readonly kind: "plainer" } | { readonly kind: "passed" } | 
 type TurnRecoveryDeps = CompactionDeps & Pick<RoundsDeps, "learn">;
 
 /**
- * What a turn does for room besides the layers, which look before each request: it compacts where one turned out to be too
- * long, or the agent asked for it, and sends less where the provider refused one.
+ * How a turn makes room besides the layers, which run before each request: it compacts if a request was too long or if the
+ * agent requested it, and sends less if the provider refused a request.
  */
 export class TurnRecovery {
   readonly #deps: TurnRecoveryDeps;
-  readonly #by: Omit<CompactDueInput, "ask">;
-  /** Why it was compacted since the last reply that came to its end: once for each reason, then the failure is told. */
-  readonly #compacted = new Set<CompactDueInput["ask"]["cause"]>();
-  /** Edits since the last reply by which refused requests were sent with less. Where none helps, they are taken back. */
+  readonly #target: Omit<CompactDueInput, "ask">;
+  /** Reasons for compactions since the last complete reply: each is tried once, then the failure is reported. */
+  readonly #compactedFor = new Set<CompactDueInput["ask"]["cause"]>();
+  /** Edits since the last reply that left something out of refused requests. If none helps, they are undone. */
   #attempts: EntryId[] = [];
-  /** Rungs since the last reply by which the request became plainer or shorter. */
+  /** Rungs since the last reply that made the request simpler or shorter. */
   #tried: Rung[] = [];
 
   constructor(deps: TurnRecoveryDeps, { conversation, signal }: Omit<CompactDueInput, "ask">) {
     this.#deps = deps;
-    this.#by = { conversation, signal };
+    this.#target = { conversation, signal };
   }
 
-  /** A reply came to its own end: there was room for it. */
+  /** Called when a reply is complete: there was room for it. */
   replied(): void {
-    this.#compacted.clear();
+    this.#compactedFor.clear();
     this.#attempts = [];
     this.#tried = [];
   }
 
-  /** The agent's own wish, now that every call has its answer. */
+  /** Compacts at the agent's request, once every call has its result. */
   async *compactIfAsked(): AsyncGenerator<LoopEvent> {
-    const wish = this.#by.conversation.compacting?.asks?.take();
-    if (wish === undefined) return;
-    yield* this.#compact({ cause: "agent", note: wish.note, because: "the agent asked for it" });
+    const request = this.#target.conversation.compacting?.asks?.take();
+    if (request === undefined) return;
+    yield* this.#compact({ cause: "agent", note: request.note, because: "the agent asked for it" });
   }
 
   /**
-   * Walks the ladder to the next rung that makes the request plainer or shorter. What a refusal says of the window counts at
-   * once. Only a refusal at the end of the ladder shows that nothing on it has helped: behind any other failure, and behind
-   * an abort, what was left out stays so, for it may be what the provider takes.
+   * Walks the ladder to the next rung that makes the request simpler or shorter. A window size that the refusal names
+   * applies at once. Only a refusal at the end of the ladder shows that nothing helped. After any other failure, and after
+   * an abort, what was left out stays left out, for the provider may accept that request.
    */
   async *refused(failure: ModelFailure): AsyncGenerator<LoopEvent, RefusalOutcome> {
     const { limitTokens, limitOf = "window", message } = failure;
-    const { model } = this.#by.conversation.baseline;
+    const { model } = this.#target.conversation.baseline;
     const { window: before } = this.#deps.numbers();
     if (limitTokens !== undefined) await this.#deps.learn({ model, limitTokens, limitOf, from: message });
     if (this.#fitsSmallerWindow(before.tokens)) return { kind: "plainer" };
@@ -78,21 +78,24 @@ export class TurnRecovery {
       const climbed = yield* this.#climb(rung, failure);
       if (climbed.kind === "plainer") this.#tried.push(rung);
       if (climbed.kind !== "passed") return climbed;
-      if (this.#by.signal.aborted) return { kind: "stuck", tried: this.#tried };
+      if (this.#target.signal.aborted) return { kind: "stuck", tried: this.#tried };
     }
-    yield* this.#takeBack();
+    yield* this.#undoAttempts();
     return { kind: "stuck", tried: this.#tried };
   }
 
-  /** The window turned out to be smaller, and what is sent has room in it: only the reply was given too much of it. */
+  /** The window is smaller than assumed, but the request fits it: only the limit of the reply was too high. */
   #fitsSmallerWindow(beforeTokens: number): boolean {
     const { window, thresholds } = this.#deps.numbers();
-    return window.tokens < beforeTokens && this.#by.conversation.line.usedTokens < thresholds.compact;
+    return window.tokens < beforeTokens && this.#target.conversation.line.usedTokens < thresholds.compact;
   }
 
-  /** A reply that broke off over the threshold, or where the provider's window ends, had too little room: the work goes on behind a summary, also one without a model. */
+  /**
+   * A reply that was cut off over the threshold, or at the end of the provider's window, had too little room: the work
+   * continues after a summary, if need be one without a model.
+   */
   async *cut({ reason, message, requestTokens }: CutReply): AsyncGenerator<LoopEvent, RoomOutcome> {
-    if (reason === "over-limit") return yield* this.#once({ cause: "overflow", because: message });
+    if (reason === "over-limit") return yield* this.#compactOnce({ cause: "overflow", because: message });
     const { thresholds, autoCompact } = this.#deps.numbers();
     if (reason === "refused" || autoCompact === "off" || requestTokens < thresholds.compact) return "failed";
     return yield* this.#compact({ cause: "limit", because: message });
@@ -101,12 +104,12 @@ export class TurnRecovery {
   async *#climb(rung: Rung, { why, message: because }: ModelFailure): AsyncGenerator<LoopEvent, RungOutcome> {
     if (rung !== "shorter" && rung !== "everything") return yield* this.#leaveOut(rung, because);
     if (rung === "everything" && !this.#mayExtract(why)) return { kind: "passed" };
-    const made = yield* this.#once({ cause: rung === "shorter" ? "overflow" : "refused", because });
-    return { kind: made === "compacted" ? "plainer" : "passed" };
+    const outcome = yield* this.#compactOnce({ cause: rung === "shorter" ? "overflow" : "refused", because });
+    return { kind: outcome === "compacted" ? "plainer" : "passed" };
   }
 
   async *#leaveOut(part: LeftOutPart, because: string): AsyncGenerator<LoopEvent, RungOutcome> {
-    const { conversation } = this.#by;
+    const { conversation } = this.#target;
     const { line, known, cache, breaks } = conversation;
     const tokensBefore = line.usedTokens;
     const left = await line.leaveOut(part, { because, rates: ratesForModel(known, cache?.lifetime ?? "5m") });
@@ -121,18 +124,18 @@ export class TurnRecovery {
     return { kind: "plainer" };
   }
 
-  async *#once(ask: Pick<CompactDueInput["ask"], "cause" | "because">): AsyncGenerator<LoopEvent, RoomOutcome> {
+  async *#compactOnce(ask: Pick<CompactDueInput["ask"], "cause" | "because">): AsyncGenerator<LoopEvent, RoomOutcome> {
     const { switches, policy } = this.#deps.numbers();
     const mayReact = switches["compact.reactive"].value && reactsOnce(policy);
-    const isTried = this.#compacted.has(ask.cause);
-    this.#compacted.add(ask.cause);
+    const isTried = this.#compactedFor.has(ask.cause);
+    this.#compactedFor.add(ask.cause);
     if (isTried || (ask.cause !== "refused" && !mayReact)) return "failed";
     return yield* this.#compact(ask);
   }
 
   /**
-   * What a policy does about a request that is too long is its own affair. None of them knows what to do about one that is
-   * refused for what it holds: there only a user's own switch counts.
+   * A policy decides what happens to a request that is too long. No policy covers a request that is refused for its
+   * content: there only the user's switch counts.
    */
   #mayExtract(why: ModelFailure["why"]): boolean {
     const { switches, policy } = this.#deps.numbers();
@@ -141,7 +144,7 @@ export class TurnRecovery {
   }
 
   async *#compact(ask: CompactDueInput["ask"]): AsyncGenerator<LoopEvent, RoomOutcome> {
-    const compaction = compactDue(this.#deps, { ...this.#by, ask });
+    const compaction = compactDue(this.#deps, { ...this.#target, ask });
     for (;;) {
       const next = await compaction.next();
       if (next.done === true) return next.value;
@@ -151,9 +154,12 @@ export class TurnRecovery {
     }
   }
 
-  /** No rung has helped: the view, and what is kept beside it, is as it was before the first. A disk that refuses leaves it plainer. */
-  async *#takeBack(): AsyncGenerator<LoopEvent> {
-    const line = this.#by.conversation.line.editable;
+  /**
+   * No rung has helped: restores the view, and the conversation's own state, as before the first rung. If the disk fails,
+   * the view stays simplified.
+   */
+  async *#undoAttempts(): AsyncGenerator<LoopEvent> {
+    const line = this.#target.conversation.line.editable;
     const attempts = this.#attempts.splice(0).toReversed();
     if (line === undefined || attempts.length === 0) return;
     const undone: EntryId[] = [];
@@ -164,19 +170,19 @@ export class TurnRecovery {
       else failed ??= edited;
     }
     if (undone.length > 0) {
-      await followUndo(this.#by.conversation, line);
+      await followUndo(this.#target.conversation, line);
       yield { kind: "edit", what: "undo", entries: undone };
     }
     if (failed !== undefined) yield { kind: "warning", code: "undo-failed", message: undoFailedText(failed) };
   }
 }
 
-/** One that compacts and has no rule for failures does as we do. */
+/** A policy that compacts but has no rule for failures reacts like ours. */
 const reactsOnce = ({ compact, summary }: Policy): boolean =>
   summary === undefined ? compact !== undefined : summary.failures.reactive === "once";
 
 const undoFailedText = ({ message }: WriteFailure): string =>
-  `What was left out for the refused request stays left out: ${message}`;
+  `Content that was left out of the refused request could not be restored: ${message}`;
 
-/** Whether there is room now. */
+/** Is there room now? */
 type RoomOutcome = "compacted" | "failed" | "later";

@@ -4,15 +4,16 @@ import { pressureAttachmentType } from "../../transcript/attachment-text.ts";
 import { estimateBlock } from "../../tokens/estimate-block.ts";
 import { type Item, withPairs } from "../../transcript/item.ts";
 
-/** Of a projection: while a list is the same one, it only grows. */
+/** Parts of a projection. The same list object only ever grows. */
 interface ViewItems {
   readonly items: readonly Item[];
   readonly pins: ReadonlySet<EntryId>;
 }
 
 /**
- * What plans ask of a view before every request, kept for as long as its list of items only grows: an answer costs what was
- * appended since the one before. A boundary, an undo, another branch or an edit that takes entries away makes a new list, which is looked through once.
+ * Answers what plans need to know about a view before every request. While the list of items only grows, an answer costs
+ * what was appended since the previous one. A boundary, an undo, another branch or an edit that removes entries makes a
+ * new list, which is read once.
  */
 export class ViewMemory {
   readonly #count: (block: Block) => number;
@@ -34,25 +35,25 @@ export class ViewMemory {
     return this.#summary;
   }
 
-  /** Where the model was told last how full its context is. */
+  /** The newest reminder of how full the context is. */
   pressureIn(items: readonly Item[]): Item | undefined {
     this.#follow(items);
     return this.#pressure;
   }
 
-  /** Of what the newest boundary left as it was: it is older than the summary, wherever it stands now. */
+  /** Tokens that the newest boundary left unchanged: items older than the summary, wherever they are now. */
   throughTokens(items: readonly Item[]): number {
     this.#follow(items);
     return this.#throughTokens;
   }
 
-  /** Of all that pins carry through a boundary. */
+  /** Tokens of everything that pins carry through a boundary. */
   pinnedTokens(view: ViewItems): number {
     this.#pinned.follow(view);
     return this.#pinned.tokens;
   }
 
-  /** Results that stand in pinned entries, without those that they bring along. */
+  /** Results in pinned entries, without the entries that belong to them. */
   pinnedResults(view: ViewItems): readonly ToolUseId[] {
     this.#pinned.follow(view);
     return this.#pinned.results;
@@ -66,10 +67,10 @@ export class ViewMemory {
       this.#pressure = undefined;
       this.#throughTokens = 0;
     }
-    for (; this.#seen < items.length; this.#seen += 1) this.#take(items[this.#seen]);
+    for (; this.#seen < items.length; this.#seen += 1) this.#addItem(items[this.#seen]);
   }
 
-  #take(item: Item | undefined): void {
+  #addItem(item: Item | undefined): void {
     if (item === undefined) return;
     if (item.attachment === pressureAttachmentType) this.#pressure = item;
     if (item.summary === true) {
@@ -84,7 +85,7 @@ export class ViewMemory {
   }
 }
 
-/** Counted again only where a pin changes, or where what came since belongs to something pinned. */
+/** Recounted only if a pin changes, or if a new item belongs to something pinned. */
 class PinnedItems {
   readonly #countBlock: (block: Block) => number;
   tokens = 0;
@@ -100,12 +101,13 @@ class PinnedItems {
   }
 
   follow({ items, pins }: ViewItems): void {
-    const isOther = !isSame(pins, this.#pins) || (pins.size > 0 && (items !== this.#items || this.#ties(items)));
-    if (isOther) this.#count({ items, pins });
+    const hasChanged =
+      !isSame(pins, this.#pins) || (pins.size > 0 && (items !== this.#items || this.#hasRelated(items)));
+    if (hasChanged) this.#count({ items, pins });
     this.#seen = items.length;
   }
 
-  #ties(items: readonly Item[]): boolean {
+  #hasRelated(items: readonly Item[]): boolean {
     for (let at = this.#seen; at < items.length; at += 1) {
       const item = items[at];
       if (item === undefined) continue;
@@ -121,20 +123,20 @@ class PinnedItems {
     this.#pins = new Set(pins);
     this.#replies.clear();
     this.#toolUses.clear();
-    const chosen = items.filter(({ entry }) => pins.has(entry));
-    this.results = chosen.flatMap(resultsIn);
-    const carried = withPairs(items, new Set(chosen.map(({ entry }) => entry)), "both");
-    const these = items.filter(({ entry }) => carried.has(entry));
-    for (const item of these) {
+    const pinned = items.filter(({ entry }) => pins.has(entry));
+    this.results = pinned.flatMap(resultsIn);
+    const carriedIds = withPairs(items, new Set(pinned.map(({ entry }) => entry)), "both");
+    const carried = items.filter(({ entry }) => carriedIds.has(entry));
+    for (const item of carried) {
       if (item.messageId !== undefined) this.#replies.add(item.messageId);
       for (const toolUse of toolUsesIn(item)) this.#toolUses.add(toolUse);
     }
-    this.tokens = countItemTokens(these, this.#countBlock);
+    this.tokens = countItemTokens(carried, this.#countBlock);
   }
 }
 
 const countItemTokens = (items: readonly Item[], count: (block: Block) => number): number =>
-  items.reduce((sum, { blocks }) => blocks.reduce((so, block) => so + count(block), sum), 0);
+  items.reduce((sum, { blocks }) => blocks.reduce((itemSum, block) => itemSum + count(block), sum), 0);
 
 const isSame = (one: ReadonlySet<EntryId>, other: ReadonlySet<EntryId>): boolean =>
   one.size === other.size && one.isSubsetOf(other);

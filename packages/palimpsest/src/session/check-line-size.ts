@@ -2,8 +2,8 @@ import type { WriteFailure } from "../ports/blobs.ts";
 import { utf8Length } from "../tokens/estimate-block.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 
-/** A line that no reader takes must not be written: it would be gone from the view at the next start. */
-export function overLimit(line: string): WriteFailure | undefined {
+/** Fails for a line above the limit: readers skip such a line, so its entry would be missing from the view at the next start. */
+export function checkLineSize(line: string): WriteFailure | undefined {
   if (line.length <= lineBytesMax / 3) return undefined;
   const size = utf8Length(line);
   if (size <= lineBytesMax) return undefined;
