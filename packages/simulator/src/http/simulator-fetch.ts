@@ -72,5 +72,5 @@ export interface SimulatedFetchOptions {
 }
 
 /** A simulator of its own, reached without a socket, in real time. */
-export const createSimulatedFetch = ({ responder: actor, seed }: SimulatedFetchOptions): typeof fetch =>
-  simulatorFetch(new Simulator({ responder: actor, seed, clock: realClock() }));
+export const createSimulatedFetch = ({ responder, seed }: SimulatedFetchOptions): typeof fetch =>
+  simulatorFetch(new Simulator({ responder, seed, clock: realClock() }));

@@ -50,9 +50,9 @@ export async function deliverReply(
   const told = renderReply(reply);
   const onEnd = (how: "delivered" | "broken"): void => {
     if (how === "delivered") storeReply(deps, reply);
-    for (const take of decided.takes)
-      if (how === "delivered") take.delivered?.();
-      else take.lost?.();
+    for (const planned of decided.takes)
+      if (how === "delivered") planned.delivered?.();
+      else planned.lost?.();
     deps.onEnd(how);
   };
   const onBegin = (): void => commitReply(deps, reply);

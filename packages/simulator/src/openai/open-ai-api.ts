@@ -53,7 +53,7 @@ export interface OpenAiCall {
   readonly signal?: AbortSignal;
 }
 
-/** Chat completions and responses over the same actors, with a cache and a store of its own. */
+/** Chat completions and responses over the same responders, with a cache and a store of its own. */
 export class OpenAiApi {
   readonly cache = new OpenAiCache();
   readonly #deps: OpenAiApiDeps;
@@ -157,8 +157,8 @@ export class OpenAiApi {
       return await this.#delivered(met, { ...known, id, shape, decided, at, workspace, signal: call.signal });
     } catch (error) {
       exchange.lost();
-      // Actors are other people's code: their mistake is told to who can mend it, and stays this request's own.
-      const message = `The actor failed: ${String(error)}`;
+      // Responders are other people's code: their mistake is told to who can mend it, and stays this request's own.
+      const message = `The responder failed: ${String(error)}`;
       return this.#refuse(asked, refuseRequest(message, { status: 500, type: "server_error" }));
     }
   }

@@ -104,18 +104,18 @@ const readPrompt = (
     binding: model.caching === "breakpoints" ? "bound" : "free",
   });
 
-/** From a request to its reply: rules, prompt, size, compaction, actor, cache. */
+/** From a request to its reply: rules, prompt, size, compaction, responder, cache. */
 export class OpenAiExchange {
   readonly #deps: OpenAiExchangeDeps;
   readonly #input: OpenAiExchangeInput;
   readonly #ids: ItemIds;
-  readonly #takes: PlannedReply[] = [];
+  readonly #replies: PlannedReply[] = [];
   /** From the beginning on: it may be forgotten while the model is asked. */
   readonly #previous: ConversationLink | undefined;
   #at: Millis;
-  /** Of the request, else the first that a take brings. */
+  /** Of the request, else the first that a reply brings. */
   #fault: Fault | undefined;
-  #plays = 0;
+  #respondCalls = 0;
 
   constructor(deps: OpenAiExchangeDeps, input: OpenAiExchangeInput) {
     this.#deps = deps;
@@ -129,7 +129,7 @@ export class OpenAiExchange {
 
   async reply(): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
     const { request } = this.#input;
-    const admitted = this.#admitted();
+    const admitted = this.#admit();
     if (admitted.kind === "refused") return admitted;
     if (this.#isWarming) return this.#answer(admitted);
     if (request.items.at(-1)?.kind === "compaction-trigger") return this.#onlyCompact(admitted, "all");
@@ -140,11 +140,11 @@ export class OpenAiExchange {
 
   /** The whole conversation as one item, for whoever asks for nothing else. */
   async compact(): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
-    const admitted = this.#admitted();
+    const admitted = this.#admit();
     return admitted.kind === "refused" ? admitted : this.#onlyCompact(admitted, "beside");
   }
 
-  #admitted(): AdmittedPrompt | OpenAiRefusal {
+  #admit(): AdmittedPrompt | OpenAiRefusal {
     const { request, model } = this.#input;
     const admitted = admitRequest(this.#deps, this.#input);
     if (admitted.kind === "refused") return admitted;
@@ -166,7 +166,7 @@ export class OpenAiExchange {
     const { run, pauseMillis } = made;
     const item = this.#compactionItem(made.summary, covers);
     const output: Output = { items: [item], ending: "stop", outputTokens: run.outputTokens, reasoningTokens: 0 };
-    return this.#decided(read, { output, runs: [run], pauseMillis });
+    return this.#decide(read, { output, runs: [run], pauseMillis });
   }
 
   /** The reply goes on behind the summary, and has before it what was said last where there is room for that. */
@@ -220,48 +220,48 @@ export class OpenAiExchange {
     const heard = await this.#ask("reply", { request, items, prompt, tokensMax, chain: before?.chain ?? prompt.chain });
     if (heard.kind !== "heard") return heard;
     const { run, output, pauseMillis } = heard;
-    return this.#decided(read, { output, runs: before === undefined ? [run] : [before.run, run], pauseMillis });
+    return this.#decide(read, { output, runs: before === undefined ? [run] : [before.run, run], pauseMillis });
   }
 
-  /** What the actor says in the end: after its fault and its wait, if the client is still there. */
+  /** What the responder says in the end: after its fault and its wait, if the client is still there. */
   async #ask(purpose: RespondInput["purpose"], question: AskInput): Promise<AskResult | OpenAiEarlyOutcome> {
     const { model, signal } = this.#input;
     const { request, items, prompt, tokensMax, chain } = question;
-    const take = this.#isWarming
+    const reply = this.#isWarming
       ? prewarmReply
-      : await this.#play(purpose, { request, model, items, maxTokens: tokensMax });
-    if (this.#fault === undefined) this.#befall(take);
-    const early = this.#early(purpose);
+      : await this.#respond(purpose, { request, model, items, maxTokens: tokensMax });
+    if (this.#fault === undefined) this.#applyFault(reply);
+    const early = this.#earlyOutcome(purpose);
     if (early !== undefined) {
       this.lost();
       return early;
     }
-    if (take.move.kind === "refuse") {
+    if (reply.move.kind === "refuse") {
       // A refusal is a whole answer; what was asked before it is not part of one.
-      for (const earlier of this.#takes.slice(0, -1)) earlier.lost?.();
-      return translateRefusal(take.move.refusal);
+      for (const earlier of this.#replies.slice(0, -1)) earlier.lost?.();
+      return translateRefusal(reply.move.refusal);
     }
     const plan = this.#look(prompt);
-    if (take.move.delayMs !== undefined) await this.#deps.clock.sleep(take.move.delayMs, signal);
+    if (reply.move.delayMs !== undefined) await this.#deps.clock.sleep(reply.move.delayMs, signal);
     if (signal?.aborted === true) {
       this.lost();
       return { kind: "dropped" };
     }
     const walk = new PromptWalk(this.#deps.known, chain);
     const { seal } = this.#deps;
-    const output = composeOutput({ move: take.move, request, model, tokensMax, seal, walk, ids: this.#ids });
+    const output = composeOutput({ move: reply.move, request, model, tokensMax, seal, walk, ids: this.#ids });
     const { outputTokens, reasoningTokens } = output;
     const run = { promptTokens: prompt.tokens, plan, outputTokens, reasoningTokens };
-    return { kind: "heard", output, run, pauseMillis: take.move.pauseMs };
+    return { kind: "heard", output, run, pauseMillis: reply.move.pauseMs };
   }
 
-  #early(purpose: RespondInput["purpose"]): OpenAiEarlyOutcome | undefined {
+  #earlyOutcome(purpose: RespondInput["purpose"]): OpenAiEarlyOutcome | undefined {
     if (purpose === "compaction" && this.#fault?.kind === "compaction-unavailable") return compactionUnavailable();
     const early = earlyFault(this.#fault, this.#input.request.form);
     return early?.kind === "refused" ? translateRefusal(early) : early;
   }
 
-  #decided(
+  #decide(
     { prompt, items }: BuiltPrompt,
     reply: Pick<OpenAiReplyDecision, "output" | "runs" | "pauseMillis">,
   ): OpenAiReplyDecision {
@@ -274,7 +274,7 @@ export class OpenAiExchange {
       shown: items,
       ...reply,
       fault: this.#fault,
-      takes: this.#takes,
+      takes: this.#replies,
       previous: this.#previous,
       ...(comparison === undefined
         ? {}
@@ -282,14 +282,14 @@ export class OpenAiExchange {
     };
   }
 
-  /** Of the request or of the actor. */
+  /** Of the request or of the responder. */
   get fault(): Fault | undefined {
     return this.#fault;
   }
 
   /** Whoever was asked may say it again. */
   lost(): void {
-    for (const take of this.#takes) take.lost?.();
+    for (const reply of this.#replies) reply.lost?.();
   }
 
   #look(prompt: OpenAiPrompt): CachePlan {
@@ -297,18 +297,18 @@ export class OpenAiExchange {
     return this.#deps.cache.look({ prompt, workspace, at: this.#at, caching: model.caching, request: request.cache });
   }
 
-  async #play(purpose: RespondInput["purpose"], asked: MessagesRequestInput): Promise<PlannedReply> {
-    this.#plays += 1;
-    const { seed, responder: actor, clock } = this.#deps;
-    const random = createRandom(Math.imul(seed, 0x9e3779b1) + this.#input.n + Math.imul(this.#plays - 1, 0x85ebca6b));
-    const take = await actor.respond({ request: toMessagesRequest(asked), purpose, now: clock.now(), random });
-    checkPlannedReply(take);
-    this.#takes.push(take);
-    return take;
+  async #respond(purpose: RespondInput["purpose"], asked: MessagesRequestInput): Promise<PlannedReply> {
+    this.#respondCalls += 1;
+    const { seed, responder, clock } = this.#deps;
+    const random = createRandom(Math.imul(seed, 0x9e3779b1) + this.#input.n + Math.imul(this.#respondCalls - 1, 0x85ebca6b));
+    const reply = await responder.respond({ request: toMessagesRequest(asked), purpose, now: clock.now(), random });
+    checkPlannedReply(reply);
+    this.#replies.push(reply);
+    return reply;
   }
 
-  /** The take's fault happens, where it can; the request's own has struck when it came. */
-  #befall({ fault, faulted }: PlannedReply): void {
+  /** The reply's fault happens, where it can; the request's own has struck when it came. */
+  #applyFault({ fault, faulted }: PlannedReply): void {
     if (fault === undefined || !canStrike(fault, this.#input.request.form)) return;
     faulted?.();
     this.#fault = fault;

@@ -73,7 +73,7 @@ const formatChoices = (values: readonly string[]): string => {
 };
 
 /**
- * What an actor, a fault or a body refuses in the other provider's terms, in this one's: an overload is a 503 here, and
+ * What a responder, a fault or a body refuses in the other provider's terms, in this one's: an overload is a 503 here, and
  * what failed on the server is a `server_error`.
  */
 export function translateRefusal(refusal: Refusal): OpenAiRefusal {

@@ -65,7 +65,7 @@ export class ItemIds {
   }
 }
 
-/** What the actor wants to say, as far as the limit and the stop sequences let it. */
+/** What the responder wants to say, as far as the limit and the stop sequences let it. */
 export function composeOutput(inputs: ComposeOutputInput): Output {
   const saying = new OutputComposer(inputs);
   for (const block of inputs.move.blocks) {
@@ -181,7 +181,7 @@ export interface MessagesRequestInput {
   readonly maxTokens: number;
 }
 
-/** The request as the actors know requests, whatever face it came to. They read it; nothing is validated again. */
+/** The request as the responders know requests, whatever face it came to. They read it; nothing is validated again. */
 export function toMessagesRequest({ request, model, items, maxTokens }: MessagesRequestInput): MessagesRequest {
   const lead = items.findIndex((item) => !isSystem(item));
   const leading = items.slice(0, lead < 0 ? items.length : lead);

@@ -25,7 +25,7 @@ interface BlockPlace {
 export const isBefore = ({ message, block }: BlockPlace, { from }: RequestRendition): boolean =>
   from !== undefined && (message < from.message || (message === from.message && block < from.block));
 
-/** The request as the model reads it: what an actor is given. A compaction reads like something that was told to it. */
+/** The request as the model reads it: what a responder is given. A compaction reads like something that was told to it. */
 export function renderRequest<Request extends Pick<MessagesRequest, "messages" | "tools">>(
   request: Request,
   rendering: RequestRendition | undefined,

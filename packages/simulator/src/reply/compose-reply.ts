@@ -28,7 +28,7 @@ interface ComposeInput {
   readonly toolUseId: () => string;
 }
 
-/** What the actor wants to say, as far as `max_tokens`, the window and the stop sequences let it. */
+/** What the responder wants to say, as far as `max_tokens`, the window and the stop sequences let it. */
 export function composeReply(inputs: ComposeInput): ComposedReply {
   const { move, request, model, prompt } = inputs;
   // What is asked of the model for a compaction can go over the window, by the words that ask.
@@ -59,7 +59,7 @@ export const replyAfterCompaction = (block: CompactionReply, said: ComposedReply
 
 /**
  * With `enabled` every model thinks before its first call, and a tool loop that began without thinking is refused. So an
- * actor that calls without a thought is given one: else its client could not go on.
+ * responder that calls without a thought is given one: else its client could not go on.
  */
 function needsOpeningThought({ thinking, messages }: MessagesRequest, { blocks }: ComposeInput["move"]): boolean {
   if (thinking?.type !== "enabled" || !blocks.some(({ type }) => type === "tool_use")) return false;

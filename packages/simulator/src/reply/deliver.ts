@@ -18,7 +18,7 @@ interface Delivery<Event> {
   readonly form: StreamFormat<Event>;
   readonly fault: Fault | undefined;
   readonly clock: SimulatorClock;
-  /** Between two events, where the actor asks for it. */
+  /** Between two events, where the responder asks for it. */
   readonly pauseMillis: Millis | undefined;
   /** Raised when the client goes. */
   readonly signal: AbortSignal | undefined;

@@ -68,13 +68,13 @@ export interface SampleResult extends Iteration {
 }
 
 /**
- * The model behind one request, which may be asked several times for it. All takes share one end: the reply reaches the
- * client or it does not. One fault befalls the request: its own, else the first that a take brings.
+ * The model behind one request, which may be asked several times for it. All replies share one end: the reply reaches the
+ * client or it does not. One fault befalls the request: its own, else the first that a reply brings.
  */
 export class Sampler {
   readonly #deps: SamplerDeps;
   readonly #input: SamplerInput;
-  readonly #takes: PlannedReply[] = [];
+  readonly #replies: PlannedReply[] = [];
   #at: Millis;
   #calls = 0;
   #fault: Fault | undefined;
@@ -90,24 +90,24 @@ export class Sampler {
     return this.#fault;
   }
 
-  /** What the actor makes of the question, and what the cache has for it. Where the actor fails all takes are lost. */
+  /** What the responder makes of the question, and what the cache has for it. Where the responder fails all replies are lost. */
   async ask(question: SampleRequest): Promise<AskOutcome> {
-    const take = await this.#played(question);
-    if (this.#fault === undefined) this.#befall(take);
-    const early = this.#early(question);
+    const reply = await this.#askResponder(question);
+    if (this.#fault === undefined) this.#applyFault(reply);
+    const early = this.#earlyOutcome(question);
     if (early !== undefined) {
       this.end("lost");
       return { kind: "ended", outcome: early };
     }
     const minimumTokens = this.#input.model.cachePrefixTokensMin;
     const plan = this.#deps.cache.look({ prompt: question.prompt, at: this.#at, minimumTokens });
-    if (take.move.kind === "say") return { kind: "taken", question, plan, move: take.move };
+    if (reply.move.kind === "say") return { kind: "taken", question, plan, move: reply.move };
     // A refusal is a whole answer; what was asked before it is not part of one.
-    for (const earlier of this.#takes.slice(0, -1)) earlier.lost?.();
-    return { kind: "ended", outcome: take.move.refusal, plan };
+    for (const earlier of this.#replies.slice(0, -1)) earlier.lost?.();
+    return { kind: "ended", outcome: reply.move.refusal, plan };
   }
 
-  /** What the model says in the end, after the wait that the actor asks for. Undefined where the client has gone meanwhile. */
+  /** What the model says in the end, after the wait that the responder asks for. Undefined where the client has gone meanwhile. */
   async complete({ question, plan, move }: Extract<AskOutcome, { kind: "taken" }>): Promise<SampleResult | undefined> {
     const { model, signal } = this.#input;
     if (move.delayMs !== undefined) await this.#deps.clock.sleep(move.delayMs, signal);
@@ -119,31 +119,31 @@ export class Sampler {
   }
 
   end(how: "delivered" | "lost"): void {
-    for (const take of this.#takes) take[how]?.();
+    for (const reply of this.#replies) reply[how]?.();
   }
 
-  async #played(question: SampleRequest): Promise<PlannedReply> {
+  async #askResponder(question: SampleRequest): Promise<PlannedReply> {
     try {
-      const take = await this.#play(question);
-      if (take?.move !== undefined) this.#takes.push(take);
-      checkPlannedReply(take);
-      return take;
+      const reply = await this.#respond(question);
+      if (reply?.move !== undefined) this.#replies.push(reply);
+      checkPlannedReply(reply);
+      return reply;
     } catch (error) {
       this.end("lost");
       throw error;
     }
   }
 
-  /** Undefined, whatever its type says, where the actor gives nothing. A request for no tokens only warms the cache: nobody is asked. */
-  async #play({ type, request }: SampleRequest): Promise<PlannedReply | undefined> {
+  /** Undefined, whatever its type says, where the responder gives nothing. A request for no tokens only warms the cache: nobody is asked. */
+  async #respond({ type, request }: SampleRequest): Promise<PlannedReply | undefined> {
     const { seed, n } = this.#input;
     if (request.max_tokens === 0) return { move: { kind: "say", blocks: [], stop: "max_tokens" } };
     const random = createRandom((Math.imul(seed, 0x9e3779b1) + n) ^ diceByType[type]);
     return this.#deps.responder.respond({ request, purpose: purposeByType[type], now: this.#deps.clock.now(), random });
   }
 
-  /** The take's fault happens, where it can; a client's has struck when the request came. */
-  #befall({ fault, faulted }: PlannedReply): void {
+  /** The reply's fault happens, where it can; a client's has struck when the request came. */
+  #applyFault({ fault, faulted }: PlannedReply): void {
     if (fault === undefined || !canStrike(fault, this.#input.form)) return;
     faulted?.();
     this.#fault = fault;
@@ -153,7 +153,7 @@ export class Sampler {
     this.#at = this.#deps.clock.now();
   }
 
-  #early({ type }: SampleRequest): EarlyOutcome | undefined {
+  #earlyOutcome({ type }: SampleRequest): EarlyOutcome | undefined {
     return type === "compaction" && this.#fault?.kind === "compaction-unavailable"
       ? compactionUnavailable()
       : earlyFault(this.#fault, this.#input.form);

@@ -25,13 +25,13 @@ import {
   systemText,
 } from "../responder/request-text.ts";
 
-/** A scenario as it is played: a value without state, good for any number of actors. */
+/** A compiled scenario: a value without state, usable by any number of responders. */
 export interface Scenario {
   readonly name: string;
   readonly seed?: number;
-  /** A request goes to the first whose condition it meets; the last has none. */
+  /** A request goes to the first lane whose condition it meets; the last lane has no condition. */
   readonly lanes: readonly Lane[];
-  /** For compactions on the server, in order. */
+  /** Replies to compactions on the server, in order. */
   readonly compaction: readonly Move[];
 }
 
@@ -68,7 +68,7 @@ interface FlawedScenario {
 }
 export type CompileOutcome = { readonly kind: "scenario"; readonly scenario: Scenario } | FlawedScenario;
 
-/** Checks what goes together, and makes conditions, moves and faults of the form. */
+/** Checks which fields go together, and compiles conditions, moves and faults. */
 export function compileScenario(form: ScenarioForm): CompileOutcome {
   const compiler = new Compiler();
   const lanes = (form.lanes ?? []).map((lane, at): Lane => ({
@@ -84,7 +84,7 @@ export function compileScenario(form: ScenarioForm): CompileOutcome {
   return { kind: "scenario", scenario };
 }
 
-/** Of one move, for those that a function makes. */
+/** Compiles a single move, for moves that a function makes. */
 export function compileMove(form: MoveForm): { readonly kind: "move"; readonly move: Move } | FlawedScenario {
   const compiler = new Compiler();
   const move = compiler.move(form, []);
@@ -98,7 +98,7 @@ class Compiler {
     if (modes !== undefined && actor !== "adversary") this.#flaw([...at, "modes"], "belongs to `actor: adversary`");
     if (actor !== undefined) {
       if (moves !== undefined) this.#flaw([...at, "actor"], "stands beside `moves`; one of the two answers");
-      if (after !== undefined) this.#flaw([...at, "after"], "belongs to `moves`; an actor never ends");
+      if (after !== undefined) this.#flaw([...at, "after"], "belongs to `moves`; a responder never ends");
       return { kind: "actor", actor, ...(modes === undefined ? {} : { modes }) };
     }
     if (moves === undefined) this.#flaw(at, "needs `moves` or `actor`");
@@ -225,10 +225,10 @@ class Compiler {
   }
 }
 
-/** What a list of steps stands in. */
+/** The context of a list of steps. */
 interface StepContext {
   readonly at: Place;
-  /** How often it is played. */
+  /** How often it is run. */
   readonly repeats: number;
 }
 
@@ -254,7 +254,7 @@ function toRefusal({ type, message, errorCode, retryAfterSeconds }: NonNullable<
 
 export type Condition = (request: MessagesRequest) => boolean;
 
-/** All that a condition names must hold. */
+/** All fields of a condition must hold. */
 export function compileCondition(form: ConditionForm): Condition {
   const parts = conditionTests(form);
   return (request) => parts.every((holds) => holds(request));

@@ -231,7 +231,7 @@ describe("files", () => {
 
   it("a function that gives no move throws and says what is wrong with it", async () => {
     const path = await file("i.mjs", "export const scenario = { name: 'i', moves: () => ({ txt: 'a' }) };");
-    await expect(firstReply(path)).rejects.toThrow(/gave no move: txt is not known here/);
+    await expect(firstReply(path)).rejects.toThrow(/returned no move: txt is not known here/);
   });
 });
 
