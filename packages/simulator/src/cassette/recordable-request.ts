@@ -8,7 +8,7 @@ import { type Comparable, toComparable, requestKey } from "./request-key.ts";
 import { recordedBodyBytesMax } from "../limits.ts";
 import { type BodySource, readBody } from "../http/read-body.ts";
 
-/** A request as it may be kept: recorder and player make it alike, so that they recognise the same one. */
+/** A request as it may be kept. Recorder and player build it alike, so that they recognise the same request. */
 export interface RecordableRequest {
   readonly kind: "asked";
   readonly recorded: RecordedRequest;
@@ -21,7 +21,7 @@ interface RecordableRequestInput {
   readonly request: Request;
   readonly connection: Connection;
   readonly mask: MaskText;
-  /** Secrets that are known as such: those of the request's own headers, and what else the caller has seen. */
+  /** Known secrets: those of the request's own headers, and others that the caller has seen. */
   readonly credentials: readonly string[];
 }
 
@@ -54,12 +54,12 @@ type ReadBytesOutcome =
   | {
       readonly kind: "bytes";
       readonly bytes: Uint8Array;
-      /** Unpacked, where the client packed them in a way that is known. */
+      /** Decompressed, if the client used a known encoding. */
       readonly unpacked: Uint8Array;
     }
   | { readonly kind: "too-large" };
 
-/** The whole body as it was sent, and never more of it in memory than passes through the recorder. */
+/** Reads the whole body as it was sent. Never holds more of it in memory than may pass through the recorder. */
 async function readBytes({ body, headers }: BodySource): Promise<ReadBytesOutcome> {
   const chunks: Uint8Array[] = [];
   let size = 0;

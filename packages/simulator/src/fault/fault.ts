@@ -2,9 +2,8 @@ import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { clockJumpMillisMax, pauseMillisMax, usageFactorMax } from "../limits.ts";
 
 /**
- * Things that go wrong, on demand. `rate-limit` to `reset` come instead of a reply, `compaction-unavailable` only where
- * something is compacted for it; `break` to `trickle` happen to a stream; the last three spoil what is otherwise a good
- * reply.
+ * Failures on demand. `rate-limit` to `reset` replace the reply; `compaction-unavailable` does so only if something is
+ * compacted for it; `break` to `trickle` happen to a stream; the last three spoil an otherwise good reply.
  */
 export type Fault =
   | { readonly kind: "rate-limit"; readonly retryAfterSeconds?: number }
@@ -25,7 +24,7 @@ export type Fault =
 
 export type FaultKind = Fault["kind"];
 
-/** How headers, scenarios and the command line name a fault: its kind, then perhaps `name=number`. */
+/** Reads a fault as headers, scenarios and the command line write it: its kind, then optionally `name=number`. */
 type ParseFaultOutcome =
   | { readonly kind: "fault"; readonly fault: Fault }
   | { readonly kind: "wrong"; readonly message: string };
@@ -59,7 +58,7 @@ export function formatFault(fault: Fault): string {
   return value === undefined || argument === undefined ? fault.kind : `${fault.kind} ${argument.name}=${value}`;
 }
 
-/** How each fault may be written, with what counts where its number is not given: `break [after=5]`. */
+/** How each fault may be written, with the default of its number: `break [after=5]`. */
 export const faultSyntaxes = (): readonly string[] =>
   faultKinds.map((kind) => {
     const argument = argumentByKind[kind];
@@ -70,7 +69,7 @@ interface ArgumentSpec {
   readonly name: string;
   readonly what: string;
   readonly accepts: (value: number) => boolean;
-  /** Where it is not given. */
+  /** The default. */
   readonly usual?: number;
 }
 

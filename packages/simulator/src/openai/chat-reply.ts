@@ -62,7 +62,7 @@ export function* chatFrames(reply: ChatReply): Generator<Frame> {
 
 const dataFrame = (value: object, kind: Frame["kind"]): Frame => ({ text: `data: ${JSON.stringify(value)}\n\n`, kind });
 
-/** What a stream that fails midway says. */
+/** The frame of a stream that fails midway. */
 export const chatErrorFrame = (error: object): Frame => dataFrame(error, "other");
 
 const completionHead = ({ id, createdSeconds, request }: ChatReply, object: string): object => ({

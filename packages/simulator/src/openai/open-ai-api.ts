@@ -38,22 +38,24 @@ interface OpenAiApiDeps {
   readonly responder: Responder;
   readonly clock: SimulatorClock;
   readonly seed: number;
-  /** On top of the models that we know. */
+  /** Added to the known models. */
   readonly models: readonly ModelOverride[];
   readonly faults: FaultChoice | undefined;
   readonly trace: TraceWriter | undefined;
-  /** The number of the next request, over all faces of a simulator. */
+  /** The number of the next request, counted over all APIs of a simulator. */
   readonly nextRequest: () => number;
 }
 
-/** One request, already read: this face knows no transport either. */
+/** One request, already read: this API knows no transport either. */
 export interface OpenAiCall {
   readonly body: Json;
   readonly headers: HeaderSource;
   readonly signal?: AbortSignal;
 }
 
-/** Chat completions and responses over the same responders, with a cache and a store of its own. */
+/**
+ * Chat completions and responses over the same responder as the Messages API, with a cache and a store of their own.
+ */
 export class OpenAiApi {
   readonly cache = new OpenAiCache();
   readonly #deps: OpenAiApiDeps;
@@ -101,7 +103,7 @@ export class OpenAiApi {
     return this.#body(asked, { object: "response.input_tokens", input_tokens: tokens });
   }
 
-  /** A response that was stored. */
+  /** Returns a stored response. */
   response(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
     return this.#stored(call, { id, answer: (body) => body });
   }
@@ -131,7 +133,7 @@ export class OpenAiApi {
       : this.#body(start.asked, modelBody(model));
   }
 
-  /** For what goes wrong before there is a call. */
+  /** For errors before there is a call. */
   refuse(refusal: Refusal, endpoint: string): OpenAiAnswer {
     return this.#refuse(this.#number(endpoint, {}), translateRefusal(refusal));
   }
@@ -157,7 +159,7 @@ export class OpenAiApi {
       return await this.#delivered(met, { ...known, id, shape, decided, at, workspace, signal: call.signal });
     } catch (error) {
       exchange.lost();
-      // Responders are other people's code: their mistake is told to who can mend it, and stays this request's own.
+      // Responders are code of the user: the client is told about the error, and other requests are not affected.
       const message = `The responder failed: ${String(error)}`;
       return this.#refuse(asked, refuseRequest(message, { status: 500, type: "server_error" }));
     }
@@ -214,7 +216,7 @@ export class OpenAiApi {
     if (fault?.kind === "cache-lost") this.cache.lose();
     const key = bearerKey(headers);
     const asked = { ...numbered, at: clock.now(), fault, workspace: workspaceForKey(key ?? "") };
-    // A fault comes before the rules, as a gateway's does.
+    // A fault comes before validation, as a gateway's does.
     const early = earlyFault(fault, form);
     if (early !== undefined)
       return endWith(this.#ended(asked, early.kind === "refused" ? translateRefusal(early) : early));
@@ -256,7 +258,7 @@ export class OpenAiApi {
     this.#traceEnd(asked, { status: 200, outcome, ...traceRuns(reply) });
   }
 
-  /** Requests of this face have no blocks in a trace: their parameters and their end only. */
+  /** Requests of this API have no blocks in a trace, only their parameters and their outcome. */
   #traceEnd(asked: RequestContext, end: TracedEnd): void {
     const { trace } = this.#deps;
     if (trace === undefined || asked.endpoint === "/v1/models") return;
@@ -288,7 +290,7 @@ type StartOutcome =
 
 const endWith = (answer: OpenAiAnswer): StartOutcome => ({ kind: "ended", answer });
 
-/** Where nothing is compacted, a compaction that is unavailable is missed by nobody. */
+/** If nothing was compacted, an unavailable compaction had no effect. */
 const hasFaultHappened = ({ kind }: Fault, { error }: TracedEnd): boolean =>
   kind !== "compaction-unavailable" || error?.code === compactionUnavailableCode;
 
@@ -300,7 +302,7 @@ const costHeader = ({ decided, model, request }: OpenAiReply): AnswerHeaders => 
 const bearerKey = (headers: HeaderSource): string | undefined =>
   /^bearer\s+(\S+)$/i.exec(headers.get("authorization")?.trim() ?? "")?.[1];
 
-/** The key itself stays out of traces and errors. */
+/** Keeps the key itself out of traces and errors. */
 const workspaceForKey = (key: string): string => `proj_${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
 
 const modelBody = ({ id }: OpenAiModel): object => ({
@@ -310,5 +312,5 @@ const modelBody = ({ id }: OpenAiModel): object => ({
   owned_by: "openai",
 });
 
-/** What is said of a model whose release date is not known. */
+/** Reported for a model whose release date is unknown. */
 const releaseUnknownSeconds = 0;

@@ -55,7 +55,7 @@ export interface SampleRequest {
 
 type AskOutcome =
   | { readonly kind: "taken"; readonly question: SampleRequest; readonly plan: CachePlan; readonly move: SayMove }
-  /** `plan`: where the cache was asked before. */
+  /** `plan` is present if the cache was consulted before. */
   | { readonly kind: "ended"; readonly outcome: EarlyOutcome; readonly plan?: CachePlan };
 
 type SayMove = Extract<Move, { kind: "say" }>;
@@ -68,8 +68,8 @@ export interface SampleResult extends Iteration {
 }
 
 /**
- * The model behind one request, which may be asked several times for it. All replies share one end: the reply reaches the
- * client or it does not. One fault befalls the request: its own, else the first that a reply brings.
+ * The model behind one request, which may ask it several times. All of its replies end together: they reach the client
+ * or they do not. At most one fault strikes the request: its own, or else the first that a reply brings.
  */
 export class Sampler {
   readonly #deps: SamplerDeps;
@@ -90,7 +90,7 @@ export class Sampler {
     return this.#fault;
   }
 
-  /** What the responder makes of the question, and what the cache has for it. Where the responder fails all replies are lost. */
+  /** Asks the responder and consults the cache. If the responder fails, all replies are lost. */
   async ask(question: SampleRequest): Promise<AskOutcome> {
     const reply = await this.#askResponder(question);
     if (this.#fault === undefined) this.#applyFault(reply);
@@ -102,12 +102,14 @@ export class Sampler {
     const minimumTokens = this.#input.model.cachePrefixTokensMin;
     const plan = this.#deps.cache.look({ prompt: question.prompt, at: this.#at, minimumTokens });
     if (reply.move.kind === "say") return { kind: "taken", question, plan, move: reply.move };
-    // A refusal is a whole answer; what was asked before it is not part of one.
+    // A refusal is a complete answer of its own; the replies before it are not part of it.
     for (const earlier of this.#replies.slice(0, -1)) earlier.lost?.();
     return { kind: "ended", outcome: reply.move.refusal, plan };
   }
 
-  /** What the model says in the end, after the wait that the responder asks for. Undefined where the client has gone meanwhile. */
+  /**
+   * The finished reply, after the wait that the responder asks for. Undefined if the client has gone away meanwhile.
+   */
   async complete({ question, plan, move }: Extract<AskOutcome, { kind: "taken" }>): Promise<SampleResult | undefined> {
     const { model, signal } = this.#input;
     if (move.delayMs !== undefined) await this.#deps.clock.sleep(move.delayMs, signal);
@@ -134,7 +136,10 @@ export class Sampler {
     }
   }
 
-  /** Undefined, whatever its type says, where the responder gives nothing. A request for no tokens only warms the cache: nobody is asked. */
+  /**
+   * Undefined, whatever the responder's type says, if it returns nothing. A request for no tokens only warms the cache:
+   * the responder is not asked.
+   */
   async #respond({ type, request }: SampleRequest): Promise<PlannedReply | undefined> {
     const { seed, n } = this.#input;
     if (request.max_tokens === 0) return { move: { kind: "say", blocks: [], stop: "max_tokens" } };
@@ -142,7 +147,7 @@ export class Sampler {
     return this.#deps.responder.respond({ request, purpose: purposeByType[type], now: this.#deps.clock.now(), random });
   }
 
-  /** The reply's fault happens, where it can; a client's has struck when the request came. */
+  /** Applies the reply's fault if it can strike. The request's own fault has already struck. */
   #applyFault({ fault, faulted }: PlannedReply): void {
     if (fault === undefined || !canStrike(fault, this.#input.form)) return;
     faulted?.();
@@ -172,7 +177,7 @@ const purposeByType: Readonly<Record<Iteration["type"], RespondInput["purpose"]>
   compaction: "compaction",
 };
 
-/** So that chance has something else to say to the summary than to the reply behind it. */
+/** Gives the summary other random numbers than the reply after it. */
 const diceByType: Readonly<Record<Iteration["type"], number>> = { message: 0, compaction: 0x5bd1e995 };
 
 const compactionUnavailable = (): Refusal =>
