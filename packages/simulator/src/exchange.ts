@@ -70,7 +70,7 @@ interface ReplyDecision {
 /** What is known of a request when it ends. */
 interface KnownPrompt {
   readonly prompt?: Prompt;
-  readonly plan?: CachePlan;
+  readonly plan?: CachePlan | undefined;
 }
 
 class Exchange {
@@ -154,7 +154,7 @@ class Exchange {
       const { outcome, plan } = answered;
       return {
         kind: "ended",
-        outcome: await this.#endWithout(outcome, { prompt, ...(plan === undefined ? {} : { plan }) }),
+        outcome: await this.#endWithout(outcome, { prompt, plan }),
       };
     }
     await this.#trace({ prompt, plan: answered.plan });
@@ -248,7 +248,7 @@ class Exchange {
       cost,
       split: first.split,
       pricesUsdPerMTok: price.usdPerMTok,
-      ...(compacted ? { iterations: sampled } : {}),
+      iterations: compacted ? sampled : undefined,
       beganAt: this.#beganAt,
     });
   }
@@ -262,7 +262,7 @@ class Exchange {
       n,
       status: refused?.status ?? 0,
       outcome: refused === undefined ? "broken" : "refused",
-      ...(refused === undefined ? {} : { error: refused }),
+      error: refused,
     });
     return ending;
   }
@@ -284,8 +284,8 @@ class Exchange {
       endpoint: "/v1/messages",
       betas: [...betas],
       body,
-      ...(prompt === undefined ? {} : { prompt }),
-      ...(plan === undefined ? {} : { cache: traceCache(plan) }),
+      prompt,
+      cache: plan === undefined ? undefined : traceCache(plan),
       faults: fault !== undefined && hasFaultStruck(fault, ending) ? [fault] : [],
     });
   }

@@ -44,15 +44,15 @@ export async function launchSimulator(options: LaunchOptions): Promise<LaunchOut
     models,
     ...extensions,
     faults: choice,
-    ...(traced.trace === undefined ? {} : { trace: traced.trace }),
+    trace: traced.trace,
   });
   const { port, hostname } = options;
-  const serving = await serveSimulator(simulator, { port, ...(hostname === undefined ? {} : { hostname }) });
+  const serving = await serveSimulator(simulator, { port, hostname });
   if (serving.kind === "failed") {
     await traced.file?.close();
     return serving;
   }
-  // Only now: if the port is in use, no trace file may be left that blocks the next try.
+  // Only now: if the port is in use, the trace file stays empty and does not block the next try.
   await traced.trace?.begin({ seed, startedAt: clock.now() });
   const close = async (): Promise<void> => {
     await serving.close();

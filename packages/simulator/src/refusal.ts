@@ -52,11 +52,11 @@ export function isTooDeep(value: Json): boolean {
 /** The lists and objects directly inside those of the level above. */
 function childContainers(level: readonly Json[]): Json[] {
   const inside: Json[] = [];
-  for (const one of level) {
-    if (isArray(one)) {
-      for (const item of one) if (typeof item === "object" && item !== null) inside.push(item);
-    } else if (isObject(one)) {
-      for (const item of Object.values(one)) if (typeof item === "object" && item !== null) inside.push(item);
+  for (const container of level) {
+    if (isArray(container)) {
+      for (const item of container) if (typeof item === "object" && item !== null) inside.push(item);
+    } else if (isObject(container)) {
+      for (const item of Object.values(container)) if (typeof item === "object" && item !== null) inside.push(item);
     }
   }
   return inside;

@@ -16,7 +16,7 @@ export interface SimulatorOptions extends ExtensionOptions {
   /** Added to the known models. */
   readonly models?: readonly ModelOverride[];
   readonly faults?: FaultChoice;
-  readonly trace?: TraceWriter;
+  readonly trace?: TraceWriter | undefined;
   /** How strictly thinking is bound to its prefix on models that bind it. */
   readonly binding?: BindingMode;
 }

@@ -88,13 +88,16 @@ export class Threads {
     const unsupported = findUnsupported(body);
     if (unsupported.length > 0) return combinationRefusal(unsupported);
     if (thread.data.type === "create") return { kind: "found", body, entry: undefined };
-    return this.#continued(threadKey(workspace, thread.data.previous_message_id), {
+    return this.#continueThread(threadKey(workspace, thread.data.previous_message_id), {
       body,
       id: thread.data.previous_message_id,
     });
   }
 
-  #continued(key: string, { body, id }: { readonly body: JsonObject; readonly id: string }): FoundThread | Refusal {
+  #continueThread(
+    key: string,
+    { body, id }: { readonly body: JsonObject; readonly id: string },
+  ): FoundThread | Refusal {
     const entry = this.#entryByReply.get(key);
     if (entry === undefined) return threadNotFound(id);
     if (entry.state !== "continuing" && this.#now() >= entry.usedAt + threadMillisMax) {

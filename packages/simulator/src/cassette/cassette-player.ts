@@ -61,15 +61,15 @@ export class CassettePlayer {
 
   readonly answer = async (request: Request, connection: Connection = {}): Promise<Response> => {
     const startedAt = performance.now();
-    const asked = await readRecordableRequest({
+    const recordable = await readRecordableRequest({
       request,
       connection,
       mask: this.#options.mask,
       credentials: findCredentials(request.headers),
     });
-    if (asked.kind === "too-large") return errorResponse(413, "The request is larger than any that is recorded");
-    const stored = this.#next(asked.recorded.key);
-    if (stored === undefined) return this.#missed(asked.compared);
+    if (recordable.kind === "too-large") return errorResponse(413, "The request is larger than any that is recorded");
+    const stored = this.#next(recordable.recorded.key);
+    if (stored === undefined) return this.#answerMiss(recordable.compared);
     const { cassette, file } = stored;
     const pace = async (atMillis: number): Promise<void> => {
       const left = Math.min(atMillis - (performance.now() - startedAt), pauseMillisMax);
@@ -113,10 +113,10 @@ export class CassettePlayer {
     return stored;
   }
 
-  #missed(asked: Comparable): Response {
+  #answerMiss(request: Comparable): Response {
     // Clients use it to see whether the server is up.
-    if (asked.path === "/" && asked.body === null) return new Response(null, { status: 200 });
-    const message = formatMiss(asked, this.#candidates);
+    if (request.path === "/" && request.body === null) return new Response(null, { status: 200 });
+    const message = formatMiss(request, this.#candidates);
     this.#options.onMiss(message);
     return errorResponse(404, message);
   }

@@ -63,7 +63,7 @@ export class CassetteRecorder {
   readonly answer = async (request: Request, connection: Connection = {}): Promise<Response> => {
     const exchange = this.#begin();
     try {
-      return await this.#exchanged({ request, connection, exchange });
+      return await this.#exchange({ request, connection, exchange });
     } catch (error) {
       exchange.done();
       throw error;
@@ -75,7 +75,7 @@ export class CassetteRecorder {
     while (this.#open.size > 0) await Promise.all(this.#open);
   }
 
-  async #exchanged({
+  async #exchange({
     request,
     connection,
     exchange,
@@ -85,32 +85,33 @@ export class CassetteRecorder {
     readonly exchange: RecordedExchange;
   }): Promise<Response> {
     const { mask } = this.#options;
-    const asking = this.#credentials.seenWith(request.headers);
-    const asked = await readRecordableRequest({ request, connection, mask, credentials: asking });
-    if (asked.kind === "too-large") {
+    const requestCredentials = this.#credentials.seenWith(request.headers);
+    const recordable = await readRecordableRequest({ request, connection, mask, credentials: requestCredentials });
+    if (recordable.kind === "too-large") {
       exchange.done();
       return tooLargeResponse();
     }
     const stop = new AbortController();
     const signal = AbortSignal.any([request.signal, stop.signal]);
-    const response = await this.#asksUpstream({ request, asked, signal });
-    const answering = response instanceof Unanswered ? [] : this.#credentials.seenWith(response.headers);
-    const credentials = [...new Set([...asking, ...answering])];
-    const keep = (kept: ResponseRecord): Promise<void> => this.#keep({ asked, exchange, credentials, ...kept });
+    const response = await this.#askUpstream({ request, recordable, signal });
+    const responseCredentials = response instanceof Unanswered ? [] : this.#credentials.seenWith(response.headers);
+    const credentials = [...new Set([...requestCredentials, ...responseCredentials])];
+    const keep = (record: ResponseRecord): Promise<void> =>
+      this.#keep({ recordable, exchange, credentials, ...record });
     if (response instanceof Unanswered) {
       if (signal.aborted) {
         await keep({ response: undefined, chunks: [], atMillis: 0, end: "aborted" });
         throw response;
       }
-      const said = unreachableResponse(this.upstream ?? new URL(request.url).origin, response);
+      const answer = unreachableResponse(this.upstream ?? new URL(request.url).origin, response);
       const atMillis = exchange.millis();
       await keep({
-        response: said,
-        chunks: [{ atMillis, bytes: await said.clone().bytes() }],
+        response: answer,
+        chunks: [{ atMillis, bytes: await answer.clone().bytes() }],
         atMillis,
         end: "unreachable",
       });
-      return said;
+      return answer;
     }
     const passing = passThrough({ response, keep, exchange, signal });
     const leave = async (read: "some" | "nothing"): Promise<void> => {
@@ -134,13 +135,13 @@ export class CassetteRecorder {
     });
   }
 
-  async #asksUpstream({
+  async #askUpstream({
     request,
-    asked,
+    recordable,
     signal,
   }: {
     readonly request: Request;
-    readonly asked: RecordableRequest;
+    readonly recordable: RecordableRequest;
     readonly signal: AbortSignal;
   }): Promise<Response | Unanswered> {
     const { pathname, search } = new URL(request.url);
@@ -150,7 +151,7 @@ export class CassetteRecorder {
       return await this.#options.fetch(url, {
         method: request.method,
         headers: upstreamRequestHeaders(request.headers),
-        body: asked.bytes.length === 0 ? null : Buffer.from(asked.bytes),
+        body: recordable.bytes.length === 0 ? null : Buffer.from(recordable.bytes),
         redirect: "manual",
         signal,
       });
@@ -171,7 +172,7 @@ export class CassetteRecorder {
 
   /** Must not reject: what cannot be kept is reported, and the client gets its answer. */
   async #keep({
-    asked,
+    recordable,
     exchange,
     credentials,
     response,
@@ -180,7 +181,7 @@ export class CassetteRecorder {
     end,
   }: ResponseRecord & KeepInput): Promise<void> {
     const { folder, mask, onLost } = this.#options;
-    const what = `${asked.recorded.method} ${asked.recorded.path}`;
+    const what = `${recordable.recorded.method} ${recordable.recorded.path}`;
     try {
       const size = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
       if (size > recordedBodyBytesMax) return onLost(`${what} was answered with more than is kept`);
@@ -188,7 +189,7 @@ export class CassetteRecorder {
       const head = response && { atMillis, status: response.status, headers: pickResponseHeaders(response.headers) };
       const parts = maskParts(responseParts(chunks, response?.headers.get("content-type") ?? ""), masker);
       const ending: CassetteEnd = { atMillis: exchange.millis(), end };
-      const cassette: Cassette = { request: asked.recorded, response: head, parts, ending };
+      const cassette: Cassette = { request: recordable.recorded, response: head, parts, ending };
       await writeCassette({ folder, number: exchange.number, cassette });
     } catch (error) {
       onLost(`${what} could not be kept: ${error instanceof Error ? error.message : String(error)}`);
@@ -206,7 +207,7 @@ interface RecordedExchange {
 }
 
 interface KeepInput {
-  readonly asked: RecordableRequest;
+  readonly recordable: RecordableRequest;
   readonly exchange: RecordedExchange;
   /** Secrets of request and response, and those seen before. */
   readonly credentials: readonly string[];
@@ -222,7 +223,7 @@ interface ResponseRecord {
 
 interface PassThroughInput {
   readonly response: Response;
-  readonly keep: (kept: ResponseRecord) => Promise<void>;
+  readonly keep: (record: ResponseRecord) => Promise<void>;
   readonly exchange: RecordedExchange;
   readonly signal: AbortSignal;
 }

@@ -107,10 +107,10 @@ export function parseCassette(source: string): ParseCassetteOutcome {
     if (part.kind === "wrong") return damageOutcome(at + 1, part.message);
     parts.push(part.value);
   }
-  const { version: _, ...asked } = request.value;
+  const { version: _, ...recorded } = request.value;
   return {
     kind: "cassette",
-    cassette: { request: asked, response: response?.value, parts, ending: ending.value },
+    cassette: { request: recorded, response: response?.value, parts, ending: ending.value },
   };
 }
 

@@ -81,19 +81,21 @@ function withoutAccounts(body: JsonObject): JsonObject {
   for (const name of ["user", "safety_identifier"]) if (isPresent(body[name])) changed[name] = leftOut;
   for (const name of ["mcp_servers", "tools"]) {
     const list = body[name];
-    if (isArray(list) && list.some((one) => hasAccount(one))) changed[name] = list.map((one) => withoutAccount(one));
+    if (isArray(list) && list.some(hasAccount)) changed[name] = list.map(withoutAccount);
   }
   return Object.entries(changed).some(([name, value]) => value !== body[name]) ? { ...body, ...changed } : body;
 }
 
 const isPresent = (value: Json | undefined): boolean => value !== undefined && value !== null;
 
-const hasAccount = (one: Json): boolean => isObject(one) && Object.entries(one).some((field) => isAccount(field));
+const hasAccount = (item: Json): boolean => isObject(item) && Object.entries(item).some((field) => isAccount(field));
 
-const withoutAccount = (one: Json): Json =>
-  isObject(one)
-    ? Object.fromEntries(Object.entries(one).map(([name, value]) => [name, isAccount([name, value]) ? leftOut : value]))
-    : one;
+const withoutAccount = (item: Json): Json =>
+  isObject(item)
+    ? Object.fromEntries(
+        Object.entries(item).map(([name, value]) => [name, isAccount([name, value]) ? leftOut : value]),
+      )
+    : item;
 
 const isAccount = ([name, value]: readonly [string, Json]): boolean => accountFields.has(name) && isPresent(value);
 

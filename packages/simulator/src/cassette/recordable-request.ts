@@ -38,15 +38,17 @@ export async function readRecordableRequest({
   const masker = createMasker({ mask, credentials });
   const content = requestContent(read.unpacked);
   const { pathname, search } = new URL(request.url);
-  const asked = {
+  const masked = {
     method,
     path: masker.path(`${pathname}${search}`),
     body: content === null ? null : masker.content(content),
   };
-  const compared = toComparable(asked);
-  const kept = Object.entries(pickRequestHeaders(headers)).map(([name, value]) => [name, masker.text(value)] as const);
-  const { body, ...line } = asked;
-  const recorded = { ...line, key: requestKey(compared), headers: Object.fromEntries(kept), body };
+  const compared = toComparable(masked);
+  const headersKept = Object.entries(pickRequestHeaders(headers)).map(
+    ([name, value]) => [name, masker.text(value)] as const,
+  );
+  const { body, ...line } = masked;
+  const recorded = { ...line, key: requestKey(compared), headers: Object.fromEntries(headersKept), body };
   return { kind: "asked", recorded, compared, bytes: read.bytes };
 }
 

@@ -57,7 +57,7 @@ function withoutUser(metadata: Json): readonly (readonly [string, Json])[] {
 }
 
 function sortJson(value: Json): Json {
-  if (isArray(value)) return value.map((one) => sortJson(one));
+  if (isArray(value)) return value.map((item) => sortJson(item));
   if (!isObject(value)) return value;
   const names = Object.keys(value).toSorted();
   // A list of pairs: an object would put numeric names first and lose `__proto__`.
@@ -70,11 +70,11 @@ interface Candidate {
 }
 
 /** The message for a client whose request was not recorded. */
-export function formatMiss(asked: Comparable, candidates: readonly Candidate[]): string {
-  const what = `No cassette answers ${asked.method} ${asked.path}.`;
-  const nearest = findNearest(asked, candidates);
+export function formatMiss(request: Comparable, candidates: readonly Candidate[]): string {
+  const what = `No cassette answers ${request.method} ${request.path}.`;
+  const nearest = findNearest(request, candidates);
   if (nearest === undefined) return `${what} ${listRecordedEndpoints(candidates)}`;
-  const { path, recorded, now } = findDifferences(nearest.request.body, asked.body).next().value ?? noDifference;
+  const { path, recorded, now } = findDifferences(nearest.request.body, request.body).next().value ?? noDifference;
   return `${what} The nearest is ${nearest.file}; the first difference is at ${path}: ${formatDifference(recorded, now)}.`;
 }
 
@@ -88,11 +88,11 @@ function listRecordedEndpoints(candidates: readonly Candidate[]): string {
 const placesShownMax = 5;
 
 /** The fewest differences, then the most text in common where they differ; among equals the one recorded first. */
-function findNearest(asked: Comparable, candidates: readonly Candidate[]): Candidate | undefined {
-  const alike = candidates.filter(({ request }) => request.method === asked.method && request.path === asked.path);
+function findNearest(missed: Comparable, candidates: readonly Candidate[]): Candidate | undefined {
+  const alike = candidates.filter(({ request }) => request.method === missed.method && request.path === missed.path);
   let best: (Distance & { readonly candidate: Candidate }) | undefined;
   for (const candidate of alike.slice(-comparedCassettesMax)) {
-    const differences = findDifferences(candidate.request.body, asked.body);
+    const differences = findDifferences(candidate.request.body, missed.body);
     const distance = measureDistance(differences, best?.count ?? Number.POSITIVE_INFINITY);
     if (best === undefined || isNearer(distance, best)) best = { candidate, ...distance };
   }

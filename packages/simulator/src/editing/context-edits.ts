@@ -214,8 +214,8 @@ export class Placeholders {
   placeholderFor<Block extends WireBlock>(block: Block, make: (block: Block) => WireBlock): WireBlock {
     const known = this.#placeholderByBlock.get(block);
     if (known !== undefined) return known;
-    const made = make(block);
-    this.#placeholderByBlock.set(block, made);
-    return made;
+    const placeholder = make(block);
+    this.#placeholderByBlock.set(block, placeholder);
+    return placeholder;
   }
 }

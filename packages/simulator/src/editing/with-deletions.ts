@@ -24,9 +24,9 @@ interface DeletionInput {
  * this moment. The others are shown. If nothing is deleted, nothing is examined.
  */
 export function withDeletions({ request, shown, look }: DeletionInput): ShownRequest {
-  const asked = deletionIds(request);
-  if (asked.length === 0) return shown;
-  const resultById = findDeletableResults(request, { asked: new Set(asked), shown });
+  const requestedIds = deletionIds(request);
+  if (requestedIds.length === 0) return shown;
+  const resultById = findDeletableResults(request, { requestedIds: new Set(requestedIds), shown });
   const { deleted } = look({ ...shown.prompt, withheld: { resultById, tokens: 0 } });
   if (deleted === undefined) return shown;
   const left = new Map(deleted.ids.flatMap((id) => findEntry(resultById, id)));
@@ -47,11 +47,11 @@ export function withDeletions({ request, shown, look }: DeletionInput): ShownReq
 export function deletionReport(request: MessagesRequest, { deleted }: Pick<CachePlan, "deleted">): CacheEditsReply {
   if (request.cache_edits === null || request.cache_edits === undefined) return {};
   const applied = new Set(deleted?.ids);
-  const asked = deletionIds(request);
+  const requestedIds = deletionIds(request);
   return {
     cache_edits: {
-      applied: asked.filter((id) => applied.has(id)),
-      ignored: asked.filter((id) => !applied.has(id)),
+      applied: requestedIds.filter((id) => applied.has(id)),
+      ignored: requestedIds.filter((id) => !applied.has(id)),
       deleted_input_tokens: deleted?.tokens ?? 0,
     },
   };
@@ -76,7 +76,7 @@ const findEntry = (
 /** Results in the prompt: a result that the model is not shown anyway cannot be deleted. */
 function findDeletableResults(
   { messages }: MessagesRequest,
-  { asked, shown }: { readonly asked: ReadonlySet<string>; readonly shown: ShownRequest },
+  { requestedIds, shown }: { readonly requestedIds: ReadonlySet<string>; readonly shown: ShownRequest },
 ): ReadonlyMap<string, ShownResult> {
   const { blocks } = shown.prompt;
   const resultById = new Map<string, ShownResult>();
@@ -84,7 +84,7 @@ function findDeletableResults(
     if (type !== "tool_result") continue;
     const [, message = "", , block = ""] = path.split(".");
     const sent = resultAt(messages, { message: Number(message), block: Number(block) });
-    if (sent === undefined || !asked.has(sent.tool_use_id)) continue;
+    if (sent === undefined || !requestedIds.has(sent.tool_use_id)) continue;
     const change = { message: Number(message), path, shown: { ...sent, content: deletedResultText } };
     resultById.set(sent.tool_use_id, { position, tokens, tokensUpTo, change });
   }

@@ -24,13 +24,13 @@ export type Fault =
 
 export type FaultKind = Fault["kind"];
 
-/** Reads a fault as headers, scenarios and the command line write it: its kind, then optionally `name=number`. */
 type ParseFaultOutcome =
   | { readonly kind: "fault"; readonly fault: Fault }
   | { readonly kind: "wrong"; readonly message: string };
 
+/** Reads a fault as headers, scenarios and the command line write it: its kind, then optionally `name=number`. */
 export function parseFault(text: string): ParseFaultOutcome {
-  const [name = "", ...given] = text.trim().split(/\s+/);
+  const [name = "", ...args] = text.trim().split(/\s+/);
   const kind = faultKinds.find((known) => known === name);
   if (kind === undefined) {
     return wrongFault(
@@ -38,12 +38,12 @@ export function parseFault(text: string): ParseFaultOutcome {
     );
   }
   const argument = argumentByKind[kind];
-  if (given.length === 0) return { kind: "fault", fault: createFault(kind, argument?.usual) };
-  if (argument === undefined) return wrongFault(`${kind} takes nothing more: ${given.join(" ")}`);
-  const [first = ""] = given;
+  if (args.length === 0) return { kind: "fault", fault: createFault(kind, argument?.usual) };
+  if (argument === undefined) return wrongFault(`${kind} takes nothing more: ${args.join(" ")}`);
+  const [first = ""] = args;
   const value = first.startsWith(`${argument.name}=`) ? first.slice(argument.name.length + 1) : undefined;
-  if (given.length > 1 || value === undefined) {
-    return wrongFault(`${kind} takes ${argument.name}=${argument.what}, not ${given.join(" ")}`);
+  if (args.length > 1 || value === undefined) {
+    return wrongFault(`${kind} takes ${argument.name}=${argument.what}, not ${args.join(" ")}`);
   }
   const number = numberShape.test(value) ? Number(value) : Number.NaN;
   return argument.accepts(number)

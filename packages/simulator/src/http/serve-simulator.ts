@@ -18,7 +18,7 @@ export interface ServeOptions {
   /** 0: any free port. */
   readonly port: number;
   /** Loopback if it is absent: the simulator asks for no real key. */
-  readonly hostname?: string;
+  readonly hostname?: string | undefined;
 }
 
 export const serveSimulator = (simulator: Simulator, options: ServeOptions): Promise<ServeOutcome> =>

@@ -15,11 +15,11 @@ export function createInProcessFetch(answer: (request: Request) => Promise<Respo
     const request = new Request(input, init);
     const { signal } = request;
     signal.throwIfAborted();
-    const gone = Promise.withResolvers<never>();
-    const leave = (): void => gone.reject(signal.reason);
+    const aborted = Promise.withResolvers<never>();
+    const leave = (): void => aborted.reject(signal.reason);
     signal.addEventListener("abort", leave, { once: true });
     try {
-      const response = await Promise.race([answer(request), gone.promise]);
+      const response = await Promise.race([answer(request), aborted.promise]);
       return new Response(response.body === null ? null : untilAborted(response.body, signal), response);
     } finally {
       signal.removeEventListener("abort", leave);

@@ -96,30 +96,30 @@ export function checkFit(
   request: OpenAiRequest,
   { model, promptTokens }: { readonly model: OpenAiModel; readonly promptTokens: number },
 ): OpenAiRefusal | undefined {
-  const told = { code: "context_length_exceeded", param: request.api === "chat" ? "messages" : "input" };
+  const details = { code: "context_length_exceeded", param: request.api === "chat" ? "messages" : "input" };
   const { inputTokensMax, windowTokens } = model;
   if (request.api === "responses")
     return promptTokens > inputTokensMax
       ? refuseRequest(
           "Your input exceeds the context window of this model. Please adjust your input and try again.",
-          told,
+          details,
         )
       : undefined;
   if (promptTokens > inputTokensMax)
     return inputTokensMax < windowTokens
       ? refuseRequest(
           `Input tokens exceed the configured limit of ${inputTokensMax} tokens. Your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
-          told,
+          details,
         )
       : refuseRequest(
           `This model's maximum context length is ${windowTokens} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
-          told,
+          details,
         );
   const wanted = request.maxOutputTokens ?? 0;
   return promptTokens + wanted > windowTokens
     ? refuseRequest(
         `This model's maximum context length is ${windowTokens} tokens. However, you requested ${promptTokens + wanted} tokens (${promptTokens} in the messages, ${wanted} in the completion). Please reduce the length of the messages or completion.`,
-        told,
+        details,
       )
     : undefined;
 }

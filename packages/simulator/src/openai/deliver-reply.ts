@@ -47,7 +47,7 @@ export async function deliverReply(
 ): Promise<Exclude<OpenAiAnswer, { kind: "silence" }>> {
   const { decided, request, signal } = reply;
   const { fault } = decided;
-  const told = renderReply(reply);
+  const rendered = renderReply(reply);
   const onEnd = (how: "delivered" | "broken"): void => {
     if (how === "delivered") storeReply(deps, reply);
     for (const planned of decided.takes)
@@ -59,12 +59,16 @@ export async function deliverReply(
   if (request.form === "stream") {
     const { clock } = deps;
     const { pauseMillis } = decided;
-    const form: StreamFormat<Frame> = { kindOf: ({ kind }) => kind, textOf: ({ text }) => text, failure: told.failure };
-    const sent = deliver({ events: told.frames(), form, fault, clock, pauseMillis, signal, onBegin, onEnd });
+    const form: StreamFormat<Frame> = {
+      kindOf: ({ kind }) => kind,
+      textOf: ({ text }) => text,
+      failure: rendered.failure,
+    };
+    const sent = deliver({ events: rendered.frames(), form, fault, clock, pauseMillis, signal, onBegin, onEnd });
     return { kind: "frames", headers: noHeaders, frames: sent };
   }
   if (fault?.kind === "trickle") {
-    const events = [...told.frames()].length;
+    const events = [...rendered.frames()].length;
     await deps.clock.sleep(millis(fault.everyMs * (events - 1)), signal);
   }
   if (signal?.aborted === true) {
@@ -74,7 +78,7 @@ export async function deliverReply(
   const place = cutPlace(fault);
   onBegin();
   onEnd(place === undefined ? "delivered" : "broken");
-  const body = told.body();
+  const body = rendered.body();
   return place === undefined
     ? { kind: "body", status: 200, headers: noHeaders, body }
     : { kind: "cut", headers: noHeaders, body, place };

@@ -24,14 +24,14 @@ export class ItemSeal {
   open(kind: SealedKind, text: string): JsonObject | undefined {
     const bytes = text.startsWith(prefix) ? Buffer.from(text.slice(prefix.length), "base64url") : Buffer.alloc(0);
     if (bytes.length < nonceBytes + tagBytes) return undefined;
-    const parsed = this.#decrypted(bytes);
+    const parsed = this.#decrypt(bytes);
     if (!isObject(parsed) || field(parsed, "kind") !== kind) return undefined;
     const content = field(parsed, "content");
     // Another encoding of the same bytes is not what was issued.
     return isObject(content) && this.close(kind, content) === text ? content : undefined;
   }
 
-  #decrypted(bytes: Buffer): Json | undefined {
+  #decrypt(bytes: Buffer): Json | undefined {
     const opener = createDecipheriv("aes-256-gcm", this.#key, bytes.subarray(0, nonceBytes));
     opener.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
     try {

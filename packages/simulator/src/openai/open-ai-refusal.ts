@@ -16,13 +16,13 @@ export interface OpenAiRefusal {
 
 type RefusalDetails = Partial<Pick<OpenAiRefusal, "status" | "type" | "param" | "code">>;
 
-export const refuseRequest = (message: string, told: RefusalDetails = {}): OpenAiRefusal => ({
+export const refuseRequest = (message: string, details: RefusalDetails = {}): OpenAiRefusal => ({
   kind: "refused",
   status: 400,
   type: "invalid_request_error",
   param: null,
   code: null,
-  ...told,
+  ...details,
   message,
 });
 

@@ -52,27 +52,27 @@ interface ComposeOutputInput {
 
 /** Ids that are unique in the simulator's life, and the same for the same seed. */
 export class ItemIds {
-  readonly #of: string;
-  #made = 0;
+  readonly #base: string;
+  #count = 0;
 
   constructor(seed: number, request: number) {
-    this.#of = `${seed} ${request} item`;
+    this.#base = `${seed} ${request} item`;
   }
 
   next(prefix: string): string {
-    this.#made += 1;
-    return `${prefix}_${shortHash(`${this.#of} ${this.#made}`)}`;
+    this.#count += 1;
+    return `${prefix}_${shortHash(`${this.#base} ${this.#count}`)}`;
   }
 }
 
 /** What the responder wants to say, cut at the token limit and the stop sequences. */
 export function composeOutput(inputs: ComposeOutputInput): Output {
-  const saying = new OutputComposer(inputs);
+  const composer = new OutputComposer(inputs);
   for (const block of inputs.move.blocks) {
-    saying.add(block);
-    if (saying.stopped !== undefined) break;
+    composer.add(block);
+    if (composer.stopped !== undefined) break;
   }
-  return saying.finish();
+  return composer.finish();
 }
 
 class OutputComposer {

@@ -60,15 +60,15 @@ export class ResponseStore {
     this.#chars += bodyChars(response);
     for (const item of response.link.output)
       this.#itemById.set(item.id, { item: asInput(item), workspace: response.workspace });
-    this.#let(this.#byId.set(id, response));
+    this.#drop(this.#byId.set(id, response));
     while (this.#chars > this.#charsMax && this.#byId.oldest !== undefined) this.delete(this.#byId.oldest);
   }
 
   delete(id: string): void {
-    this.#let(this.#byId.take(id));
+    this.#drop(this.#byId.take(id));
   }
 
-  #let(response: StoredResponse | undefined): void {
+  #drop(response: StoredResponse | undefined): void {
     if (response === undefined) return;
     this.#chars -= bodyChars(response);
     for (const { id } of response.link.output) this.#itemById.delete(id);
@@ -76,24 +76,24 @@ export class ResponseStore {
   }
 
   #hold(link: ConversationLink): void {
-    for (let one: ConversationLink | undefined = link; one !== undefined; one = one.previous) {
-      const holders = this.#holdersByLink.get(one) ?? 0;
-      this.#holdersByLink.set(one, holders + 1);
+    for (let current: ConversationLink | undefined = link; current !== undefined; current = current.previous) {
+      const holders = this.#holdersByLink.get(current) ?? 0;
+      this.#holdersByLink.set(current, holders + 1);
       // It already holds the links before it.
       if (holders > 0) return;
-      this.#chars += linkChars(one);
+      this.#chars += linkChars(current);
     }
   }
 
   #release(link: ConversationLink): void {
-    for (let one: ConversationLink | undefined = link; one !== undefined; one = one.previous) {
-      const holders = (this.#holdersByLink.get(one) ?? 1) - 1;
+    for (let current: ConversationLink | undefined = link; current !== undefined; current = current.previous) {
+      const holders = (this.#holdersByLink.get(current) ?? 1) - 1;
       if (holders > 0) {
-        this.#holdersByLink.set(one, holders);
+        this.#holdersByLink.set(current, holders);
         return;
       }
-      this.#holdersByLink.delete(one);
-      this.#chars -= linkChars(one);
+      this.#holdersByLink.delete(current);
+      this.#chars -= linkChars(current);
     }
   }
 }
@@ -106,7 +106,7 @@ interface StoredItem {
 /** The whole conversation up to and including a response. */
 export function listConversation(last: ConversationLink): readonly Item[] {
   const links: ConversationLink[] = [];
-  for (let one: ConversationLink | undefined = last; one !== undefined; one = one.previous) links.push(one);
+  for (let link: ConversationLink | undefined = last; link !== undefined; link = link.previous) links.push(link);
   return links.toReversed().flatMap(({ input, output }) => [...input, ...output.map(asInput)]);
 }
 

@@ -161,8 +161,8 @@ export const failureFrame = (
   { error, number }: { readonly error: JsonObject; readonly number: number },
 ): Frame => eventFrame({ type: "response.failed", response: { ...responseHead(reply, "failed"), error } }, number);
 
-function eventFrame({ type, ...told }: ResponseEvent, number: number): Frame {
-  const data = JSON.stringify({ type, sequence_number: number, ...told });
+function eventFrame({ type, ...fields }: ResponseEvent, number: number): Frame {
+  const data = JSON.stringify({ type, sequence_number: number, ...fields });
   return { text: `event: ${type}\ndata: ${data}\n\n`, kind: frameKind(type) };
 }
 

@@ -16,8 +16,8 @@ export const breakpoint = z
   .strictObject({ mode: z.literal("explicit"), ttl: z.enum(["30m", "12h"]).optional() })
   .nullish();
 
-export const readBreakpoint = (given: z.infer<typeof breakpoint>): { readonly mark?: ExplicitBreakpoint } =>
-  given === null || given === undefined ? {} : { mark: given.ttl === undefined ? {} : { ttl: given.ttl } };
+export const readBreakpoint = (mark: z.infer<typeof breakpoint>): { readonly mark?: ExplicitBreakpoint } =>
+  mark === null || mark === undefined ? {} : { mark: mark.ttl === undefined ? {} : { ttl: mark.ttl } };
 
 export const efforts = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
 export const verbosities = z.enum(["low", "medium", "high"]).nullish();

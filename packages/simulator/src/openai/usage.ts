@@ -32,20 +32,20 @@ export function sumUsage({
   readonly fault: Fault | undefined;
 }): Usage {
   const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
-  const told = (count: (run: ModelRun) => number): number => Math.round(sum(runs, count) * factor);
+  const report = (count: (run: ModelRun) => number): number => Math.round(sum(runs, count) * factor);
   return {
-    inputTokens: told(({ promptTokens }) => promptTokens),
-    cachedTokens: told(({ plan }) => plan.cachedTokens),
+    inputTokens: report(({ promptTokens }) => promptTokens),
+    cachedTokens: report(({ plan }) => plan.cachedTokens),
     ...(model.caching === "automatic"
       ? {}
       : {
           written: {
-            "30m": told(({ plan }) => plan.writtenTokens["30m"]),
-            "12h": told(({ plan }) => plan.writtenTokens["12h"]),
+            "30m": report(({ plan }) => plan.writtenTokens["30m"]),
+            "12h": report(({ plan }) => plan.writtenTokens["12h"]),
           },
         }),
-    outputTokens: told(({ outputTokens }) => outputTokens),
-    reasoningTokens: told(({ reasoningTokens }) => reasoningTokens),
+    outputTokens: report(({ outputTokens }) => outputTokens),
+    reasoningTokens: report(({ reasoningTokens }) => reasoningTokens),
   };
 }
 

@@ -35,8 +35,11 @@ export class BodyInterner {
     let chars = 0;
     for (const item of listInternedItems(body)) chars += known.has(item) ? 0 : estimateChars(item);
     // What left the conversation still counts until the whole conversation is forgotten: an overestimate, to be safe.
-    const gone = this.#conversations.set(key, { parts: pickInternedFields(body), chars: (before?.chars ?? 0) + chars });
-    this.#chars += chars - (gone?.chars ?? 0);
+    const displaced = this.#conversations.set(key, {
+      parts: pickInternedFields(body),
+      chars: (before?.chars ?? 0) + chars,
+    });
+    this.#chars += chars - (displaced?.chars ?? 0);
     while (this.#chars > internedCharsMax && this.#conversations.oldest !== undefined)
       this.#chars -= this.#conversations.take(this.#conversations.oldest)?.chars ?? 0;
   }

@@ -30,10 +30,10 @@ export function canonicalBlock(block: WireBlock | ReplyBlock): string {
 
 /** A default that is spelled out counts as absent. */
 export function canonicalTool(tool: WireTool): string {
-  const told = Object.entries(tool).filter(
+  const fields = Object.entries(tool).filter(
     ([name, value]) => value !== false && !(name === "type" && value === "custom"),
   );
-  return canonicalFields(Object.fromEntries(told));
+  return canonicalFields(Object.fromEntries(fields));
 }
 
 function resultText(content: string | readonly WireResultPart[] | undefined): string {

@@ -212,9 +212,9 @@ export const isUserSpeaking = ({ role, content }: WireMessage): boolean =>
 
 /** What a count leaves out: thinking before the newest message in which the user speaks. */
 export function earlierThinkingTokens({ blocks }: Prompt, messages: readonly WireMessage[]): number {
-  const person = lastUserSpeakingAt(messages);
+  const lastUserAt = lastUserSpeakingAt(messages);
   return blocks
-    .filter(({ type, path }) => type.endsWith("thinking") && Number(path.split(".")[1]) < person)
+    .filter(({ type, path }) => type.endsWith("thinking") && Number(path.split(".")[1]) < lastUserAt)
     .reduce((sum, { tokens }) => sum + tokens, 0);
 }
 

@@ -49,12 +49,12 @@ function renderMessage(
     const instead = rendering.shownByPath.get(`messages.${at}.content.${index}`) ?? block;
     return instead === "hidden" ? [] : [instead];
   });
-  const told = shown.flatMap((block) =>
+  const summaries = shown.flatMap((block) =>
     block.type === "compaction" && typeof block.content === "string" ? [toTextBlock(block.content)] : [],
   );
   const rest = shown.filter(({ type }) => type !== "compaction");
   return [
-    ...(told.length === 0 ? [] : [{ role: "user" as const, content: told }]),
+    ...(summaries.length === 0 ? [] : [{ role: "user" as const, content: summaries }]),
     ...(rest.length === 0 ? [] : [{ ...message, content: rest }]),
   ];
 }

@@ -137,7 +137,7 @@ export class TextScanner {
     const smallFrom = this.#skip(characterKind.upper, from);
     const capitals = smallFrom - from;
     this.#at = this.#skip(characterKind.lower, smallFrom);
-    if (this.#kindAt(this.#at) === characterKind.marked) this.#marked();
+    if (this.#kindAt(this.#at) === characterKind.marked) this.#markedWord();
     const small = this.#at - smallFrom;
     if (capitals > 0) this.#runCapitals += 1;
     if (capitals < 2) {
@@ -149,7 +149,7 @@ export class TextScanner {
   }
 
   /** The rest of a word from its first letter with a diacritic on. */
-  #marked(): void {
+  #markedWord(): void {
     while (this.#kindAt(this.#at) === characterKind.marked) {
       this.#cost += markCost;
       this.#at = this.#skip(characterKind.lower, this.#at + 1);

@@ -98,7 +98,7 @@ export class ThinkingJudge {
   judge({ block, path, chainBefore }: ThinkingPlace): ThinkingVerdict {
     const { seal, model, isBound } = this.#inputs;
     const bound = seal.open({ block });
-    if (bound === undefined) return this.#unsigned(path, block.type);
+    if (bound === undefined) return this.#refuseUnsigned(path, block.type);
     if (bound.model !== model.id && (isBound(bound.model) || isBound(model.id)))
       return this.#drop(path, "model_binding_mismatch");
     const kept = { kind: "kept", hiddenTokens: bound.hiddenTokens } as const;
@@ -116,12 +116,12 @@ export class ThinkingJudge {
     readonly kept: ThinkingVerdict;
   }): ThinkingVerdict {
     const { request, mode } = this.#inputs;
-    const asked = mismatchBehaviour(request);
-    if (asked === "drop_block") {
+    const behaviour = mismatchBehaviour(request);
+    if (behaviour === "drop_block") {
       this.#prefixBroken = true;
       return this.#drop(path, "prefix_binding_mismatch");
     }
-    if (mode === "reported" && asked === undefined) {
+    if (mode === "reported" && behaviour === undefined) {
       this.transformations.push({ type: "thinking_mismatch_allowed", path, reason: "prefix_binding_mismatch" });
       return kept;
     }
@@ -131,7 +131,7 @@ export class ThinkingJudge {
     );
   }
 
-  #unsigned(path: string, type: string): ThinkingVerdict {
+  #refuseUnsigned(path: string, type: string): ThinkingVerdict {
     const inLatest = path.startsWith(`messages.${this.#latestReply}.`);
     return inLatest
       ? invalid(

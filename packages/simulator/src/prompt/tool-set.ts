@@ -233,9 +233,11 @@ function isNetChange({ type, tool }: ToolChange, declared: WireTool | undefined)
 
 /** Without cache markers: each belonged to the request that brought it. */
 function bareChange({ type, tool }: ToolChange): JsonObject {
-  const told = parseJson(JSON.stringify({ type, tool: tool.type === "tool_definition" ? withoutMarker(tool) : tool }));
-  if (!isObject(told)) throw new Error("a change of tools is an object");
-  return told;
+  const change = parseJson(
+    JSON.stringify({ type, tool: tool.type === "tool_definition" ? withoutMarker(tool) : tool }),
+  );
+  if (!isObject(change)) throw new Error("a change of tools is an object");
+  return change;
 }
 
 function withoutMarker({ type, definition }: Extract<ToolChange["tool"], { type: "tool_definition" }>): object {

@@ -79,13 +79,13 @@ function jsonOrText(raw: string): Json {
 
 function buildReplyUsage({ request, betas, said, iterations, fault }: ReplyMessageInput): WireUsage {
   const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
-  const told = (tokens: number): number => Math.round(tokens * factor);
+  const report = (tokens: number): number => Math.round(tokens * factor);
   return {
-    ...usageReport(replyTotals(iterations), told),
+    ...usageReport(replyTotals(iterations), report),
     ...(hasCompactionBeta(betas)
-      ? { iterations: iterations.map((one) => iterationReport(one, { model: request.model, told })) }
+      ? { iterations: iterations.map((iteration) => iterationReport(iteration, { model: request.model, report })) }
       : {}),
-    output_tokens_details: said.thinkingTokens === 0 ? null : { thinking_tokens: told(said.thinkingTokens) },
+    output_tokens_details: said.thinkingTokens === 0 ? null : { thinking_tokens: report(said.thinkingTokens) },
     server_tool_use: null,
     service_tier: "standard",
     inference_geo: request.inference_geo ?? null,

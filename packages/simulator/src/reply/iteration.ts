@@ -26,32 +26,32 @@ export const replyTotals = (iterations: readonly Iteration[]): Omit<Iteration, "
 
 const noUsage: UsageSplit = { inputTokens: 0, cacheReadTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };
 
-/** `told`: the number that the client is told instead of 1, if a fault makes it wrong. */
+/** `report` maps a number of tokens to the one that the client is told; a fault may make it wrong. */
 export function usageReport(
   { split, outputTokens }: Omit<Iteration, "type">,
-  told: (tokens: number) => number,
+  report: (tokens: number) => number,
 ): SampledUsage {
-  const fiveMinutes = told(split.cacheWrite5mTokens);
-  const hour = told(split.cacheWrite1hTokens);
+  const fiveMinutes = report(split.cacheWrite5mTokens);
+  const hour = report(split.cacheWrite1hTokens);
   return {
-    input_tokens: told(split.inputTokens),
+    input_tokens: report(split.inputTokens),
     cache_creation_input_tokens: fiveMinutes + hour,
-    cache_read_input_tokens: told(split.cacheReadTokens),
+    cache_read_input_tokens: report(split.cacheReadTokens),
     cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: hour },
-    output_tokens: told(outputTokens),
+    output_tokens: report(outputTokens),
   };
 }
 
 interface IterationReportOptions {
   /** As the request names it. */
   readonly model: string;
-  readonly told: (tokens: number) => number;
+  readonly report: (tokens: number) => number;
 }
 
-export const iterationReport = (iteration: Iteration, { model, told }: IterationReportOptions): IterationUsage =>
+export const iterationReport = (iteration: Iteration, { model, report }: IterationReportOptions): IterationUsage =>
   iteration.type === "message"
-    ? { type: "message", model, ...usageReport(iteration, told) }
-    : { type: "compaction", ...usageReport(iteration, told) };
+    ? { type: "message", model, ...usageReport(iteration, report) }
+    : { type: "compaction", ...usageReport(iteration, report) };
 
 export interface Price {
   readonly usdByKind: Readonly<Record<keyof Prices, number>>;

@@ -193,9 +193,9 @@ function lyingSummary(request: MessagesRequest): string {
 }
 
 function fileThatNeverOccurred(request: MessagesRequest): string {
-  const heard = JSON.stringify(request.messages);
+  const conversation = JSON.stringify(request.messages);
   let number = 1;
-  while (heard.includes(imaginaryFileName(number))) number += 1;
+  while (conversation.includes(imaginaryFileName(number))) number += 1;
   return imaginaryFileName(number);
 }
 

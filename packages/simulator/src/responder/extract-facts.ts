@@ -53,11 +53,11 @@ interface Failure {
 }
 
 export function extractFacts(request: MessagesRequest): Facts {
-  const heard = userTexts(request)
+  const texts = userTexts(request)
     .slice(0, -1)
     .map(({ text }) => text);
-  const summaries = heard.filter(isSummary);
-  const messages = heard.filter((text) => !isSummary(text));
+  const summaries = texts.filter(isSummary);
+  const messages = texts.filter((text) => !isSummary(text));
   const calls = collectToolCalls(request);
   const replies = assistantTexts(request).map(({ text }) => text);
   const carried = parseCarried(summaries.at(-1) ?? "");
@@ -166,9 +166,9 @@ function collectFileUses(calls: readonly ToolCallRecord[], texts: readonly strin
     if (path === undefined) continue;
     const before = byPath.get(path);
     const code = isChange(call) ? codeFields.map((name) => textField(call.input, name)).find(Boolean) : undefined;
-    const kept = code ?? before?.code;
+    const newestCode = code ?? before?.code;
     const how = isChange(call) || before?.how === "changed" ? "changed" : "read";
-    byPath.set(path, { path, how, ...(kept === undefined ? {} : { code: kept }) });
+    byPath.set(path, { path, how, ...(newestCode === undefined ? {} : { code: newestCode }) });
   }
   for (const path of calls.flatMap(({ input }) => findPaths(textField(input, "command") ?? "")))
     if (!byPath.has(path)) byPath.set(path, { path, how: "read" });

@@ -114,7 +114,7 @@ const memoryHeading = (type: MemoryType): string => `# Memories: ${type}`;
 /** Every lasting statement, including those in the message that asks to remember. */
 function linesByType(request: MessagesRequest): ReadonlyMap<MemoryType, readonly string[]> {
   const statements = userTexts(request)
-    .flatMap((heard) => findLastingStatements(heard.text))
+    .flatMap(({ text }) => findLastingStatements(text))
     .filter((statement) => !/\bmemor(?:y|ies)\b/i.test(statement));
   const lines = new Map<MemoryType, readonly string[]>();
   for (const { type, statement } of [...new Set(statements)].slice(0, memoriesMax).map(classifyMemory))

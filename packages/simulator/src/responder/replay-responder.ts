@@ -83,10 +83,10 @@ export class FreshIds {
   readonly #said = new Set<string>();
 
   refresh(move: Move): Move {
-    return move.kind === "say" ? { ...move, blocks: move.blocks.map((block) => this.#fresh(block)) } : move;
+    return move.kind === "say" ? { ...move, blocks: move.blocks.map((block) => this.#refreshBlock(block)) } : move;
   }
 
-  #fresh(block: MoveBlock): MoveBlock {
+  #refreshBlock(block: MoveBlock): MoveBlock {
     if (block.type !== "tool_use" || block.id === undefined) return block;
     const { id, ...rest } = block;
     if (this.#said.has(id)) return rest;

@@ -5,27 +5,27 @@
  */
 export class RetryQueue<Slot> {
   readonly #lost: QueuedSlot<Slot>[] = [];
-  #dealt = 0;
+  #issued = 0;
 
   /** `next` is called only if no lost slot waits. */
   issue(next: () => Slot): IssuedSlot<Slot> {
-    const dealt = this.#lost.shift() ?? { number: this.#dealt++, slot: next() };
+    const queued = this.#lost.shift() ?? { number: this.#issued++, slot: next() };
     let open = true;
     return {
-      slot: dealt.slot,
+      slot: queued.slot,
       delivered: () => {
         open = false;
       },
       lost: () => {
-        if (open) this.#takeBack(dealt);
+        if (open) this.#requeue(queued);
         open = false;
       },
     };
   }
 
-  #takeBack(dealt: QueuedSlot<Slot>): void {
-    const later = this.#lost.findIndex(({ number }) => number > dealt.number);
-    this.#lost.splice(later === -1 ? this.#lost.length : later, 0, dealt);
+  #requeue(queued: QueuedSlot<Slot>): void {
+    const later = this.#lost.findIndex(({ number }) => number > queued.number);
+    this.#lost.splice(later === -1 ? this.#lost.length : later, 0, queued);
   }
 }
 

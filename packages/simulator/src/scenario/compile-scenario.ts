@@ -126,7 +126,7 @@ class Compiler {
   move(form: MoveForm, at: Place): Move {
     const { refuse, stop, delayMs, pauseMs } = form;
     if (refuse !== undefined) {
-      this.#alone({ form, at, field: "refuse", others: moveFields.filter((name) => name !== "refuse") });
+      this.#excludeFields({ form, at, field: "refuse", others: moveFields.filter((name) => name !== "refuse") });
       return { kind: "refuse", refusal: toRefusal(refuse) };
     }
     return {
@@ -148,7 +148,7 @@ class Compiler {
     if (repeats > repeatsMax && around <= repeatsMax)
       this.#flaw([...at, "repeat"], `makes ${repeats} together with those around it; up to ${repeatsMax} are allowed`);
     if (when !== undefined) {
-      this.#alone({ form, at, field: "when", others: [...moveFields, "moves", "fault"] });
+      this.#excludeFields({ form, at, field: "when", others: [...moveFields, "moves", "fault"] });
       if (form.do === undefined && form.else === undefined) this.#flaw(at, "has `when` and needs `do` or `else`");
       return {
         kind: "branch",
@@ -161,7 +161,7 @@ class Compiler {
     for (const field of ["do", "else"] as const)
       if (form[field] !== undefined) this.#flaw([...at, field], "needs a `when` beside it");
     if (moves !== undefined) {
-      this.#alone({ form, at, field: "moves", others: [...moveFields, "fault"] });
+      this.#excludeFields({ form, at, field: "moves", others: [...moveFields, "fault"] });
       return { kind: "group", steps: this.#steps(moves, { at: [...at, "moves"], repeats }), times };
     }
     const faults = this.#faults(fault, [...at, "fault"]);
@@ -183,7 +183,7 @@ class Compiler {
 
   #blocks(form: MoveForm, at: Place): readonly MoveBlock[] {
     if (form.blocks !== undefined) {
-      this.#alone({ form, at, field: "blocks", others: ["text", "thinking", "tools"] });
+      this.#excludeFields({ form, at, field: "blocks", others: ["text", "thinking", "tools"] });
       return form.blocks.flatMap((block, index) => this.#block(block, [...at, "blocks", index]));
     }
     const { thinking, text, tools = [] } = form;
@@ -205,7 +205,7 @@ class Compiler {
     return tool === undefined ? [] : [toolCallBlock(tool)];
   }
 
-  #alone({
+  #excludeFields({
     form,
     at,
     field,

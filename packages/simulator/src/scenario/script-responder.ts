@@ -279,32 +279,32 @@ function* pass(step: Step, context: Omit<StepWalk, "steps">): Generator<WalkedSt
 /** `<n>` in a repeated move is the number of the repetition. */
 function insertNumber(move: Move, number: number): Move {
   if (move.kind === "refuse") return move;
-  const put = (text: string): string => text.replaceAll("<n>", String(number));
-  return { ...move, blocks: move.blocks.map((block) => insertNumberInBlock(block, put)) };
+  const insert = (text: string): string => text.replaceAll("<n>", String(number));
+  return { ...move, blocks: move.blocks.map((block) => insertNumberInBlock(block, insert)) };
 }
 
-function insertNumberInBlock(block: MoveBlock, put: (text: string) => string): MoveBlock {
+function insertNumberInBlock(block: MoveBlock, insert: (text: string) => string): MoveBlock {
   switch (block.type) {
     case "text":
-      return { ...block, text: put(block.text) };
+      return { ...block, text: insert(block.text) };
     case "thinking":
     case "redacted_thinking":
-      return { ...block, thinking: put(block.thinking) };
+      return { ...block, thinking: insert(block.thinking) };
     case "tool_use":
       return {
         ...block,
-        input: insertNumberInObject(block.input, put),
-        ...(block.id === undefined ? {} : { id: put(block.id) }),
-        ...(block.rawInput === undefined ? {} : { rawInput: put(block.rawInput) }),
+        input: insertNumberInObject(block.input, insert),
+        ...(block.id === undefined ? {} : { id: insert(block.id) }),
+        ...(block.rawInput === undefined ? {} : { rawInput: insert(block.rawInput) }),
       };
   }
 }
 
-const insertNumberInObject = (object: JsonObject, put: (text: string) => string): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, insertNumberInJson(value, put)]));
+const insertNumberInObject = (object: JsonObject, insert: (text: string) => string): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, insertNumberInJson(value, insert)]));
 
-function insertNumberInJson(value: Json, put: (text: string) => string): Json {
-  if (typeof value === "string") return put(value);
-  if (isArray(value)) return value.map((item) => insertNumberInJson(item, put));
-  return isObject(value) ? insertNumberInObject(value, put) : value;
+function insertNumberInJson(value: Json, insert: (text: string) => string): Json {
+  if (typeof value === "string") return insert(value);
+  if (isArray(value)) return value.map((item) => insertNumberInJson(item, insert));
+  return isObject(value) ? insertNumberInObject(value, insert) : value;
 }

@@ -44,9 +44,9 @@ export function blockChange({ trace, from, to }: ComparedRequests): BlockChange 
   const now = to.blocks.from(position);
   const [oldFirst] = old;
   const [newFirst] = now;
-  const told = describeDifference(trace, oldFirst, newFirst);
+  const difference = describeDifference(trace, oldFirst, newFirst);
   if (oldFirst === undefined) return appendChange(position, now);
-  if (newFirst === undefined) return removeChange({ position, first: oldFirst, blocks: old.length, told });
+  if (newFirst === undefined) return removeChange({ position, first: oldFirst, blocks: old.length, difference });
   const meeting = meetAgain(old, now) ?? findLevelShift(old, now);
   if (meeting?.kind === "inserted") {
     const { path, level, type, hash } = newFirst;
@@ -55,11 +55,20 @@ export function blockChange({ trace, from, to }: ComparedRequests): BlockChange 
   }
   if (meeting?.kind === "removed") {
     const alone = describeDifference(trace, oldFirst, undefined);
-    return removeChange({ position, first: oldFirst, blocks: meeting.blocks, told: alone });
+    return removeChange({ position, first: oldFirst, blocks: meeting.blocks, difference: alone });
   }
   const { path, type, hash: newHash } = newFirst;
   const { hash: oldHash } = oldFirst;
-  return { kind: "changed", position, path, level: earlierLevel(oldFirst, newFirst), type, oldHash, newHash, ...told };
+  return {
+    kind: "changed",
+    position,
+    path,
+    level: earlierLevel(oldFirst, newFirst),
+    type,
+    oldHash,
+    newHash,
+    ...difference,
+  };
 }
 
 function appendChange(position: number, now: readonly TraceBlock[]): BlockChange {
@@ -72,12 +81,12 @@ const removeChange = ({
   position,
   first,
   blocks,
-  told,
+  difference,
 }: {
   readonly position: number;
   readonly first: TraceBlock;
   readonly blocks: number;
-  readonly told: WithDifference;
+  readonly difference: WithDifference;
 }): BlockChange => ({
   kind: "removed",
   position,
@@ -86,7 +95,7 @@ const removeChange = ({
   type: first.type,
   oldHash: first.hash,
   blocks,
-  ...told,
+  ...difference,
 });
 
 /** Which of the two lists returns first to what the other continues with: that one has additional blocks in between. */

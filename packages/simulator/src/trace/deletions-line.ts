@@ -33,9 +33,9 @@ export const deletionsListed = (reply: DeletionsLine | undefined): DeletionsList
 });
 
 /** In a few words; empty if the request deletes nothing. */
-export function deletionsText({ cacheEdits: told }: DeletionsListed): readonly string[] {
-  if (told === null) return [];
-  const { applied, ignored, deleted_input_tokens: deleted } = told;
+export function deletionsText({ cacheEdits: report }: DeletionsListed): readonly string[] {
+  if (report === null) return [];
+  const { applied, ignored, deleted_input_tokens: deleted } = report;
   const others = ignored.length === 0 ? "" : `, ${formatCount(ignored.length)} not there`;
   return [
     `deleted ${formatCount(applied.length)} ${plural(applied.length, "result")}, ${formatCount(deleted)} tokens${others}`,

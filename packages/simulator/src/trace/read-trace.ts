@@ -186,20 +186,20 @@ class BlockList implements Iterable<TraceBlock> {
   }
 
   at(position: number): TraceBlock | undefined {
-    const holder = BlockList.#holder(this, position);
+    const holder = BlockList.#listHolding(this, position);
     return holder === undefined ? undefined : holder.#added[position - holder.#shared];
   }
 
   /** Tokens of the first `count` blocks. */
   tokensUpTo(count: number): number {
     const last = Math.min(count, this.length) - 1;
-    const holder = BlockList.#holder(this, last);
+    const holder = BlockList.#listHolding(this, last);
     return holder === undefined ? 0 : (holder.#tokensUpTo[last - holder.#shared] ?? 0);
   }
 
   /** The blocks from a position to the end. */
   from(position: number): readonly TraceBlock[] {
-    return BlockList.#parts(this, position).flat();
+    return BlockList.#slicesFrom(this, position).flat();
   }
 
   *[Symbol.iterator](): Iterator<TraceBlock> {
@@ -208,26 +208,26 @@ class BlockList implements Iterable<TraceBlock> {
 
   /** Number of leading blocks that both have. Free as far as one list is built on the other. */
   sharedWith(other: BlockList): number {
-    const told = BlockList.#told(this, other);
-    const ours = this.from(told);
-    const theirs = other.from(told);
+    const declared = BlockList.#declaredShared(this, other);
+    const ours = this.from(declared);
+    const theirs = other.from(declared);
     const end = ours.findIndex(({ hash }, at) => hash !== theirs[at]?.hash);
-    return told + (end === -1 ? ours.length : end);
+    return declared + (end === -1 ? ours.length : end);
   }
 
-  static #told(one: BlockList, other: BlockList): number {
+  static #declaredShared(one: BlockList, other: BlockList): number {
     if (one.#base === other) return one.#shared;
     return other.#base === one ? other.#shared : 0;
   }
 
-  static #holder(of: BlockList, position: number): BlockList | undefined {
+  static #listHolding(of: BlockList, position: number): BlockList | undefined {
     if (position < 0 || position >= of.length) return undefined;
     let list: BlockList | undefined = of;
     while (list !== undefined && position < list.#shared) list = list.#base;
     return list;
   }
 
-  static #parts(of: BlockList, position: number): readonly (readonly TraceBlock[])[] {
+  static #slicesFrom(of: BlockList, position: number): readonly (readonly TraceBlock[])[] {
     const backwards: (readonly TraceBlock[])[] = [];
     let end = of.length;
     for (let list: BlockList | undefined = of; list !== undefined && end > position; list = list.#base) {

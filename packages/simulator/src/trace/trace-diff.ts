@@ -107,7 +107,7 @@ function findSource(requests: readonly TraceRequest[], to: TraceRequest): number
   const hit = to.cache?.hit ?? null;
   if (hit === null) return null;
   const source = requests.findLast(
-    (one) => one.n < to.n && one.reply?.usage !== undefined && (usableEntry(one, to)?.at ?? -1) >= hit,
+    (request) => request.n < to.n && request.reply?.usage !== undefined && (usableEntry(request, to)?.at ?? -1) >= hit,
   );
   return source?.n ?? null;
 }
@@ -165,16 +165,16 @@ export function* pairWithEarlier(
   const requestByNumber = new Map<number, TraceRequest>();
   const lastByWorkspace = new Map<string, TraceRequest>();
   const lastLeavingByWorkspace = new Map<string, TraceRequest>();
-  const sharing = ({ base, workspace }: TraceRequest, isWanted: (one: TraceRequest) => boolean) => {
-    let one = base === null ? undefined : requestByNumber.get(base);
-    while (one !== undefined && !(isWanted(one) && one.workspace === workspace))
-      one = one.base === null ? undefined : requestByNumber.get(one.base);
-    return one;
+  const findSharing = ({ base, workspace }: TraceRequest, isWanted: (candidate: TraceRequest) => boolean) => {
+    let candidate = base === null ? undefined : requestByNumber.get(base);
+    while (candidate !== undefined && !(isWanted(candidate) && candidate.workspace === workspace))
+      candidate = candidate.base === null ? undefined : requestByNumber.get(candidate.base);
+    return candidate;
   };
   const nearest = (request: TraceRequest): TraceRequest | undefined =>
-    sharing(request, hasLeft) ??
+    findSharing(request, hasLeft) ??
     requestByNumber.get(findSource(requests, request) ?? -1) ??
-    sharing(request, hasReachedCache) ??
+    findSharing(request, hasReachedCache) ??
     lastLeavingByWorkspace.get(request.workspace) ??
     lastByWorkspace.get(request.workspace);
   for (const request of requests) {

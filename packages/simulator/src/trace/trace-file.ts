@@ -32,7 +32,7 @@ export class TraceFile {
   /** Present while lines are written; resolves when none is waiting. */
   #draining: Promise<void> | undefined;
   #state: "open" | "broken" | "closed" = "open";
-  #told = false;
+  #isReported = false;
 
   constructor(handle: Pick<FileHandle, "appendFile" | "close">, onError: (error: Error) => void) {
     this.#handle = handle;
@@ -79,8 +79,8 @@ export class TraceFile {
 
   #fail(error: unknown): void {
     if (this.#state === "open") this.#state = "broken";
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#isReported) return;
+    this.#isReported = true;
     this.#onError(error instanceof Error ? error : new Error(String(error)));
   }
 }

@@ -203,9 +203,9 @@ export interface TracedRequest {
   /** As it came or as it was read: blocks are looked up in it by the prompt's paths. */
   readonly body: object;
   /** Absent if the request was refused before it became one. */
-  readonly prompt?: Prompt;
+  readonly prompt?: Prompt | undefined;
   /** Absent if the cache was not consulted. */
-  readonly cache?: TracedCache;
+  readonly cache?: TracedCache | undefined;
   readonly faults: readonly Fault[];
 }
 
@@ -239,12 +239,12 @@ export interface TracedReply {
   /** How the request's prompt was billed; the message's usage may be wrong because of a fault. */
   readonly split?: UsageSplit;
   /** If the server compacted: everything that was billed, in order; the first belongs to the request's prompt. */
-  readonly iterations?: readonly Iteration[];
+  readonly iterations?: readonly Iteration[] | undefined;
   /** The prices that were applied, also for kinds that this reply has no tokens of. */
   readonly pricesUsdPerMTok?: Readonly<Prices>;
   /** The result of a token count. */
   readonly inputTokens?: number;
-  readonly error?: { readonly type: string; readonly message: string };
+  readonly error?: { readonly type: string; readonly message: string } | undefined;
 }
 
 interface TracedCost {

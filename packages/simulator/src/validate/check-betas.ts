@@ -38,9 +38,9 @@ const betaFields: readonly BetaField[] = [
 export const checkBetas: Rule = ({ request, model, betas }) => {
   const { version } = modelName(model.id);
   for (const { path, value, betas: any, generalSince } of betaFields) {
-    const given = value(request);
+    const sent = value(request);
     const isFree = generalSince !== undefined && version >= generalSince;
-    if (given === undefined || given === null || isFree || any.some((name) => betas.has(name))) continue;
+    if (sent === undefined || sent === null || isFree || any.some((name) => betas.has(name))) continue;
     return invalid("Extra inputs are not permitted", path);
   }
   if ((request.mcp_servers ?? []).length > 0)

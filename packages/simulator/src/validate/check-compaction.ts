@@ -46,18 +46,18 @@ function checkCompactionRequest(input: CheckInput): Refusal | undefined {
   if (edit !== -1 && traits.compaction === "refused")
     return invalid("`compact_20260112` is not supported on this model", `context_management.edits.${edit}`);
   // A count accepts the parameter and ignores it.
-  const asked = requestWithAnswer(input);
-  if (asked?.compaction === null || asked?.compaction === undefined) return undefined;
+  const answered = requestWithAnswer(input);
+  if (answered?.compaction === null || answered?.compaction === undefined) return undefined;
   if (traits.compaction === "refused") return invalid("compaction is not supported on this model", "compaction");
   return (
-    checkBeside(asked) ??
-    checkEnd(groupTurns(asked.messages).filter(({ role }) => role !== "system")) ??
-    checkReferences(asked)
+    checkOtherFields(answered) ??
+    checkEnd(groupTurns(answered.messages).filter(({ role }) => role !== "system")) ??
+    checkReferences(answered)
   );
 }
 
 /** There is no reply to a request for a compaction, so the request must not say anything about its form. */
-function checkBeside(request: MessagesRequest): Refusal | undefined {
+function checkOtherFields(request: MessagesRequest): Refusal | undefined {
   const { context_management, stop_sequences, output_config, output_format, max_tokens } = request;
   if (context_management !== null && context_management !== undefined)
     return invalid("`compaction` cannot be combined with `context_management`", "compaction");

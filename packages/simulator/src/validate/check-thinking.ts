@@ -69,10 +69,10 @@ function checkOpening({ request }: CheckInput): Refusal | undefined {
     if (isThinkingBlock(turn.blocks.at(-1)?.block))
       return invalid("The final block in an assistant message cannot be `thinking`.", `messages.${turn.last}`);
   if (request.thinking?.type !== "enabled") return undefined;
-  const person = turns.findLastIndex(
+  const lastUserAt = turns.findLastIndex(
     ({ role, blocks }) => role === "user" && !blocks.some(({ block }) => block.type === "tool_result"),
   );
-  const opening = turns[person + 1]?.blocks[0];
+  const opening = turns[lastUserAt + 1]?.blocks[0];
   if (opening === undefined || isThinkingBlock(opening.block)) return undefined;
   return invalid(
     `Expected \`thinking\` or \`redacted_thinking\`, but found \`${opening.block.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`,
