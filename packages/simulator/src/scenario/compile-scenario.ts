@@ -97,7 +97,7 @@ class Compiler {
   part({ moves, actor, modes, after }: LaneForm, at: Place): LanePart {
     if (modes !== undefined && actor !== "adversary") this.#flaw([...at, "modes"], "belongs to `actor: adversary`");
     if (actor !== undefined) {
-      if (moves !== undefined) this.#flaw([...at, "actor"], "stands beside `moves`; one of the two answers");
+      if (moves !== undefined) this.#flaw([...at, "actor"], "cannot be combined with `moves`");
       if (after !== undefined) this.#flaw([...at, "after"], "belongs to `moves`; a responder never ends");
       return { kind: "actor", actor, ...(modes === undefined ? {} : { modes }) };
     }
@@ -159,7 +159,7 @@ class Compiler {
       };
     }
     for (const field of ["do", "else"] as const)
-      if (form[field] !== undefined) this.#flaw([...at, field], "needs a `when` beside it");
+      if (form[field] !== undefined) this.#flaw([...at, field], "needs `when` in the same step");
     if (moves !== undefined) {
       this.#excludeFields({ form, at, field: "moves", others: [...moveFields, "fault"] });
       return { kind: "group", steps: this.#steps(moves, { at: [...at, "moves"], repeats }), times };
@@ -175,7 +175,7 @@ class Compiler {
     return texts.flatMap((text, index) => {
       const reading = parseFault(text);
       if (reading.kind === "fault" && reading.fault.kind !== "compaction-unavailable") return [reading.fault];
-      const what = reading.kind === "fault" ? "befalls no move; give `compaction` a `refuse`" : reading.message;
+      const what = reading.kind === "fault" ? "cannot strike a move; give `compaction` a `refuse`" : reading.message;
       this.#flaw(typeof written === "string" ? at : [...at, index], what);
       return [];
     });
@@ -217,7 +217,7 @@ class Compiler {
     readonly others: readonly string[];
   }): void {
     for (const other of Object.keys(form))
-      if (others.includes(other)) this.#flaw([...at, other], `can't stand beside \`${field}\``);
+      if (others.includes(other)) this.#flaw([...at, other], `cannot be combined with \`${field}\``);
   }
 
   #flaw(at: Place, what: string): void {
