@@ -17,10 +17,10 @@ const blocks: readonly MoveBlock[] = [
   { type: "text", text: "Look: 東京" },
   { type: "tool_use", name: "look", input: { at: 1 } },
 ];
-const actor: Responder = { name: "pinned", respond: () => ({ move: { kind: "say", blocks } }) };
+const responder: Responder = { name: "pinned", respond: () => ({ move: { kind: "say", blocks } }) };
 
 const post = async (path: string, body: JsonObject, more: Record<string, string> = {}): Promise<Response> =>
-  simulatorFetch(new Simulator({ seed: 1, responder: actor }))(`http://simulator${path}`, {
+  simulatorFetch(new Simulator({ seed: 1, responder }))(`http://simulator${path}`, {
     method: "POST",
     headers: { ...headers, ...more },
     body: JSON.stringify(body),

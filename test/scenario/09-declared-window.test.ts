@@ -141,9 +141,9 @@ describe("9. The window that a server declares", () => {
     const reply = playing(says("Hello."));
     const responder = {
       name: "slow",
-      respond: async (scene: RespondInput) => (
+      respond: async (input: RespondInput) => (
         await vi.waitFor(isRemembered).catch(() => undefined),
-        reply.respond(scene)
+        reply.respond(input)
       ),
     };
     const { url, simulator } = await served({ models: [sizes], responder });

@@ -108,14 +108,14 @@ describe("results that are deleted in a warm cache", () => {
     expect((await deleting.message(16, old)).cache_edits?.applied).toEqual(old);
   });
 
-  it("are billed whole where the cache is lost while the actor is at work", async () => {
+  it("are billed whole where the cache is lost while the responder is at work", async () => {
     const say = { kind: "say", blocks: [{ type: "text", text: "Seen." }] } as const;
     let fault: { readonly kind: "cache-lost" } | undefined;
-    const actor: Responder = {
+    const responder: Responder = {
       name: "loser",
       respond: () => ({ move: say, ...(fault === undefined ? {} : { fault }) }),
     };
-    const asking = new Asking(new Simulator({ cacheEdits: "offered", responder: actor }));
+    const asking = new Asking(new Simulator({ cacheEdits: "offered", responder }));
     const before = await asking.message(deletingRequest(15), deletingHeaders);
     fault = { kind: "cache-lost" };
     const { usage, cache_edits: report } = await asking.message(deletingRequest(15, old), deletingHeaders);

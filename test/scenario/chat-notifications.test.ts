@@ -18,13 +18,13 @@ const call = (name: string, input: Extract<MoveBlock, { type: "tool_use" }>["inp
 ];
 
 it("a Notification hook is told when leave, an answer, a plan's review or the next message is waited for", async () => {
-  const actor = playing(
+  const responder = playing(
     call("bash", { command: "touch made" }),
     call("ask_user", { questions: [question] }),
     call("plan", { plan: "1. Nothing." }),
     says("Done."),
   );
-  const world = await agentWorld({ responder: actor });
+  const world = await agentWorld({ responder });
   await mkdir(world.home, { recursive: true });
   const file = join(world.home, "told.jsonl");
   const hooks = { Notification: [{ hooks: [{ type: "command", command: `cat >> '${file}'; echo >> '${file}'` }] }] };

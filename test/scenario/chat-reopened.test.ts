@@ -12,7 +12,7 @@ const callsOf = (state: ChatState | undefined) =>
   );
 
 it("shows the calls of a session that is opened again as they were when they came", async () => {
-  const actor = playing(
+  const responder = playing(
     [use("write", { file_path: "a.txt", content: "one\ntwo\nthree\n" })],
     [use("read", { file_path: "a.txt" }), use("grep", { pattern: "t", path: "." }), use("glob", { pattern: "*.txt" })],
     [use("edit", { file_path: "a.txt", old_string: "two", new_string: "2" })],
@@ -21,7 +21,7 @@ it("shows the calls of a session that is opened again as they were when they cam
     [use("bash", { command: "touch made" })],
     says("Done."),
   );
-  const world = await agentWorld({ responder: actor });
+  const world = await agentWorld({ responder });
   const chat = await openChat(world);
   chat.front.answer = ({ input }) =>
     Promise.resolve(input["command"] === "touch made" ? { kind: "denied", words: "use the other" } : { kind: "once" });

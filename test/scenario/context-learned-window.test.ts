@@ -5,7 +5,7 @@ import type { Responder } from "../../packages/simulator/src/responder/responder
 import { served } from "./support/simulated.ts";
 
 const model = "gpt-5.6";
-const actor: Responder = {
+const responder: Responder = {
   name: "answers",
   respond: () => ({ move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } }),
 };
@@ -22,7 +22,7 @@ describe("a window that a refusal named", () => {
   it.each(kinds.flatMap(([kind, words]) => [150, 500].map((times) => [kind, times, words] as const)))(
     "leaves room for the reply too, so that one refusal is enough: %s × %i",
     async (_, times, words) => {
-      const { url } = await served({ responder: actor, models: [{ id: model, windowTokens: 20_000 }] });
+      const { url } = await served({ responder, models: [{ id: model, windowTokens: 20_000 }] });
       const client = new OpenAI({ apiKey: "k", baseURL: `${url}/v1`, maxRetries: 0 });
       const context = await openContext({ model, provider: "openai-chat", contextTokens: 200_000 });
       let refusals = 0;

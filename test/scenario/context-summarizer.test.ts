@@ -14,9 +14,9 @@ import { type Responder, extractResponder, Simulator, simulatorFetch } from "../
 /** Talks at length, and writes a summary where it is asked for one. */
 const talker: Responder = {
   name: "talker",
-  respond: (scene) =>
-    JSON.stringify(scene.request.messages.at(-1)).includes("<summary>")
-      ? extractResponder.respond(scene)
+  respond: (input) =>
+    JSON.stringify(input.request.messages.at(-1)).includes("<summary>")
+      ? extractResponder.respond(input)
       : { move: { kind: "say", blocks: [{ type: "text", text: "I looked at many things. ".repeat(300) }] } },
 };
 

@@ -89,7 +89,7 @@ describe("openContext, with the official client", () => {
   });
 
   it("a stream that broke off is asked for again with the same request, and what came of it is paid for", async () => {
-    const actor: Responder = {
+    const responder: Responder = {
       name: "caller",
       respond: () => ({
         move: {
@@ -101,7 +101,7 @@ describe("openContext, with the official client", () => {
         },
       }),
     };
-    const client = clientOf(new Simulator({ responder: actor }));
+    const client = clientOf(new Simulator({ responder }));
     const context = await openContext({ model, tools });
     await context.user("Begin.");
     const first = await context.next();

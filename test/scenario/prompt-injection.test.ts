@@ -175,13 +175,13 @@ describe("text that asks for tools, or passes itself off as a person's word", ()
     "$name: nothing runs without its permission, and it stays data",
     async ({ stands, files = {}, first }) => {
       const { port, net } = await hostilePage();
-      const actor = playing(
+      const responder = playing(
         ...(first === undefined ? [] : [[onPort(first, port)]]),
         obeying,
         says("Done."),
         says("Done."),
       );
-      const world = await agentWorld({ responder: actor });
+      const world = await agentWorld({ responder });
       for (const [name, text] of Object.entries(files)) {
         await mkdir(dirname(join(world.work, name)), { recursive: true });
         await writeFile(join(world.work, name), text);

@@ -28,11 +28,11 @@ const [free, bound] = ["claude-opus-5", "claude-opus-5-5"] as const;
 /** Thinks before each reply, sums up when asked to, and refuses what a test wants refused. */
 const thinker = (refuses: (request: RespondInput["request"]) => string | undefined = () => undefined): Responder => ({
   name: "thinker",
-  respond: (scene) => {
-    const { request } = scene;
+  respond: (input) => {
+    const { request } = input;
     const refusal = refuses(request);
     if (refusal !== undefined) return { move: { kind: "refuse", refusal: invalid(refusal) } };
-    if (asksForSummary(request)) return summaryTake("good", scene);
+    if (asksForSummary(request)) return summaryTake("good", input);
     const last = JSON.stringify(request.messages.at(-1));
     const blocks: MoveBlock[] = [{ type: "thinking", thinking: "What now?" }];
     if (last.includes("look") && !last.includes("tool_result"))

@@ -33,10 +33,10 @@ const bound = "claude-opus-5-5";
 /** Works as the reader does, and sums up where it is asked to. */
 const summing: Responder = {
   name: "summing",
-  respond: (scene) =>
-    scene.purpose === "compaction"
+  respond: (input) =>
+    input.purpose === "compaction"
       ? { move: { kind: "say", blocks: [{ type: "text", text: `<summary>${summary}</summary>` }] } }
-      : reader.respond(scene),
+      : reader.respond(input),
 };
 
 const world = (options: SimulatorOptions = {}): ClearingWorld => clearingWorld({ responder: summing, ...options });
@@ -292,9 +292,9 @@ describe("behind a boundary that the provider's block stands for", () => {
 /** Says a thought with each of its answers. */
 const thinker: Responder = {
   name: "thinker",
-  respond: (scene) =>
-    scene.purpose === "compaction"
-      ? summing.respond(scene)
+  respond: (input) =>
+    input.purpose === "compaction"
+      ? summing.respond(input)
       : {
           move: {
             kind: "say",

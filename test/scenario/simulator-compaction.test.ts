@@ -12,11 +12,11 @@ type Params = Anthropic.Beta.Messages.MessageCreateParamsNonStreaming;
 type Message = Anthropic.Beta.Messages.BetaMessageParam;
 
 const said = { summary: "<summary>They spoke of tides.</summary>", reply: "It helps." };
-const clientOf = (actor: Responder = new Recording(said), maxRetries = 0): Anthropic =>
+const clientOf = (responder: Responder = new Recording(said), maxRetries = 0): Anthropic =>
   new Anthropic({
     apiKey: "any",
     baseURL: "http://simulator",
-    fetch: simulatorFetch(new Simulator({ responder: actor })),
+    fetch: simulatorFetch(new Simulator({ responder })),
     maxRetries,
   });
 
@@ -136,10 +136,10 @@ describe("the official SDK's tool runner", () => {
   }
 
   it("compacts before its next turn and goes on from the block", async () => {
-    const actor = scripted(
+    const responder = scripted(
       "{ name: s, compaction: [{ text: It is high. }], moves: [{ thinking: Hm., tools: [{ name: tide }] }, { thinking: So., text: High it is. }] }",
     );
-    const runner = clientOf(actor).beta.messages.toolRunner(params);
+    const runner = clientOf(responder).beta.messages.toolRunner(params);
     const stops: (string | null)[] = [];
     for await (const message of runner) {
       if (!("stop_reason" in message)) throw new Error("not streamed");
@@ -153,8 +153,8 @@ describe("the official SDK's tool runner", () => {
   });
 
   it("compacts after the final turn", async () => {
-    const actor = scripted("{ name: s, moves: [{ text: High it is. }] }");
-    const runner = clientOf(actor).beta.messages.toolRunner(params);
+    const responder = scripted("{ name: s, moves: [{ text: High it is. }] }");
+    const runner = clientOf(responder).beta.messages.toolRunner(params);
     runner.compactBeforeNextTurn();
     const stops: (string | null)[] = [];
     for await (const message of runner) if ("stop_reason" in message) stops.push(message.stop_reason);

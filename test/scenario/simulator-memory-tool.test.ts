@@ -31,8 +31,8 @@ class Remembering {
   }
 
   /** Runs until the model calls no more; gives what was called, and what came back. */
-  async run(actor: Responder, ask: string): Promise<readonly Ran[]> {
-    const fetch = simulatorFetch(new Simulator({ responder: actor }));
+  async run(responder: Responder, ask: string): Promise<readonly Ran[]> {
+    const fetch = simulatorFetch(new Simulator({ responder }));
     const client = new Anthropic({ apiKey: "sk-test", maxRetries: 0, baseURL: "http://simulator", fetch });
     const runner = client.beta.messages.toolRunner({
       model,
@@ -85,7 +85,7 @@ describe("the provider's memory tool, run by the official client", () => {
     expect(await remembering.file("b.md")).toBe("zero\none\nthree\n");
   });
 
-  it("is used by the extract actor when it is asked to remember something", async () => {
+  it("is used by the extract responder when it is asked to remember something", async () => {
     const remembering = await Remembering.begin();
     const first = await remembering.run(extractResponder, "Remember that I prefer tabs.");
     expect(first.map(({ command }) => command)).toEqual(["view", "create"]);

@@ -163,8 +163,8 @@ describe.each(ways)("the official SDK $name", ({ connect }) => {
   });
 
   it("gets an abort error from a stream that it aborts", async () => {
-    const actor = playing({ kind: "say", blocks: says("word ".repeat(200)), pauseMs: millis(50) });
-    const client = await connect({ responder: actor, clock: realClock() });
+    const responder = playing({ kind: "say", blocks: says("word ".repeat(200)), pauseMs: millis(50) });
+    const client = await connect({ responder, clock: realClock() });
     const stream = client.messages.stream(hello, { maxRetries: 0 });
     setTimeout(() => stream.abort(), 100);
     await expect(stream.finalMessage()).rejects.toBeInstanceOf(APIUserAbortError);

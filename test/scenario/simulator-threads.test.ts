@@ -18,8 +18,8 @@ interface Sent {
 }
 
 /** The official client before a simulator, with every request that it sent. */
-function connected(actor: Responder, maxRetries = 0) {
-  const simulator = new Simulator({ responder: actor });
+function connected(responder: Responder, maxRetries = 0) {
+  const simulator = new Simulator({ responder });
   const requests: Sent[] = [];
   const inner = simulatorFetch(simulator);
   const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -215,9 +215,9 @@ describe("the official tool runner", () => {
     const script = playing(call("sky"), call("radar"), call("radar"), says("Take a coat."));
     const watched: Responder = {
       name: "watched",
-      respond: (scene: RespondInput) => {
-        offered.push((scene.request.tools ?? []).map(({ name }) => name));
-        return script.respond(scene);
+      respond: (input: RespondInput) => {
+        offered.push((input.request.tools ?? []).map(({ name }) => name));
+        return script.respond(input);
       },
     };
     const { client, requests } = connected(watched);
@@ -251,9 +251,9 @@ describe("the official tool runner", () => {
     const script = playing(call("sky"), says("They asked about a coat."), call("sky"), says("Take a coat."));
     const watched: Responder = {
       name: "watched",
-      respond: (scene: RespondInput) => {
-        shown.push(`${scene.purpose} ${JSON.stringify(scene.request.messages)}`);
-        return script.respond(scene);
+      respond: (input: RespondInput) => {
+        shown.push(`${input.purpose} ${JSON.stringify(input.request.messages)}`);
+        return script.respond(input);
       },
     };
     const { client, requests } = connected(watched);

@@ -32,17 +32,17 @@ interface AdmitInput {
 
 export interface AdmittedRequest {
   readonly kind: "admitted";
-  /** As the model is shown it. */
+  /** The prompt that the model is shown. */
   readonly prompt: Prompt;
-  /** Undefined where everything is shown as it was sent. */
+  /** Undefined if everything is shown as it was sent. */
   readonly rendering: RequestRendition | undefined;
-  /** Where the request asked for edits; empty where none was made. */
+  /** Present if the request asked for edits; `applied` is empty if none was made. */
   readonly edits: { readonly applied: readonly AppliedEdit[]; readonly original: Prompt } | undefined;
   readonly traits: ModelTraits;
   readonly transformations: readonly InputTransformation[];
 }
 
-/** A request that breaks no rule, as a prompt. Whether it fits the window is not asked here. */
+/** Validates a request and turns it into a prompt. Whether it fits the window is checked elsewhere. */
 export function admit(deps: AdmitDeps, input: AdmitInput): AdmittedRequest | Refusal {
   const { endpoint, request, model, betas } = input;
   const traits = modelTraits(model);
@@ -50,23 +50,25 @@ export function admit(deps: AdmitDeps, input: AdmitInput): AdmittedRequest | Ref
   if (refused !== undefined) return refused;
   const altered = checkSignedCompaction(deps.compactions, request);
   if (altered !== undefined) return altered;
-  const standing = renditionFromMessages(request, betas);
-  const read = readPrompt(deps, { ...input, traits, rendering: standing });
+  const rendition = renditionFromMessages(request, betas);
+  const read = readPrompt(deps, { ...input, traits, rendering: rendition });
   if (read.kind === "refused") return read;
-  const shown = { prompt: read.prompt, rendering: standing };
-  const promptOf = (rendering: RequestRendition): Prompt => {
+  const shown = { prompt: read.prompt, rendering: rendition };
+  const promptFor = (rendering: RequestRendition): Prompt => {
     const again = readPrompt(deps, { ...input, traits, rendering });
-    if (again.kind === "refused") throw new Error(`judged otherwise when read again: ${again.message}`);
+    if (again.kind === "refused") throw new Error(`got another verdict when read again: ${again.message}`);
     return again.prompt;
   };
   const { placeholders } = deps;
-  const edited = applyContextEdits({ request, traits, shown, promptFor: promptOf, placeholders });
+  const edited = applyContextEdits({ request, traits, shown, promptFor, placeholders });
   if (edited === undefined) return { ...read, ...shown, edits: undefined };
   const { applied, prompt, rendering } = edited;
   return { ...read, prompt, rendering, edits: { applied, original: read.prompt } };
 }
 
-/** The same request once a compaction stands for all of its messages: what the model goes on with, and its prompt. */
+/**
+ * The same request once a compaction block replaces all of its messages: what the model continues from, and its prompt.
+ */
 export function admitCompacted(
   deps: AdmitDeps,
   { input, admitted, block }: CompactedInput,
@@ -79,7 +81,7 @@ export function admitCompacted(
     from: { message: 0, block: 0 },
     shownByPath: new Map(),
     touched: new Set([0]),
-    // What changed them stays said, though nobody is shown it any more.
+    // Tool changes stay in force, although the messages that made them are no longer shown.
     ...(tools === undefined ? {} : { tools }),
   };
   const read = readPrompt(deps, { ...input, endpoint: "messages", request, traits: admitted.traits, rendering });
@@ -89,7 +91,7 @@ export function admitCompacted(
 
 interface CompactedInput {
   readonly input: Omit<AdmitInput, "endpoint"> & { readonly request: MessagesRequest };
-  /** As it was sent. */
+  /** The request as it was sent. */
   readonly admitted: AdmittedRequest;
   readonly block: CompactionReply;
 }
@@ -101,7 +103,10 @@ interface PromptReadInput extends AdmitInput {
 
 type PromptReadResult = Pick<AdmittedRequest, "kind" | "prompt" | "traits" | "transformations">;
 
-/** The same request read again, rendered otherwise, is judged the same: thinking is bound to what was sent. */
+/**
+ * Reads the prompt. A request that is read again and rendered differently gets the same verdict: thinking is bound to
+ * what was sent.
+ */
 function readPrompt(
   deps: AdmitDeps,
   { request, model, workspace, betas, traits, rendering }: PromptReadInput,

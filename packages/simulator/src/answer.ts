@@ -1,6 +1,6 @@
 import type { StreamEvent } from "palimpsest/internal/schema/wire/reply-message";
 
-/** What a client gets: a body, a stream, or one of the two things that no status code can say. */
+/** What a client gets: a body, a stream, or one of the two outcomes that no status code expresses. */
 export type Answer =
   | {
       readonly kind: "body";
@@ -8,25 +8,25 @@ export type Answer =
       readonly headers: AnswerHeaders;
       readonly body: object;
     }
-  /** A body of which only the beginning is sent; then the connection ends. */
+  /** Only the beginning of the body is sent; then the connection ends. */
   | { readonly kind: "cut"; readonly headers: AnswerHeaders; readonly body: object; readonly place: CutPlace }
   | { readonly kind: "stream"; readonly headers: AnswerHeaders; readonly events: AsyncIterable<SentEvent> }
-  /** The connection is closed without a word. */
+  /** The connection is closed without any response. */
   | { readonly kind: "dropped" }
-  /** Nothing comes, until the client goes or `hangMillisMax` has passed. */
+  /** Nothing is sent until the client goes away or `hangMillisMax` has passed. */
   | { readonly kind: "silence" };
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
-/** In the middle of the bytes, or of a character. */
+/** The cut falls in the middle of the bytes, or inside a multi-byte character. */
 export type CutPlace = "middle" | "character";
 
 export type SentEvent<Event = StreamEvent> =
   | { readonly kind: "event"; readonly event: Event }
-  /** Only the beginning of the event's bytes, cut inside a character. */
+  /** Only the beginning of the event's bytes is sent, cut inside a character. */
   | { readonly kind: "torn"; readonly event: Event };
 
-/** Thrown by a reply that is to break: whoever carries it closes the connection. */
+/** Thrown by a stream that is meant to break: the transport closes the connection. */
 export class StreamBroken extends Error {
   constructor() {
     super("the reply was broken on purpose");
@@ -34,7 +34,7 @@ export class StreamBroken extends Error {
   }
 }
 
-/** What a client of this face gets: as of the other, but for the form of its streams. */
+/** What a client of the OpenAI API gets: the same as from the Messages API, except for the format of streams. */
 export type OpenAiAnswer =
   | { readonly kind: "body"; readonly status: number; readonly headers: AnswerHeaders; readonly body: object }
   | { readonly kind: "cut"; readonly headers: AnswerHeaders; readonly body: object; readonly place: CutPlace }
@@ -42,9 +42,9 @@ export type OpenAiAnswer =
   | { readonly kind: "dropped" }
   | { readonly kind: "silence" };
 
-/** One event of a stream, as its bytes will be. */
+/** One event of a stream, as it is written to the wire. */
 export interface Frame {
   readonly text: string;
-  /** `delta`: words of the reply. `last`: with it the reply has arrived. */
+  /** `delta`: text of the reply. `last`: once it is sent, the reply has arrived. */
   readonly kind: "delta" | "other" | "last";
 }

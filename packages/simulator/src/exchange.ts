@@ -28,23 +28,23 @@ export interface ExchangeDeps extends AdmitDeps, SamplerDeps {
   readonly trace: TraceWriter | undefined;
 }
 
-/** A request of known shape, for a known model. */
+/** A request whose shape has been checked, for a model that is known. */
 export interface ExchangeInput {
   readonly n: number;
   readonly seed: number;
   readonly requestId: string;
   readonly messageId: string;
-  /** Start of the request: lifetimes count from here. */
+  /** Start of the request. Cache lifetimes are measured from here. */
   readonly at: Millis;
   readonly workspace: string;
   readonly betas: ReadonlySet<string>;
   readonly fault: Fault | undefined;
   readonly request: MessagesRequest;
-  /** The request as it came, for the trace. */
+  /** The request as it arrived, for the trace. */
   readonly body: JsonObject;
   readonly model: Model;
   readonly signal: AbortSignal | undefined;
-  /** Once a reply has ended: with it where it reached the client whole, with nothing where it did not. */
+  /** Called once the reply has ended: with the reply if it reached the client whole, else with undefined. */
   readonly settle?: ((reply: ReplyMessage | undefined) => void) | undefined;
 }
 
@@ -54,11 +54,11 @@ export type ExchangeOutcome =
   | { readonly kind: "stream"; readonly events: AsyncIterable<SentEvent>; readonly headers: AnswerHeaders }
   | EarlyOutcome;
 
-/** From a request to its reply: rules, prompt, size, cache, actor, money. */
+/** Takes a request through validation, prompt, size check, cache, responder and pricing to its reply. */
 export const exchange = (deps: ExchangeDeps, input: ExchangeInput): Promise<ExchangeOutcome> =>
   new Exchange(deps, input).run();
 
-/** Everything about a reply that is decided before its first byte goes out. */
+/** Everything about a reply that is decided before its first byte is sent. */
 interface ReplyDecision {
   /** In the order in which the model was asked. */
   readonly sampled: readonly [SampleResult, ...SampleResult[]];
@@ -70,13 +70,13 @@ interface ReplyDecision {
 /** What is known of a request when it ends. */
 interface KnownPrompt {
   readonly prompt?: Prompt;
-  readonly plan?: CachePlan;
+  readonly plan?: CachePlan | undefined;
 }
 
 class Exchange {
   readonly #deps: ExchangeDeps;
   readonly #input: ExchangeInput;
-  readonly #sampling: Sampler;
+  readonly #sampler: Sampler;
   #isTraced = false;
   #beganAt: Millis;
 
@@ -84,45 +84,48 @@ class Exchange {
     this.#deps = deps;
     this.#input = input;
     this.#beganAt = input.at;
-    this.#sampling = new Sampler(deps, { ...input, form: this.#form });
+    this.#sampler = new Sampler(deps, { ...input, form: this.#form });
   }
 
   async run(): Promise<ExchangeOutcome> {
     const { request, model, betas, at } = this.#input;
-    const whole = admit(this.#deps, { ...this.#input, endpoint: "messages" });
-    if (whole.kind === "refused") return this.#without(whole, {});
+    const original = admit(this.#deps, { ...this.#input, endpoint: "messages" });
+    if (original.kind === "refused") return this.#endWithout(original, {});
     const minimumTokens = model.cachePrefixTokensMin;
-    const look = (of: Prompt): CachePlan => this.#deps.cache.look({ prompt: of, at, minimumTokens });
-    const admitted = { ...whole, ...extension.show({ request, shown: whole, look }) };
+    const look = (prompt: Prompt): CachePlan => this.#deps.cache.look({ prompt, at, minimumTokens });
+    const admitted = { ...original, ...extension.show({ request, shown: original, look }) };
     const { prompt, traits } = admitted;
     const tooLong = checkSize({ request, model, betas, traits, promptTokens: prompt.tokens });
-    if (tooLong !== undefined) return this.#without(tooLong, { prompt });
-    const asked = findDueCompaction(request, prompt.tokens);
-    if (asked !== undefined) return this.#compact(asked, admitted);
+    if (tooLong !== undefined) return this.#endWithout(tooLong, { prompt });
+    const due = findDueCompaction(request, prompt.tokens);
+    if (due !== undefined) return this.#compact(due, admitted);
     const sampled = await this.#sample(messageSample({ request, admitted }));
     if (sampled.kind === "ended") return sampled.outcome;
     return this.#reply(this.#decide({ admitted, sampled: [sampled.sampled], said: sampled.sampled.said }));
   }
 
-  /** The model is asked for a summary first; then, unless that was all, for its reply with the summary in place of the messages. */
-  async #compact(asked: DueCompaction, admitted: AdmittedRequest): Promise<ExchangeOutcome> {
+  /**
+   * Asks the model for a summary first; then, unless the summary was all that was wanted, for its reply with the
+   * summary in place of the messages.
+   */
+  async #compact(due: DueCompaction, admitted: AdmittedRequest): Promise<ExchangeOutcome> {
     const { request, model } = this.#input;
-    const summing = await this.#sample(summarySample({ asked, request, admitted, model }));
+    const summing = await this.#sample(summarySample({ asked: due, request, admitted, model }));
     if (summing.kind === "ended") return summing.outcome;
     const { sampled: summary } = summing;
     const { prompt } = admitted;
     const said = summary.said.content;
     const block = buildCompactionBlock({
-      asked,
+      asked: due,
       request,
       modelId: model.id,
       prompt,
       said,
       seal: this.#deps.compactions,
     });
-    if (asked.way === "on-demand" || (asked.afterwards === "pause" && block.content !== null))
+    if (due.way === "on-demand" || (due.afterwards === "pause" && block.content !== null))
       return this.#reply(this.#decide({ admitted, sampled: [summary], said: compactionOnlyReply(block) }));
-    // What was written for the summary can be read now: the model has answered.
+    // The model has answered, so what was written for the summary can be read from now on.
     this.#deps.cache.commit(summary.plan);
     const replying = await this.#sample(
       messageSample(
@@ -146,22 +149,22 @@ class Exchange {
     question: SampleRequest,
   ): Promise<{ readonly kind: "sampled"; readonly sampled: SampleResult } | { kind: "ended"; outcome: EarlyOutcome }> {
     const { prompt } = question;
-    const taken = await this.#sampling.ask(question);
-    if (taken.kind === "ended") {
-      const { outcome, plan } = taken;
+    const answered = await this.#sampler.ask(question);
+    if (answered.kind === "ended") {
+      const { outcome, plan } = answered;
       return {
         kind: "ended",
-        outcome: await this.#without(outcome, { prompt, ...(plan === undefined ? {} : { plan }) }),
+        outcome: await this.#endWithout(outcome, { prompt, plan }),
       };
     }
-    await this.#trace({ prompt, plan: taken.plan });
-    const sampled = await this.#sampling.complete(taken);
-    return sampled === undefined ? { kind: "ended", outcome: this.#gone() } : { kind: "sampled", sampled };
+    await this.#trace({ prompt, plan: answered.plan });
+    const sampled = await this.#sampler.complete(answered);
+    return sampled === undefined ? { kind: "ended", outcome: this.#dropReply() } : { kind: "sampled", sampled };
   }
 
-  /** Nobody is there any more to whom the reply could go. */
-  #gone(): EarlyOutcome {
-    this.#sampling.end("lost");
+  /** The client has gone away, so there is no one to send the reply to. */
+  #dropReply(): EarlyOutcome {
+    this.#sampler.end("lost");
     void this.#deps.trace?.reply({ n: this.#input.n, status: 0, outcome: "broken" });
     return { kind: "dropped" };
   }
@@ -175,7 +178,7 @@ class Exchange {
     const message = buildReplyMessage({
       ...this.#input,
       said,
-      fault: this.#sampling.fault,
+      fault: this.#sampler.fault,
       iterations: sampled,
       transformations: admitted.transformations,
       missReason: this.#missReason(admitted.prompt),
@@ -184,18 +187,18 @@ class Exchange {
     });
     const price = priceIterations(
       model,
-      sampled.map((one) => toSpent(one, request)),
+      sampled.map((result) => toSpent(result, request)),
     );
     return { sampled, said, message, price };
   }
 
   async #reply(decided: ReplyDecision): Promise<ExchangeOutcome> {
     const headers = { [reportHeaders.cost]: String(decided.price.totalUsd) };
-    if (this.#form === "stream") return { kind: "stream", events: this.#streamed(decided), headers };
-    const { fault } = this.#sampling;
+    if (this.#form === "stream") return { kind: "stream", events: this.#streamReply(decided), headers };
+    const { fault } = this.#sampler;
     if (fault?.kind === "trickle")
-      await this.#deps.clock.sleep(this.#trickled(decided, fault.everyMs), this.#input.signal);
-    if (this.#input.signal?.aborted === true) return this.#gone();
+      await this.#deps.clock.sleep(this.#trickleMillis(decided, fault.everyMs), this.#input.signal);
+    if (this.#input.signal?.aborted === true) return this.#dropReply();
     const place = cutPlace(fault);
     this.#begin(decided);
     this.#end(decided, place === undefined ? "delivered" : "broken");
@@ -203,16 +206,16 @@ class Exchange {
     return place === undefined ? { kind: "message", message, headers } : { kind: "cut", message, place, headers };
   }
 
-  /** As long as the pauses between the events of a stream would have taken. */
-  #trickled({ message, said }: ReplyDecision, everyMillis: Millis): Millis {
+  /** The time that the pauses between the events of a stream would have taken. */
+  #trickleMillis({ message, said }: ReplyDecision, everyMillis: Millis): Millis {
     return millis(everyMillis * ([...messageEvents(message, said.rawInputs)].length - 1));
   }
 
-  #streamed(decided: ReplyDecision): AsyncIterable<SentEvent> {
+  #streamReply(decided: ReplyDecision): AsyncIterable<SentEvent> {
     return deliver({
       events: messageEvents(decided.message, decided.said.rawInputs),
       form: messagesStreamFormat,
-      fault: this.#sampling.fault,
+      fault: this.#sampler.fault,
       clock: this.#deps.clock,
       pauseMillis: decided.sampled.at(-1)?.pauseMillis,
       signal: this.#input.signal,
@@ -221,18 +224,18 @@ class Exchange {
     });
   }
 
-  /** The first byte goes out: from now on others can read what this request wrote. */
+  /** Called when the first byte goes out: from now on other requests can read what this one wrote to the cache. */
   #begin({ sampled, message }: ReplyDecision): void {
     this.#beganAt = this.#deps.clock.now();
     for (const { plan } of sampled) this.#deps.cache.commit(plan);
-    // The next request goes on from what was asked last.
+    // The next request continues from what the model was asked last.
     const { prompt } = sampled.at(-1) ?? sampled[0];
     this.#deps.fingerprints.remember(message.id, this.#fingerprint(prompt));
   }
 
   #end({ sampled, message, price }: ReplyDecision, outcome: "delivered" | "broken"): void {
     this.#input.settle?.(outcome === "delivered" ? message : undefined);
-    this.#sampling.end(outcome === "delivered" ? "delivered" : "lost");
+    this.#sampler.end(outcome === "delivered" ? "delivered" : "lost");
     const { n } = this.#input;
     const [first] = sampled;
     const cost = { usd: price.totalUsd, usdByKind: price.usdByKind };
@@ -245,13 +248,13 @@ class Exchange {
       cost,
       split: first.split,
       pricesUsdPerMTok: price.usdPerMTok,
-      ...(compacted ? { iterations: sampled } : {}),
+      iterations: compacted ? sampled : undefined,
       beganAt: this.#beganAt,
     });
   }
 
-  /** The end of a request that gets no reply. */
-  async #without(ending: EarlyOutcome, known: KnownPrompt): Promise<EarlyOutcome> {
+  /** Ends a request that gets no reply. */
+  async #endWithout(ending: EarlyOutcome, known: KnownPrompt): Promise<EarlyOutcome> {
     await this.#trace(known, ending);
     const refused = ending.kind === "refused" ? ending : undefined;
     const { n } = this.#input;
@@ -259,16 +262,18 @@ class Exchange {
       n,
       status: refused?.status ?? 0,
       outcome: refused === undefined ? "broken" : "refused",
-      ...(refused === undefined ? {} : { error: refused }),
+      error: refused,
     });
     return ending;
   }
 
-  /** Once, with what the model was asked first. Waits only where the disk does not keep up. */
+  /**
+   * Traces the request once, with the first prompt that the model was asked. Waits only if the disk does not keep up.
+   */
   async #trace({ prompt, plan }: KnownPrompt, ending?: EarlyOutcome): Promise<void> {
     if (this.#isTraced) return;
     this.#isTraced = true;
-    const { fault } = this.#sampling;
+    const { fault } = this.#sampler;
     const { n, requestId: id, at, workspace, model, betas, body } = this.#input;
     await this.#deps.trace?.request({
       n,
@@ -279,13 +284,13 @@ class Exchange {
       endpoint: "/v1/messages",
       betas: [...betas],
       body,
-      ...(prompt === undefined ? {} : { prompt }),
-      ...(plan === undefined ? {} : { cache: traceCache(plan) }),
+      prompt,
+      cache: plan === undefined ? undefined : traceCache(plan),
       faults: fault !== undefined && hasFaultStruck(fault, ending) ? [fault] : [],
     });
   }
 
-  /** Undefined where nobody asked; null where there is nothing to compare with or nothing diverged. */
+  /** Undefined if the request did not ask for it; null if there is nothing to compare with or nothing diverged. */
   #missReason(prompt: Prompt): CacheMissReason | null | undefined {
     const { diagnostics } = this.#input.request;
     if (diagnostics === null || diagnostics === undefined) return undefined;

@@ -19,38 +19,38 @@ import {
 } from "./trace/deletions-line.ts";
 
 export interface ExtensionOptions {
-  /** `none` where it is absent. */
+  /** `none` if it is absent. */
   readonly cacheEdits?: CacheEditsSupport;
 }
 
 export type ExtensionListed = DeletionsListed;
 
 /**
- * What this server can do and no public API has, told by what it does to a request, its reply and its trace. The rest of
- * the simulator knows no more of it.
+ * Features of this server that no public API has, described by what they do to a request, its reply and its trace. The
+ * rest of the simulator knows nothing else about them.
  */
 export const extension = {
-  /** What an option of it has to be. */
+  /** The check of each of its options. */
   optionWants: { cacheEdits: [(value: unknown) => value === "offered" || value === "none", "offered or none"] },
-  /** What the server declares of it. */
+  /** What the server declares about it. */
   offer: ({ cacheEdits }: ExtensionOptions) => serverOffer(cacheEdits),
   field: deletionsField,
   rule: checkCacheEdits,
-  /** Whether a beta is part of what the cache goes by. */
+  /** Whether a beta is part of the cache key. */
   isOfPrefix: isPartOfPrefix,
-  /** How a request is shown with it. */
+  /** How a request is shown to the model with it. */
   show: withDeletions,
-  /** Calls whose results a request asks to be left out. */
+  /** Ids of the calls whose results a request asks to leave out. */
   askedIds: deletionIds,
-  /** What a reply says of it. */
+  /** What a reply reports about it. */
   report: deletionReport,
   trace: {
-    /** Fields of a reply's line. */
+    /** Fields in the trace line of a reply. */
     shape: deletionsLine,
     write: deletionsForTrace,
     withheld: findWithheld,
     releases: releasesDeletion,
-    /** As the command line lists a reply. */
+    /** How the command line lists it for a reply. */
     listed: deletionsListed,
     text: deletionsText,
   },

@@ -18,18 +18,18 @@ const cached: JsonObject = {
 
 /** Says its number; the fault comes with the second reply. */
 const faulty = (fault: Fault): Responder => {
-  let played = 0;
+  let replies = 0;
   return {
     name: "faulty",
     respond: (): PlannedReply => {
-      played += 1;
-      const move = { kind: "say", blocks: [{ type: "text", text: String(played) }] } as const;
-      return played === 2 ? { move, fault } : { move };
+      replies += 1;
+      const move = { kind: "say", blocks: [{ type: "text", text: String(replies) }] } as const;
+      return replies === 2 ? { move, fault } : { move };
     },
   };
 };
 
-describe("an actor's fault strikes before its own reply", () => {
+describe("a responder's fault strikes before its own reply", () => {
   it("cache-lost: this reply reads nothing, the next one what this one wrote", async () => {
     const asking = new Asking(new Simulator({ responder: faulty({ kind: "cache-lost" }) }));
     const reads: number[] = [];
@@ -51,7 +51,7 @@ describe("an actor's fault strikes before its own reply", () => {
 describe("a client that stops reading", () => {
   it.each(["in a pause", "before the first event"])("%s loses the move at once", async (when) => {
     const ends: string[] = [];
-    const actor: Responder = {
+    const responder: Responder = {
       name: "slow",
       respond: () => ({
         move: { kind: "say", blocks: [{ type: "text", text: "word ".repeat(50) }], pauseMs: millis(60_000) },
@@ -59,7 +59,7 @@ describe("a client that stops reading", () => {
         lost: () => void ends.push("lost"),
       }),
     };
-    const answer = await new Asking(new Simulator({ responder: actor, clock: realClock() })).answer({
+    const answer = await new Asking(new Simulator({ responder, clock: realClock() })).answer({
       messages,
       stream: true,
     });
@@ -142,12 +142,12 @@ describe("the trace", () => {
       lines.push(parseJson(line));
       return Promise.resolve();
     };
-    const actor: Responder = { name: "broken", respond: () => Promise.reject(new Error("no such move: txet")) };
-    const asking = new Asking(new Simulator({ responder: actor, trace: new TraceWriter({ write }) }));
+    const responder: Responder = { name: "broken", respond: () => Promise.reject(new Error("no such move: txet")) };
+    const asking = new Asking(new Simulator({ responder, trace: new TraceWriter({ write }) }));
     for (const fault of ["reset", "hang", "overloaded"])
       await asking.answer({ messages }, { "x-simulator-fault": fault });
     await asking.answer({ messages: [] });
-    expect(await asking.refusal({ messages })).toBe("500 The actor failed: Error: no such move: txet");
+    expect(await asking.refusal({ messages })).toBe("500 The responder failed: Error: no such move: txet");
     const told = lines.map((line) => JSON.parse(JSON.stringify(line)) as Record<string, unknown>);
     expect(
       told

@@ -14,7 +14,7 @@ export interface LaunchOptions {
   readonly responder: Responder;
   readonly seed: number;
   readonly clock: "real" | "virtual";
-  /** `overloaded 0.1` */
+  /** For example `overloaded 0.1`. */
   readonly faults: readonly string[];
   /** Path of a file that does not exist yet. */
   readonly trace?: string | undefined;
@@ -25,12 +25,12 @@ export interface LaunchOptions {
 
 export type LaunchOutcome =
   | { readonly kind: "serving"; readonly url: string; close(): Promise<void> }
-  /** `code`: `usage`, `exists`, or the operating system's name of the error. */
+  /** `code`: `usage`, `exists`, or the operating system's error code. */
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
-/** A simulator that serves HTTP, with its clock, faults and trace. */
+/** Starts a simulator that serves HTTP, with its clock, faults and trace. */
 export async function launchSimulator(options: LaunchOptions): Promise<LaunchOutcome> {
-  const { seed, responder: actor, models, extensions } = options;
+  const { seed, responder, models, extensions } = options;
   const faults = parseProbableFaults(options.faults);
   if (faults.kind === "wrong") return { kind: "failed", code: "usage", message: faults.message };
   const clock = options.clock === "virtual" ? virtualClock() : realClock();
@@ -38,21 +38,21 @@ export async function launchSimulator(options: LaunchOptions): Promise<LaunchOut
   if (traced.kind === "failed") return traced;
   const choice = new FaultChoice({ seed, faults: faults.faults });
   const simulator = new Simulator({
-    responder: actor,
+    responder,
     seed,
     clock,
     models,
     ...extensions,
     faults: choice,
-    ...(traced.trace === undefined ? {} : { trace: traced.trace }),
+    trace: traced.trace,
   });
   const { port, hostname } = options;
-  const serving = await serveSimulator(simulator, { port, ...(hostname === undefined ? {} : { hostname }) });
+  const serving = await serveSimulator(simulator, { port, hostname });
   if (serving.kind === "failed") {
     await traced.file?.close();
     return serving;
   }
-  // Only now: a port that is in use must leave no trace that stands in the way of the next try.
+  // Only now: if the port is in use, the trace file stays empty and does not block the next try.
   await traced.trace?.begin({ seed, startedAt: clock.now() });
   const close = async (): Promise<void> => {
     await serving.close();
@@ -73,7 +73,7 @@ async function openTrace({ trace: path, onTraceError: onError }: LaunchOptions):
   return { kind: "traced", file: opened.file, trace: new TraceWriter({ write: opened.file.write }) };
 }
 
-/** What the machine refuses has a code; anything else is a bug. */
+/** Errors of the operating system have a code; anything else is a bug. */
 function openTraceFailure(error: unknown): {
   readonly kind: "failed";
   readonly code: string;

@@ -4,16 +4,16 @@ import { invalid, refusal, type Refusal } from "./refusal.ts";
 import { modelName } from "palimpsest/internal/tokens/model-name";
 import { modelTraits } from "./prompt/model-traits.ts";
 
-/** `GET /v1/models` and `/v1/models/{id}`. */
+/** Query of `GET /v1/models` and `/v1/models/{id}`. */
 export interface ModelsQuery {
   readonly limit?: string | undefined;
   readonly afterId?: string | undefined;
   readonly beforeId?: string | undefined;
-  /** Stages; `active` and `deprecated` where none is named. */
+  /** Lifecycle stages; `active` and `deprecated` if none is named. */
   readonly lifecycle?: readonly string[] | undefined;
 }
 
-/** What a server can have beyond the public API. */
+/** What a server can offer beyond the public API. */
 export interface ServerOffer {
   readonly betas: readonly string[];
   readonly capabilities: JsonObject;
@@ -63,7 +63,7 @@ export function modelInfo(model: Model, offer: ServerOffer): object {
   };
 }
 
-/** What this simulator does for the model, not what the model could do elsewhere. */
+/** What this simulator supports for the model, not what the model can do elsewhere. */
 function capabilities(model: Model): object {
   const { thinkingTypes, compaction } = modelTraits(model);
   const compacts = compaction === "allowed";
@@ -113,13 +113,16 @@ const displayName = (id: string): string =>
 
 const pageDefault = 20;
 const pageMax = 1000;
-/** What the API says of a model whose release date is not known. */
+/** What the API returns for a model whose release date is unknown. */
 const releaseUnknown = "1970-01-01T00:00:00Z";
 
 /** As the provider's own client warns. */
 const retirementById: Readonly<Record<string, string>> = { "claude-sonnet-4-5": "2026-11-30T00:00:00Z" };
 
-/** Models before 4.5 are retired by November 2026. This simulator answers for them all the same: old sessions name them. */
+/**
+ * Models before 4.5 are retired by November 2026. This simulator still answers for them, because old sessions name
+ * them.
+ */
 function modelLifecycle(id: string): "active" | "deprecated" | "retired" {
   if (modelName(id).version < 4.05) return "retired";
   return Object.hasOwn(retirementById, id) ? "deprecated" : "active";

@@ -1,4 +1,4 @@
-/** The same numbers for the same seed, on every machine: mulberry32. */
+/** Returns the same numbers for the same seed on every machine (mulberry32). */
 export type Random = () => number;
 
 export function createRandom(seed: number): Random {

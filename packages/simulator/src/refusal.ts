@@ -2,14 +2,14 @@ import { type ErrorBody, type ErrorType, statusByErrorType } from "palimpsest/in
 import { isArray, isObject, type Json } from "palimpsest/internal/schema/json";
 import { jsonDepthMax } from "./limits.ts";
 
-/** A request that the API does not take, and how it says so. */
+/** A request that the API rejects, and the error that it answers with. */
 export interface Refusal {
   readonly kind: "refused";
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
   readonly errorCode?: string;
-  /** Of `thread_unsupported_request`: what it can't be combined with. */
+  /** For `thread_unsupported_request`: the features that it cannot be combined with. */
   readonly unsupported?: readonly string[];
   /** Whole seconds, for the `retry-after` header. */
   readonly retryAfterSeconds?: number;
@@ -23,7 +23,9 @@ export const refusal = (type: ErrorType, message: string, more: Partial<Refusal>
   ...more,
 });
 
-/** The usual kind: something in the body is wrong. `path` as the API names places: `messages.3.content.0`. */
+/**
+ * The usual kind: something in the body is wrong. `path` is written as the API names places: `messages.3.content.0`.
+ */
 export const invalid = (message: string, path?: string): Refusal =>
   refusal("invalid_request_error", path === undefined ? message : `${path}: ${message}`);
 
@@ -37,7 +39,7 @@ export const errorBody = (refused: Refusal, requestId: string | null): ErrorBody
   };
 };
 
-/** Whether a value has more levels than may be walked by functions that call themselves, as all others here do. */
+/** Whether a value is nested too deeply for recursive functions, as all others here are. This one is not recursive. */
 export function isTooDeep(value: Json): boolean {
   let level: Json[] = [value];
   for (let depth = 1; level.length > 0; depth += 1) {
@@ -47,14 +49,14 @@ export function isTooDeep(value: Json): boolean {
   return false;
 }
 
-/** Lists and objects that stand in those of the level above. */
+/** The lists and objects directly inside those of the level above. */
 function childContainers(level: readonly Json[]): Json[] {
   const inside: Json[] = [];
-  for (const one of level) {
-    if (isArray(one)) {
-      for (const item of one) if (typeof item === "object" && item !== null) inside.push(item);
-    } else if (isObject(one)) {
-      for (const item of Object.values(one)) if (typeof item === "object" && item !== null) inside.push(item);
+  for (const container of level) {
+    if (isArray(container)) {
+      for (const item of container) if (typeof item === "object" && item !== null) inside.push(item);
+    } else if (isObject(container)) {
+      for (const item of Object.values(container)) if (typeof item === "object" && item !== null) inside.push(item);
     }
   }
   return inside;

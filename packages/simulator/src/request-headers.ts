@@ -5,11 +5,11 @@ import { invalid, type Refusal, refusal } from "./refusal.ts";
 import { createHash } from "node:crypto";
 import { isKnownBeta } from "palimpsest/internal/schema/wire/is-known-beta";
 
-/** Headers by which a client steers the simulator. They are no part of the API and of no prompt. */
+/** Headers by which a client controls the simulator. They are not part of the API and never reach a prompt. */
 const controlHeaders = {
-  /** Milliseconds by which the clock goes forward before the request counts as started. */
+  /** Milliseconds by which the clock advances before the request counts as started. */
   advance: "x-simulator-advance-ms",
-  /** A fault for this request: `rate-limit retry-after=3`. */
+  /** A fault for this request, for example `rate-limit retry-after=3`. */
   fault: "x-simulator-fault",
 } as const;
 
@@ -26,7 +26,7 @@ interface RequestControl {
   readonly fault: Fault | undefined;
 }
 
-/** Anything with the `get` of `Headers`. */
+/** Anything with the `get` method of `Headers`. */
 export interface HeaderSource {
   get(name: string): string | null;
 }
@@ -39,9 +39,9 @@ export function readControl(headers: HeaderSource): RequestControl | Refusal {
       `milliseconds to go forward, a whole number from 0 to ${clockJumpMillisMax}`,
       controlHeaders.advance,
     );
-  const asked = headers.get(controlHeaders.fault);
-  if (asked === null) return { kind: "control", advanceMillis: millis(advanceMillis), fault: undefined };
-  const parsed = parseFault(asked);
+  const faultText = headers.get(controlHeaders.fault);
+  if (faultText === null) return { kind: "control", advanceMillis: millis(advanceMillis), fault: undefined };
+  const parsed = parseFault(faultText);
   return parsed.kind === "wrong"
     ? invalid(parsed.message, controlHeaders.fault)
     : { kind: "control", advanceMillis: millis(advanceMillis), fault: parsed.fault };
@@ -49,7 +49,7 @@ export function readControl(headers: HeaderSource): RequestControl | Refusal {
 
 interface RequestHeaders {
   readonly kind: "headers";
-  /** What the prompt cache belongs to: requests of other workspaces never read from it. */
+  /** Owner of the prompt cache: requests of other workspaces never read from it. */
   readonly workspace: string;
   readonly betas: ReadonlySet<string>;
   readonly version: string;
@@ -57,7 +57,7 @@ interface RequestHeaders {
 
 const versions: ReadonlySet<string> = new Set(["2026-10-21", "2023-06-01", "2023-01-01"]);
 
-/** `offered`: betas of this server alone. */
+/** `offered`: betas that only this server has. */
 export function readHeaders(headers: HeaderSource, offered: readonly string[] = []): RequestHeaders | Refusal {
   const key = findApiKey(headers);
   if (key === undefined) return refusal("authentication_error", "x-api-key header is required");
@@ -89,7 +89,7 @@ function unknownBetas(names: readonly string[]): Refusal {
   );
 }
 
-/** The key itself stays out of traces and errors. */
+/** Keeps the key itself out of traces and errors. */
 const workspaceOfKey = (key: string): string => `wrkspc_${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
 
 function headerValue(headers: HeaderSource, name: string): string | undefined {

@@ -1,15 +1,17 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { millis, type Millis } from "palimpsest/internal/schema/brand";
 
-/** The simulator's time. Cache lifetimes, delays and timestamps all come from here, so that a test can make an hour pass. */
+/**
+ * The simulator's time. Cache lifetimes, delays and timestamps all come from here, so that a test can let an hour pass.
+ */
 export interface SimulatorClock {
   now(): Millis;
-  /** By a number of milliseconds. */
+  /** Moves the clock by a number of milliseconds. */
   advance(by: number): void;
   sleep(duration: Millis, signal?: AbortSignal): Promise<void>;
 }
 
-/** Stands still unless it is moved; whoever sleeps moves it. */
+/** A clock that stands still unless it is advanced; a sleep advances it. */
 export function virtualClock(start: Millis = virtualStart): SimulatorClock {
   let now = start;
   const advance = (by: number): void => {
@@ -34,7 +36,7 @@ export function realClock(): SimulatorClock {
       ahead = clampToCalendar(Date.now() + ahead + by) - Date.now();
     },
     sleep: async (duration, signal) => {
-      // Whoever waited for it has gone: there is nothing left to tell.
+      // The client that waited has gone away, so there is nothing to report.
       await wait(duration, undefined, { ...(signal === undefined ? {} : { signal }), ref: false }).catch(
         () => undefined,
       );
@@ -42,11 +44,11 @@ export function realClock(): SimulatorClock {
   };
 }
 
-/** Jumps add up; no clock leaves the years that a date can be written in. */
+/** Jumps add up; the clock stays within the years that a date can be written in. */
 const clampToCalendar = (at: number): Millis => millis(Math.min(Math.max(at, earliest), latest));
 
 const earliest = Date.UTC(1, 0, 1);
 const latest = Date.UTC(9999, 11, 31);
 
-/** 2026-01-01T00:00:00Z: any fixed moment would do. */
+/** 2026-01-01T00:00:00Z; any fixed moment would do. */
 const virtualStart = millis(1_767_225_600_000);

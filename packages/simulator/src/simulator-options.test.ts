@@ -4,11 +4,11 @@ import { Simulator } from "./simulator.ts";
 
 it.each<[string, object, RegExp]>([
   ["a scenario", { scenario: "a.yaml" }, /no option scenario; read it with readScenario/],
-  ["a slip of the finger", { sead: 1 }, /no option sead; options: actor, seed, /],
+  ["a slip of the finger", { sead: 1 }, /no option sead; options: responder, seed, /],
   [
-    "an actor's name",
-    { actor: "extract" },
-    /option actor must be an actor: an object with play\(scene\).*, not string/,
+    "a responder's name",
+    { responder: "extract" },
+    /option responder must be a responder: an object with respond\(input\).*, not string/,
   ],
   ["a seed in words", { seed: "one" }, /option seed must be a whole number/],
   ["a clock's name", { clock: "virtual" }, /option clock must be a clock/],
@@ -19,19 +19,19 @@ it.each<[string, object, RegExp]>([
 });
 
 it("takes what is undefined for absent", () => {
-  expect(() => new Simulator({ actor: undefined, trace: undefined } as never)).not.toThrow();
+  expect(() => new Simulator({ responder: undefined, trace: undefined } as never)).not.toThrow();
 });
 
 it.each<[unknown, RegExp]>([
-  [undefined, /play gave no take, which is \{ move:/],
-  [{ kind: "say", blocks: [] }, /play gave no take/],
+  [undefined, /respond returned no reply; a reply is \{ move:/],
+  [{ kind: "say", blocks: [] }, /respond returned no reply/],
   [{ move: { kind: "tell" } }, /kind is say or refuse, not tell/],
   [{ move: { kind: "say", text: "Hi" } }, /needs a list of blocks/],
   [{ move: { kind: "say", blocks: [{ type: "txt", text: "Hi" }] } }, /blocks\[0\]\.type is one of text, .*, not txt/],
   [{ move: { kind: "say", blocks: [{ type: "text" }] } }, /blocks\[0\]\.text must be a text/],
   [{ move: { kind: "say", blocks: [{ type: "tool_use", name: "x" }] } }, /blocks\[0\]\.input must be an object/],
   [{ move: { kind: "refuse" } }, /needs a `refusal`/],
-])("an actor that gives %j is told what a take is", async (take, message) => {
-  const asking = new Asking(new Simulator({ responder: { name: "odd", respond: () => take as never } }));
+])("a responder that gives %j is told what a reply is", async (reply, message) => {
+  const asking = new Asking(new Simulator({ responder: { name: "odd", respond: () => reply as never } }));
   expect(await asking.refusal({ messages: [{ role: "user", content: "Hello" }] })).toMatch(message);
 });

@@ -7,23 +7,23 @@ import type { BindingMode } from "./prompt/thinking-seal.ts";
 import type { TraceWriter } from "./trace/trace-writer.ts";
 
 export interface SimulatorOptions extends ExtensionOptions {
-  /** Who answers; `echo` where it is absent. */
+  /** Produces the replies; `echo` if it is absent. */
   readonly responder?: Responder;
-  /** Ids, signatures and chance are the same for the same seed. */
+  /** Ids, signatures and random choices are the same for the same seed. */
   readonly seed?: number;
-  /** Stands still where it is absent. */
+  /** A clock that stands still if it is absent. */
   readonly clock?: SimulatorClock;
-  /** On top of the models that we know. */
+  /** Added to the known models. */
   readonly models?: readonly ModelOverride[];
   readonly faults?: FaultChoice;
-  readonly trace?: TraceWriter;
+  readonly trace?: TraceWriter | undefined;
   /** How strictly thinking is bound to its prefix on models that bind it. */
   readonly binding?: BindingMode;
 }
 
 type OptionName = keyof SimulatorOptions;
 
-/** What an option has to have, as callers without a compiler can be told. */
+/** What each option must be, for error messages to callers without a compiler. */
 const requirementByOption: Readonly<Record<OptionName, readonly [isRight: (value: unknown) => boolean, what: string]>> =
   {
     responder: [
@@ -39,7 +39,7 @@ const requirementByOption: Readonly<Record<OptionName, readonly [isRight: (value
     ...extension.optionWants,
   };
 
-/** Throws on an option that there is not, or that could only fail later. */
+/** Throws if an option does not exist or could only fail later. */
 export function checkOptions(options: SimulatorOptions): void {
   for (const [name, value] of Object.entries(options)) {
     if (!isOption(name)) throw new TypeError(`the simulator has no option ${name}; ${adviceFor(name)}`);

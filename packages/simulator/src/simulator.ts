@@ -40,15 +40,21 @@ import { RequestShapes } from "./validate/request-shapes.ts";
 import type { CountReply } from "palimpsest/internal/schema/wire/reply-message";
 import type { CountRequest } from "palimpsest/internal/schema/wire/messages-request";
 
-/** One request, already read: the simulator knows no transport. Bodies are values: who changes one later breaks its own cache. */
+/**
+ * One request, already read: the simulator knows no transport. Bodies are values: a caller that changes one later
+ * breaks its own cache.
+ */
 export interface ApiCall {
   readonly body: Json;
   readonly headers: HeaderSource;
-  /** Raised when the client goes. */
+  /** Aborted when the client goes away. */
   readonly signal?: AbortSignal;
 }
 
-/** A Messages API in this process: the same whether it is asked over HTTP (`http/app.ts`) or directly. */
+/**
+ * A Messages API in this process. It answers the same whether it is called over HTTP (`http/create-app.ts`) or
+ * directly.
+ */
 export class Simulator {
   readonly clock: SimulatorClock;
   readonly cache = new PromptCache();
@@ -56,7 +62,7 @@ export class Simulator {
   readonly #offer: ServerOffer;
   readonly #seed: number;
   readonly #shapes = new RequestShapes();
-  readonly #interned = new BodyInterner();
+  readonly #interner = new BodyInterner();
   readonly #modelByName = new LruMap<string, Model>(modelNamesMax);
   readonly #threads = new Threads(() => this.clock.now());
   readonly #deps: ExchangeDeps;
@@ -79,21 +85,21 @@ export class Simulator {
       seal: new ThinkingSeal(this.#seed),
       compactions: new CompactionSeal(this.#seed),
       binding: options.binding ?? "enforced",
-      isBound: (id) => this.#model(id)?.thinking === "bound",
+      isBound: (id) => this.#findModel(id)?.thinking === "bound",
       trace: options.trace,
     };
   }
 
-  /** The same actor, clock and faults behind OpenAI's form of an API. */
+  /** OpenAI's API over the same responder, clock and faults. */
   get openai(): OpenAiApi {
-    const { responder: actor, clock, trace } = this.#deps;
+    const { responder, clock, trace } = this.#deps;
     const { models = [], faults } = this.#options;
     const nextRequest = (): number => (this.#requests += 1);
-    this.#openai ??= new OpenAiApi({ responder: actor, clock, seed: this.#seed, models, faults, trace, nextRequest });
+    this.#openai ??= new OpenAiApi({ responder, clock, seed: this.#seed, models, faults, trace, nextRequest });
     return this.#openai;
   }
 
-  /** Blocks that had to be hashed so far: grows with what is new, not with what is sent. */
+  /** Number of blocks that had to be hashed so far. It grows with what is new, not with what is sent. */
   get hashedBlocks(): number {
     return this.#deps.prompts.hashed;
   }
@@ -101,75 +107,75 @@ export class Simulator {
   async messages(call: ApiCall): Promise<Answer> {
     const start = this.#start(messagesPath, call);
     if (start.kind === "ended") return start.answer;
-    const { asked } = start;
-    const opened = this.#threads.open({ ...asked, body: call.body });
-    if (opened.kind === "refused") return this.#refuse(asked, opened);
-    const answer = await this.#reply({ ...call, body: opened.body }, { ...asked, settle: opened.turn?.settle });
+    const { context } = start;
+    const opened = this.#threads.open({ ...context, body: call.body });
+    if (opened.kind === "refused") return this.#refuse(context, opened);
+    const answer = await this.#reply({ ...call, body: opened.body }, { ...context, settle: opened.turn?.settle });
     if (answer.kind !== "stream") opened.turn?.settle(undefined);
     return answer;
   }
 
-  /** To a request that is whole. */
-  async #reply(call: ApiCall, asked: RequestContext & Pick<ExchangeInput, "settle">): Promise<Answer> {
-    const body = this.#interned.reuseKnown(call.body);
+  /** Answers a request whose body is complete: a thread's messages are already in it. */
+  async #reply(call: ApiCall, context: RequestContext & Pick<ExchangeInput, "settle">): Promise<Answer> {
+    const body = this.#interner.reuseKnown(call.body);
     const shape = this.#shapes.messages(body);
-    if (shape.kind === "refused") return this.#refuse(asked, shape);
+    if (shape.kind === "refused") return this.#refuse(context, shape);
     const { request } = shape;
-    const model = this.#model(request.model, asked.betas);
-    if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
-    const input = { ...asked, body: isObject(body) ? body : {}, request, model, signal: call.signal };
+    const model = this.#findModel(request.model, context.betas);
+    if (model === undefined) return this.#refuse(context, unknownModel(request.model));
+    const input = { ...context, body: isObject(body) ? body : {}, request, model, signal: call.signal };
     try {
       const outcome = await exchange(this.#deps, input);
-      if (outcome.kind === "message" || outcome.kind === "stream") this.#interned.remember(input.body);
-      return this.#answer(asked, outcome);
+      if (outcome.kind === "message" || outcome.kind === "stream") this.#interner.remember(input.body);
+      return this.#answer(context, outcome);
     } catch (error) {
-      // Actors are other people's code: their mistake is told to who can mend it, and stays this request's own.
-      return this.#refuse(asked, refusal("api_error", `The actor failed: ${String(error)}`));
+      // Responders are code of the user: the client is told about the error, and other requests are not affected.
+      return this.#refuse(context, refusal("api_error", `The responder failed: ${String(error)}`));
     }
   }
 
   countTokens(call: ApiCall): Answer {
     const start = this.#start("/v1/messages/count_tokens", call);
     if (start.kind === "ended") return start.answer;
-    const { asked } = start;
+    const { context } = start;
     const shape = this.#shapes.count(call.body);
-    if (shape.kind === "refused") return this.#refuse(asked, shape);
+    if (shape.kind === "refused") return this.#refuse(context, shape);
     const { request } = shape;
-    const model = this.#model(request.model, asked.betas);
-    if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
-    const counted = admit(this.#deps, { ...asked, request, model, endpoint: "count_tokens" });
-    if (counted.kind === "refused") return this.#refuse(asked, counted);
+    const model = this.#findModel(request.model, context.betas);
+    if (model === undefined) return this.#refuse(context, unknownModel(request.model));
+    const counted = admit(this.#deps, { ...context, request, model, endpoint: "count_tokens" });
+    if (counted.kind === "refused") return this.#refuse(context, counted);
     const reply = countReply(counted, request);
-    this.#traceRequest(asked, { model: model.id, prompt: counted.prompt });
-    const outcome = cutPlace(asked.fault) === undefined ? "delivered" : "broken";
-    void this.#options.trace?.reply({ n: asked.n, status: 200, outcome, inputTokens: reply.input_tokens });
-    return this.#body(asked, reply);
+    this.#traceRequest(context, { model: model.id, prompt: counted.prompt });
+    const outcome = cutPlace(context.fault) === undefined ? "delivered" : "broken";
+    void this.#options.trace?.reply({ n: context.n, status: 200, outcome, inputTokens: reply.input_tokens });
+    return this.#body(context, reply);
   }
 
   models(call: Omit<ApiCall, "body">, query: ModelsQuery): Answer {
     const start = this.#start("/v1/models", { ...call, body: {} });
     if (start.kind === "ended") return start.answer;
     const page = modelsPage(this.#allModels(), { ...query, ...this.#offer });
-    return page.kind === "refused" ? this.#refuse(start.asked, page) : this.#body(start.asked, page.body);
+    return page.kind === "refused" ? this.#refuse(start.context, page) : this.#body(start.context, page.body);
   }
 
   model(call: Omit<ApiCall, "body">, id: string): Answer {
     const start = this.#start("/v1/models", { ...call, body: {} });
     if (start.kind === "ended") return start.answer;
-    const model = this.#model(id);
+    const model = this.#findModel(id);
     return model === undefined
-      ? this.#refuse(start.asked, unknownModel(id))
-      : this.#body(start.asked, modelInfo(model, this.#offer));
+      ? this.#refuse(start.context, unknownModel(id))
+      : this.#body(start.context, modelInfo(model, this.#offer));
   }
 
-  /** For what goes wrong before there is a call: a body that is no JSON, a path that does not exist. */
+  /** For errors before there is a call: a body that is not JSON, a path that does not exist. */
   refuse(refused: Refusal, endpoint = ""): Answer {
-    return this.#refuse(this.#number(endpoint, {}), refused);
+    return this.#refuse(this.#numberRequest(endpoint, {}), refused);
   }
 
   #start(endpoint: string, { headers, body }: ApiCall): StartOutcome {
     if (isTooDeep(body)) return { kind: "ended", answer: this.refuse(tooDeepRefusal(), endpoint) };
-    const numbered = this.#number(endpoint, body);
+    const numbered = this.#numberRequest(endpoint, body);
     const control = readControl(headers);
     if (control.kind === "refused") return { kind: "ended", answer: this.#refuse(numbered, control) };
     const form = endpoint === messagesPath && isObject(body) && body["stream"] === true ? "stream" : "json";
@@ -181,15 +187,15 @@ export class Simulator {
     if (fault?.kind === "cache-lost") this.cache.lose();
     const read = readHeaders(headers, this.#offer.betas);
     const { workspace, betas } = read.kind === "refused" ? numbered : read;
-    const asked = { ...numbered, at: this.clock.now(), fault, workspace, betas };
-    // A fault comes before the rules, as a gateway's does.
+    const context = { ...numbered, at: this.clock.now(), fault, workspace, betas };
+    // A fault comes before validation, as a gateway's does.
     const early = earlyFault(fault, form);
-    if (early !== undefined) return { kind: "ended", answer: this.#early(asked, early) };
-    if (read.kind === "refused") return { kind: "ended", answer: this.#refuse(asked, read) };
-    return { kind: "started", asked };
+    if (early !== undefined) return { kind: "ended", answer: this.#answerEarly(context, early) };
+    if (read.kind === "refused") return { kind: "ended", answer: this.#refuse(context, read) };
+    return { kind: "started", context };
   }
 
-  #number(endpoint: string, body: Json): RequestContext {
+  #numberRequest(endpoint: string, body: Json): RequestContext {
     this.#requests += 1;
     const n = this.#requests;
     const id = (kind: string): string => `${kind}_${shortHash(`${this.#seed} ${n} ${kind}`)}`;
@@ -207,55 +213,55 @@ export class Simulator {
     };
   }
 
-  #answer(asked: RequestContext, outcome: ExchangeOutcome): Answer {
+  #answer(context: RequestContext, outcome: ExchangeOutcome): Answer {
     switch (outcome.kind) {
       case "refused":
-        return this.#refused(asked, outcome);
+        return this.#refusalAnswer(context, outcome);
       case "dropped":
       case "silence":
         return outcome;
       case "message":
-        return this.#body(asked, outcome.message, outcome.headers);
+        return this.#body(context, outcome.message, outcome.headers);
       case "cut":
-        return { ...outcome, body: outcome.message, headers: { ...this.#headers(asked), ...outcome.headers } };
+        return { ...outcome, body: outcome.message, headers: { ...this.#headers(context), ...outcome.headers } };
       case "stream":
-        return { ...outcome, headers: { ...this.#headers(asked), ...outcome.headers } };
+        return { ...outcome, headers: { ...this.#headers(context), ...outcome.headers } };
     }
   }
 
-  #early(asked: RequestContext, outcome: EarlyOutcome): Answer {
-    const { n } = asked;
-    this.#traceRequest(asked, this.#options.trace === undefined ? {} : this.#promptOf(asked));
+  #answerEarly(context: RequestContext, outcome: EarlyOutcome): Answer {
+    const { n } = context;
+    this.#traceRequest(context, this.#options.trace === undefined ? {} : this.#promptDetails(context));
     if (outcome.kind !== "refused") {
       void this.#options.trace?.reply({ n, status: 0, outcome: "broken" });
       return outcome;
     }
     void this.#options.trace?.reply({ n, status: outcome.status, outcome: "refused", error: outcome });
-    return this.#refused(asked, outcome);
+    return this.#refusalAnswer(context, outcome);
   }
 
-  /** What a request that a fault met would have become; nothing where a rule would have refused it. */
-  #promptOf(asked: RequestContext): TraceDetails {
-    const { endpoint, workspace, betas } = asked;
+  /** The prompt of a request that was stopped by a fault; empty if a rule would have refused the request. */
+  #promptDetails(context: RequestContext): TraceDetails {
+    const { endpoint, workspace, betas } = context;
     if (endpoint !== messagesPath || workspace === "") return {};
-    const body = this.#threads.preview(asked);
-    const shape = this.#shapes.messages(this.#interned.reuseKnown(body));
-    const model = shape.kind === "refused" ? undefined : this.#model(shape.request.model, betas);
+    const body = this.#threads.preview(context);
+    const shape = this.#shapes.messages(this.#interner.reuseKnown(body));
+    const model = shape.kind === "refused" ? undefined : this.#findModel(shape.request.model, betas);
     if (shape.kind === "refused" || model === undefined) return {};
     const input = { endpoint: "messages", request: shape.request, model, workspace, betas } as const;
     const admitted = admit(this.#deps, input);
     return admitted.kind === "refused" ? {} : { model: model.id, prompt: admitted.prompt, body };
   }
 
-  #refuse(asked: RequestContext, refused: Refusal): Answer {
-    this.#traceRequest(asked, {});
-    void this.#options.trace?.reply({ n: asked.n, status: refused.status, outcome: "refused", error: refused });
-    return this.#refused(asked, refused);
+  #refuse(context: RequestContext, refused: Refusal): Answer {
+    this.#traceRequest(context, {});
+    void this.#options.trace?.reply({ n: context.n, status: refused.status, outcome: "refused", error: refused });
+    return this.#refusalAnswer(context, refused);
   }
 
-  /** As far as it is known: one that was refused early has named no model that is one. */
-  #traceRequest(asked: RequestContext, known: TraceDetails): void {
-    const { n, requestId: id, at, endpoint, workspace, betas, body, fault } = asked;
+  /** Traces what is known. A request that was refused early may name a model that does not exist. */
+  #traceRequest(context: RequestContext, known: TraceDetails): void {
+    const { n, requestId: id, at, endpoint, workspace, betas, body, fault } = context;
     const faults = fault !== undefined && hasFaultStruck(fault) ? [fault] : [];
     const model = known.model ?? textField(body, "model") ?? "";
     void this.#options.trace?.request({
@@ -272,18 +278,18 @@ export class Simulator {
     });
   }
 
-  #refused(asked: RequestContext, refused: Refusal): Answer {
+  #refusalAnswer(context: RequestContext, refused: Refusal): Answer {
     const { status, retryAfterSeconds } = refused;
     const headers = {
-      ...this.#headers(asked),
+      ...this.#headers(context),
       ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
     };
-    return { kind: "body", status, headers, body: errorBody(refused, asked.requestId) };
+    return { kind: "body", status, headers, body: errorBody(refused, context.requestId) };
   }
 
-  #body(asked: RequestContext, body: object, more: AnswerHeaders = {}): Answer {
-    const headers = { ...this.#headers(asked), ...more };
-    const place = cutPlace(asked.fault);
+  #body(context: RequestContext, body: object, more: AnswerHeaders = {}): Answer {
+    const headers = { ...this.#headers(context), ...more };
+    const place = cutPlace(context.fault);
     return place === undefined ? { kind: "body", status: 200, headers, body } : { kind: "cut", headers, body, place };
   }
 
@@ -295,15 +301,18 @@ export class Simulator {
     };
   }
 
-  /** With the window that its betas ask for. */
-  #model(name: string, betas: ReadonlySet<string> = new Set()): Model | undefined {
-    const model = this.#modelNamed(name);
+  /** The model, with the window that the betas ask for. */
+  #findModel(name: string, betas: ReadonlySet<string> = new Set()): Model | undefined {
+    const model = this.#findModelByName(name);
     const isLarge = model !== undefined && betas.has(millionBeta) && hasMillionBeta(model);
     return isLarge ? { ...model, windowTokens: windowTokensMillion } : model;
   }
 
-  /** By its id, with a date behind it if one likes: unlike the engine, the API takes no other form of a name. */
-  #modelNamed(name: string): Model | undefined {
+  /**
+   * Finds a model by its id, optionally with a date behind it. Unlike the engine, the API accepts no other form of a
+   * name.
+   */
+  #findModelByName(name: string): Model | undefined {
     const known = this.#modelByName.peek(name);
     if (known !== undefined) return known;
     const model = findModel(name, this.#options.models);
@@ -313,20 +322,20 @@ export class Simulator {
     return model;
   }
 
-  /** This API's own, and whatever was added to them. */
+  /** Whether the API serves it: one of its own models or one that was added. */
   #isServed(id: string): boolean {
     return id.startsWith("claude-") || (this.#options.models ?? []).some((added) => added.id === id);
   }
 
   #allModels(): readonly Model[] {
     const ids = new Set([...knownModels, ...(this.#options.models ?? [])].map(({ id }) => id));
-    return [...ids].flatMap((id) => this.#model(id) ?? []);
+    return [...ids].flatMap((id) => this.#findModel(id) ?? []);
   }
 }
 
 const nameEnd = /^(?:-\d{8}|-latest)?$/;
 
-/** What is known of a request from its first moment on; more of it once its headers are read. */
+/** What is known of a request from its first moment on, and more once its headers are read. */
 interface RequestContext {
   readonly n: number;
   readonly seed: number;
@@ -340,11 +349,11 @@ interface RequestContext {
   readonly betas: ReadonlySet<string>;
 }
 
-/** Of a request, as far as it came. */
+/** What is known of a request for its trace. */
 interface TraceDetails {
   readonly model?: string;
   readonly prompt?: Prompt;
-  /** Whole, where a thread held a part of it. */
+  /** The complete body, if a thread held a part of it. */
   readonly body?: JsonObject;
 }
 
@@ -352,9 +361,12 @@ const messagesPath = "/v1/messages";
 
 type StartOutcome =
   | { readonly kind: "ended"; readonly answer: Answer }
-  | { readonly kind: "started"; readonly asked: RequestContext };
+  | { readonly kind: "started"; readonly context: RequestContext };
 
-/** What a count answers. It ignores the thinking of earlier turns, whatever the model and whatever is edited. */
+/**
+ * The answer of `count_tokens`. The API ignores the thinking of earlier turns there, whatever the model and the edits
+ * are.
+ */
 function countReply({ prompt, edits }: AdmittedRequest, { messages }: CountRequest): CountReply {
   const counted = (of: Prompt): number => of.tokens - earlierThinkingTokens(of, messages);
   return {

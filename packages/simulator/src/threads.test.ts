@@ -52,14 +52,14 @@ describe("a thread", () => {
 
   it("shows the model the whole conversation, with its tools and system prompt", async () => {
     const shown: string[] = [];
-    const actor: Responder = {
+    const responder: Responder = {
       name: "looks",
       respond: ({ request }) => {
         shown.push(JSON.stringify([request.system, request.tools, request.messages]));
         return { move: { kind: "say", blocks: [{ type: "text", text: "I see." }] } };
       },
     };
-    const asked = asking({ responder: actor });
+    const asked = asking({ responder });
     const first = await asked.message({ ...base, ...create, messages: [asks("One.")] }, beta);
     await asked.message({ ...again, ...going(first.id), messages: [asks("Two.")] }, beta);
     const whole = [asks("One."), answered(first), asks("Two.")];
@@ -268,18 +268,18 @@ describe("going on from a reply", () => {
     expect(codeOf(await asked.reply(next(id), beta))).toBe("answered");
   });
 
-  it("is still possible where the actor fails or the model refuses", async () => {
-    let plays = 0;
-    const actor: Responder = {
+  it("is still possible where the responder fails or the model refuses", async () => {
+    let replies = 0;
+    const responder: Responder = {
       name: "moody",
       respond: () => {
-        plays += 1;
-        if (plays === 2) throw new Error("no mood");
-        const stop = plays === 3 ? ({ stop: "refusal" } as const) : {};
+        replies += 1;
+        if (replies === 2) throw new Error("no mood");
+        const stop = replies === 3 ? ({ stop: "refusal" } as const) : {};
         return { move: { kind: "say", blocks: [{ type: "text", text: "So." }], ...stop } };
       },
     };
-    const asked = asking({ responder: actor });
+    const asked = asking({ responder });
     const id = await begun(asked);
     expect(codeOf(await asked.reply(next(id), beta))).toContain("500");
     const refused = await asked.message(next(id), beta);

@@ -13,26 +13,26 @@ interface ThreadCall {
   readonly betas: ReadonlySet<string>;
 }
 
-/** `body`: whole, whatever was sent. `turn` only where the request names a thread. */
+/** `body` is complete, whatever was sent. `turn` is present only if the request names a thread. */
 type OpenThreadOutcome = { readonly kind: "whole"; readonly body: Json; readonly turn?: ThreadTurn } | Refusal;
 
 interface ThreadTurn {
-  /** With the reply once it is whole, with nothing where there will be none. The first call counts. */
+  /** Called with the reply once it is complete, or with undefined if there will be none. Only the first call counts. */
   readonly settle: (reply: ReplyMessage | undefined) => void;
 }
 
 /**
- * Conversations that the server holds between two requests, by the reply that the next one goes on from:
+ * Conversations that the server holds between two requests, by the reply that the next request continues from:
  *
- *     absent      -- whole reply to a request that creates or continues a thread -->  open
+ *     absent      -- complete reply to a request that names a thread -->             open
  *     open        -- a request continues from it -->                                 continuing
- *     continuing  -- its reply is whole -->                                          continued; the new reply is open
+ *     continuing  -- its reply is complete -->                                       continued; the new reply is open
  *     continuing  -- refused, failed, broken off, or the model refused -->           open
  *     open        -- five minutes since its last request -->                         absent; so is a continued one
- *     any         -- used longest ago, where there are too many -->                  absent
+ *     any         -- least recently used, if there are too many -->                  absent
  *
- * A continued one is kept to say so, without its conversation. Every request that names a reply is one of it, whatever
- * becomes of it.
+ * A continued one is kept without its conversation, to report that it was continued. Every request that names a reply
+ * counts as its last request, whatever its outcome.
  */
 export class Threads {
   readonly #entryByReply: LruMap<string, ThreadEntry>;
@@ -49,7 +49,10 @@ export class Threads {
     this.#charsMax = limits.charsMax;
   }
 
-  /** The whole request, and the thread is this request's until it is settled. Nothing to do where none is named. */
+  /**
+   * Returns the complete request, and reserves the thread for this request until it is settled. Does nothing if the
+   * request names no thread.
+   */
   open(call: ThreadCall): OpenThreadOutcome {
     const found = this.#find(call);
     if (found.kind === "refused" || found.kind === "none")
@@ -69,7 +72,7 @@ export class Threads {
     };
   }
 
-  /** The body that `open` would give; of the thread only its time begins anew. */
+  /** The body that `open` would return. It only renews the thread's lifetime. */
   preview(call: ThreadCall & { readonly body: JsonObject }): JsonObject {
     const found = this.#find(call);
     return found.kind === "found" ? found.body : call.body;
@@ -80,22 +83,25 @@ export class Threads {
     if (!isObject(body) || !isSent(body, "thread")) return { kind: "none" };
     if (!betas.has(threadsBeta)) return invalid("Extra inputs are not permitted", "thread");
     const thread = threadParam.safeParse(field(body, "thread"));
-    // What is wrong with it is told with the rest of the request's shape.
+    // Reported with the other problems of the request's shape.
     if (!thread.success) return { kind: "none" };
     const unsupported = findUnsupported(body);
     if (unsupported.length > 0) return combinationRefusal(unsupported);
     if (thread.data.type === "create") return { kind: "found", body, entry: undefined };
-    return this.#continued(threadKey(workspace, thread.data.previous_message_id), {
+    return this.#continueThread(threadKey(workspace, thread.data.previous_message_id), {
       body,
       id: thread.data.previous_message_id,
     });
   }
 
-  #continued(key: string, { body, id }: { readonly body: JsonObject; readonly id: string }): FoundThread | Refusal {
+  #continueThread(
+    key: string,
+    { body, id }: { readonly body: JsonObject; readonly id: string },
+  ): FoundThread | Refusal {
     const entry = this.#entryByReply.get(key);
     if (entry === undefined) return threadNotFound(id);
     if (entry.state !== "continuing" && this.#now() >= entry.usedAt + threadMillisMax) {
-      this.#let(this.#entryByReply.take(key));
+      this.#release(this.#entryByReply.take(key));
       return threadNotFound(id);
     }
     entry.usedAt = this.#now();
@@ -124,18 +130,18 @@ export class Threads {
     if (entry !== undefined) {
       entry.usedAt = usedAt;
       entry.state = isAnswered ? "continued" : "open";
-      if (isAnswered) this.#let(entry);
+      if (isAnswered) this.#release(entry);
     }
     if (!isAnswered) return;
     const held = holdAfterReply({ body, reply, before });
     this.#chars += held.chars;
-    this.#let(this.#entryByReply.set(threadKey(workspace, reply.id), { state: "open", held, usedAt }));
+    this.#release(this.#entryByReply.set(threadKey(workspace, reply.id), { state: "open", held, usedAt }));
     while (this.#chars > this.#charsMax && this.#entryByReply.oldest !== undefined)
-      this.#let(this.#entryByReply.take(this.#entryByReply.oldest));
+      this.#release(this.#entryByReply.take(this.#entryByReply.oldest));
   }
 
-  /** Its conversation is no longer held there. */
-  #let(entry: ThreadEntry | undefined): void {
+  /** Releases an entry's conversation. */
+  #release(entry: ThreadEntry | undefined): void {
     if (entry === undefined) return;
     this.#chars -= entry.held?.chars ?? 0;
     entry.held = undefined;
@@ -161,7 +167,10 @@ const wholeRequest = (body: Json) => ({ kind: "whole", body }) as const;
 
 const threadKey = (workspace: string, messageId: string): string => `${workspace} ${messageId}`;
 
-/** The top-level field marks whatever comes last; markers on blocks are taken. Thinking that is off is none. */
+/**
+ * The top-level `cache_control` marks whatever comes last and is unsupported; markers on blocks are supported. Thinking
+ * that is disabled does not count.
+ */
 function findUnsupported(body: JsonObject): readonly UnsupportedFeature[] {
   const thinking = field(body, "thinking");
   const thinks = isObject(thinking) && field(thinking, "type") !== "disabled";
@@ -172,34 +181,34 @@ function findUnsupported(body: JsonObject): readonly UnsupportedFeature[] {
   ];
 }
 
-/** What a thread has of its conversation: all that a next request need not send again. */
+/** What a thread keeps of its conversation: everything that the next request need not send again. */
 interface HeldConversation {
   readonly messages: readonly Json[];
   readonly system: Json | undefined;
   readonly tools: Json | undefined;
-  /** Fields that must stay the same, by name; the default where the request left one out. */
+  /** Fields that must stay the same, by name; the default if the request left one out. */
   readonly fixed: JsonObject;
-  /** JSON of it. */
+  /** Length of its JSON. */
   readonly chars: number;
 }
 
-/** Fields that the thread brings along: a request that continues it must not repeat them. */
+/** Fields that the thread keeps: a request that continues it must not repeat them. */
 const createOnlyFields = ["system", "tools"] as const;
 
-/** Where the conversation was read, and by whom: what is held is of no use elsewhere. */
+/** What determines where and by which model the conversation was read: what is held is useless elsewhere. */
 const fixedFields = ["model", "speed", "inference_geo"] as const;
 
 const pickFixedFields = (body: JsonObject): JsonObject =>
   Object.fromEntries(fixedFields.map((name) => [name, field(body, name) ?? fixedDefaults[name]]));
 
-/** A default that is spelled out is no other value. */
+/** A default that is spelled out counts as left out. */
 const fixedDefaults: Readonly<Record<(typeof fixedFields)[number], Json>> = {
   model: null,
   speed: "standard",
   inference_geo: null,
 };
 
-/** Names of fields that are not what the thread holds; one that it brings along counts only where it was sent. */
+/** Names of fields that differ from what the thread holds; a field that the thread keeps counts only if it was sent. */
 function findMismatches(held: HeldConversation, body: JsonObject): readonly string[] {
   const sent = pickFixedFields(body);
   const fixed = fixedFields.filter((name) => !isSame(field(held.fixed, name), field(sent, name)));
@@ -207,7 +216,7 @@ function findMismatches(held: HeldConversation, body: JsonObject): readonly stri
   return [...fixed, ...repeated];
 }
 
-/** An empty list says nothing. */
+/** An empty list does not count as sent. */
 function isSent(body: JsonObject, name: string): boolean {
   const value = field(body, name) ?? null;
   return value !== null && !(isArray(value) && value.length === 0);
@@ -216,7 +225,10 @@ function isSent(body: JsonObject, name: string): boolean {
 const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one ?? null, sortFields) === JSON.stringify(other ?? null, sortFields);
 
-/** The request as it would have been without a thread. Messages keep their identity, so that what is known of them counts. */
+/**
+ * The request as it would have been without a thread. Messages keep their object identity, so that what is cached for
+ * them is found.
+ */
 function wholeBody(held: HeldConversation, body: JsonObject): JsonObject {
   const { messages, system, tools } = held;
   return {
@@ -228,34 +240,34 @@ function wholeBody(held: HeldConversation, body: JsonObject): JsonObject {
 }
 
 interface AnsweredRequest {
-  /** The request, whole. */
+  /** The complete request. */
   readonly body: JsonObject;
   readonly reply: ReplyMessage;
-  /** What the thread held before it. */
+  /** What the thread held before the request. */
   readonly before: HeldConversation | undefined;
 }
 
 /**
- * What the thread holds behind a reply. Markers of what was answered are gone: each belonged to the request that brought
- * it, and all of them together would be more than one request may have. Of a conversation that was summed up the
- * summary is left. A reply that said nothing leaves nothing, and so does a compaction that failed.
+ * What the thread holds after a reply. Cache markers of answered messages are removed: each belonged to the request
+ * that brought it, and all of them together would exceed what one request may have. If the conversation was compacted,
+ * only the summary is kept. An empty reply adds nothing, and neither does a compaction that failed.
  */
 function holdAfterReply({ body, reply, before }: AnsweredRequest): HeldConversation {
   const content = reply.content.filter((block) => !(block.type === "compaction" && block.content === null));
-  const said: readonly Json[] =
+  const replyMessages: readonly Json[] =
     content.length === 0 ? [] : [{ role: "assistant", content: parseJson(JSON.stringify(content)) }];
   const system = field(body, "system");
   const tools = field(body, "tools");
   const rest = { system, tools, fixed: pickFixedFields(body) };
   const isSummed = content.some(({ type }) => type === "compaction");
-  if (isSummed) return { ...rest, messages: said, chars: countJsonChars([said, system, tools]) };
-  const asked = bodyMessages(body)
+  if (isSummed) return { ...rest, messages: replyMessages, chars: countJsonChars([replyMessages, system, tools]) };
+  const newMessages = bodyMessages(body)
     .slice(before?.messages.length ?? 0)
     .map(stripMarkers);
   return {
     ...rest,
-    messages: [...(before?.messages ?? []), ...asked, ...said],
-    chars: countJsonChars([asked, said]) + (before?.chars ?? countJsonChars([system, tools])),
+    messages: [...(before?.messages ?? []), ...newMessages, ...replyMessages],
+    chars: countJsonChars([newMessages, replyMessages]) + (before?.chars ?? countJsonChars([system, tools])),
   };
 }
 
@@ -266,10 +278,12 @@ function bodyMessages(body: JsonObject): readonly Json[] {
   return isArray(messages) ? messages : [];
 }
 
-/** Where a message holds what may be marked: blocks, parts of results, definitions. A call's input is the caller's own. */
+/**
+ * Where a message may hold marked values: blocks, parts of results, definitions. A call's input belongs to the caller.
+ */
 const markerHolders = ["content", "tool", "definition"] as const;
 
-/** Itself where nothing in it is marked. */
+/** Returns the value itself if nothing in it is marked. */
 function stripMarkers(value: Json): Json {
   if (isArray(value)) {
     const bare = value.map(stripMarkers);
@@ -285,7 +299,7 @@ function stripMarkers(value: Json): Json {
   return marker === undefined && changed.length === 0 ? value : { ...rest, ...Object.fromEntries(changed) };
 }
 
-/** What a thread can't be combined with. The API's own names. */
+/** What a thread cannot be combined with, under the API's own names. */
 type UnsupportedFeature = "cache_control" | "context_management" | "thinking";
 
 const replay = 'send the whole conversation with `thread: {"type": "create"}`';

@@ -167,13 +167,13 @@ function scriptedActor({ worker, summariser, ...options }: Script): Responder {
   let requests = 0;
   return {
     name: "worker",
-    respond: (scene) => {
+    respond: (input) => {
       requests += 1;
-      if (scene.purpose === "compaction" || asksForSummary(scene.request)) {
+      if (input.purpose === "compaction" || asksForSummary(input.request)) {
         const nth = summariser.asked.push(requests) - 1;
-        return summaryTake(summariser.answers[Math.min(nth, summariser.answers.length - 1)] ?? "good", scene);
+        return summaryTake(summariser.answers[Math.min(nth, summariser.answers.length - 1)] ?? "good", input);
       }
-      return asksForNotes(scene.request) ? extractResponder.respond(scene) : workTake(worker, options);
+      return asksForNotes(input.request) ? extractResponder.respond(input) : workTake(worker, options);
     },
   };
 }

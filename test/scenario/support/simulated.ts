@@ -4,7 +4,7 @@ import { serveSimulator } from "../../../packages/simulator/src/http/serve-simul
 import type { SimulatorOptions } from "../../../packages/simulator/src/simulator-options.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
 
-/** An actor that makes these moves, the last one again and again. A move is spent when its reply has arrived. */
+/** A responder that makes these moves, the last one again and again. A move is spent when its reply has arrived. */
 export function playing(...moves: readonly (Move | readonly MoveBlock[])[]): Responder {
   let at = 0;
   return {

@@ -57,8 +57,8 @@ export function asksForSummary(request: MessagesRequest): boolean {
 
 const [opening = ""] = summaryPrompt({ variant: "all", previousSummary: "none" }).split("\n", 1);
 
-export function summaryTake(answer: SummaryAnswer, scene: RespondInput): PlannedReply {
-  const { request } = scene;
+export function summaryTake(answer: SummaryAnswer, input: RespondInput): PlannedReply {
+  const { request } = input;
   switch (answer) {
     case "good":
       return { move: summaryMove(request) };

@@ -15,10 +15,10 @@ import { formatMiss, type Comparable, toComparable, requestKey } from "./request
 
 export interface PlayerOptions {
   readonly folder: string;
-  /** `real`: events come when they came; `instant` (default): at once. */
+  /** `real`: events come with their recorded timing; `instant` (default): at once. */
   readonly speed?: "real" | "instant";
   readonly mask?: MaskText;
-  /** What a client was told whose request no cassette answers; some clients keep that to themselves. */
+  /** Called with the message for a client whose request no cassette answers; some clients do not show it. */
   readonly onMiss?: (message: string) => void;
 }
 
@@ -27,15 +27,15 @@ export type OpenPlayerOutcome =
   | { readonly kind: "absent" };
 
 /**
- * Answers a request with what was answered when it was recorded. One that was recorded several times is answered in that
- * order, and with the last from then on.
+ * Answers a request with its recorded answer. A request that was recorded several times is answered in that order, and
+ * with the last answer from then on.
  */
 export class CassettePlayer {
-  /** Cassettes that are not used: their files are damaged, or more than is held in memory. */
+  /** Cassettes that are not used: their files are damaged, or they do not fit into memory. */
   readonly problems: readonly CassetteProblem[];
   readonly cassetteCount: number;
   readonly #options: Required<Omit<PlayerOptions, "folder">>;
-  readonly #takesByKey = new Map<string, CassetteSequence>();
+  readonly #sequenceByKey = new Map<string, CassetteSequence>();
   readonly #candidates: { readonly file: string; readonly request: Comparable }[] = [];
 
   private constructor(
@@ -48,7 +48,7 @@ export class CassettePlayer {
     for (const stored of read.cassettes) this.#add(stored);
   }
 
-  /** Rejects where the machine refuses the folder. */
+  /** Rejects if the operating system refuses the folder. */
   static async open(options: PlayerOptions): Promise<OpenPlayerOutcome> {
     const read = await readCassetteFolder(options.folder);
     if (read.kind === "absent") return read;
@@ -61,15 +61,15 @@ export class CassettePlayer {
 
   readonly answer = async (request: Request, connection: Connection = {}): Promise<Response> => {
     const startedAt = performance.now();
-    const asked = await readRecordableRequest({
+    const recordable = await readRecordableRequest({
       request,
       connection,
       mask: this.#options.mask,
       credentials: findCredentials(request.headers),
     });
-    if (asked.kind === "too-large") return errorResponse(413, "The request is larger than any that is recorded");
-    const stored = this.#next(asked.recorded.key);
-    if (stored === undefined) return this.#missed(asked.compared);
+    if (recordable.kind === "too-large") return errorResponse(413, "The request is larger than any that is recorded");
+    const stored = this.#next(recordable.recorded.key);
+    if (stored === undefined) return this.#answerMiss(recordable.compared);
     const { cassette, file } = stored;
     const pace = async (atMillis: number): Promise<void> => {
       const left = Math.min(atMillis - (performance.now() - startedAt), pauseMillisMax);
@@ -84,7 +84,7 @@ export class CassettePlayer {
     const headers = new Headers({ ...response.headers, "x-simulator-cassette": file });
     const { status } = response;
     if (cassette.parts.length === 0 && cassette.ending.end === "whole") return new Response(null, { status, headers });
-    // Keeps the server from gathering the first events to reckon a length.
+    // Keeps the server from collecting the first events to compute a length.
     headers.set("transfer-encoding", "chunked");
     return new Response(toByteStream(playParts(cassette, pace), { connection, bytesOf: (bytes) => bytes }), {
       status,
@@ -92,7 +92,7 @@ export class CassettePlayer {
     });
   };
 
-  /** By what the file says now: masking rules change, and people edit cassettes. */
+  /** Uses what the file says now: masking rules change, and users edit cassettes. */
   #add(stored: StoredCassette): void {
     const { method, path, body } = stored.cassette.request;
     const masker = createMasker({ mask: this.#options.mask, credentials: [] });
@@ -100,31 +100,31 @@ export class CassettePlayer {
     const request = toComparable(masked);
     this.#candidates.push({ file: stored.file, request });
     const key = requestKey(request);
-    const takes = this.#takesByKey.get(key);
-    if (takes === undefined) this.#takesByKey.set(key, { takes: [stored], next: 0 });
-    else takes.takes.push(stored);
+    const sequence = this.#sequenceByKey.get(key);
+    if (sequence === undefined) this.#sequenceByKey.set(key, { cassettes: [stored], next: 0 });
+    else sequence.cassettes.push(stored);
   }
 
   #next(key: string): StoredCassette | undefined {
-    const takes = this.#takesByKey.get(key);
-    if (takes === undefined) return undefined;
-    const stored = takes.takes[takes.next];
-    takes.next = Math.min(takes.next + 1, takes.takes.length - 1);
+    const sequence = this.#sequenceByKey.get(key);
+    if (sequence === undefined) return undefined;
+    const stored = sequence.cassettes[sequence.next];
+    sequence.next = Math.min(sequence.next + 1, sequence.cassettes.length - 1);
     return stored;
   }
 
-  #missed(asked: Comparable): Response {
-    // What clients use to see whether anybody is there.
-    if (asked.path === "/" && asked.body === null) return new Response(null, { status: 200 });
-    const message = formatMiss(asked, this.#candidates);
+  #answerMiss(request: Comparable): Response {
+    // Clients use it to see whether the server is up.
+    if (request.path === "/" && request.body === null) return new Response(null, { status: 200 });
+    const message = formatMiss(request, this.#candidates);
     this.#options.onMiss(message);
     return errorResponse(404, message);
   }
 }
 
-/** What was recorded for one request, and which of it comes next. */
+/** The recordings of one request, and which of them comes next. */
 interface CassetteSequence {
-  readonly takes: StoredCassette[];
+  readonly cassettes: StoredCassette[];
   next: number;
 }
 

@@ -12,13 +12,13 @@ import type { Cassette, CassetteEnd } from "./cassette.ts";
 import { createMasker, maskParts } from "./masker.ts";
 
 export interface RecorderOptions {
-  /** Made where it is absent; what is in it stays, new cassettes get the numbers behind. */
+  /** Created if it does not exist. Existing cassettes stay; new ones get the next numbers. */
   readonly folder: string;
-  /** Base URL that all requests go to. Where it is absent each goes to the address it names. */
+  /** Base URL that all requests go to. If it is absent, each goes to the address that it names. */
   readonly upstream?: string;
   readonly fetch?: typeof fetch;
   readonly mask?: MaskText;
-  /** An exchange that could not be kept; its client got its answer all the same. */
+  /** Called for an exchange that could not be kept; its client got its answer all the same. */
   readonly onLost?: (message: string) => void;
 }
 
@@ -28,14 +28,14 @@ export interface Upstream {
 }
 
 /**
- * Passes requests on and keeps what was said, one cassette an exchange, when it has ended:
+ * Passes requests on and keeps each exchange as one cassette, written when it has ended:
  *
- *   whole          the upstream said everything
+ *   whole          the upstream sent everything
  *   aborted        the client left
  *   broken         the upstream ended the connection in the middle
- *   unreachable    the upstream said nothing; the client got a 502
+ *   unreachable    the upstream did not answer; the client got a 502
  *
- * A response ends for the client only when its cassette is on disk: whoever then kills this process loses nothing.
+ * A response ends for the client only when its cassette is on disk: if the process is killed then, nothing is lost.
  */
 export class CassetteRecorder {
   readonly upstream: string | undefined;
@@ -50,7 +50,7 @@ export class CassetteRecorder {
     this.#next = next;
   }
 
-  /** Rejects where the machine refuses the folder. */
+  /** Rejects if the operating system refuses the folder. */
   static open(options: RecorderOptions & Upstream): Promise<CassetteRecorder & Upstream>;
   static open(options: RecorderOptions): Promise<CassetteRecorder>;
   static async open(options: RecorderOptions): Promise<CassetteRecorder> {
@@ -63,19 +63,19 @@ export class CassetteRecorder {
   readonly answer = async (request: Request, connection: Connection = {}): Promise<Response> => {
     const exchange = this.#begin();
     try {
-      return await this.#exchanged({ request, connection, exchange });
+      return await this.#exchange({ request, connection, exchange });
     } catch (error) {
       exchange.done();
       throw error;
     }
   };
 
-  /** Resolves when nothing is under way and all cassettes are on disk. */
+  /** Resolves when no exchange is in progress and all cassettes are on disk. */
   async idle(): Promise<void> {
     while (this.#open.size > 0) await Promise.all(this.#open);
   }
 
-  async #exchanged({
+  async #exchange({
     request,
     connection,
     exchange,
@@ -85,36 +85,37 @@ export class CassetteRecorder {
     readonly exchange: RecordedExchange;
   }): Promise<Response> {
     const { mask } = this.#options;
-    const asking = this.#credentials.seenWith(request.headers);
-    const asked = await readRecordableRequest({ request, connection, mask, credentials: asking });
-    if (asked.kind === "too-large") {
+    const requestCredentials = this.#credentials.seenWith(request.headers);
+    const recordable = await readRecordableRequest({ request, connection, mask, credentials: requestCredentials });
+    if (recordable.kind === "too-large") {
       exchange.done();
       return tooLargeResponse();
     }
     const stop = new AbortController();
     const signal = AbortSignal.any([request.signal, stop.signal]);
-    const response = await this.#asksUpstream({ request, asked, signal });
-    const answering = response instanceof Unanswered ? [] : this.#credentials.seenWith(response.headers);
-    const credentials = [...new Set([...asking, ...answering])];
-    const keep = (kept: ResponseRecord): Promise<void> => this.#keep({ asked, exchange, credentials, ...kept });
+    const response = await this.#askUpstream({ request, recordable, signal });
+    const responseCredentials = response instanceof Unanswered ? [] : this.#credentials.seenWith(response.headers);
+    const credentials = [...new Set([...requestCredentials, ...responseCredentials])];
+    const keep = (record: ResponseRecord): Promise<void> =>
+      this.#keep({ recordable, exchange, credentials, ...record });
     if (response instanceof Unanswered) {
       if (signal.aborted) {
         await keep({ response: undefined, chunks: [], atMillis: 0, end: "aborted" });
         throw response;
       }
-      const said = unreachableResponse(this.upstream ?? new URL(request.url).origin, response);
+      const answer = unreachableResponse(this.upstream ?? new URL(request.url).origin, response);
       const atMillis = exchange.millis();
       await keep({
-        response: said,
-        chunks: [{ atMillis, bytes: await said.clone().bytes() }],
+        response: answer,
+        chunks: [{ atMillis, bytes: await answer.clone().bytes() }],
         atMillis,
         end: "unreachable",
       });
-      return said;
+      return answer;
     }
     const passing = passThrough({ response, keep, exchange, signal });
     const leave = async (read: "some" | "nothing"): Promise<void> => {
-      // Whoever waits for the upstream hears of a client that has left only through this signal.
+      // A wait for the upstream learns only through this signal that the client has left.
       stop.abort();
       if (read === "nothing") await keep({ response, chunks: [], atMillis: exchange.millis(), end: "aborted" });
     };
@@ -125,7 +126,7 @@ export class CassetteRecorder {
       await keep({ response, chunks: [], atMillis: exchange.millis(), end: "whole" });
       return new Response(null, { status, statusText, headers });
     }
-    // Keeps the server from gathering the first events to reckon a length.
+    // Keeps the server from collecting the first events to compute a length.
     headers.set("transfer-encoding", "chunked");
     return new Response(toByteStream(parts, { connection, bytesOf: (bytes) => bytes }), {
       status,
@@ -134,13 +135,13 @@ export class CassetteRecorder {
     });
   }
 
-  async #asksUpstream({
+  async #askUpstream({
     request,
-    asked,
+    recordable,
     signal,
   }: {
     readonly request: Request;
-    readonly asked: RecordableRequest;
+    readonly recordable: RecordableRequest;
     readonly signal: AbortSignal;
   }): Promise<Response | Unanswered> {
     const { pathname, search } = new URL(request.url);
@@ -150,7 +151,7 @@ export class CassetteRecorder {
       return await this.#options.fetch(url, {
         method: request.method,
         headers: upstreamRequestHeaders(request.headers),
-        body: asked.bytes.length === 0 ? null : Buffer.from(asked.bytes),
+        body: recordable.bytes.length === 0 ? null : Buffer.from(recordable.bytes),
         redirect: "manual",
         signal,
       });
@@ -169,9 +170,9 @@ export class CassetteRecorder {
     return { number, done: resolve, millis: () => Math.round(performance.now() - startedAt) };
   }
 
-  /** Must not reject: what can't be kept is reported, and the client gets its answer. */
+  /** Must not reject: what cannot be kept is reported, and the client gets its answer. */
   async #keep({
-    asked,
+    recordable,
     exchange,
     credentials,
     response,
@@ -180,7 +181,7 @@ export class CassetteRecorder {
     end,
   }: ResponseRecord & KeepInput): Promise<void> {
     const { folder, mask, onLost } = this.#options;
-    const what = `${asked.recorded.method} ${asked.recorded.path}`;
+    const what = `${recordable.recorded.method} ${recordable.recorded.path}`;
     try {
       const size = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
       if (size > recordedBodyBytesMax) return onLost(`${what} was answered with more than is kept`);
@@ -188,7 +189,7 @@ export class CassetteRecorder {
       const head = response && { atMillis, status: response.status, headers: pickResponseHeaders(response.headers) };
       const parts = maskParts(responseParts(chunks, response?.headers.get("content-type") ?? ""), masker);
       const ending: CassetteEnd = { atMillis: exchange.millis(), end };
-      const cassette: Cassette = { request: asked.recorded, response: head, parts, ending };
+      const cassette: Cassette = { request: recordable.recorded, response: head, parts, ending };
       await writeCassette({ folder, number: exchange.number, cassette });
     } catch (error) {
       onLost(`${what} could not be kept: ${error instanceof Error ? error.message : String(error)}`);
@@ -201,14 +202,14 @@ export class CassetteRecorder {
 interface RecordedExchange {
   readonly number: number;
   readonly done: () => void;
-  /** Since it began. */
+  /** Milliseconds since it began. */
   readonly millis: () => number;
 }
 
 interface KeepInput {
-  readonly asked: RecordableRequest;
+  readonly recordable: RecordableRequest;
   readonly exchange: RecordedExchange;
-  /** Of request and response, and those seen before. */
+  /** Secrets of request and response, and those seen before. */
   readonly credentials: readonly string[];
 }
 
@@ -222,12 +223,12 @@ interface ResponseRecord {
 
 interface PassThroughInput {
   readonly response: Response;
-  readonly keep: (kept: ResponseRecord) => Promise<void>;
+  readonly keep: (record: ResponseRecord) => Promise<void>;
   readonly exchange: RecordedExchange;
   readonly signal: AbortSignal;
 }
 
-/** The body as it comes. Of one that is larger than what is kept, only so much stays in memory. */
+/** The body as it comes. If it is larger than what is kept, only that much stays in memory. */
 async function* passThrough({ response, keep, exchange, signal }: PassThroughInput): AsyncGenerator<Uint8Array> {
   const atMillis = exchange.millis();
   const chunks: Chunk[] = [];
@@ -249,7 +250,7 @@ async function* passThrough({ response, keep, exchange, signal }: PassThroughInp
   }
 }
 
-/** A generator that was never asked for anything does nothing when it is ended: `leave` hears how far it came. */
+/** A generator that was never started does nothing when it is ended, so `leave` is told how far it came. */
 function stoppable(
   passing: AsyncGenerator<Uint8Array>,
   leave: (read: "some" | "nothing") => Promise<void>,
@@ -267,7 +268,7 @@ function stoppable(
   };
 }
 
-/** Some base URLs end with `/v1`, as OpenAI's clients want it, and some do not: either way it stands there once. */
+/** Some base URLs end with `/v1`, as OpenAI's clients want it, and some do not: the result has it once either way. */
 function upstreamUrl(upstream: string, path: string): string {
   const base = upstream.replace(/\/+$/, "");
   return `${path.startsWith("/v1/") ? base.replace(/\/v1$/, "") : base}${path}`;
@@ -276,7 +277,7 @@ function upstreamUrl(upstream: string, path: string): string {
 const isBodiless = ({ status, body }: Response, { method }: Request): boolean =>
   body === null || method === "HEAD" || [204, 205, 304].includes(status);
 
-/** `fetch` gave no response: what it threw. */
+/** `fetch` gave no response; holds what it threw. */
 class Unanswered extends Error {
   constructor(cause: unknown) {
     super("the upstream gave no answer", { cause });

@@ -3,28 +3,28 @@ import { anyJson } from "palimpsest/internal/schema/any-json";
 import { parseJson } from "palimpsest/internal/schema/json";
 
 /**
- * A cassette is one exchange with an API, in a file of its own, JSON one a line:
+ * A cassette is one exchange with an API, in a file of its own, one JSON value per line:
  *
  *   request                    once, first
- *   response                   absent where the client left before there was one
- *   part                       of its body: an event of a stream, or the whole of it
- *   end                        once, last: a file without it was not written whole
+ *   response                   absent if the client left before there was one
+ *   part                       a part of the body: an event of a stream, or the whole body
+ *   end                        once, last: a file without it is incomplete
  *
- * Times count from the moment the request came.
+ * Times are measured from the moment the request came.
  */
 const cassetteVersion = 1;
 
 const millis = z.number().nonnegative();
 const headers = z.record(z.string(), z.string());
 
-/** A body: JSON where writing it again gives the same bytes, base64 where it is no text. */
+/** A body: JSON if serialising it again gives the same bytes, base64 if it is not text. */
 const contentForm = z.union([
   z.strictObject({ json: anyJson }),
   z.strictObject({ text: z.string() }),
   z.strictObject({ base64: z.base64() }),
 ]);
 
-/** An event of a stream in the usual form, where writing it again gives the same bytes. */
+/** An event of a stream in the usual form, if serialising it again gives the same bytes. */
 const eventForm = z.strictObject({ event: z.string().optional(), data: anyJson });
 
 const requestLine = z.strictObject({
@@ -33,7 +33,7 @@ const requestLine = z.strictObject({
   method: z.string(),
   /** With its query, below the base URL. */
   path: z.string(),
-  /** The same for the same request. For people and grep: whoever plays reckons it anew. */
+  /** The same for the same request. It is for readers and grep: the player computes it anew. */
   key: z.string(),
   headers,
   body: contentForm.nullable(),
@@ -55,7 +55,7 @@ const partLine = z.strictObject({
 const endLine = z.strictObject({
   type: z.literal("end"),
   atMillis: millis,
-  /** By whom the exchange ended; `unreachable`: the upstream said nothing, the response is the recorder's. */
+  /** How the exchange ended; `unreachable`: the upstream did not answer, and the response is the recorder's. */
   end: z.enum(["whole", "aborted", "broken", "unreachable"]),
 });
 
@@ -107,10 +107,10 @@ export function parseCassette(source: string): ParseCassetteOutcome {
     if (part.kind === "wrong") return damageOutcome(at + 1, part.message);
     parts.push(part.value);
   }
-  const { version: _, ...asked } = request.value;
+  const { version: _, ...recorded } = request.value;
   return {
     kind: "cassette",
-    cassette: { request: asked, response: response?.value, parts, ending: ending.value },
+    cassette: { request: recorded, response: response?.value, parts, ending: ending.value },
   };
 }
 

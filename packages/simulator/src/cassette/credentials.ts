@@ -1,13 +1,13 @@
 import { credentialsMax, credentialCharsMin } from "../limits.ts";
 
 /**
- * Secrets that headers held, of all messages so far: a client may send back what a reply quoted, when the header that
- * told that it is a secret is long gone. It must be masked there as it was in the reply.
+ * Secrets in the headers of all messages so far. A client may send back what a reply quoted, long after the header that
+ * marked it as a secret; it must be masked then as it was in the reply.
  */
 export class Credentials {
   readonly #seen = new Set<string>();
 
-  /** Those of this message and all before it. Those that were not seen for the longest time are forgotten first. */
+  /** The secrets of this message and all before it. The least recently seen are forgotten first. */
   seenWith(headers: Headers): readonly string[] {
     for (const credential of findCredentials(headers)) {
       this.#seen.delete(credential);
@@ -21,7 +21,7 @@ export class Credentials {
   }
 }
 
-/** All that a cassette keeps of a request's headers; what is not named here is nobody's business later. */
+/** The request headers that a cassette keeps; all others are dropped. */
 const requestHeadersKept: readonly RegExp[] = [
   /^anthropic-(?:version|beta)$/,
   /^openai-beta$/,
@@ -45,7 +45,9 @@ export const pickResponseHeaders = (headers: Headers): Record<string, string> =>
 const pickHeaders = (headers: Headers, names: readonly RegExp[]): Record<string, string> =>
   Object.fromEntries([...headers].filter(([name]) => names.some((shape) => shape.test(name))));
 
-/** Of one connection, not of the message; and what says how long or how packed a body is that `fetch` has unpacked. */
+/**
+ * Headers of one connection, not of the message, and the length and encoding of a body that `fetch` has decompressed.
+ */
 const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -61,14 +63,14 @@ const hopByHop: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** For the upstream, keys included. Unpacked answers are asked for: they are kept as they come. */
+/** Headers for the upstream, keys included. They ask for uncompressed answers, which are kept as they come. */
 export function upstreamRequestHeaders(headers: Headers): Headers {
   const forwarded = dropHopByHop(headers);
   forwarded.set("accept-encoding", "identity");
   return forwarded;
 }
 
-/** For the client. An upstream that packs its answer all the same has been unpacked by `fetch`. */
+/** Headers for the client. If the upstream compresses its answer all the same, `fetch` has decompressed it. */
 export function clientResponseHeaders(headers: Headers): Headers {
   const forwarded = dropHopByHop(headers);
   forwarded.delete("content-encoding");
@@ -82,13 +84,13 @@ function dropHopByHop(headers: Headers): Headers {
 
 const credentialName = /key|token|secret|auth|cookie|credential|password/;
 
-/** They name who asks: a person or a company. */
+/** Headers with these words name the account: a user or a company. */
 const accountName = /organi[sz]ation|project|workspace/;
 
-/** Limits are counted in tokens: what may be kept is no secret. */
+/** Limits are counted in tokens, so the word alone does not make a secret: a header that may be kept is none. */
 const isPublicHeader = (name: string): boolean => responseHeadersKept.some((shape) => shape.test(name));
 
-/** The secrets that this message's headers hold, to be found in its body too: errors like to quote a key. */
+/** The secrets in this message's headers, to be masked in its body too: errors often quote a key. */
 export function findCredentials(headers: Headers): readonly string[] {
   const secrets = [...headers]
     .filter(([name]) => !isPublicHeader(name))
@@ -99,7 +101,7 @@ export function findCredentials(headers: Headers): readonly string[] {
 function findHeaderSecrets(name: string, value: string): readonly string[] {
   if (accountName.test(name)) return [value];
   if (!credentialName.test(name)) return [];
-  // What stands behind a new cookie says where it is valid: addresses are no secrets.
-  const told = name === "set-cookie" ? value.replace(/;.*$/s, "") : value;
-  return told.split(/[\s;,]+/).flatMap((word) => [word, word.replace(/^[^=]*=/, "")]);
+  // The attributes of a new cookie say where it is valid: addresses are not secrets.
+  const secretPart = name === "set-cookie" ? value.replace(/;.*$/s, "") : value;
+  return secretPart.split(/[\s;,]+/).flatMap((word) => [word, word.replace(/^[^=]*=/, "")]);
 }

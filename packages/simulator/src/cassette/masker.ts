@@ -5,8 +5,8 @@ import { parseJsonBody, hasRepeatedNames, parseEvent, rewriteEvent } from "./req
 
 /**
  * What may be kept of a message. Requests are compared by their masked form, so masking twice must change nothing, and
- * what a client sends back of a reply must be masked as it was inside the reply: JSON that stands in a text is masked
- * as JSON, since a call's input comes as a text and goes back as an object.
+ * what a client sends back of a reply must be masked as it was inside the reply: JSON inside a text is masked as JSON,
+ * because a call's input comes as a text and goes back as an object.
  */
 interface Masker {
   text: MaskText;
@@ -17,14 +17,14 @@ interface Masker {
 
 interface MaskerOptions {
   readonly mask: MaskText;
-  /** Secrets that are known as such, whatever they look like. */
+  /** Known secrets, whatever they look like. */
   readonly credentials: readonly string[];
 }
 
 const leftOut = "[left out]";
 const hiddenMark = "[secret: key]";
 
-/** Of an organisation or a project, as errors quote them. Without a digit or a capital it is a word. */
+/** Ids of organisations and projects, as errors quote them. Without a digit or a capital it is a word. */
 const accountId = /\b(?:org-|proj_)(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{16,}/g;
 const accountMark = "[secret: account]";
 
@@ -50,7 +50,7 @@ export function createMasker({ mask, credentials }: MaskerOptions): Masker {
   return { text, body, content, path: (path) => maskPath(path, plain) };
 }
 
-/** In one pass over a text, the longest first: one may begin with another. */
+/** Masks all credentials in one pass over a text, the longest first: one may begin with another. */
 function createCredentialMask(credentials: readonly string[], rules: MaskText): MaskText {
   if (credentials.length === 0) return (source) => source;
   const longestFirst = credentials.toSorted((one, other) => other.length - one.length);
@@ -58,7 +58,10 @@ function createCredentialMask(credentials: readonly string[], rules: MaskText): 
   return (source) => source.replaceAll(any, (credential) => credentialMark(credential, rules));
 }
 
-/** The mark that the rules would give, where they know it: a request whose headers do not tell is masked alike. */
+/**
+ * The mark that the rules would give, if they recognise the credential: a request without that header is then masked
+ * alike.
+ */
 function credentialMark(credential: string, rules: MaskText): string {
   const marked = rules(credential);
   return /^\[secret: [a-z-]+\]$/.test(marked) ? marked : hiddenMark;
@@ -66,7 +69,10 @@ function credentialMark(credential: string, rules: MaskText): string {
 
 const accountFields: ReadonlySet<string> = new Set(["authorization", "authorization_token", "headers"]);
 
-/** Fields of the APIs that hold a key or name a person, whatever their value looks like. An event may hold a whole reply. */
+/**
+ * Masks fields of the APIs that hold a key or name a user, whatever their value looks like. An event may hold a whole
+ * reply.
+ */
 function withoutAccounts(body: JsonObject): JsonObject {
   const changed: Record<string, Json> = {};
   const { metadata, response } = body;
@@ -75,19 +81,21 @@ function withoutAccounts(body: JsonObject): JsonObject {
   for (const name of ["user", "safety_identifier"]) if (isPresent(body[name])) changed[name] = leftOut;
   for (const name of ["mcp_servers", "tools"]) {
     const list = body[name];
-    if (isArray(list) && list.some((one) => hasAccount(one))) changed[name] = list.map((one) => withoutAccount(one));
+    if (isArray(list) && list.some(hasAccount)) changed[name] = list.map(withoutAccount);
   }
   return Object.entries(changed).some(([name, value]) => value !== body[name]) ? { ...body, ...changed } : body;
 }
 
 const isPresent = (value: Json | undefined): boolean => value !== undefined && value !== null;
 
-const hasAccount = (one: Json): boolean => isObject(one) && Object.entries(one).some((field) => isAccount(field));
+const hasAccount = (item: Json): boolean => isObject(item) && Object.entries(item).some((field) => isAccount(field));
 
-const withoutAccount = (one: Json): Json =>
-  isObject(one)
-    ? Object.fromEntries(Object.entries(one).map(([name, value]) => [name, isAccount([name, value]) ? leftOut : value]))
-    : one;
+const withoutAccount = (item: Json): Json =>
+  isObject(item)
+    ? Object.fromEntries(
+        Object.entries(item).map(([name, value]) => [name, isAccount([name, value]) ? leftOut : value]),
+      )
+    : item;
 
 const isAccount = ([name, value]: readonly [string, Json]): boolean => accountFields.has(name) && isPresent(value);
 
@@ -104,8 +112,8 @@ function maskPath(path: string, mask: MaskText): string {
 }
 
 /**
- * The parts of a response, masked. A secret in a stream is spread over many events, so the pieces of one text are masked
- * together and cut again where they were cut before. Parts without a secret keep their very bytes.
+ * The parts of a response, masked. A secret in a stream is spread over many events, so the pieces of one text are
+ * masked together and cut again where they were cut before. Parts without a secret keep their exact bytes.
  */
 export function maskParts(parts: readonly ResponsePart[], masker: Masker): readonly ResponsePart[] {
   const events = parts.map(({ content }) => contentEvent(content));
@@ -129,7 +137,7 @@ function contentEvent(content: ResponsePart["content"]): EventContent | undefine
 
 type JsonPath = readonly (string | number)[];
 
-/** One event's share of a text. */
+/** One event's piece of a text. */
 interface TextPiece {
   readonly at: number;
   readonly path: JsonPath;
@@ -163,7 +171,7 @@ function maskPieces(events: readonly (EventContent | undefined)[], masker: Maske
 
 interface Delta {
   readonly path: JsonPath;
-  /** The path with the positions that the API gives, not those in a list. */
+  /** The path with the indices that the API gives, not those in a list. */
   readonly name: JsonPath;
   readonly text: string;
 }
@@ -171,7 +179,7 @@ interface Delta {
 /** Fields beside a text that say what it is. */
 const labels: ReadonlySet<string> = new Set(["type", "id", "role", "signature", "stop_reason"]);
 
-/** Every text below a `delta`, in the forms of all APIs that stream. */
+/** Every text below a `delta`, in the formats of all APIs that stream. */
 function* findDeltas(value: Json, path: JsonPath = [], name: JsonPath = []): Generator<Delta> {
   if (typeof value === "string") {
     if (path.includes("delta")) yield { path, name, text: value };
@@ -188,7 +196,7 @@ function* findDeltas(value: Json, path: JsonPath = [], name: JsonPath = []): Gen
   }
 }
 
-/** As long as the pieces were, the last with all that is left; no character is cut in two. */
+/** Pieces as long as they were, the last with all the rest; no character is cut in two. */
 function splitLikePieces(text: string, pieces: readonly TextPiece[]): readonly string[] {
   let start = 0;
   let offset = 0;

@@ -9,14 +9,20 @@ import { type Cassette, formatCassette, parseCassette } from "./cassette.ts";
 const fileShape = /^(\d{4,})\.jsonl$/;
 const cassetteFileName = (number: number): string => `${String(number).padStart(4, "0")}.jsonl`;
 
-/** Made where it is absent, its owner's alone. Rejects where the machine refuses. Gives the next free number. */
+/**
+ * Creates the folder if it does not exist, accessible only to its owner, and returns the next free number. Rejects if
+ * the operating system refuses.
+ */
 export async function prepareCassetteFolder(folder: string): Promise<number> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const numbers = (await readdir(folder)).map((name) => Number(fileShape.exec(name)?.[1] ?? 0));
   return numbers.reduce((most, number) => Math.max(most, number), 0) + 1;
 }
 
-/** Whole or not at all, and never over another's: gives the number that was free. Rejects where the machine refuses. */
+/**
+ * Writes a file completely or not at all, and never over another; returns the number that was free. Rejects if the
+ * operating system refuses.
+ */
 export async function writeCassette({
   folder,
   number,
@@ -54,7 +60,7 @@ async function placeFile(written: string, path: string): Promise<boolean> {
   }
 }
 
-/** What file systems say that know no second name for a file. */
+/** Error codes of file systems without hard links. */
 const noLinkCodes: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
 export interface StoredCassette {
@@ -62,7 +68,7 @@ export interface StoredCassette {
   readonly cassette: Cassette;
 }
 
-/** A cassette that is not used; `line` counts from 1, and is absent where the file can't be read at all. */
+/** A cassette that is not used; `line` counts from 1, and is absent if the file cannot be read at all. */
 export interface CassetteProblem {
   readonly file: string;
   readonly line?: number;
@@ -75,15 +81,16 @@ export const formatCassetteProblem = ({ file, line, message }: CassetteProblem):
 type ReadCassetteFolderOutcome =
   | {
       readonly kind: "folder";
-      /** In the order of their numbers: as they were recorded. */
+      /** In the order of their numbers, which is the order of recording. */
       readonly cassettes: readonly StoredCassette[];
       readonly problems: readonly CassetteProblem[];
     }
   | { readonly kind: "absent" };
 
 /**
- * Rejects where the machine refuses the folder; a file that it refuses is a problem like any other. Behind the first that
- * would make more than `bytesMax` together none is read: a request must not get the answer to a later one.
+ * Rejects if the operating system refuses the folder; a file that cannot be read is reported as a problem. Reading
+ * stops at the first file with which the total would exceed `bytesMax`: a request must not get the answer to a later
+ * one.
  */
 export async function readCassetteFolder(
   folder: string,

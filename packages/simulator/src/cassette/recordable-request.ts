@@ -8,7 +8,7 @@ import { type Comparable, toComparable, requestKey } from "./request-key.ts";
 import { recordedBodyBytesMax } from "../limits.ts";
 import { type BodySource, readBody } from "../http/read-body.ts";
 
-/** A request as it may be kept: recorder and player make it alike, so that they recognise the same one. */
+/** A request as it may be kept. Recorder and player build it alike, so that they recognise the same request. */
 export interface RecordableRequest {
   readonly kind: "asked";
   readonly recorded: RecordedRequest;
@@ -21,7 +21,7 @@ interface RecordableRequestInput {
   readonly request: Request;
   readonly connection: Connection;
   readonly mask: MaskText;
-  /** Secrets that are known as such: those of the request's own headers, and what else the caller has seen. */
+  /** Known secrets: those of the request's own headers, and others that the caller has seen. */
   readonly credentials: readonly string[];
 }
 
@@ -38,15 +38,17 @@ export async function readRecordableRequest({
   const masker = createMasker({ mask, credentials });
   const content = requestContent(read.unpacked);
   const { pathname, search } = new URL(request.url);
-  const asked = {
+  const masked = {
     method,
     path: masker.path(`${pathname}${search}`),
     body: content === null ? null : masker.content(content),
   };
-  const compared = toComparable(asked);
-  const kept = Object.entries(pickRequestHeaders(headers)).map(([name, value]) => [name, masker.text(value)] as const);
-  const { body, ...line } = asked;
-  const recorded = { ...line, key: requestKey(compared), headers: Object.fromEntries(kept), body };
+  const compared = toComparable(masked);
+  const headersKept = Object.entries(pickRequestHeaders(headers)).map(
+    ([name, value]) => [name, masker.text(value)] as const,
+  );
+  const { body, ...line } = masked;
+  const recorded = { ...line, key: requestKey(compared), headers: Object.fromEntries(headersKept), body };
   return { kind: "asked", recorded, compared, bytes: read.bytes };
 }
 
@@ -54,12 +56,12 @@ type ReadBytesOutcome =
   | {
       readonly kind: "bytes";
       readonly bytes: Uint8Array;
-      /** Unpacked, where the client packed them in a way that is known. */
+      /** Decompressed, if the client used a known encoding. */
       readonly unpacked: Uint8Array;
     }
   | { readonly kind: "too-large" };
 
-/** The whole body as it was sent, and never more of it in memory than passes through the recorder. */
+/** Reads the whole body as it was sent. Never holds more of it in memory than may pass through the recorder. */
 async function readBytes({ body, headers }: BodySource): Promise<ReadBytesOutcome> {
   const chunks: Uint8Array[] = [];
   let size = 0;

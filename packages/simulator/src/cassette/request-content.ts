@@ -3,13 +3,13 @@ import type { BodyContent, EventContent, ResponsePart } from "./cassette.ts";
 import type { MaskText } from "palimpsest/internal/export/mask-secrets";
 import { isTooDeep } from "../refusal.ts";
 
-/** What was received at one moment. */
+/** Bytes that were received at one moment. */
 export interface Chunk {
   readonly atMillis: number;
   readonly bytes: Uint8Array;
 }
 
-/** The body of a request: it is compared, not sent, so that its own spelling does not matter. */
+/** The body of a request. It is compared, not sent, so its own spelling does not matter. */
 export function requestContent(bytes: Uint8Array): BodyContent | null {
   if (bytes.length === 0) return null;
   const text = decodeText(bytes);
@@ -55,7 +55,7 @@ function textContent(text: string, form: "event" | "body"): BodyContent | EventC
 
 const base64Content = (bytes: Uint8Array): BodyContent => ({ base64: Buffer.from(bytes).toString("base64") });
 
-/** Without the beginning of a character that was cut at the end; undefined for what is no text. */
+/** Drops the beginning of a character that was cut at the end; undefined if the bytes are not text. */
 function decodeText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true });
@@ -74,7 +74,7 @@ const joinChunks = (chunks: readonly Chunk[]): readonly Chunk[] => {
     : [{ atMillis: last.atMillis, bytes: Buffer.concat(chunks.map(({ bytes }) => bytes)) }];
 };
 
-/** Cut behind each event, however the network had cut them; an event's moment is that of its last byte. */
+/** Cuts after each event, however the network had cut; an event's time is that of its last byte. */
 function splitEvents(chunks: readonly Chunk[]): readonly Chunk[] {
   const bytes = Buffer.concat(chunks.map((chunk) => chunk.bytes));
   const moments = chunks[Symbol.iterator]();
@@ -91,7 +91,7 @@ function splitEvents(chunks: readonly Chunk[]): readonly Chunk[] {
   };
   let start = 0;
   const events: Chunk[] = [];
-  // One byte a character: positions in the text are positions in the bytes.
+  // One byte per character: positions in the text are positions in the bytes.
   for (const { index, 0: blank } of bytes.toString("latin1").matchAll(/\r\n\r\n|\n\n|\r\r/g)) {
     const end = index + blank.length;
     events.push({ atMillis: momentOf(end), bytes: bytes.subarray(start, end) });
@@ -106,7 +106,7 @@ function splitEvents(chunks: readonly Chunk[]): readonly Chunk[] {
 const formatEvent = ({ event, data }: EventContent): string =>
   `${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
 
-/** The event that a text is, whatever its spelling and whatever stands beside; undefined where it carries no list or object. */
+/** The event in a text, whatever its spelling and its other lines; undefined if it carries no list or object. */
 export function parseEvent(text: string): EventContent | undefined {
   const lines = splitEventLines(text);
   const data = parseJsonBody(joinDataLines(lines));
@@ -116,14 +116,14 @@ export function parseEvent(text: string): EventContent | undefined {
 }
 
 interface RewriteEventInput {
-  /** Of what `eventIn` found, masked: the very same where nothing was to be hidden. */
+  /** What `parseEvent` found, masked: the same object if nothing was to be hidden. */
   readonly data: Json;
   readonly event: EventContent;
-  /** For the lines beside the data. */
+  /** For the lines besides the data. */
   readonly mask: MaskText;
 }
 
-/** The same event with other data, its other lines masked: the very text where nothing was to be hidden. */
+/** The same event with other data, its other lines masked: the exact text if nothing was to be hidden. */
 export function rewriteEvent(text: string, { data, event, mask }: RewriteEventInput): string {
   const lines = splitEventLines(text);
   const isKept = data === event.data && !hasRepeatedNames(joinDataLines(lines), data);
@@ -158,7 +158,7 @@ const joinDataLines = (lines: readonly EventLine[]): string =>
     .map(({ value }) => value)
     .join("\n");
 
-/** A list or an object; undefined for all other texts, and for what is nested too deep to be walked. */
+/** A list or an object; undefined for all other texts, and for values that are nested too deep. */
 export function parseJsonBody(text: string): Json | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
@@ -170,7 +170,7 @@ export function parseJsonBody(text: string): Json | undefined {
   }
 }
 
-/** Whether the text says more than what was parsed of it: of two fields of one name, parsing leaves out the first. */
+/** Whether the text says more than its parsed value: of two fields with one name, parsing drops the first. */
 export function hasRepeatedNames(text: string, json: Json): boolean {
   if (JSON.stringify(json) === text) return false;
   let names = 0;

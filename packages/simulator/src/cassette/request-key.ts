@@ -20,11 +20,17 @@ export function toComparable({ method, path, body }: MaskedRequest): Comparable 
   return { method, path: `${place}${sorted}`, body: comparableBody(body) };
 }
 
-/** The same for the same request: order of fields does not matter, order of lists does, nor what kind of secret was masked. */
+/**
+ * The same for the same request: the order of fields and the kind of a masked secret do not matter, the order of lists
+ * does.
+ */
 export const requestKey = ({ method, path, body }: Comparable): string =>
   shortHash(withoutSecretKinds(JSON.stringify([method, path, sortJson(body)])));
 
-/** A key that a header told about and one that a rule found by the name before it are of different kinds, and the same. */
+/**
+ * A key that a header revealed and one that a rule found by the name before it are masked as different kinds, but are
+ * the same key.
+ */
 const withoutSecretKinds = (masked: string): string => masked.replaceAll(/\[secret: [a-z-]+\]/g, "[secret]");
 
 function comparableBody(body: MaskedRequest["body"]): Json {
@@ -33,7 +39,7 @@ function comparableBody(body: MaskedRequest["body"]): Json {
   return isObject(body.json) ? withoutVolatile(body.json) : body.json;
 }
 
-/** Told for statistics and routing: two runs of one program differ in them and nothing else. */
+/** Sent for statistics and routing: two runs of one program differ only in them. */
 const volatileFields: ReadonlySet<string> = new Set(["user", "safety_identifier", "prompt_cache_key"]);
 
 function withoutVolatile(body: { readonly [name: string]: Json }): Json {
@@ -43,7 +49,7 @@ function withoutVolatile(body: { readonly [name: string]: Json }): Json {
   );
 }
 
-/** Metadata that says no more than who asks might as well be absent. */
+/** Metadata that only names the user counts as absent. */
 function withoutUser(metadata: Json): readonly (readonly [string, Json])[] {
   if (!isObject(metadata)) return [["metadata", metadata]];
   const { user_id: _, ...rest } = metadata;
@@ -51,10 +57,10 @@ function withoutUser(metadata: Json): readonly (readonly [string, Json])[] {
 }
 
 function sortJson(value: Json): Json {
-  if (isArray(value)) return value.map((one) => sortJson(one));
+  if (isArray(value)) return value.map((item) => sortJson(item));
   if (!isObject(value)) return value;
   const names = Object.keys(value).toSorted();
-  // A list of pairs: an object would put names that are numbers first, and lose `__proto__`.
+  // A list of pairs: an object would put numeric names first and lose `__proto__`.
   return { "": names.map((name) => [name, sortJson(value[name] ?? null)]) };
 }
 
@@ -63,12 +69,12 @@ interface Candidate {
   readonly request: Comparable;
 }
 
-/** What to tell somebody whose request was not recorded. */
-export function formatMiss(asked: Comparable, candidates: readonly Candidate[]): string {
-  const what = `No cassette answers ${asked.method} ${asked.path}.`;
-  const nearest = findNearest(asked, candidates);
+/** The message for a client whose request was not recorded. */
+export function formatMiss(request: Comparable, candidates: readonly Candidate[]): string {
+  const what = `No cassette answers ${request.method} ${request.path}.`;
+  const nearest = findNearest(request, candidates);
   if (nearest === undefined) return `${what} ${listRecordedEndpoints(candidates)}`;
-  const { path, recorded, now } = findDifferences(nearest.request.body, asked.body).next().value ?? noDifference;
+  const { path, recorded, now } = findDifferences(nearest.request.body, request.body).next().value ?? noDifference;
   return `${what} The nearest is ${nearest.file}; the first difference is at ${path}: ${formatDifference(recorded, now)}.`;
 }
 
@@ -81,12 +87,12 @@ function listRecordedEndpoints(candidates: readonly Candidate[]): string {
 
 const placesShownMax = 5;
 
-/** The fewest differences, then the most text in common where they differ; of equals the one recorded first. */
-function findNearest(asked: Comparable, candidates: readonly Candidate[]): Candidate | undefined {
-  const alike = candidates.filter(({ request }) => request.method === asked.method && request.path === asked.path);
+/** The fewest differences, then the most text in common where they differ; among equals the one recorded first. */
+function findNearest(missed: Comparable, candidates: readonly Candidate[]): Candidate | undefined {
+  const alike = candidates.filter(({ request }) => request.method === missed.method && request.path === missed.path);
   let best: (Distance & { readonly candidate: Candidate }) | undefined;
   for (const candidate of alike.slice(-comparedCassettesMax)) {
-    const differences = findDifferences(candidate.request.body, asked.body);
+    const differences = findDifferences(candidate.request.body, missed.body);
     const distance = measureDistance(differences, best?.count ?? Number.POSITIVE_INFINITY);
     if (best === undefined || isNearer(distance, best)) best = { candidate, ...distance };
   }
@@ -101,7 +107,7 @@ interface Distance {
 const isNearer = (one: Distance, other: Distance): boolean =>
   one.count === other.count ? one.sharedChars > other.sharedChars : one.count < other.count;
 
-/** No further than what decides. */
+/** Counts no further than what can decide. */
 function measureDistance(differences: Iterable<Difference>, countMax: number): Distance {
   let count = 0;
   let sharedChars = 0;
@@ -131,7 +137,7 @@ interface Difference {
 
 const noDifference: Difference = { path: "body", recorded: undefined, now: undefined };
 
-/** Leaf by leaf, in the order of the recorded fields, those that are new behind them. */
+/** Leaf by leaf, in the order of the recorded fields, new fields after them. */
 function* findDifferences(
   recorded: Json | undefined,
   now: Json | undefined,

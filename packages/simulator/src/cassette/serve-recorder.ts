@@ -3,8 +3,8 @@ import type { CassettePlayer } from "./cassette-player.ts";
 import type { CassetteRecorder, Upstream } from "./cassette-recorder.ts";
 
 /**
- * Closing it ends what is under way, and waits until that is on disk too. Requests name this server's own address, so that
- * a recorder without an upstream would ask itself.
+ * Closing it ends the exchanges in progress, and waits until they are on disk too. The upstream is required: requests
+ * name this server's own address, so a recorder without one would call itself.
  */
 export async function serveRecorder(
   recorder: CassetteRecorder & Upstream,

@@ -12,9 +12,9 @@ import { netToolChanges } from "../prompt/tool-set.ts";
 import { findElements } from "../responder/request-text.ts";
 
 /**
- * What the model is asked for a summary: the conversation as it is shown, and behind it the words that ask. What the
- * request allows its reply is no limit for a summary. The prompt has the request's own breakpoints, so it is read from
- * the cache as a reply's would be; the words are behind all of them.
+ * What the model is asked for a summary: the conversation as it is shown, followed by the instructions. The request's
+ * `max_tokens` does not limit the summary. The prompt has the request's own breakpoints, so it is read from the cache
+ * as a reply's would be; the instructions come after all of them.
  */
 export function summarySample({
   asked,
@@ -48,14 +48,14 @@ interface CompactionBlockInput {
   readonly asked: DueCompaction;
   readonly request: MessagesRequest;
   readonly modelId: string;
-  /** Of what was summed up. */
+  /** The prompt that was summarised. */
   readonly prompt: Prompt;
-  /** What the model said when it was asked for a summary. */
+  /** The model's reply to the request for a summary. */
   readonly said: readonly ReplyBlock[];
   readonly seal: CompactionSeal;
 }
 
-/** The block that stands for the conversation from now on; without content where the model gave no summary. */
+/** The block that replaces the conversation from now on; it has no content if the model gave no summary. */
 export function buildCompactionBlock({
   asked,
   request,
@@ -79,21 +79,21 @@ export function buildCompactionBlock({
   return { type: "compaction", content, encrypted_content: null, signature, tool_changes: toolChanges };
 }
 
-/** As the prompt's walk has it where the messages begin. */
+/** The prompt's hash chain where the messages begin. */
 const headerChain = ({ blocks }: Prompt): string => blocks.findLast(({ level }) => level !== "messages")?.chain ?? "";
 
-/** What a model said when it was asked for a summary. */
+/** The model's reply to the request for a summary. */
 interface SummaryReply {
   readonly texts: readonly string[];
   readonly calls: number;
 }
 
-/** Undefined where a tool was called or nothing was said: no summary can be made of that. */
+/** Undefined if a tool was called or nothing was said: no summary can be made of that. */
 export function parseSummary({ texts, calls }: SummaryReply): string | undefined {
   if (calls > 0) return undefined;
   const text = texts.join("");
   const [element] = findElements(text, (name) => name === "summary");
-  // One that is never closed was cut short: what there is of it counts.
+  // A summary that is never closed was cut short: what there is of it counts.
   const summary = (element?.inside ?? text.replace(/^[^]*?<summary>/i, "")).trim();
   return summary === "" ? undefined : summary;
 }

@@ -10,15 +10,18 @@ import { summaryPrompt } from "./summary-prompt.ts";
 
 export type CompactionBlock = Extract<WireBlock, { type: "compaction" }>;
 
-/** One without content says nothing to anybody: the compaction failed. */
+/** A block without content: the compaction failed. */
 export const isFailedCompaction = (block: WireBlock): boolean =>
   block.type === "compaction" && typeof block.content !== "string";
 
-/** A message that holds nothing else. */
+/** Whether a message holds nothing but failed compactions. */
 export const isOnlyFailedCompaction = ({ content }: WireMessage): boolean =>
   typeof content !== "string" && content.length > 0 && content.every(isFailedCompaction);
 
-/** The last block with content: it stands for everything before it. Looks from the end, so that it costs what lies behind. */
+/**
+ * The last block with content, which replaces everything before it. The search goes backwards, so it costs only what
+ * comes after the block.
+ */
 export function findLastCompaction(
   messages: readonly WireMessage[],
 ): { readonly message: number; readonly block: number } | undefined {
@@ -31,7 +34,7 @@ export function findLastCompaction(
   return undefined;
 }
 
-/** One beta for each of the two ways to compaction. */
+/** One beta for each of the two kinds of compaction. */
 export const compactionBetas = { threshold: "compact-2026-01-12", onDemand: "compact-2026-09-04" } as const;
 
 export const hasCompactionBeta = (betas: ReadonlySet<string>): boolean =>
@@ -41,9 +44,9 @@ export const hasCompactionBeta = (betas: ReadonlySet<string>): boolean =>
 export interface DueCompaction {
   /** `on-demand`: the summary is the whole reply, and signed. */
   readonly way: "threshold" | "on-demand";
-  /** The words in which the model is asked for the summary. */
+  /** The instructions by which the model is asked for the summary. */
   readonly instructions: string;
-  /** Whether the model is asked for its reply then. */
+  /** Whether the model is then asked for its reply. */
   readonly afterwards: "reply" | "pause";
 }
 
@@ -61,6 +64,6 @@ export function findDueCompaction(request: MessagesRequest, promptTokens: number
 export const isCompactEdit = (edit: ContextEdit): edit is ContextEditOf<"compact_20260112"> =>
   edit.type === "compact_20260112";
 
-/** The client's words stand in place of the server's; blank ones are none. */
+/** The client's instructions replace the server's; blank ones do not count. */
 const summaryInstructions = ({ instructions }: { readonly instructions?: string | null | undefined }): string =>
   instructions !== null && instructions !== undefined && instructions.trim() !== "" ? instructions : summaryPrompt;

@@ -5,11 +5,11 @@ import type { CountRequest, MessagesRequest } from "palimpsest/internal/schema/w
 import { invalid, type Refusal } from "../refusal.ts";
 import type { CompactionBlock } from "./compaction-block.ts";
 
-/** What a summary stands for. */
+/** The past that a summary replaces. */
 interface SummarisedPast {
-  /** The registry's id of the model that summed up. */
+  /** The registry's id of the model that wrote the summary. */
   readonly model: string;
-  /** Hash of everything that was sent, up to the end of what was summed up: thinking behind it is bound to this. */
+  /** Hash of everything that was sent, up to the end of what was summarised: thinking after it is bound to this. */
   readonly chain: string;
   /** Hash of the tools and the system prompt before it. */
   readonly header: string;
@@ -21,16 +21,16 @@ interface SealedPast extends SummarisedPast {
   readonly changes: string;
 }
 
-/** What of a compaction block is sealed. */
+/** The parts of a compaction block that are sealed. */
 interface SealInput {
   readonly content: string;
   readonly toolChanges: readonly object[] | null | undefined;
 }
 
 /**
- * Compaction blocks carry what only this simulator can make: which past they stand for. On demand it is the block's
+ * Compaction blocks carry what only this simulator can make: which past they replace. On demand it is the block's
  * `signature`, and a block that differs from what was signed is refused; at a threshold it is `encrypted_content`, and
- * a block that differs stands for its words alone.
+ * a block that differs counts for its text alone.
  */
 export class CompactionSeal {
   readonly #key: string;
@@ -44,7 +44,7 @@ export class CompactionSeal {
     return Buffer.from(JSON.stringify({ ...sealed, mac: this.#mac(sealed) }), "utf8").toString("base64");
   }
 
-  /** Undefined where it is not ours. */
+  /** Undefined if it is not ours. */
   open(source: string): SealedPast | undefined {
     const read = tryParseJson(Buffer.from(source, "base64").toString("utf8"));
     if (!isObject(read)) return undefined;
@@ -65,13 +65,13 @@ export class CompactionSeal {
 
 const sealFields = ["model", "chain", "header", "content", "changes", "mac"] as const;
 
-/** An absent list is another one than an empty one: the block comes back as it went out. */
+/** An absent list differs from an empty one: the block must come back as it was sent. */
 const hashToolChanges = (changes: SealInput["toolChanges"]): string =>
   shortHash(JSON.stringify(changes ?? null, sortFields));
 
 /**
- * Whether the signed block that a conversation begins with is the one that was returned. Looks at the first block alone:
- * a signed one that stands elsewhere is refused by the rules before.
+ * Checks that the signed block that a conversation begins with is the one that was returned. It looks at the first
+ * block alone: the rules have already refused a signed block elsewhere.
  */
 export function checkSignedCompaction(
   seal: CompactionSeal,
@@ -102,9 +102,9 @@ const compactionRefusal = (errorCode: string, message: string): Refusal => ({
 });
 
 /**
- * To which past thinking behind a compaction is bound: to the one that was summed up, where a model that binds thinking
- * did that behind the same tools and system prompt. So turns that followed then are valid behind the block as they
- * were. Otherwise to the block's own words: only what is thought behind it from now on matches.
+ * The past that thinking after a compaction is bound to. If a model that binds thinking made the summary after the same
+ * tools and system prompt, it is the past that was summarised: turns that followed then stay valid after the block.
+ * Otherwise it is the block's own text: only thinking made after the block matches.
  */
 export function chainBehindCompaction(
   { compactions, isBound }: { readonly compactions: CompactionSeal; readonly isBound: (modelId: string) => boolean },

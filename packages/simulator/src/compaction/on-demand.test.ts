@@ -23,16 +23,16 @@ const talk: readonly JsonObject[] = [
 const next: JsonObject = { role: "user", content: "And the sun?" };
 const said = { summary: "<summary>They spoke of tides.</summary>", reply: "It helps." };
 
-const asking = (actor = new Recording(said), more: JsonObject = {}): Asking =>
-  new Asking(new Simulator({ responder: actor }), { model, ...more });
+const asking = (responder = new Recording(said), more: JsonObject = {}): Asking =>
+  new Asking(new Simulator({ responder }), { model, ...more });
 
 const compacted = async (ask: Asking, more: JsonObject = {}): Promise<JsonObject> =>
   handedBack(await ask.message({ messages: [...talk], ...summarize, ...more }, onDemandBeta));
 
 describe("compaction on demand", () => {
   it("answers with one signed block and nothing else", async () => {
-    const actor = new Recording(said);
-    const message = await asking(actor).message({ messages: [...talk], ...summarize, max_tokens: 1 }, onDemandBeta);
+    const responder = new Recording(said);
+    const message = await asking(responder).message({ messages: [...talk], ...summarize, max_tokens: 1 }, onDemandBeta);
     expect(message).toMatchObject({ stop_reason: "compaction", usage: { input_tokens: 0, output_tokens: 0 } });
     expect(message.content).toEqual([
       {
@@ -44,7 +44,7 @@ describe("compaction on demand", () => {
       },
     ]);
     expect(message.usage.iterations).toEqual([expect.objectContaining({ type: "compaction" })]);
-    expect(actor.scenes.map(({ purpose, request }) => [purpose, request.messages])).toEqual([
+    expect(responder.inputs.map(({ purpose, request }) => [purpose, request.messages])).toEqual([
       ["compaction", [...talk, { role: "user", content: summaryPrompt }]],
     ]);
   });
@@ -54,18 +54,18 @@ describe("compaction on demand", () => {
     { instructions: " \n", asked: summaryPrompt },
     { instructions: null, asked: summaryPrompt },
   ])("asks in the client's words, but not in blank ones: $instructions", async ({ instructions, asked }) => {
-    const actor = new Recording(said);
+    const responder = new Recording(said);
     const compaction = { type: "summarize", instructions };
-    await asking(actor).message({ messages: [...talk], compaction }, onDemandBeta);
-    expect(actor.scenes[0]?.request.messages.at(-1)?.content).toBe(asked);
+    await asking(responder).message({ messages: [...talk], compaction }, onDemandBeta);
+    expect(responder.inputs[0]?.request.messages.at(-1)?.content).toBe(asked);
   });
 
   it.each(["assistant", "user"])("stands for what it sums up where it comes first, as the %s's", async (role) => {
-    const actor = new Recording(said);
-    const ask = asking(actor);
+    const responder = new Recording(said);
+    const ask = asking(responder);
     const { content } = await compacted(ask);
     await ask.message({ messages: [{ role, content: content ?? [] }, next] }, onDemandBeta);
-    expect(actor.scenes[1]?.request.messages).toEqual([
+    expect(responder.inputs[1]?.request.messages).toEqual([
       { role: "user", content: [{ type: "text", text: "They spoke of tides." }] },
       next,
     ]);
@@ -159,14 +159,14 @@ describe("tools that a compaction tells", () => {
   });
 
   it("are offered without the beta that brought them, too", async () => {
-    const actor = new Recording(said);
-    const ask = asking(actor, base);
+    const responder = new Recording(said);
+    const ask = asking(responder, base);
     const block = await summedUp(ask, defined, {
       type: "tool_removal",
       tool: { type: "tool_reference", name: "read" },
     });
     await ask.message({ messages: [block, next] }, onDemandBeta);
-    expect(actor.scenes.at(-1)?.request.tools?.map(({ name }) => name)).toEqual(["late", "made"]);
+    expect(responder.inputs.at(-1)?.request.tools?.map(({ name }) => name)).toEqual(["late", "made"]);
     const chosen = { tool_choice: { type: "tool", name: "made" } };
     expect((await ask.message({ messages: [block, next], ...chosen }, onDemandBeta)).stop_reason).toBe("end_turn");
   });

@@ -1,4 +1,4 @@
-/** What the server asks the model for where the request brings no words of its own. */
+/** The server's request for a summary, used if the client's request brings no instructions of its own. */
 export const summaryPrompt = `This conversation is about to be replaced by a summary. You will go on with the work from the summary alone: whatever it leaves out is gone.
 
 Write it for yourself, so that you could take up the work at once. Say:

@@ -23,8 +23,8 @@ const model = "claude-opus-5";
 const system = "You are a careful assistant.";
 const sum = { summary: "Thoughts.\n<summary>\nThey spoke of topics.\n</summary>", reply: "Then this." };
 
-function asking(actor: Recording = new Recording(sum)): Asking {
-  return new Asking(new Simulator({ responder: actor }), { model, system, ...compactAt() });
+function asking(responder: Recording = new Recording(sum)): Asking {
+  return new Asking(new Simulator({ responder }), { model, system, ...compactAt() });
 }
 
 describe("compaction at a threshold", () => {
@@ -50,19 +50,19 @@ describe("compaction at a threshold", () => {
   });
 
   it("begins at 150,000 where no trigger is set", async () => {
-    const actor = new Recording(sum);
+    const responder = new Recording(sum);
     const plain = { context_management: { edits: [{ type: "compact_20260112" }] } };
-    await asking(actor).message({ ...plain, messages: [longTalk()] }, thresholdBeta);
-    expect(actor.scenes.map(({ purpose }) => purpose)).toEqual(["reply"]);
-    await asking(actor).message({ ...plain, messages: [longTalk(), longTalk("b"), longTalk("c")] }, thresholdBeta);
-    expect(actor.scenes.map(({ purpose }) => purpose)).toEqual(["reply", "compaction", "reply"]);
+    await asking(responder).message({ ...plain, messages: [longTalk()] }, thresholdBeta);
+    expect(responder.inputs.map(({ purpose }) => purpose)).toEqual(["reply"]);
+    await asking(responder).message({ ...plain, messages: [longTalk(), longTalk("b"), longTalk("c")] }, thresholdBeta);
+    expect(responder.inputs.map(({ purpose }) => purpose)).toEqual(["reply", "compaction", "reply"]);
   });
 
   it("asks with the conversation and the server's words behind it, then shows the summary alone", async () => {
-    const actor = new Recording(sum);
+    const responder = new Recording(sum);
     const talk = longTalk();
-    await asking(actor).message({ messages: [talk], stop_sequences: ["topics"] }, thresholdBeta);
-    const [summing, replying] = actor.scenes.map(({ request }) => request);
+    await asking(responder).message({ messages: [talk], stop_sequences: ["topics"] }, thresholdBeta);
+    const [summing, replying] = responder.inputs.map(({ request }) => request);
     expect(summing?.messages).toEqual([talk, { role: "user", content: summaryPrompt }]);
     expect(summing?.stop_sequences).toBeNull();
     expect(replying?.messages).toEqual([{ role: "user", content: [{ type: "text", text: "They spoke of topics." }] }]);
@@ -70,12 +70,12 @@ describe("compaction at a threshold", () => {
   });
 
   it("asks in the client's words where it gives any", async () => {
-    const actor = new Recording(sum);
-    await asking(actor).message(
+    const responder = new Recording(sum);
+    await asking(responder).message(
       { messages: [longTalk()], ...compactAt({ instructions: "In one line." }) },
       thresholdBeta,
     );
-    expect(actor.scenes[0]?.request.messages.at(-1)).toEqual({ role: "user", content: "In one line." });
+    expect(responder.inputs[0]?.request.messages.at(-1)).toEqual({ role: "user", content: "In one line." });
   });
 
   it("takes the whole text where there are no tags", async () => {
@@ -87,8 +87,8 @@ describe("compaction at a threshold", () => {
   });
 
   it("pauses with the block alone where that is asked for", async () => {
-    const actor = new Recording(sum);
-    const message = await asking(actor).message(
+    const responder = new Recording(sum);
+    const message = await asking(responder).message(
       { messages: [longTalk()], ...compactAt({ pause_after_compaction: true }) },
       thresholdBeta,
     );
@@ -98,12 +98,12 @@ describe("compaction at a threshold", () => {
       usage: { input_tokens: 0, output_tokens: 0 },
     });
     expect(message.usage.iterations?.map(({ type }) => type)).toEqual(["compaction"]);
-    expect(actor.scenes).toHaveLength(1);
+    expect(responder.inputs).toHaveLength(1);
   });
 
   it("goes on from a pause where the block comes back last", async () => {
-    const actor = new Recording(sum);
-    const ask = asking(actor);
+    const responder = new Recording(sum);
+    const ask = asking(responder);
     const pausing = compactAt({ pause_after_compaction: true });
     const paused = await ask.message({ messages: [longTalk()], ...pausing }, thresholdBeta);
     const message = await ask.message({ messages: [longTalk(), handedBack(paused)], ...pausing }, thresholdBeta);
@@ -121,9 +121,9 @@ describe("compaction at a threshold", () => {
     { what: "nothing", summary: [] },
     { what: "blanks", summary: [{ type: "text", text: "<summary> \n</summary>" }] },
   ])("fails with $what: a block without content, and the reply to the whole conversation", async ({ summary }) => {
-    const actor = new Recording({ summary, reply: "Then this." });
+    const responder = new Recording({ summary, reply: "Then this." });
     const talk = longTalk();
-    const message = await asking(actor).message(
+    const message = await asking(responder).message(
       { messages: [talk], ...compactAt({ pause_after_compaction: true }) },
       thresholdBeta,
     );
@@ -131,7 +131,7 @@ describe("compaction at a threshold", () => {
       { type: "compaction", content: null, encrypted_content: null },
       { type: "text", text: "Then this.", citations: null },
     ]);
-    expect(actor.scenes[1]?.request.messages).toEqual([talk]);
+    expect(responder.inputs[1]?.request.messages).toEqual([talk]);
     expect(
       asking().count({ messages: [talk, handedBack(message), { role: "user", content: "And?" }] }, thresholdBeta),
     ).toBe(
@@ -143,14 +143,14 @@ describe("compaction at a threshold", () => {
   });
 
   it("shows nothing of what stands before the last block with content, sent or not", async () => {
-    const actor = new Recording(sum);
-    const ask = asking(actor);
+    const responder = new Recording(sum);
+    const ask = asking(responder);
     const talk = longTalk();
     const reply = handedBack(await ask.message({ messages: [talk] }, thresholdBeta));
     const next = { role: "user", content: "And now?" };
     await ask.message({ messages: [talk, reply, next] }, thresholdBeta);
     await ask.message({ messages: [reply, next] }, thresholdBeta);
-    const [whole, dropped] = actor.scenes.slice(2).map(({ request }) => request.messages);
+    const [whole, dropped] = responder.inputs.slice(2).map(({ request }) => request.messages);
     expect(whole).toEqual([
       { role: "user", content: [{ type: "text", text: "They spoke of topics." }] },
       { role: "assistant", content: [{ type: "text", text: "Then this.", citations: null }] },
@@ -163,9 +163,9 @@ describe("compaction at a threshold", () => {
   });
 
   it("is made by chance of its own: its dice fall otherwise than the reply's", async () => {
-    const actor = new Recording(sum);
-    await asking(actor).message({ messages: [longTalk()] }, thresholdBeta);
-    const [one, other] = actor.scenes.map(({ random }) => random());
+    const responder = new Recording(sum);
+    await asking(responder).message({ messages: [longTalk()] }, thresholdBeta);
+    const [one, other] = responder.inputs.map(({ random }) => random());
     expect(one).toBeTypeOf("number");
     expect(one).not.toBe(other);
   });
@@ -179,18 +179,18 @@ describe("compaction at a threshold", () => {
   });
 
   it("leaves the reply the tools that the conversation has come to", async () => {
-    const actor = new Recording(sum);
+    const responder = new Recording(sum);
     const headers = { "anthropic-beta": "compact-2026-01-12,inline-tools-2026-09-15" };
     const tool = (name: string): JsonObject => ({ name, input_schema: { type: "object" } });
     const changes = [
       { type: "tool_removal", tool: { type: "tool_reference", name: "a" } },
       { type: "tool_addition", tool: { type: "tool_definition", definition: tool("c") } },
     ];
-    await asking(actor).message(
+    await asking(responder).message(
       { messages: [longTalk(), { role: "system", content: changes }], tools: [tool("a"), tool("b")] },
       headers,
     );
-    expect(actor.scenes.map(({ purpose, request }) => [purpose, request.tools?.map(({ name }) => name)])).toEqual([
+    expect(responder.inputs.map(({ purpose, request }) => [purpose, request.tools?.map(({ name }) => name)])).toEqual([
       ["compaction", ["b", "c"]],
       ["reply", ["b", "c"]],
     ]);
@@ -227,15 +227,15 @@ describe("compaction at a threshold", () => {
 
   it.each<{ what: string; second: unknown; error: RegExp }>([
     { what: "fails", second: new Error("no mood"), error: /no mood/ },
-    { what: "gives nothing", second: undefined, error: /play gave no take/ },
+    { what: "gives nothing", second: undefined, error: /respond returned no reply/ },
     { what: "gives no move that can be made", second: { move: { kind: "sing" } }, error: /not sing/ },
-  ])("is lost where the actor $what when it is asked for the reply", async ({ second, error }) => {
+  ])("is lost where the responder $what when it is asked for the reply", async ({ second, error }) => {
     const ends: string[] = [];
     const ending = (of: string) => ({
       delivered: () => void ends.push(`${of} delivered`),
       lost: () => void ends.push(`${of} lost`),
     });
-    const actor: Responder = {
+    const responder: Responder = {
       name: "half",
       respond: ({ purpose }) => {
         if (purpose === "compaction")
@@ -244,7 +244,7 @@ describe("compaction at a threshold", () => {
         return (typeof second === "object" ? { ...second, ...ending("reply") } : second) as PlannedReply;
       },
     };
-    const ask = new Asking(new Simulator({ responder: actor }), { model, system, ...compactAt() });
+    const ask = new Asking(new Simulator({ responder }), { model, system, ...compactAt() });
     expect(await ask.refusal({ messages: [longTalk()] }, thresholdBeta)).toMatch(error);
     expect(ends).toEqual(
       typeof second === "object" && !(second instanceof Error) ? ["summary lost", "reply lost"] : ["summary lost"],
@@ -252,7 +252,7 @@ describe("compaction at a threshold", () => {
   });
 
   it("that failed is shown to nobody, also where its message is shown otherwise", async () => {
-    const actor = new Recording(sum);
+    const responder = new Recording(sum);
     const headers = { "anthropic-beta": "compact-2026-01-12,context-management-2025-06-27" };
     const failed = { type: "compaction", content: null };
     const use = (id: string): JsonObject => ({
@@ -280,9 +280,9 @@ describe("compaction at a threshold", () => {
     ];
     for (const trigger of [1, 9]) {
       const context_management = { edits: [{ ...clearing, trigger: { type: "tool_uses", value: trigger } }] };
-      await asking(actor).message({ messages, context_management }, headers);
+      await asking(responder).message({ messages, context_management }, headers);
     }
-    const shown = actor.scenes.map(({ request }) => request.messages);
+    const shown = responder.inputs.map(({ request }) => request.messages);
     expect(shown.map((list) => list.map(({ role }) => role))).toEqual(
       [1, 2].map(() => ["user", "assistant", "user", "assistant", "user"]),
     );
@@ -290,12 +290,12 @@ describe("compaction at a threshold", () => {
   });
 
   it("is not made by a count, nor where only the cache is warmed", async () => {
-    const actor = new Recording(sum);
-    const ask = asking(actor);
+    const responder = new Recording(sum);
+    const ask = asking(responder);
     expect(Number(ask.count({ messages: [longTalk()] }, thresholdBeta))).toBeGreaterThan(50_000);
     const message = await ask.message({ messages: [longTalk()], max_tokens: 0 }, thresholdBeta);
     expect(message.content).toEqual([]);
-    expect(actor.scenes).toEqual([]);
+    expect(responder.inputs).toEqual([]);
   });
 
   it("is streamed as one delta", async () => {

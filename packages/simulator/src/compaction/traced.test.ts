@@ -8,11 +8,11 @@ import { readTrace, type TraceRequest } from "../trace/read-trace.ts";
 import { TraceWriter } from "../trace/trace-writer.ts";
 
 async function traced(
-  actor: Responder,
+  responder: Responder,
 ): Promise<{ readonly request: TraceRequest | undefined; readonly costUsd: number }> {
   const lines: string[] = [];
   const trace = new TraceWriter({ write: async (line) => void lines.push(line) });
-  const simulator = new Simulator({ responder: actor, trace });
+  const simulator = new Simulator({ responder, trace });
   await trace.begin({ seed: 0, startedAt: simulator.clock.now() });
   const ask = new Asking(simulator, { model: "claude-opus-5", ...compactAt() });
   const replied = await ask.reply({ messages: [longTalk()] }, thresholdBeta);
@@ -35,7 +35,7 @@ describe("a trace of a compaction", () => {
 
   it("has one request, also where the reply behind the summary is refused", async () => {
     const lost: string[] = [];
-    const actor: Responder = {
+    const responder: Responder = {
       name: "refusing",
       respond: ({ purpose }) =>
         purpose === "compaction"
@@ -47,7 +47,7 @@ describe("a trace of a compaction", () => {
               },
             },
     };
-    const { request } = await traced(actor);
+    const { request } = await traced(responder);
     expect(request?.reply).toMatchObject({ status: 529, outcome: "refused" });
     expect(lost).toEqual(["compaction"]);
   });

@@ -23,22 +23,22 @@ import { isUserSpeaking } from "../prompt/prompt-reader.ts";
 interface ContextEditInput {
   readonly request: MessagesRequest | CountRequest;
   readonly traits: ModelTraits;
-  /** How it is shown without the edits. */
+  /** How the request is shown without the edits. */
   readonly shown: ShownRequest;
-  /** The request's prompt where it is rendered like this. */
+  /** The request's prompt with this rendering. */
   readonly promptFor: (rendering: RequestRendition) => Prompt;
   readonly placeholders: Placeholders;
 }
 
-/** How it is shown with the edits. */
+/** How the request is shown with the edits. */
 interface ContextEdits extends ShownRequest {
   readonly applied: readonly AppliedEdit[];
 }
 
 /**
- * Which of the edits that a request asks for are made, and what the model is shown then; undefined where it asks for
- * none. They are made in the order in which they are listed, and each looks at what the one before it left. What was
- * cleared is the difference of two prompts; an edit that would not make the prompt smaller is not made.
+ * Which of the requested edits are made, and what the model is shown then; undefined if the request asks for none.
+ * Edits are made in the listed order, and each sees the result of the one before. What was cleared is the difference of
+ * two prompts; an edit that would not make the prompt smaller is not made.
  */
 export function applyContextEdits(inputs: ContextEditInput): ContextEdits | undefined {
   const { context_management: management } = inputs.request;
@@ -79,12 +79,12 @@ interface ClearToolUsesInput {
   readonly placeholders: Placeholders;
 }
 
-/** Stands in place of a cleared result. The provider has not published its own words. */
+/** Replaces a cleared result. The provider has not published its own text. */
 export const clearedResultText = "[Tool result cleared by the server]";
 
 /**
- * All tool uses but the newest, once the trigger is exceeded. The newest are counted among all, those of excluded tools
- * too. What is cleared already is no use to clear.
+ * Clears all tool uses but the newest, once the trigger is exceeded. Uses of excluded tools count among the newest too.
+ * Uses that are already cleared are not cleared again.
  */
 function clearToolUses(inputs: ClearToolUsesInput): ClearPlan | undefined {
   const { edit, request, shown } = inputs;
@@ -147,8 +147,8 @@ const clearsInput = ({ clear_tool_inputs: inputs }: ClearToolUses, name: string)
 type ClearThinking = ContextEditOf<"clear_thinking_20251015">;
 
 /**
- * The oldest thinking turns. A turn is everything that the assistant says between two messages in which a person speaks,
- * and it keeps its thinking or loses it as a whole: no tool loop is left with half of it.
+ * Clears the oldest thinking turns. A turn is everything that the assistant says between two messages in which the user
+ * speaks, and it keeps or loses its thinking as a whole: no tool loop is left with half of it.
  */
 function clearThinking({
   edit,
@@ -177,7 +177,7 @@ function clearThinking({
   };
 }
 
-/** Where this edit is listed it alone decides, also on models that take old thinking out by themselves. */
+/** If this edit is listed, it alone decides about thinking, also on models that strip old thinking by themselves. */
 export const decidesOnThinking = ({ context_management: management }: MessagesRequest | CountRequest): boolean =>
   (management?.edits ?? []).some(({ type }) => type === "clear_thinking_20251015");
 
@@ -205,8 +205,8 @@ function thinkingTurns(
 }
 
 /**
- * What stands in place of cleared blocks, the same object each time: so that a request that is cleared like the one
- * before it is known by its blocks, as one that is not cleared is. A block has one placeholder.
+ * What replaces cleared blocks, as the same object each time: a request that is cleared like the one before it is then
+ * recognised by the identity of its blocks, as an uncleared one is. A block has one placeholder.
  */
 export class Placeholders {
   readonly #placeholderByBlock = new WeakMap<WireBlock, WireBlock>();
@@ -214,8 +214,8 @@ export class Placeholders {
   placeholderFor<Block extends WireBlock>(block: Block, make: (block: Block) => WireBlock): WireBlock {
     const known = this.#placeholderByBlock.get(block);
     if (known !== undefined) return known;
-    const made = make(block);
-    this.#placeholderByBlock.set(block, made);
-    return made;
+    const placeholder = make(block);
+    this.#placeholderByBlock.set(block, placeholder);
+    return placeholder;
   }
 }

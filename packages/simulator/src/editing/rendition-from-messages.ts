@@ -7,8 +7,8 @@ import { mayChangeTools, type ToolStep, toolSteps } from "../prompt/tool-set.ts"
 import { clearAtBeta } from "../validate/check-roles.ts";
 
 /**
- * What the messages themselves say about how they are shown: compaction blocks, reminders whose time is over, and tools
- * that come and go. Each only with its beta: without one nothing is looked at.
+ * What the messages themselves say about how they are shown: compaction blocks, expired reminders, and tools that are
+ * added and removed. Each needs its beta: without one nothing is examined.
  */
 export function renditionFromMessages(
   request: MessagesRequest | CountRequest,
@@ -34,7 +34,7 @@ interface BlockOverride {
   readonly block: WireBlock | "hidden";
 }
 
-/** `from`: the first message that is looked at. */
+/** `from`: the first message to examine. */
 function hideFailedCompactions(messages: readonly WireMessage[], from: number): readonly BlockOverride[] {
   const failed: BlockOverride[] = [];
   for (let message = from; message < messages.length; message += 1) {
@@ -48,8 +48,8 @@ function hideFailedCompactions(messages: readonly WireMessage[], from: number): 
 }
 
 /**
- * The texts of system messages that were to stand only until a person speaks again; results of calls are a user's message
- * too. What such a message did to the tools stays done.
+ * Hides the texts of system messages that were to be shown only until the user speaks again; results of calls count as
+ * a user message too. What such a message did to the tools stays in force.
  */
 function hideClearedTexts(messages: readonly WireMessage[]): readonly BlockOverride[] {
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
@@ -64,7 +64,7 @@ function hideClearedTexts(messages: readonly WireMessage[]): readonly BlockOverr
 
 interface ChangedTools {
   readonly tools: readonly WireTool[];
-  /** What refers to deferred tools: the model reads the whole definition there. */
+  /** Blocks that refer to deferred tools: the model reads the whole definition there. */
   readonly loaded: readonly BlockOverride[];
 }
 
@@ -82,7 +82,7 @@ function findChangedTools(request: MessagesRequest | CountRequest): ChangedTools
   return last === undefined ? undefined : { tools: last.tools.offered, loaded: [...loadedByPath.values()] };
 }
 
-/** The block that makes the change, or the compaction that tells it, with the definition in the reference's place. */
+/** The block that makes the change, or the compaction that lists it, with the definition in place of the reference. */
 function withDefinition(
   holder: WireBlock,
   { step, tool }: { readonly step: ToolStep; readonly tool: WireTool },

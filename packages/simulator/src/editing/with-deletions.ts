@@ -8,25 +8,25 @@ import type { ServerOffer } from "../models-page.ts";
 import type { BetaField, CheckInput, Rule } from "../validate/check-input.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 
-/** Stands in place of a deleted result, for whoever answers. It costs no tokens. */
+/** Replaces a deleted result, for the responder. It costs no tokens. */
 const deletedResultText = "[Tool result deleted from the cache]";
 
 interface DeletionInput {
   readonly request: MessagesRequest;
-  /** How it is shown with nothing deleted. */
+  /** How the request is shown with nothing deleted. */
   readonly shown: ShownRequest;
   /** What the cache would do for this prompt at the start of the request. */
   readonly look: (prompt: Prompt) => CachePlan;
 }
 
 /**
- * How the request is shown without the results that it deletes by reference: those that lie in what the cache holds of
- * it at this moment. The others are shown. Where nothing is deleted nothing is looked at.
+ * How the request is shown without the results that it deletes by reference: those in the part that the cache holds at
+ * this moment. The others are shown. If nothing is deleted, nothing is examined.
  */
 export function withDeletions({ request, shown, look }: DeletionInput): ShownRequest {
-  const asked = deletionIds(request);
-  if (asked.length === 0) return shown;
-  const resultById = findDeletableResults(request, { asked: new Set(asked), shown });
+  const requestedIds = deletionIds(request);
+  if (requestedIds.length === 0) return shown;
+  const resultById = findDeletableResults(request, { requestedIds: new Set(requestedIds), shown });
   const { deleted } = look({ ...shown.prompt, withheld: { resultById, tokens: 0 } });
   if (deleted === undefined) return shown;
   const left = new Map(deleted.ids.flatMap((id) => findEntry(resultById, id)));
@@ -40,15 +40,18 @@ export function withDeletions({ request, shown, look }: DeletionInput): ShownReq
   };
 }
 
-/** What the reply says of it; nothing where the request has no `cache_edits`. What was not deleted was ignored. */
+/**
+ * What the reply reports; nothing if the request has no `cache_edits`. Deletions that were not made are reported as
+ * ignored.
+ */
 export function deletionReport(request: MessagesRequest, { deleted }: Pick<CachePlan, "deleted">): CacheEditsReply {
   if (request.cache_edits === null || request.cache_edits === undefined) return {};
   const applied = new Set(deleted?.ids);
-  const asked = deletionIds(request);
+  const requestedIds = deletionIds(request);
   return {
     cache_edits: {
-      applied: asked.filter((id) => applied.has(id)),
-      ignored: asked.filter((id) => !applied.has(id)),
+      applied: requestedIds.filter((id) => applied.has(id)),
+      ignored: requestedIds.filter((id) => !applied.has(id)),
       deleted_input_tokens: deleted?.tokens ?? 0,
     },
   };
@@ -70,10 +73,10 @@ const findEntry = (
   return result === undefined ? [] : [[id, result]];
 };
 
-/** Those of the prompt: a result that the model is not shown anyway can't be deleted. */
+/** Results in the prompt: a result that the model is not shown anyway cannot be deleted. */
 function findDeletableResults(
   { messages }: MessagesRequest,
-  { asked, shown }: { readonly asked: ReadonlySet<string>; readonly shown: ShownRequest },
+  { requestedIds, shown }: { readonly requestedIds: ReadonlySet<string>; readonly shown: ShownRequest },
 ): ReadonlyMap<string, ShownResult> {
   const { blocks } = shown.prompt;
   const resultById = new Map<string, ShownResult>();
@@ -81,7 +84,7 @@ function findDeletableResults(
     if (type !== "tool_result") continue;
     const [, message = "", , block = ""] = path.split(".");
     const sent = resultAt(messages, { message: Number(message), block: Number(block) });
-    if (sent === undefined || !asked.has(sent.tool_use_id)) continue;
+    if (sent === undefined || !requestedIds.has(sent.tool_use_id)) continue;
     const change = { message: Number(message), path, shown: { ...sent, content: deletedResultText } };
     resultById.set(sent.tool_use_id, { position, tokens, tokensUpTo, change });
   }
@@ -105,17 +108,17 @@ export const serverOffer = (offered: CacheEditsSupport = "none"): ServerOffer =>
     ? { betas: [cacheEditsBeta], capabilities: { cache_edits: { supported: true } } }
     : { betas: [], capabilities: {} };
 
-/** What is deleted in the cache by reference leaves the prefix as it is, and so does asking for it. */
+/** A deletion in the cache by reference leaves the prefix as it is, and so does asking for it. */
 export const isPartOfPrefix = (beta: string): boolean => beta !== cacheEditsBeta;
 
-/** Where it is not offered, the beta itself is not known. */
+/** If it is not offered, the beta itself is unknown. */
 export const deletionsField: BetaField = {
   path: "cache_edits",
   value: (request) => request.cache_edits,
   betas: [cacheEditsBeta],
 };
 
-/** What may be deleted in the cache: results in the messages that the model has answered, each once. */
+/** What may be deleted in the cache: results in messages that the model has answered, each once. */
 export const checkCacheEdits: Rule = ({ request }) => {
   const { cache_edits: edits, context_management: management } = request;
   if (edits === null || edits === undefined) return undefined;

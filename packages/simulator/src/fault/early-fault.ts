@@ -2,20 +2,20 @@ import type { Fault } from "./fault.ts";
 import type { FaultChoice } from "./fault-choice.ts";
 import { invalid, type Refusal, refusal } from "../refusal.ts";
 
-/** Faults that come instead of a reply. */
+/** Outcomes of faults that replace the reply. */
 export type EarlyOutcome = Refusal | { readonly kind: "dropped" } | { readonly kind: "silence" };
 
-/** How a reply goes out. */
+/** How a reply is sent. */
 export type ReplyForm = "json" | "stream";
 
-/** A body is sent once: nothing in it can come twice. */
+/** A body is sent once, so nothing in it can be duplicated. */
 export const canStrike = (fault: Fault, form: ReplyForm): boolean => form === "stream" || fault.kind !== "duplicate";
 
-/** Of a fault that a client asks for, and that can't happen to its reply. */
+/** For a fault that a client asks for but that cannot happen to its reply. */
 export const unfitFaultRefusal = (fault: Fault): Refusal =>
   invalid(`${fault.kind} happens to a stream only: send "stream": true`, "x-simulator-fault");
 
-/** What befalls a request by chance, where it can. */
+/** The random fault of a request, if it can strike. */
 export function chooseFault(
   faults: FaultChoice | undefined,
   { n, form }: { readonly n: number; readonly form: ReplyForm },
@@ -24,7 +24,10 @@ export function chooseFault(
   return fault !== undefined && canStrike(fault, form) ? fault : undefined;
 }
 
-/** Where nothing is compacted, a compaction that is unavailable is missed by nobody. `ending`: of a request without a reply. */
+/**
+ * If nothing was compacted, an unavailable compaction had no effect. `ending`: the outcome of a request without a
+ * reply.
+ */
 export const hasFaultStruck = ({ kind }: Fault, ending?: EarlyOutcome): boolean =>
   kind !== "compaction-unavailable" || (ending?.kind === "refused" && ending.errorCode === compactionUnavailableCode);
 
@@ -42,7 +45,7 @@ export function earlyFault(fault: Fault | undefined, form: ReplyForm): EarlyOutc
     case "server-error":
       return refusal("api_error", "Internal server error");
     case "overloaded-midway":
-      // What breaks a stream with an event keeps a body from being sent at all.
+      // A fault that breaks a stream with an event prevents a body from being sent at all.
       return form === "json" ? refusal("overloaded_error", "Overloaded") : undefined;
     case "overloaded":
       return refusal("overloaded_error", "Overloaded");
@@ -52,7 +55,7 @@ export function earlyFault(fault: Fault | undefined, form: ReplyForm): EarlyOutc
       return { kind: "dropped" };
     case "hang":
       return { kind: "silence" };
-    // Only a compaction meets it, and whether there is one is not known before the rules.
+    // It strikes only a compaction, and whether there is one is not known before validation.
     case "compaction-unavailable":
     case "break":
     case "break-utf8":

@@ -3,23 +3,23 @@ import { createRandom } from "../random.ts";
 
 export interface ProbableFault {
   readonly fault: Fault;
-  /** From 0 to 1, of one request. */
+  /** From 0 to 1, per request. */
   readonly probability: number;
 }
 
-/** Faults by chance: the same seed and number of a request give the same fault, in whatever order requests come. */
+/** Random faults: the same seed and request number give the same fault, in whatever order requests come. */
 export class FaultChoice {
   readonly #faults: readonly ProbableFault[];
   readonly #seed: number;
 
-  /** A request gets one fault at most, so the probabilities together are at most 1. */
+  /** A request gets at most one fault, so the probabilities together are at most 1. */
   constructor({ faults, seed }: { readonly faults: readonly ProbableFault[]; readonly seed: number }) {
     if (totalProbability(faults) > 1) throw new RangeError(tooProbable(faults));
     this.#faults = faults;
     this.#seed = seed;
   }
 
-  /** `request`: its number. */
+  /** `request`: the number of the request. */
   choose(request: number): Fault | undefined {
     let left = createRandom(this.#seed ^ Math.imul(request, spread))();
     for (const { fault, probability } of this.#faults) {
@@ -34,7 +34,7 @@ type ParseProbableFaultsOutcome =
   | { readonly kind: "faults"; readonly faults: readonly ProbableFault[] }
   | { readonly kind: "wrong"; readonly message: string };
 
-/** One text a fault, each as `parseProbableFault` takes it; together they are not more than certain. */
+/** Each text is one fault as `parseProbableFault` reads it; the probabilities must not exceed 1 together. */
 export function parseProbableFaults(texts: readonly string[]): ParseProbableFaultsOutcome {
   const faults: ProbableFault[] = [];
   for (const text of texts) {
@@ -45,7 +45,7 @@ export function parseProbableFaults(texts: readonly string[]): ParseProbableFaul
   return totalProbability(faults) > 1 ? { kind: "wrong", message: tooProbable(faults) } : { kind: "faults", faults };
 }
 
-/** A fault's text with its probability behind it: `overloaded 0.1`, `rate-limit retry-after=3 0.05`. */
+/** A fault's text with its probability at the end: `overloaded 0.1`, `rate-limit retry-after=3 0.05`. */
 export function parseProbableFault(
   text: string,
 ): { readonly kind: "fault"; readonly fault: ProbableFault } | { readonly kind: "wrong"; readonly message: string } {
@@ -58,10 +58,10 @@ export function parseProbableFault(
   return read.kind === "wrong" ? read : { kind: "fault", fault: { fault: read.fault, probability } };
 }
 
-/** Neighbouring numbers of requests become seeds far apart. */
+/** Turns neighbouring request numbers into seeds far apart. */
 const spread = 0x9e3779b1;
 
-/** To nine decimals: ten times 0.1 is not more than 1. */
+/** Rounded to nine decimals: ten times 0.1 is not more than 1. */
 const totalProbability = (faults: readonly ProbableFault[]): number =>
   Math.round(faults.reduce((sum, { probability }) => sum + probability, 0) * 1e9) / 1e9;
 

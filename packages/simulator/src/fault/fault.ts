@@ -2,9 +2,8 @@ import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { clockJumpMillisMax, pauseMillisMax, usageFactorMax } from "../limits.ts";
 
 /**
- * Things that go wrong, on demand. `rate-limit` to `reset` come instead of a reply, `compaction-unavailable` only where
- * something is compacted for it; `break` to `trickle` happen to a stream; the last three spoil what is otherwise a good
- * reply.
+ * Failures on demand. `rate-limit` to `reset` replace the reply; `compaction-unavailable` does so only if something is
+ * compacted for it; `break` to `trickle` happen to a stream; the last three spoil an otherwise good reply.
  */
 export type Fault =
   | { readonly kind: "rate-limit"; readonly retryAfterSeconds?: number }
@@ -25,13 +24,13 @@ export type Fault =
 
 export type FaultKind = Fault["kind"];
 
-/** How headers, scenarios and the command line name a fault: its kind, then perhaps `name=number`. */
 type ParseFaultOutcome =
   | { readonly kind: "fault"; readonly fault: Fault }
   | { readonly kind: "wrong"; readonly message: string };
 
+/** Reads a fault as headers, scenarios and the command line write it: its kind, then optionally `name=number`. */
 export function parseFault(text: string): ParseFaultOutcome {
-  const [name = "", ...given] = text.trim().split(/\s+/);
+  const [name = "", ...args] = text.trim().split(/\s+/);
   const kind = faultKinds.find((known) => known === name);
   if (kind === undefined) {
     return wrongFault(
@@ -39,12 +38,12 @@ export function parseFault(text: string): ParseFaultOutcome {
     );
   }
   const argument = argumentByKind[kind];
-  if (given.length === 0) return { kind: "fault", fault: createFault(kind, argument?.usual) };
-  if (argument === undefined) return wrongFault(`${kind} takes nothing more: ${given.join(" ")}`);
-  const [first = ""] = given;
+  if (args.length === 0) return { kind: "fault", fault: createFault(kind, argument?.usual) };
+  if (argument === undefined) return wrongFault(`${kind} takes nothing more: ${args.join(" ")}`);
+  const [first = ""] = args;
   const value = first.startsWith(`${argument.name}=`) ? first.slice(argument.name.length + 1) : undefined;
-  if (given.length > 1 || value === undefined) {
-    return wrongFault(`${kind} takes ${argument.name}=${argument.what}, not ${given.join(" ")}`);
+  if (args.length > 1 || value === undefined) {
+    return wrongFault(`${kind} takes ${argument.name}=${argument.what}, not ${args.join(" ")}`);
   }
   const number = numberShape.test(value) ? Number(value) : Number.NaN;
   return argument.accepts(number)
@@ -59,7 +58,7 @@ export function formatFault(fault: Fault): string {
   return value === undefined || argument === undefined ? fault.kind : `${fault.kind} ${argument.name}=${value}`;
 }
 
-/** How each fault may be written, with what counts where its number is not given: `break [after=5]`. */
+/** How each fault may be written, with the default of its number: `break [after=5]`. */
 export const faultSyntaxes = (): readonly string[] =>
   faultKinds.map((kind) => {
     const argument = argumentByKind[kind];
@@ -70,7 +69,7 @@ interface ArgumentSpec {
   readonly name: string;
   readonly what: string;
   readonly accepts: (value: number) => boolean;
-  /** Where it is not given. */
+  /** The default. */
   readonly usual?: number;
 }
 

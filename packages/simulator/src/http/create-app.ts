@@ -14,7 +14,7 @@ interface Env {
 
 type Route = Context<Env>;
 
-/** The simulator's paths. The same app serves HTTP and callers in this process, so that they can't differ. */
+/** The simulator's routes. The same app serves HTTP and callers in this process, so that they cannot differ. */
 export function createApp(simulator: Simulator): Hono<Env> {
   const app = new Hono<Env>();
   const posted =
@@ -25,7 +25,7 @@ export function createApp(simulator: Simulator): Hono<Env> {
       const { headers, signal } = context.req.raw;
       return respond(context, await answer({ body: read.body, headers, signal }));
     };
-  /** In the form that the client knows. */
+  /** Answers in the format of the API that the client uses. */
   const refuse = (context: Route, refused: Refusal): Promise<Response> => {
     const { path, raw } = context.req;
     return isOpenAiClient(raw.headers)
@@ -56,7 +56,7 @@ export function createApp(simulator: Simulator): Hono<Env> {
     if (isOpenAiClient(context.req.raw.headers)) return openai.model(context, id);
     return respond(context, simulator.model({ headers: context.req.raw.headers }, id));
   });
-  // What clients use to see whether anybody is there.
+  // Clients use it to see whether the server is up.
   app.get("/", (context) => context.body(null, 200));
   app.notFound((context) => {
     const { method, path } = context.req;
@@ -88,7 +88,10 @@ async function readJsonBody(context: Route): Promise<{ kind: "body"; body: Json 
   }
 }
 
-/** Half a character, left by a client that cut a string in two. Only escapes can hold one, so most bodies need no look. */
+/**
+ * Half of a surrogate pair, left by a client that cut a string in two. Only escapes can hold one, so most bodies need
+ * no search.
+ */
 const hasLoneSurrogate = (source: string, parsed: Json): boolean =>
   /\\u[dD][89a-fA-F]/.test(source) && !isWellFormed(parsed);
 
@@ -116,7 +119,7 @@ async function respond(context: Route, answer: Answer): Promise<Response> {
   }
 }
 
-/** A socket is reset; a caller in this process gets what `fetch` throws when that happens. */
+/** Resets the socket; a caller in this process gets the error that `fetch` throws in that case. */
 function drop({ env }: Route): never {
   env.incoming?.socket.resetAndDestroy();
   throw new ConnectionDropped();

@@ -26,7 +26,7 @@ export const streamResponse = (headers: AnswerHeaders, body: ReadableStream<Uint
   new Response(body, {
     headers: {
       ...headers,
-      // Keeps the server from gathering the first events to reckon a length.
+      // Keeps the server from collecting the first events to compute a length.
       "transfer-encoding": "chunked",
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache",
@@ -50,8 +50,8 @@ interface Carrier<Part> {
 }
 
 /**
- * One part at a time as they are asked for: a slow client slows the simulator, not its memory, and nothing is made ahead
- * that a break would have to take back.
+ * Produces one part at a time, on demand: a slow client slows the simulator down but does not fill its memory, and
+ * nothing is produced ahead that a break would have to undo.
  */
 export function toByteStream<Part>(
   parts: AsyncIterable<Part>,
@@ -78,7 +78,7 @@ export function toByteStream<Part>(
   );
 }
 
-/** What was sent reaches the client before the connection ends in the middle. */
+/** Lets what was sent reach the client before the connection ends in the middle. */
 const endConnection = (socket: NonNullable<Connection["incoming"]>["socket"]): Promise<void> =>
   new Promise((resolve) => {
     socket.write("", () => {
@@ -87,20 +87,20 @@ const endConnection = (socket: NonNullable<Connection["incoming"]>["socket"]): P
     });
   });
 
-/** Behind the first byte of the first character that has several; in the middle where there is none. */
+/** After the first byte of the first multi-byte character, or in the middle if there is none. */
 function insideCharacter(bytes: Uint8Array): number {
   const at = bytes.findIndex((byte) => byte >= 0xc0);
   return at < 0 ? Math.floor(bytes.length / 2) : at + 1;
 }
 
-/** What the server knows of a connection; nothing for a caller in this process. */
+/** What the server knows of a connection; empty for a caller in this process. */
 export interface Connection {
   readonly incoming?: AsyncIterable<Uint8Array> & {
     readonly socket: Pick<Socket, "resetAndDestroy" | "write" | "destroy">;
   };
 }
 
-/** What `fetch` throws when the other side closes the connection without an answer. */
+/** The error that `fetch` throws when the other side closes the connection without an answer. */
 export class ConnectionDropped extends TypeError {
   constructor() {
     super("fetch failed", { cause: Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }) });

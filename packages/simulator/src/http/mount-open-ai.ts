@@ -15,22 +15,25 @@ type Route = Context<Env>;
 interface OpenAiRoutesDeps {
   readonly simulator: Simulator;
   readonly readJsonBody: (context: Route) => Promise<{ readonly kind: "body"; readonly body: Json } | Refusal>;
-  /** Of answers that look alike on both faces. */
+  /** For answers that look alike in both APIs. */
   readonly respond: (context: Route, answer: Answer) => Promise<Response>;
 }
 
-/** Answers on paths that both faces have, or neither. */
+/** Answers on paths that both APIs have, or neither. */
 interface SharedOpenAiRoutes {
   readonly models: (context: Route) => Promise<Response>;
   readonly model: (context: Route, id: string) => Promise<Response>;
   readonly refuse: (context: Route, refused: Refusal) => Promise<Response>;
 }
 
-/** A path that both faces have belongs to the other one's clients where they say so, or bring its key. */
+/**
+ * Whether a client uses the OpenAI API, for paths that both APIs have: a client of the other one says so or brings its
+ * key.
+ */
 export const isOpenAiClient = (headers: Headers): boolean =>
   !headers.has("anthropic-version") && !headers.has("x-api-key") && headers.has("authorization");
 
-/** The OpenAI face's own paths. */
+/** Adds the paths of the OpenAI API. */
 export function mountOpenAi(app: Hono<Env>, deps: OpenAiRoutesDeps): SharedOpenAiRoutes {
   const { simulator, readJsonBody: bodyOf } = deps;
   const respond = (context: Route, answer: OpenAiAnswer): Promise<Response> => respondWith(deps, { context, answer });

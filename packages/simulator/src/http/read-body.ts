@@ -11,7 +11,7 @@ export interface BodySource {
 
 type ReadBodyOutcome = { readonly kind: "text"; readonly text: string } | Refusal;
 
-/** The whole body as text, and never more of it in memory than the API takes. */
+/** Reads the whole body as text. Never holds more of it in memory than the API accepts. */
 export async function readBody({ body, headers }: BodySource): Promise<ReadBodyOutcome> {
   if (Number(headers.get("content-length") ?? 0) > bodyBytesMax) return tooLarge();
   const chunks: Uint8Array[] = [];

@@ -15,10 +15,10 @@ export interface RunningServer {
 export type ServeOutcome = RunningServer | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
 export interface ServeOptions {
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Loopback where it is absent: the simulator asks for no real key. */
-  readonly hostname?: string;
+  /** Loopback if it is absent: the simulator asks for no real key. */
+  readonly hostname?: string | undefined;
 }
 
 export const serveSimulator = (simulator: Simulator, options: ServeOptions): Promise<ServeOutcome> =>
@@ -30,7 +30,7 @@ export async function serveRequests(answer: RequestHandler, options: ServeOption
   const { port, hostname = "127.0.0.1" } = options;
   const server = createAdaptorServer({
     fetch: answer,
-    // A library has no business with the globals of the process it runs in.
+    // A library must not touch the globals of the process that it runs in.
     overrideGlobalObjects: false,
     serverOptions: { requestTimeout: requestMillisMax, keepAliveTimeout: keepAliveMillis },
   });
@@ -59,5 +59,5 @@ export async function serveRequests(answer: RequestHandler, options: ServeOption
 const isAddress = (address: AddressInfo | string | null): address is AddressInfo =>
   typeof address === "object" && address !== null;
 
-/** Longer than clients keep an idle connection, so that they close it and not we, under their next request. */
+/** Longer than clients keep an idle connection, so that they close it, and not we under their next request. */
 const keepAliveMillis = 65_000;

@@ -9,17 +9,17 @@ export function simulatorFetch(simulator: Simulator): typeof fetch {
   return createInProcessFetch(async (request) => app.fetch(request, {}));
 }
 
-/** `fetch` of whatever answers requests in this process. */
+/** A `fetch` over any handler of requests in this process. */
 export function createInProcessFetch(answer: (request: Request) => Promise<Response>): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
     const { signal } = request;
     signal.throwIfAborted();
-    const gone = Promise.withResolvers<never>();
-    const leave = (): void => gone.reject(signal.reason);
+    const aborted = Promise.withResolvers<never>();
+    const leave = (): void => aborted.reject(signal.reason);
     signal.addEventListener("abort", leave, { once: true });
     try {
-      const response = await Promise.race([answer(request), gone.promise]);
+      const response = await Promise.race([answer(request), aborted.promise]);
       return new Response(response.body === null ? null : untilAborted(response.body, signal), response);
     } finally {
       signal.removeEventListener("abort", leave);
@@ -28,8 +28,9 @@ export function createInProcessFetch(answer: (request: Request) => Promise<Respo
 }
 
 /**
- * As over a socket: who aborts gets no more of the body but an error, and whoever sends it learns of that at once. A pipe
- * would not do: it forgets its source when its reader cancels right behind the abort, as clients do.
+ * Behaves as over a socket: after an abort the client gets an error instead of the rest of the body, and the sender is
+ * told at once. A pipe would not do: it forgets its source when its reader cancels right after the abort, as clients
+ * do.
  */
 function untilAborted(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader();
@@ -39,7 +40,7 @@ function untilAborted(body: ReadableStream<Uint8Array>, signal: AbortSignal): Re
       start(controller) {
         const leave = (): void => {
           controller.error(signal.reason);
-          // What fails while it is given up is nobody's any more.
+          // An error while the body is abandoned concerns no one.
           reader.cancel(signal.reason).catch(() => undefined);
         };
         if (signal.aborted) leave();
@@ -71,6 +72,6 @@ export interface SimulatedFetchOptions {
   readonly seed: number;
 }
 
-/** A simulator of its own, reached without a socket, in real time. */
-export const createSimulatedFetch = ({ responder: actor, seed }: SimulatedFetchOptions): typeof fetch =>
-  simulatorFetch(new Simulator({ responder: actor, seed, clock: realClock() }));
+/** A new simulator, reached without a socket, in real time. */
+export const createSimulatedFetch = ({ responder, seed }: SimulatedFetchOptions): typeof fetch =>
+  simulatorFetch(new Simulator({ responder, seed, clock: realClock() }));

@@ -41,11 +41,11 @@ export function chatBody(reply: ChatReply): object {
 export function* chatFrames(reply: ChatReply): Generator<Frame> {
   const { output, request, usage } = reply;
   const begin = completionHead(reply, "chat.completion.chunk");
-  const isTold = request.streamUsage === "told";
+  const hasUsageChunk = request.streamUsage === "told";
   const chunk = (delta: object, finish: string | null = null): Frame => {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
     const isDelta = finish === null && !("role" in delta);
-    return dataFrame({ ...begin, choices, ...(isTold ? { usage: null } : {}) }, isDelta ? "delta" : "other");
+    return dataFrame({ ...begin, choices, ...(hasUsageChunk ? { usage: null } : {}) }, isDelta ? "delta" : "other");
   };
   yield chunk({ role: "assistant", content: "", refusal: null });
   for (const item of output.items)
@@ -56,13 +56,13 @@ export function* chatFrames(reply: ChatReply): Generator<Frame> {
       yield chunk({ tool_calls: [{ index, function: { arguments: piece } }] });
   }
   yield chunk({}, output.ending);
-  if (isTold) yield dataFrame({ ...begin, choices: [], usage: chatUsage(usage) }, "other");
+  if (hasUsageChunk) yield dataFrame({ ...begin, choices: [], usage: chatUsage(usage) }, "other");
   yield { text: "data: [DONE]\n\n", kind: "last" };
 }
 
 const dataFrame = (value: object, kind: Frame["kind"]): Frame => ({ text: `data: ${JSON.stringify(value)}\n\n`, kind });
 
-/** What a stream that fails midway says. */
+/** The frame of a stream that fails midway. */
 export const chatErrorFrame = (error: object): Frame => dataFrame(error, "other");
 
 const completionHead = ({ id, createdSeconds, request }: ChatReply, object: string): object => ({

@@ -3,7 +3,7 @@ import { type Part, type OpenAiRequest, type Item, isImageUrl } from "./open-ai-
 import type { OpenAiModel } from "./open-ai-models.ts";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 
-/** Rules about one request that need no look at what the server has stored. */
+/** Rules about one request that do not depend on what the server has stored. */
 export function checkRequest(request: OpenAiRequest, model: OpenAiModel): OpenAiRefusal | undefined {
   return (
     checkLimits(request, model) ??
@@ -91,42 +91,42 @@ function checkPart(
   return undefined;
 }
 
-/** Whether the prompt leaves room for a reply. */
+/** Checks that the prompt leaves room for a reply. */
 export function checkFit(
   request: OpenAiRequest,
   { model, promptTokens }: { readonly model: OpenAiModel; readonly promptTokens: number },
 ): OpenAiRefusal | undefined {
-  const told = { code: "context_length_exceeded", param: request.api === "chat" ? "messages" : "input" };
+  const details = { code: "context_length_exceeded", param: request.api === "chat" ? "messages" : "input" };
   const { inputTokensMax, windowTokens } = model;
   if (request.api === "responses")
     return promptTokens > inputTokensMax
       ? refuseRequest(
           "Your input exceeds the context window of this model. Please adjust your input and try again.",
-          told,
+          details,
         )
       : undefined;
   if (promptTokens > inputTokensMax)
     return inputTokensMax < windowTokens
       ? refuseRequest(
           `Input tokens exceed the configured limit of ${inputTokensMax} tokens. Your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
-          told,
+          details,
         )
       : refuseRequest(
           `This model's maximum context length is ${windowTokens} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
-          told,
+          details,
         );
   const wanted = request.maxOutputTokens ?? 0;
   return promptTokens + wanted > windowTokens
     ? refuseRequest(
         `This model's maximum context length is ${windowTokens} tokens. However, you requested ${promptTokens + wanted} tokens (${promptTokens} in the messages, ${wanted} in the completion). Please reduce the length of the messages or completion.`,
-        told,
+        details,
       )
     : undefined;
 }
 
 /**
- * Chat: the messages right behind a reply that calls answer its calls, each of them. Read from the body, since the
- * messages that the refusals name are the body's.
+ * Chat: the messages right after a reply with calls must answer each of its calls. This is read from the body, because
+ * refusals name the messages of the body.
  */
 function checkChatPairs(body: JsonObject): OpenAiRefusal | undefined {
   let open: ReadonlySet<string> = new Set();
@@ -178,7 +178,9 @@ const missingResultsRefusal = (open: ReadonlySet<string>, at: number): OpenAiRef
     { param: `messages.[${at}].role` },
   );
 
-/** Responses: every output has its call somewhere before it, every call its output somewhere behind it, once. */
+/**
+ * Responses: every output has its call somewhere before it, and every call has exactly one output somewhere after it.
+ */
 export function checkResponsesPairs(items: readonly Item[]): OpenAiRefusal | undefined {
   const open = new Set<string>();
   for (const item of items) {
@@ -194,12 +196,12 @@ export function checkResponsesPairs(items: readonly Item[]): OpenAiRefusal | und
     : refuseRequest(`No tool output found for function call ${first}.`, { param: "input" });
 }
 
-/** What was thought stands before what came of it: it is not sent alone. */
+/** Reasoning is sent together with the item that followed it, never alone. */
 export function checkReasoningPlace(items: readonly Item[]): OpenAiRefusal | undefined {
   for (const [at, item] of items.entries()) {
     if (item.kind !== "reasoning") continue;
     const next = items[at + 1];
-    // Thoughts may follow thoughts: the last of them is what has to lead to something.
+    // Reasoning items may follow each other; the last of them must be followed by something else.
     if (next?.kind === "reasoning") continue;
     const follows = next?.kind === "call" || (next?.kind === "message" && next.role === "assistant");
     if (!follows)

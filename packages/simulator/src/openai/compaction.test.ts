@@ -14,17 +14,17 @@ const history: readonly JsonObject[] = [
 const over = (more: JsonObject = {}): JsonObject =>
   respond({ input: history, context_management: [{ type: "compaction", compact_threshold: 1_000 }], ...more });
 
-interface Played {
-  readonly actor: Responder;
-  /** What was asked, and how each take ended. */
+interface Recorded {
+  readonly responder: Responder;
+  /** What was asked, and how each reply ended. */
   readonly log: string[];
 }
 
-/** `summary` is what becomes of the take for a compaction. */
-function played(summary: Partial<PlannedReply> = {}, reply: readonly MoveBlock[] = says("Lit.")): Played {
+/** `summary` is what becomes of the reply for a compaction. */
+function recording(summary: Partial<PlannedReply> = {}, reply: readonly MoveBlock[] = says("Lit.")): Recorded {
   const log: string[] = [];
-  const actor: Responder = {
-    name: "played",
+  const responder: Responder = {
+    name: "recording",
     respond: ({ purpose }) => {
       log.push(purpose);
       const blocks = purpose === "compaction" ? says("<summary>The harbour is built.</summary>") : reply;
@@ -36,19 +36,19 @@ function played(summary: Partial<PlannedReply> = {}, reply: readonly MoveBlock[]
       };
     },
   };
-  return { actor, log };
+  return { responder, log };
 }
 
 describe("a summary is asked for as a reply is", () => {
-  it("the actor's fault befalls it", async () => {
-    const { actor, log } = played({ fault: { kind: "server-error" } });
-    expect(await openaiFace({ responder: actor }).ask("responses", over())).toMatchObject({ status: 500 });
+  it("the responder's fault befalls it", async () => {
+    const { responder, log } = recording({ fault: { kind: "server-error" } });
+    expect(await openaiFace({ responder }).ask("responses", over())).toMatchObject({ status: 500 });
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 
-  it("the actor's wait is waited for", async () => {
-    const { actor } = played({ move: { kind: "say", blocks: says("Built."), delayMs: millis(5_000) } });
-    const { ask, simulator } = openaiFace({ responder: actor });
+  it("the responder's wait is waited for", async () => {
+    const { responder } = recording({ move: { kind: "say", blocks: says("Built."), delayMs: millis(5_000) } });
+    const { ask, simulator } = openaiFace({ responder });
     const before = simulator.clock.now();
     await ask("compact", { model: "gpt-5.6-sol", input: [...history] });
     expect(simulator.clock.now() - before).toBe(5_000);
@@ -56,13 +56,13 @@ describe("a summary is asked for as a reply is", () => {
 
   it("who is gone is asked no further, and the summary is not spent", async () => {
     const leave = new AbortController();
-    const { actor, log } = played();
+    const { responder, log } = recording();
     const { simulator } = openaiFace({
       responder: {
         name: "leaving",
-        respond: (scene) => {
+        respond: (input) => {
           leave.abort();
-          return actor.respond(scene);
+          return responder.respond(input);
         },
       },
     });
@@ -76,8 +76,8 @@ describe("a summary is asked for as a reply is", () => {
   });
 
   it("a body that is cut has not arrived", async () => {
-    const { actor, log } = played();
-    const { simulator } = openaiFace({ responder: actor });
+    const { responder, log } = recording();
+    const { simulator } = openaiFace({ responder });
     for (const path of ["compact", "responses"] as const) {
       log.length = 0;
       const answer = await simulator.openai[path]({
@@ -93,22 +93,22 @@ describe("a summary is asked for as a reply is", () => {
     ["over the threshold", over()],
     ["with a trigger", respond({ input: [...history, item("compaction_trigger", {})] })],
   ])("prewarming asks nobody, also %s", async (_, body) => {
-    const { actor, log } = played();
+    const { responder, log } = recording();
     const warming = { ...body, prompt_cache_options: { prewarm: true } };
-    const told = await openaiFace({ responder: actor }).ask("responses", warming);
+    const told = await openaiFace({ responder }).ask("responses", warming);
     expect(told.body).toMatchObject({ output: [], usage: { output_tokens: 0 } });
     expect(log).toEqual([]);
   });
 
   it("no summary comes of a model that calls a tool: the request stays as it was, and what asks for nothing else fails", async () => {
-    const take = {
+    const reply = {
       move: { kind: "say", blocks: [...says("So:"), { type: "tool_use", name: "read", input: {} }] },
     } as const;
-    const { ask } = openaiFace({ responder: played(take).actor });
+    const { ask } = openaiFace({ responder: recording(reply).responder });
     expect(outputOf(await ask("responses", over())).map(({ type }) => type)).toEqual(["message"]);
-    const { actor, log } = played(take);
+    const { responder, log } = recording(reply);
     const alone = respond({ input: [user, item("compaction_trigger", {})] });
-    expect(await openaiFace({ responder: actor }).ask("responses", alone)).toMatchObject({ status: 500 });
+    expect(await openaiFace({ responder }).ask("responses", alone)).toMatchObject({ status: 500 });
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 });
@@ -133,9 +133,9 @@ describe("compaction-unavailable", () => {
     ["over a threshold", "responses", over()],
     ["over a threshold of a stream", "responses", over({ stream: true })],
   ])("refuses what is compacted %s for the moment, whoever brings it", async (_, path, body) => {
-    expect(await openaiFace({ responder: played().actor }).ask(path, body, headers)).toMatchObject(unavailable);
-    const { actor, log } = played({ fault });
-    expect(await openaiFace({ responder: actor }).ask(path, body)).toMatchObject(unavailable);
+    expect(await openaiFace({ responder: recording().responder }).ask(path, body, headers)).toMatchObject(unavailable);
+    const { responder, log } = recording({ fault });
+    expect(await openaiFace({ responder }).ask(path, body)).toMatchObject(unavailable);
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 
@@ -153,8 +153,11 @@ describe("compaction-unavailable", () => {
 
 describe("behind a compaction", () => {
   it("what was thought is known again: it is bound to the summary, whatever else was shown", async () => {
-    const { actor } = played({}, [{ type: "thinking", thinking: "A lamp is missing. ".repeat(9) }, ...says("Lit.")]);
-    const { ask } = openaiFace({ responder: actor });
+    const { responder } = recording({}, [
+      { type: "thinking", thinking: "A lamp is missing. ".repeat(9) },
+      ...says("Lit."),
+    ]);
+    const { ask } = openaiFace({ responder });
     const output = outputOf(await ask("responses", over()));
     expect(output.map(({ type }) => type)).toEqual(["compaction", "reasoning", "message"]);
     const tokens = async (items: readonly JsonObject[]): Promise<number> =>
@@ -164,7 +167,7 @@ describe("behind a compaction", () => {
   });
 
   it("on demand: what an earlier compaction stands for is gone, in a chain as in items that are sent back", async () => {
-    const { ask } = openaiFace({ responder: played().actor });
+    const { ask } = openaiFace({ responder: recording().responder });
     const first = await ask("responses", over());
     const model = "gpt-5.6-sol";
     const chained = await ask("compact", {
@@ -191,7 +194,7 @@ describe("behind a compaction", () => {
       item("input_image", { image_url: "https://x.test/a.png", detail: "high" }),
       item("input_file", { file_id: "file_1" }),
     ];
-    const { ask } = openaiFace({ responder: played().actor });
+    const { ask } = openaiFace({ responder: recording().responder });
     const first = await ask("responses", respond({ input: [{ role: "user", content: parts }] }));
     const told = await ask("compact", {
       model: "gpt-5.6-sol",

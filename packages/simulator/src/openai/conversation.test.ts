@@ -28,11 +28,11 @@ describe("a conversation on the server", () => {
 
   it("reasoning comes back sealed; an edit before it makes the newest models forget it and all that follows", async () => {
     const thought = "A long thought about the weather in Oslo. ".repeat(5);
-    const actor = playing([
+    const responder = playing([
       { type: "thinking", thinking: thought },
       { type: "text", text: "Rain." },
     ]);
-    const { ask } = openaiFace({ responder: actor });
+    const { ask } = openaiFace({ responder });
     const first = await ask("responses", respond({ reasoning: { summary: "auto" } }));
     const output = first.body["output"] as JsonObject[];
     expect(output[0]).toMatchObject({ type: "reasoning", summary: [{ text: thought }] });
@@ -87,10 +87,10 @@ describe("a conversation on the server", () => {
     const { ask } = openaiFace({
       responder: {
         name: "spy",
-        respond: (scene) => {
-          seen.push(JSON.stringify(scene.request.messages));
-          return scene.purpose === "compaction"
-            ? extractResponder.respond(scene)
+        respond: (input) => {
+          seen.push(JSON.stringify(input.request.messages));
+          return input.purpose === "compaction"
+            ? extractResponder.respond(input)
             : { move: { kind: "say", blocks: says("Yes.") } };
         },
       },

@@ -24,7 +24,7 @@ import type { TracedReply } from "../trace/trace-writer.ts";
 
 export interface OpenAiReply {
   readonly id: string;
-  /** `compaction`: a conversation in its shorter form, and no reply to it. */
+  /** `compaction`: the conversation in its shorter form, without a reply to it. */
   readonly shape: "reply" | "compaction";
   readonly at: Millis;
   readonly workspace: string;
@@ -34,37 +34,41 @@ export interface OpenAiReply {
 }
 
 type ReplyDeps = Pick<OpenAiExchangeDeps, "cache" | "clock" | "fingerprints" | "store"> & {
-  /** Once, when the reply has arrived or is lost. */
+  /** Called once, when the reply has arrived or is lost. */
   readonly onEnd: (how: "delivered" | "broken") => void;
 };
 
 type DeliverReplyInput = OpenAiReply & { readonly signal: AbortSignal | undefined };
 
-/** The reply on its way: as one body or as a stream, with whatever is to go wrong on it. Headers are the caller's. */
+/** Sends the reply as one body or as a stream, with the fault that is due. The caller sets the headers. */
 export async function deliverReply(
   deps: ReplyDeps,
   reply: DeliverReplyInput,
 ): Promise<Exclude<OpenAiAnswer, { kind: "silence" }>> {
   const { decided, request, signal } = reply;
   const { fault } = decided;
-  const told = renderReply(reply);
+  const rendered = renderReply(reply);
   const onEnd = (how: "delivered" | "broken"): void => {
     if (how === "delivered") storeReply(deps, reply);
-    for (const take of decided.takes)
-      if (how === "delivered") take.delivered?.();
-      else take.lost?.();
+    for (const planned of decided.takes)
+      if (how === "delivered") planned.delivered?.();
+      else planned.lost?.();
     deps.onEnd(how);
   };
   const onBegin = (): void => commitReply(deps, reply);
   if (request.form === "stream") {
     const { clock } = deps;
     const { pauseMillis } = decided;
-    const form: StreamFormat<Frame> = { kindOf: ({ kind }) => kind, textOf: ({ text }) => text, failure: told.failure };
-    const sent = deliver({ events: told.frames(), form, fault, clock, pauseMillis, signal, onBegin, onEnd });
+    const form: StreamFormat<Frame> = {
+      kindOf: ({ kind }) => kind,
+      textOf: ({ text }) => text,
+      failure: rendered.failure,
+    };
+    const sent = deliver({ events: rendered.frames(), form, fault, clock, pauseMillis, signal, onBegin, onEnd });
     return { kind: "frames", headers: noHeaders, frames: sent };
   }
   if (fault?.kind === "trickle") {
-    const events = [...told.frames()].length;
+    const events = [...rendered.frames()].length;
     await deps.clock.sleep(millis(fault.everyMs * (events - 1)), signal);
   }
   if (signal?.aborted === true) {
@@ -74,7 +78,7 @@ export async function deliverReply(
   const place = cutPlace(fault);
   onBegin();
   onEnd(place === undefined ? "delivered" : "broken");
-  const body = told.body();
+  const body = rendered.body();
   return place === undefined
     ? { kind: "body", status: 200, headers: noHeaders, body }
     : { kind: "cut", headers: noHeaders, body, place };
@@ -82,7 +86,7 @@ export async function deliverReply(
 
 const noHeaders: AnswerHeaders = {};
 
-/** The first byte goes out: what was written can be read. */
+/** Called when the first byte goes out: what was written to the cache can be read from now on. */
 function commitReply({ cache, fingerprints }: ReplyDeps, reply: OpenAiReply): void {
   const { decided, request, model, workspace, id } = reply;
   for (const { plan } of decided.runs) cache.commit(plan);
@@ -90,7 +94,10 @@ function commitReply({ cache, fingerprints }: ReplyDeps, reply: OpenAiReply): vo
     fingerprints.remember(id, { prompt: decided.prompt, workspace });
 }
 
-/** The reply has arrived: who has its id can go on with it. Of one that has not, nothing is kept. */
+/**
+ * Called when the reply has arrived: a client that has its id can continue from it. A reply that has not arrived is not
+ * stored.
+ */
 function storeReply({ store }: ReplyDeps, reply: OpenAiReply): void {
   const { decided, request, workspace, id } = reply;
   if (request.api === "chat" || request.keep === "forgotten") return;
@@ -150,7 +157,7 @@ const toResponsesReply = ({ id, at, request, model, decided }: OpenAiReply): Res
   ...(decided.diagnosis === undefined ? {} : { diagnosis: decided.diagnosis }),
 });
 
-/** User messages in their own words, as far as no earlier compaction stands for them; then what stands for the rest. */
+/** User messages verbatim, unless an earlier compaction replaces them; then the item that replaces the rest. */
 function compactionBody({ id, at, decided, model }: OpenAiReply): object {
   return {
     id,
@@ -184,7 +191,7 @@ function inputPart(part: Part): JsonObject {
 
 type RunsTrace = Pick<TracedReply, "usage" | "split" | "iterations" | "cost" | "pricesUsdPerMTok">;
 
-/** What a reply took, in the fields that a trace has for the Messages form. */
+/** What a reply cost, in the fields that a trace has for the Messages API. */
 export function traceRuns({ decided, model, request }: Pick<OpenAiReply, "decided" | "model" | "request">): RunsTrace {
   const iterations = listIterations(decided);
   const price = priceRuns(decided.runs, { model, tier: resolveServiceTier(request.serviceTier) });
@@ -198,7 +205,7 @@ export function traceRuns({ decided, model, request }: Pick<OpenAiReply, "decide
   };
 }
 
-/** The last run is the reply, unless a summary was all that was asked for. */
+/** The last run is the reply, unless only a summary was asked for. */
 function listIterations({ runs, output: { items } }: OpenAiReplyDecision): readonly Iteration[] {
   const isOnlySummary = runs.length === 1 && items.length > 0 && items.every(({ kind }) => kind === "compaction");
   return runs.map((run, at) => ({
@@ -208,7 +215,7 @@ function listIterations({ runs, output: { items } }: OpenAiReplyDecision): reado
   }));
 }
 
-/** There input is what is neither read nor written. */
+/** In the Messages API input tokens are those that are neither read from the cache nor written to it. */
 function toMessagesUsage({ inputTokens, cachedTokens, written, outputTokens }: Usage): SampledUsage {
   const { "30m": short, "12h": long } = written ?? { "30m": 0, "12h": 0 };
   return {

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:c
 import { field, isObject, type Json, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
 
 /**
- * Items that a client carries for the server: it can neither read nor change them. The same content under the same seed
+ * Items that a client carries for the server and can neither read nor change. The same content under the same seed
  * gives the same text, so that runs can be repeated.
  */
 export class ItemSeal {
@@ -20,18 +20,18 @@ export class ItemSeal {
     return prefix + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64url");
   }
 
-  /** Undefined where it is not ours, was altered, or is of another kind. */
+  /** Undefined if it is not ours, was altered, or is of another kind. */
   open(kind: SealedKind, text: string): JsonObject | undefined {
     const bytes = text.startsWith(prefix) ? Buffer.from(text.slice(prefix.length), "base64url") : Buffer.alloc(0);
     if (bytes.length < nonceBytes + tagBytes) return undefined;
-    const parsed = this.#decrypted(bytes);
+    const parsed = this.#decrypt(bytes);
     if (!isObject(parsed) || field(parsed, "kind") !== kind) return undefined;
     const content = field(parsed, "content");
-    // Other spellings of the same bytes are not what was given out.
+    // Another encoding of the same bytes is not what was issued.
     return isObject(content) && this.close(kind, content) === text ? content : undefined;
   }
 
-  #decrypted(bytes: Buffer): Json | undefined {
+  #decrypt(bytes: Buffer): Json | undefined {
     const opener = createDecipheriv("aes-256-gcm", this.#key, bytes.subarray(0, nonceBytes));
     opener.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
     try {
@@ -45,7 +45,7 @@ export class ItemSeal {
 
 type SealedKind = "reasoning" | "compaction";
 
-/** As the provider's own begin. */
+/** The provider's own items begin like this. */
 const prefix = "gAAAA";
 const nonceBytes = 12;
 const tagBytes = 16;

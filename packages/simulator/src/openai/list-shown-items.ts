@@ -21,8 +21,8 @@ interface ShownItemsInput {
 type ShownItemsOutcome = { readonly kind: "shown"; readonly items: readonly ShownItem[] } | OpenAiRefusal;
 
 /**
- * The conversation as far as the model is shown it: with what the server has of it, from the latest compaction on, and
- * without reasoning of turns that do not count any more.
+ * The part of the conversation that the model is shown: with what the server has stored of it, from the latest
+ * compaction on, and without reasoning of turns that no longer count.
  */
 export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): ShownItemsOutcome {
   const { request } = inputs;
@@ -57,7 +57,7 @@ export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): S
 const reasoningContext = ({ request, model }: ShownItemsInput): "current_turn" | "all_turns" =>
   request.reasoning.context === "auto" ? model.reasoningContext : request.reasoning.context;
 
-/** What the request sends behind what the server stored, with names replaced by what they name. */
+/** What the request sends, after what the server stored, with references replaced by the items that they name. */
 function conversation(
   { store }: ShownItemsDeps,
   { request, workspace }: ShownItemsInput,
@@ -82,7 +82,7 @@ function conversation(
   return { kind: "items", items };
 }
 
-/** Whether the server has to know what it is. */
+/** Whether the server has to look up the item's content. */
 const isReference = (item: Item): item is Extract<Item, { kind: "reference" | "reasoning" }> =>
   item.kind === "reference" || (item.kind === "reasoning" && item.sealed === undefined);
 
@@ -108,7 +108,7 @@ function openReasoning(seal: ItemSeal, item: Extract<Item, { kind: "reasoning" }
   return { kind: "reasoning", thought, chain };
 }
 
-/** `beside`: the user's messages stand before it in their own words, and are still shown. */
+/** `beside`: the user's messages stand before it verbatim and are still shown. */
 interface OpenedCompaction {
   readonly kind: "opened";
   readonly summary: string;
@@ -122,7 +122,7 @@ function openCompaction(seal: ItemSeal, sealed: string): OpenedCompaction | Open
   return { kind: "opened", summary, covers: textField(content, "covers") === "beside" ? "beside" : "all" };
 }
 
-/** Those that no earlier compaction stands for; one that can't be read is taken to stand for all. */
+/** User messages that no earlier compaction replaces; one that cannot be read is assumed to replace all. */
 function userMessages(seal: ItemSeal, items: readonly Item[]): readonly ShownItem[] {
   const start = items.findLastIndex((item) => {
     if (item.kind !== "compaction") return false;

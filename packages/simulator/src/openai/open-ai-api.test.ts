@@ -112,7 +112,7 @@ describe("a structured format", () => {
     ["a schema", "responses", respond({ text: { format: { type: "json_schema", ...named } } }), schema],
     ["any object", "responses", respond({ text: { format: { type: "json_object" } } }), { type: "object" }],
     ["a schema", "chatCompletions", chat({ response_format: { type: "json_schema", json_schema: named } }), schema],
-  ])("is shown to the actor: %s, %s", async (_, path, body, expected) => {
+  ])("is shown to the responder: %s, %s", async (_, path, body, expected) => {
     const seen: unknown[] = [];
     const { ask } = openaiFace({
       responder: {

@@ -38,22 +38,24 @@ interface OpenAiApiDeps {
   readonly responder: Responder;
   readonly clock: SimulatorClock;
   readonly seed: number;
-  /** On top of the models that we know. */
+  /** Added to the known models. */
   readonly models: readonly ModelOverride[];
   readonly faults: FaultChoice | undefined;
   readonly trace: TraceWriter | undefined;
-  /** The number of the next request, over all faces of a simulator. */
+  /** The number of the next request, counted over all APIs of a simulator. */
   readonly nextRequest: () => number;
 }
 
-/** One request, already read: this face knows no transport either. */
+/** One request, already read: this API knows no transport either. */
 export interface OpenAiCall {
   readonly body: Json;
   readonly headers: HeaderSource;
   readonly signal?: AbortSignal;
 }
 
-/** Chat completions and responses over the same actors, with a cache and a store of its own. */
+/**
+ * Chat completions and responses over the same responder as the Messages API, with a cache and a store of their own.
+ */
 export class OpenAiApi {
   readonly cache = new OpenAiCache();
   readonly #deps: OpenAiApiDeps;
@@ -76,38 +78,38 @@ export class OpenAiApi {
   }
 
   chatCompletions(call: OpenAiCall): Promise<OpenAiAnswer> {
-    return this.#replied(call, { endpoint: "/v1/chat/completions", prefix: "chatcmpl-", read: readChat });
+    return this.#reply(call, { endpoint: "/v1/chat/completions", prefix: "chatcmpl-", read: readChat });
   }
 
   responses(call: OpenAiCall): Promise<OpenAiAnswer> {
-    return this.#replied(call, { endpoint: "/v1/responses", prefix: "resp_", read: readResponses });
+    return this.#reply(call, { endpoint: "/v1/responses", prefix: "resp_", read: readResponses });
   }
 
   compact(call: OpenAiCall): Promise<OpenAiAnswer> {
-    return this.#replied(call, { endpoint: "/v1/responses/compact", prefix: "resp_", read: readCompact });
+    return this.#reply(call, { endpoint: "/v1/responses/compact", prefix: "resp_", read: readCompact });
   }
 
   inputTokens(call: OpenAiCall): OpenAiAnswer {
     const start = this.#start(call, "/v1/responses/input_tokens");
     if (start.kind === "ended") return start.answer;
-    const { asked } = start;
+    const { context } = start;
     const read = readInputTokens(call.body, this.#models.all()[0]?.id ?? "");
-    const known = this.#known(read);
-    if (known.kind === "refused") return this.#refuse(asked, known);
-    const admitted = admitRequest(this.#exchange, { ...known, workspace: asked.workspace });
-    if (admitted.kind === "refused") return this.#refuse(asked, admitted);
+    const known = this.#resolveModel(read);
+    if (known.kind === "refused") return this.#refuse(context, known);
+    const admitted = admitRequest(this.#exchange, { ...known, workspace: context.workspace });
+    if (admitted.kind === "refused") return this.#refuse(context, admitted);
     const { tokens } = admitted.prompt;
-    this.#traceEnd(asked, { status: 200, outcome: "delivered", inputTokens: tokens });
-    return this.#body(asked, { object: "response.input_tokens", input_tokens: tokens });
+    this.#traceEnd(context, { status: 200, outcome: "delivered", inputTokens: tokens });
+    return this.#body(context, { object: "response.input_tokens", input_tokens: tokens });
   }
 
-  /** A response that was stored. */
+  /** Returns a stored response. */
   response(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
-    return this.#stored(call, { id, answer: (body) => body });
+    return this.#answerStored(call, { id, answer: (body) => body });
   }
 
   deleteResponse(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
-    return this.#stored(call, {
+    return this.#answerStored(call, {
       id,
       answer: () => {
         this.#exchange.store.delete(id);
@@ -119,7 +121,7 @@ export class OpenAiApi {
   models(call: Omit<OpenAiCall, "body">): OpenAiAnswer {
     const start = this.#start({ ...call, body: {} }, "/v1/models");
     if (start.kind === "ended") return start.answer;
-    return this.#body(start.asked, { object: "list", data: this.#models.all().map(modelBody) });
+    return this.#body(start.context, { object: "list", data: this.#models.all().map(modelBody) });
   }
 
   model(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
@@ -127,59 +129,67 @@ export class OpenAiApi {
     if (start.kind === "ended") return start.answer;
     const model = this.#models.find(id);
     return model === undefined
-      ? this.#refuse(start.asked, modelNotFound(id))
-      : this.#body(start.asked, modelBody(model));
+      ? this.#refuse(start.context, modelNotFound(id))
+      : this.#body(start.context, modelBody(model));
   }
 
-  /** For what goes wrong before there is a call. */
+  /** For errors before there is a call. */
   refuse(refusal: Refusal, endpoint: string): OpenAiAnswer {
-    return this.#refuse(this.#number(endpoint, {}), translateRefusal(refusal));
+    return this.#refuse(this.#numberRequest(endpoint, {}), translateRefusal(refusal));
   }
 
-  async #replied(
+  async #reply(
     call: OpenAiCall,
     way: { readonly endpoint: string; readonly prefix: string; readonly read: (body: Json) => ReadRequestOutcome },
   ): Promise<OpenAiAnswer> {
     const start = this.#start(call, way.endpoint);
     if (start.kind === "ended") return start.answer;
-    const { asked } = start;
-    const known = this.#known(way.read(call.body));
-    if (known.kind === "refused") return this.#refuse(asked, known);
-    const id = way.prefix + shortHash(`${this.#deps.seed} ${asked.n} reply`);
-    const exchange = new OpenAiExchange(this.#exchange, { ...asked, ...known, id, signal: call.signal });
+    const { context } = start;
+    const known = this.#resolveModel(way.read(call.body));
+    if (known.kind === "refused") return this.#refuse(context, known);
+    const id = way.prefix + shortHash(`${this.#deps.seed} ${context.n} reply`);
+    const exchange = new OpenAiExchange(this.#exchange, { ...context, ...known, id, signal: call.signal });
     try {
       const isCompact = way.endpoint.endsWith("/compact");
       const decided = isCompact ? await exchange.compact() : await exchange.reply();
-      const met = { ...asked, fault: exchange.fault };
-      if (decided.kind !== "decided") return this.#ended(met, decided);
-      const { at, workspace } = asked;
+      const contextWithFault = { ...context, fault: exchange.fault };
+      if (decided.kind !== "decided") return this.#endEarly(contextWithFault, decided);
+      const { at, workspace } = context;
       const shape = isCompact ? "compaction" : "reply";
-      return await this.#delivered(met, { ...known, id, shape, decided, at, workspace, signal: call.signal });
+      return await this.#deliver(contextWithFault, {
+        ...known,
+        id,
+        shape,
+        decided,
+        at,
+        workspace,
+        signal: call.signal,
+      });
     } catch (error) {
       exchange.lost();
-      // Actors are other people's code: their mistake is told to who can mend it, and stays this request's own.
-      const message = `The actor failed: ${String(error)}`;
-      return this.#refuse(asked, refuseRequest(message, { status: 500, type: "server_error" }));
+      // Responders are code of the user: the client is told about the error, and other requests are not affected.
+      const message = `The responder failed: ${String(error)}`;
+      return this.#refuse(context, refuseRequest(message, { status: 500, type: "server_error" }));
     }
   }
 
-  async #delivered(
-    asked: RequestContext,
+  async #deliver(
+    context: RequestContext,
     reply: OpenAiReply & { readonly signal: AbortSignal | undefined },
   ): Promise<OpenAiAnswer> {
-    const headers = { ...this.#headers(asked), ...costHeader(reply) };
-    const onEnd = (outcome: "delivered" | "broken"): void => this.#traceReply(asked, { reply, outcome });
+    const headers = { ...this.#headers(context), ...costHeader(reply) };
+    const onEnd = (outcome: "delivered" | "broken"): void => this.#traceReply(context, { reply, outcome });
     const answer = await deliverReply({ ...this.#exchange, onEnd }, reply);
     return answer.kind === "dropped" ? answer : { ...answer, headers };
   }
 
-  #ended(asked: RequestContext, ended: OpenAiEarlyOutcome): OpenAiAnswer {
-    if (ended.kind === "refused") return this.#refuse(asked, ended);
-    this.#traceEnd(asked, { status: 0, outcome: "broken" });
+  #endEarly(context: RequestContext, ended: OpenAiEarlyOutcome): OpenAiAnswer {
+    if (ended.kind === "refused") return this.#refuse(context, ended);
+    this.#traceEnd(context, { status: 0, outcome: "broken" });
     return ended;
   }
 
-  #known(
+  #resolveModel(
     read: ReadRequestOutcome,
   ): OpenAiRefusal | { readonly kind: "known"; readonly request: OpenAiRequest; readonly model: OpenAiModel } {
     if (read.kind === "refused") return read;
@@ -187,21 +197,21 @@ export class OpenAiApi {
     return model === undefined ? modelNotFound(read.request.model) : { kind: "known", request: read.request, model };
   }
 
-  #stored(
+  #answerStored(
     call: Omit<OpenAiCall, "body">,
     { id, answer }: { readonly id: string; readonly answer: (body: object) => object },
   ): OpenAiAnswer {
     const start = this.#start({ ...call, body: {} }, "/v1/responses");
     if (start.kind === "ended") return start.answer;
-    const found = this.#exchange.store.find(id, start.asked.workspace);
+    const found = this.#exchange.store.find(id, start.context.workspace);
     return found === undefined
-      ? this.#refuse(start.asked, refuseRequest(`Response with id '${id}' not found.`, { status: 404, param: "id" }))
-      : this.#body(start.asked, answer(found.body));
+      ? this.#refuse(start.context, refuseRequest(`Response with id '${id}' not found.`, { status: 404, param: "id" }))
+      : this.#body(start.context, answer(found.body));
   }
 
   #start({ headers, body }: OpenAiCall, endpoint: string): StartOutcome {
     if (isTooDeep(body)) return endWith(this.refuse(tooDeepRefusal(), endpoint));
-    const numbered = this.#number(endpoint, body);
+    const numbered = this.#numberRequest(endpoint, body);
     const control = readControl(headers);
     if (control.kind === "refused") return endWith(this.#refuse(numbered, translateRefusal(control)));
     const form: ReplyForm = isObject(body) && body["stream"] === true ? "stream" : "json";
@@ -213,31 +223,31 @@ export class OpenAiApi {
     if (fault?.kind === "clock-jump") clock.advance(fault.byMs);
     if (fault?.kind === "cache-lost") this.cache.lose();
     const key = bearerKey(headers);
-    const asked = { ...numbered, at: clock.now(), fault, workspace: workspaceForKey(key ?? "") };
-    // A fault comes before the rules, as a gateway's does.
+    const context = { ...numbered, at: clock.now(), fault, workspace: workspaceForKey(key ?? "") };
+    // A fault comes before validation, as a gateway's does.
     const early = earlyFault(fault, form);
     if (early !== undefined)
-      return endWith(this.#ended(asked, early.kind === "refused" ? translateRefusal(early) : early));
-    return key === undefined ? endWith(this.#refuse(asked, missingKey())) : { kind: "started", asked };
+      return endWith(this.#endEarly(context, early.kind === "refused" ? translateRefusal(early) : early));
+    return key === undefined ? endWith(this.#refuse(context, missingKey())) : { kind: "started", context };
   }
 
-  #number(endpoint: string, body: Json): RequestContext {
+  #numberRequest(endpoint: string, body: Json): RequestContext {
     const n = this.#deps.nextRequest();
     const requestId = `req_${shortHash(`${this.#deps.seed} ${n} req`)}`;
     const at = this.#deps.clock.now();
     return { n, requestId, at, endpoint, body, fault: undefined, workspace: "" };
   }
 
-  #refuse(asked: RequestContext, refusal: OpenAiRefusal): OpenAiAnswer {
-    this.#traceEnd(asked, { status: refusal.status, outcome: "refused", error: refusal });
+  #refuse(context: RequestContext, refusal: OpenAiRefusal): OpenAiAnswer {
+    this.#traceEnd(context, { status: refusal.status, outcome: "refused", error: refusal });
     const { retryAfterSeconds: wait, status } = refusal;
-    const headers = { ...this.#headers(asked), ...(wait === undefined ? {} : { "retry-after": String(wait) }) };
+    const headers = { ...this.#headers(context), ...(wait === undefined ? {} : { "retry-after": String(wait) }) };
     return { kind: "body", status, headers, body: openAiErrorBody(refusal) };
   }
 
-  #body(asked: RequestContext, body: object): OpenAiAnswer {
-    const headers = this.#headers(asked);
-    const place = cutPlace(asked.fault);
+  #body(context: RequestContext, body: object): OpenAiAnswer {
+    const headers = this.#headers(context);
+    const place = cutPlace(context.fault);
     return place === undefined ? { kind: "body", status: 200, headers, body } : { kind: "cut", headers, body, place };
   }
 
@@ -250,18 +260,18 @@ export class OpenAiApi {
   }
 
   #traceReply(
-    asked: RequestContext,
+    context: RequestContext,
     { reply, outcome }: { readonly reply: OpenAiReply; readonly outcome: "delivered" | "broken" },
   ): void {
-    this.#traceEnd(asked, { status: 200, outcome, ...traceRuns(reply) });
+    this.#traceEnd(context, { status: 200, outcome, ...traceRuns(reply) });
   }
 
-  /** Requests of this face have no blocks in a trace: their parameters and their end only. */
-  #traceEnd(asked: RequestContext, end: TracedEnd): void {
+  /** Requests of this API have no blocks in a trace, only their parameters and their outcome. */
+  #traceEnd(context: RequestContext, end: TracedEnd): void {
     const { trace } = this.#deps;
-    if (trace === undefined || asked.endpoint === "/v1/models") return;
-    const { n, requestId: id, at, endpoint, workspace, fault } = asked;
-    const body = isObject(asked.body) ? asked.body : {};
+    if (trace === undefined || context.endpoint === "/v1/models") return;
+    const { n, requestId: id, at, endpoint, workspace, fault } = context;
+    const body = isObject(context.body) ? context.body : {};
     const model = textField(body, "model") ?? "";
     const faults = fault !== undefined && hasFaultHappened(fault, end) ? [fault] : [];
     void trace.request({ n, id, at, endpoint, workspace, model, betas: [], body, faults });
@@ -284,11 +294,11 @@ interface RequestContext {
 
 type StartOutcome =
   | { readonly kind: "ended"; readonly answer: OpenAiAnswer }
-  | { readonly kind: "started"; readonly asked: RequestContext };
+  | { readonly kind: "started"; readonly context: RequestContext };
 
 const endWith = (answer: OpenAiAnswer): StartOutcome => ({ kind: "ended", answer });
 
-/** Where nothing is compacted, a compaction that is unavailable is missed by nobody. */
+/** If nothing was compacted, an unavailable compaction had no effect. */
 const hasFaultHappened = ({ kind }: Fault, { error }: TracedEnd): boolean =>
   kind !== "compaction-unavailable" || error?.code === compactionUnavailableCode;
 
@@ -300,7 +310,7 @@ const costHeader = ({ decided, model, request }: OpenAiReply): AnswerHeaders => 
 const bearerKey = (headers: HeaderSource): string | undefined =>
   /^bearer\s+(\S+)$/i.exec(headers.get("authorization")?.trim() ?? "")?.[1];
 
-/** The key itself stays out of traces and errors. */
+/** Keeps the key itself out of traces and errors. */
 const workspaceForKey = (key: string): string => `proj_${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
 
 const modelBody = ({ id }: OpenAiModel): object => ({
@@ -310,5 +320,5 @@ const modelBody = ({ id }: OpenAiModel): object => ({
   owned_by: "openai",
 });
 
-/** What is said of a model whose release date is not known. */
+/** Reported for a model whose release date is unknown. */
 const releaseUnknownSeconds = 0;

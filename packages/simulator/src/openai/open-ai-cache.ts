@@ -15,18 +15,18 @@ import type { Breakpoint, OpenAiPrompt, Slice, Salts } from "./open-ai-prompt.ts
 
 interface CacheLookup {
   readonly prompt: OpenAiPrompt;
-  /** Whose cache it is: the key's. */
+  /** Owner of the cache, derived from the API key. */
   readonly workspace: string;
   readonly at: Millis;
   readonly caching: "automatic" | "breakpoints";
   readonly request: CacheOptions;
 }
 
-/** What the cache does for one request; `commit` makes it true. */
+/** What the cache does for one request. `commit` puts it into effect. */
 export interface CachePlan {
   readonly at: Millis;
   readonly cachedTokens: number;
-  /** What is billed as written: nothing where writes are free. */
+  /** Tokens billed as written: none if writes are free. */
   readonly writtenTokens: Readonly<Record<Ttl, number>>;
   readonly lifetimes: readonly EntryLifetime[];
   readonly losses: number;
@@ -44,7 +44,7 @@ interface CacheEntry {
 }
 
 /**
- * The provider's prompt cache. Before GPT-5.6 every prefix of a request is cached by itself, slice by slice, and read in
+ * The provider's prompt cache. Before GPT-5.6 every prefix of a request is cached automatically, slice by slice, and read in
  * steps of 128 tokens; since then only up to breakpoints, to the exact token.
  *
  *     absent -- commit: written -->   live until the request's start + lifetime
@@ -55,13 +55,13 @@ export class OpenAiCache {
   readonly #entries = new LruMap<string, CacheEntry>(openAiCachedSlicesMax);
   #losses = 0;
 
-  /** Changes nothing. */
+  /** Does not change the cache. */
   look(look: CacheLookup): CachePlan {
     const scope = cacheScope(look);
     return look.caching === "automatic" ? this.#automatic(look, scope) : this.#byBreakpoints(look, scope);
   }
 
-  /** The reply begins: what was written can be read from now on. */
+  /** Called when the reply begins: what was written can be read from now on. */
   commit({ lifetimes, at, losses }: CachePlan): void {
     for (const { key, kind, millis: lasts } of lifetimes)
       if (kind === "written" || losses === this.#losses) this.#put(key, { until: at + lasts, millis: lasts });
@@ -91,7 +91,7 @@ export class OpenAiCache {
       at,
       cachedTokens: steps * openAiCachedTokensStep,
       writtenTokens: { "30m": 0, "12h": 0 },
-      // The longest first: of a conversation that is forgotten its beginning goes last.
+      // The longest first, so that the beginning of a conversation is forgotten last.
       lifetimes: cacheable
         .toReversed()
         .map((slice) => ({ key: sliceKey(scope, slice), kind: "written", millis: lasts }) as const),
@@ -128,7 +128,7 @@ export class OpenAiCache {
   }
 }
 
-/** Every request of its own scope: nothing is shared over any of these. */
+/** Requests that differ in any of these share nothing. */
 function cacheScope({ prompt, workspace }: CacheLookup): string {
   const { model, serviceTier, cacheKey, effort, verbosity, tools, format } = prompt.salts;
   return shortHash(JSON.stringify([workspace, model, serviceTier, cacheKey, effort, verbosity, tools, format]));
@@ -136,14 +136,14 @@ function cacheScope({ prompt, workspace }: CacheLookup): string {
 
 const sliceKey = (scope: string, { chain }: Slice): string => `${scope}${chain}`;
 
-/** The latest ones; where one is implicit, it stands at the end of the request. */
+/** The latest ones; an implicit breakpoint stands at the end of the request. */
 function breakpointsToWrite(places: readonly Breakpoint[], mode: "implicit" | "explicit"): readonly Breakpoint[] {
   const explicit = places.filter(({ kind }) => kind === "explicit");
   if (mode === "explicit") return explicit.slice(-openAiWritesMax);
   return [...explicit.slice(-openAiExplicitWritesMax), ...places.filter(({ kind }) => kind === "end")];
 }
 
-/** Each stretch at the lifetime of the breakpoint that ends it. */
+/** Bills each stretch at the lifetime of the breakpoint that ends it. */
 function billWrites(
   writes: readonly Breakpoint[],
   { from, ttl }: { readonly from: number; readonly ttl: Ttl },
@@ -157,10 +157,10 @@ function billWrites(
   return tokens;
 }
 
-/** The documented least; what the provider keeps longer than that nobody can count on. */
+/** The documented minimum. The provider may keep entries longer, but no client can rely on that. */
 const ttlMillis: Readonly<Record<Ttl, Millis>> = { "30m": millis(30 * 60_000), "12h": millis(12 * 3_600_000) };
 const dayMillis = millis(24 * 3_600_000);
-/** Ours: how long an entry stays in memory is not in the reference. */
+/** Our own number: the reference does not say how long an entry stays in memory. */
 const inMemoryMillis = millis(10 * 60_000);
 
 export type CacheDiagnosis =
@@ -168,7 +168,7 @@ export type CacheDiagnosis =
   | {
       readonly kind: "cache_miss";
       readonly reason: MissReason;
-      /** Of the earlier prompt, what could have been read and was not. */
+      /** Tokens of the earlier prompt that could have been read and were not. */
       readonly missedTokens: number;
       readonly reusableTokens: number;
     };
@@ -184,7 +184,7 @@ type MissReason =
   | "context_compacted"
   | "input_changed";
 
-/** In the order in which they are told: the first that differs. */
+/** In the order in which they are reported: the first that differs. */
 const reasonBySalt: readonly (readonly [keyof Salts, MissReason])[] = [
   ["model", "model_changed"],
   ["serviceTier", "service_tier_changed"],
@@ -197,7 +197,7 @@ const reasonBySalt: readonly (readonly [keyof Salts, MissReason])[] = [
 
 type PromptFingerprint = Pick<OpenAiPrompt, "salts" | "ends" | "tokens"> & { readonly workspace: string };
 
-/** Prompts of earlier responses, to say of a later one why it could not read what they wrote. */
+/** Prompts of earlier responses, to explain why a later one could not read what they wrote. */
 export class OpenAiFingerprints {
   readonly #printById = new LruMap<string, PromptFingerprint>(storedResponsesMax);
 
@@ -226,7 +226,7 @@ export class OpenAiFingerprints {
       const tokens = earlier.ends[shared - 1]?.tokensUpTo ?? 0;
       return miss(isCompacted ? "context_compacted" : "input_changed", tokens);
     }
-    // Nothing differs, and yet nothing was there to be read: it was never long enough, or is gone.
+    // Nothing differs, and yet there was nothing to read: it was never long enough, or has expired.
     return { kind: cachedTokens > 0 ? "cache_hit" : "unavailable" };
   }
 }
@@ -236,7 +236,7 @@ interface ComparedPrompt {
   readonly workspace: string;
 }
 
-/** Chains stand for everything before them, so they agree up to one place and nowhere behind it. */
+/** A chain covers everything before it, so two lists of chains agree up to one place and nowhere after it. */
 function countSharedEnds(earlier: PromptFingerprint, prompt: OpenAiPrompt): number {
   let shared = Math.min(earlier.ends.length, prompt.ends.length);
   while (shared > 0 && earlier.ends[shared - 1]?.chain !== prompt.ends[shared - 1]?.chain) shared -= 1;

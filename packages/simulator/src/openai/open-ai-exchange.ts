@@ -44,7 +44,7 @@ export interface OpenAiExchangeDeps {
 
 interface OpenAiExchangeInput {
   readonly n: number;
-  /** Of the response or completion. */
+  /** Id of the response or completion. */
   readonly id: string;
   readonly at: Millis;
   readonly workspace: string;
@@ -54,16 +54,16 @@ interface OpenAiExchangeInput {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Everything about a reply that is decided before its first byte goes out. */
+/** Everything about a reply that is decided before its first byte is sent. */
 export interface OpenAiReplyDecision {
   readonly kind: "decided";
   readonly prompt: OpenAiPrompt;
-  /** What the model was shown before it spoke. */
+  /** What the model was shown. */
   readonly shown: readonly ShownItem[];
   readonly output: Output;
   readonly runs: readonly ModelRun[];
   readonly takes: readonly PlannedReply[];
-  /** Whose conversation this one goes on with. */
+  /** The conversation that this one continues. */
   readonly previous: ConversationLink | undefined;
   readonly fault: Fault | undefined;
   readonly pauseMillis: Millis | undefined;
@@ -72,7 +72,7 @@ export interface OpenAiReplyDecision {
 
 export type OpenAiEarlyOutcome = OpenAiRefusal | { readonly kind: "dropped" } | { readonly kind: "silence" };
 
-/** A request as a prompt, or why it is none. */
+/** A request that passed validation, as a prompt. */
 interface AdmittedPrompt extends BuiltPrompt {
   readonly kind: "admitted";
 }
@@ -104,18 +104,18 @@ const readPrompt = (
     binding: model.caching === "breakpoints" ? "bound" : "free",
   });
 
-/** From a request to its reply: rules, prompt, size, compaction, actor, cache. */
+/** Takes a request through validation, prompt, size check, compaction, responder and cache to its reply. */
 export class OpenAiExchange {
   readonly #deps: OpenAiExchangeDeps;
   readonly #input: OpenAiExchangeInput;
   readonly #ids: ItemIds;
-  readonly #takes: PlannedReply[] = [];
-  /** From the beginning on: it may be forgotten while the model is asked. */
+  readonly #replies: PlannedReply[] = [];
+  /** Looked up at the start, because it may be forgotten while the responder is asked. */
   readonly #previous: ConversationLink | undefined;
   #at: Millis;
-  /** Of the request, else the first that a take brings. */
+  /** The request's own fault, or else the first that a reply brings. */
   #fault: Fault | undefined;
-  #plays = 0;
+  #respondCalls = 0;
 
   constructor(deps: OpenAiExchangeDeps, input: OpenAiExchangeInput) {
     this.#deps = deps;
@@ -129,7 +129,7 @@ export class OpenAiExchange {
 
   async reply(): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
     const { request } = this.#input;
-    const admitted = this.#admitted();
+    const admitted = this.#admit();
     if (admitted.kind === "refused") return admitted;
     if (this.#isWarming) return this.#answer(admitted);
     if (request.items.at(-1)?.kind === "compaction-trigger") return this.#onlyCompact(admitted, "all");
@@ -138,53 +138,53 @@ export class OpenAiExchange {
     return this.#answer(admitted);
   }
 
-  /** The whole conversation as one item, for whoever asks for nothing else. */
+  /** Returns the whole conversation as one item, for a client that only wants a compaction. */
   async compact(): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
-    const admitted = this.#admitted();
+    const admitted = this.#admit();
     return admitted.kind === "refused" ? admitted : this.#onlyCompact(admitted, "beside");
   }
 
-  #admitted(): AdmittedPrompt | OpenAiRefusal {
+  #admit(): AdmittedPrompt | OpenAiRefusal {
     const { request, model } = this.#input;
     const admitted = admitRequest(this.#deps, this.#input);
     if (admitted.kind === "refused") return admitted;
     return checkFit(request, { model, promptTokens: admitted.prompt.tokens }) ?? admitted;
   }
 
-  /** The prompt is only to be in the cache: nobody is asked. */
+  /** Whether the request only warms the cache; the responder is not asked then. */
   get #isWarming(): boolean {
     return this.#input.request.cache.options?.prewarm === true;
   }
 
   async #onlyCompact(read: BuiltPrompt, covers: "all" | "beside"): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
-    const made = await this.#summary(read);
-    if (made.kind === "none") {
+    const summarised = await this.#summarise(read);
+    if (summarised.kind === "none") {
       this.lost();
       return noSummary();
     }
-    if (made.kind !== "summary") return made;
-    const { run, pauseMillis } = made;
-    const item = this.#compactionItem(made.summary, covers);
+    if (summarised.kind !== "summary") return summarised;
+    const { run, pauseMillis } = summarised;
+    const item = this.#compactionItem(summarised.summary, covers);
     const output: Output = { items: [item], ending: "stop", outputTokens: run.outputTokens, reasoningTokens: 0 };
-    return this.#decided(read, { output, runs: [run], pauseMillis });
+    return this.#decide(read, { output, runs: [run], pauseMillis });
   }
 
-  /** The reply goes on behind the summary, and has before it what was said last where there is room for that. */
+  /** The reply comes after the summary. If there is room, the newest turn stays between the two. */
   async #compactFirst(read: BuiltPrompt, threshold: number): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
-    const made = await this.#summary(read);
-    if (made.kind === "none") return this.#answer(read);
-    if (made.kind !== "summary") return made;
+    const summarised = await this.#summarise(read);
+    if (summarised.kind === "none") return this.#answer(read);
+    if (summarised.kind !== "summary") return summarised;
     const { request, model } = this.#input;
-    const compaction: ShownItem = { kind: "compaction", summary: made.summary };
+    const compaction: ShownItem = { kind: "compaction", summary: summarised.summary };
     const start = read.items.findLastIndex((item) => item.kind === "message" && item.role === "user");
     const newest = read.items.slice(start).filter(({ kind }) => kind !== "reasoning");
     const withNewest = readPrompt(this.#deps, { request, model, items: [compaction, ...newest] });
     const alone = readPrompt(this.#deps, { request, model, items: [compaction] });
     const next = start >= 0 && withNewest.prompt.tokens < threshold ? withNewest : alone;
-    // Later requests begin with the summary: what is thought now has to stand behind that.
-    const answered = await this.#answer(next, { chain: alone.prompt.chain, run: made.run });
+    // Later requests begin with the summary, so the reasoning of this reply must be bound to that prefix.
+    const answered = await this.#answer(next, { chain: alone.prompt.chain, run: summarised.run });
     if (answered.kind !== "decided") return answered;
-    const item = this.#compactionItem(made.summary, "all");
+    const item = this.#compactionItem(summarised.summary, "all");
     return { ...answered, output: { ...answered.output, items: [item, ...answered.output.items] } };
   }
 
@@ -193,19 +193,25 @@ export class OpenAiExchange {
     return { kind: "compaction", id: this.#ids.next("cmp"), sealed };
   }
 
-  async #summary({ items, prompt }: BuiltPrompt): Promise<SummaryOutcome> {
+  async #summarise({ items, prompt }: BuiltPrompt): Promise<SummaryOutcome> {
     const { request, model } = this.#input;
-    const asked: OpenAiRequest = { ...request, tools: [], toolChoice: "none", stop: [], reasoning: noReasoning };
+    const summaryRequest: OpenAiRequest = {
+      ...request,
+      tools: [],
+      toolChoice: "none",
+      stop: [],
+      reasoning: noReasoning,
+    };
     const ask: ShownItem = { kind: "message", role: "user", parts: [{ kind: "text", text: summaryPrompt }] };
-    const heard = await this.#ask("compaction", {
-      request: asked,
+    const result = await this.#ask("compaction", {
+      request: summaryRequest,
       items: [...items, ask],
       prompt,
       tokensMax: model.outputTokensMax,
       chain: "",
     });
-    if (heard.kind !== "heard") return heard;
-    const { run, output, pauseMillis } = heard;
+    if (result.kind !== "heard") return result;
+    const { run, output, pauseMillis } = result;
     const summary = parseSummary({
       texts: output.items.flatMap((item) => (item.kind === "message" ? [item.text] : [])),
       calls: output.items.filter(({ kind }) => kind === "call").length,
@@ -217,51 +223,57 @@ export class OpenAiExchange {
     const { prompt, items } = read;
     const { request, model } = this.#input;
     const tokensMax = Math.min(request.maxOutputTokens ?? model.outputTokensMax, model.windowTokens - prompt.tokens);
-    const heard = await this.#ask("reply", { request, items, prompt, tokensMax, chain: before?.chain ?? prompt.chain });
-    if (heard.kind !== "heard") return heard;
-    const { run, output, pauseMillis } = heard;
-    return this.#decided(read, { output, runs: before === undefined ? [run] : [before.run, run], pauseMillis });
+    const result = await this.#ask("reply", {
+      request,
+      items,
+      prompt,
+      tokensMax,
+      chain: before?.chain ?? prompt.chain,
+    });
+    if (result.kind !== "heard") return result;
+    const { run, output, pauseMillis } = result;
+    return this.#decide(read, { output, runs: before === undefined ? [run] : [before.run, run], pauseMillis });
   }
 
-  /** What the actor says in the end: after its fault and its wait, if the client is still there. */
+  /** Asks the responder, applies its fault and waits as long as it says; dropped if the client goes away meanwhile. */
   async #ask(purpose: RespondInput["purpose"], question: AskInput): Promise<AskResult | OpenAiEarlyOutcome> {
     const { model, signal } = this.#input;
     const { request, items, prompt, tokensMax, chain } = question;
-    const take = this.#isWarming
+    const reply = this.#isWarming
       ? prewarmReply
-      : await this.#play(purpose, { request, model, items, maxTokens: tokensMax });
-    if (this.#fault === undefined) this.#befall(take);
-    const early = this.#early(purpose);
+      : await this.#respond(purpose, { request, model, items, maxTokens: tokensMax });
+    if (this.#fault === undefined) this.#applyFault(reply);
+    const early = this.#earlyOutcome(purpose);
     if (early !== undefined) {
       this.lost();
       return early;
     }
-    if (take.move.kind === "refuse") {
-      // A refusal is a whole answer; what was asked before it is not part of one.
-      for (const earlier of this.#takes.slice(0, -1)) earlier.lost?.();
-      return translateRefusal(take.move.refusal);
+    if (reply.move.kind === "refuse") {
+      // A refusal is a complete answer of its own; the replies before it are not part of it.
+      for (const earlier of this.#replies.slice(0, -1)) earlier.lost?.();
+      return translateRefusal(reply.move.refusal);
     }
     const plan = this.#look(prompt);
-    if (take.move.delayMs !== undefined) await this.#deps.clock.sleep(take.move.delayMs, signal);
+    if (reply.move.delayMs !== undefined) await this.#deps.clock.sleep(reply.move.delayMs, signal);
     if (signal?.aborted === true) {
       this.lost();
       return { kind: "dropped" };
     }
     const walk = new PromptWalk(this.#deps.known, chain);
     const { seal } = this.#deps;
-    const output = composeOutput({ move: take.move, request, model, tokensMax, seal, walk, ids: this.#ids });
+    const output = composeOutput({ move: reply.move, request, model, tokensMax, seal, walk, ids: this.#ids });
     const { outputTokens, reasoningTokens } = output;
     const run = { promptTokens: prompt.tokens, plan, outputTokens, reasoningTokens };
-    return { kind: "heard", output, run, pauseMillis: take.move.pauseMs };
+    return { kind: "heard", output, run, pauseMillis: reply.move.pauseMs };
   }
 
-  #early(purpose: RespondInput["purpose"]): OpenAiEarlyOutcome | undefined {
+  #earlyOutcome(purpose: RespondInput["purpose"]): OpenAiEarlyOutcome | undefined {
     if (purpose === "compaction" && this.#fault?.kind === "compaction-unavailable") return compactionUnavailable();
     const early = earlyFault(this.#fault, this.#input.request.form);
     return early?.kind === "refused" ? translateRefusal(early) : early;
   }
 
-  #decided(
+  #decide(
     { prompt, items }: BuiltPrompt,
     reply: Pick<OpenAiReplyDecision, "output" | "runs" | "pauseMillis">,
   ): OpenAiReplyDecision {
@@ -274,7 +286,7 @@ export class OpenAiExchange {
       shown: items,
       ...reply,
       fault: this.#fault,
-      takes: this.#takes,
+      takes: this.#replies,
       previous: this.#previous,
       ...(comparison === undefined
         ? {}
@@ -282,14 +294,14 @@ export class OpenAiExchange {
     };
   }
 
-  /** Of the request or of the actor. */
+  /** The fault of the request or of the responder. */
   get fault(): Fault | undefined {
     return this.#fault;
   }
 
-  /** Whoever was asked may say it again. */
+  /** Tells the responder that its replies are lost, so that it may give them again. */
   lost(): void {
-    for (const take of this.#takes) take.lost?.();
+    for (const reply of this.#replies) reply.lost?.();
   }
 
   #look(prompt: OpenAiPrompt): CachePlan {
@@ -297,18 +309,20 @@ export class OpenAiExchange {
     return this.#deps.cache.look({ prompt, workspace, at: this.#at, caching: model.caching, request: request.cache });
   }
 
-  async #play(purpose: RespondInput["purpose"], asked: MessagesRequestInput): Promise<PlannedReply> {
-    this.#plays += 1;
-    const { seed, responder: actor, clock } = this.#deps;
-    const random = createRandom(Math.imul(seed, 0x9e3779b1) + this.#input.n + Math.imul(this.#plays - 1, 0x85ebca6b));
-    const take = await actor.respond({ request: toMessagesRequest(asked), purpose, now: clock.now(), random });
-    checkPlannedReply(take);
-    this.#takes.push(take);
-    return take;
+  async #respond(purpose: RespondInput["purpose"], input: MessagesRequestInput): Promise<PlannedReply> {
+    this.#respondCalls += 1;
+    const { seed, responder, clock } = this.#deps;
+    const random = createRandom(
+      Math.imul(seed, 0x9e3779b1) + this.#input.n + Math.imul(this.#respondCalls - 1, 0x85ebca6b),
+    );
+    const reply = await responder.respond({ request: toMessagesRequest(input), purpose, now: clock.now(), random });
+    checkPlannedReply(reply);
+    this.#replies.push(reply);
+    return reply;
   }
 
-  /** The take's fault happens, where it can; the request's own has struck when it came. */
-  #befall({ fault, faulted }: PlannedReply): void {
+  /** Applies the reply's fault if it can strike. The request's own fault has already struck. */
+  #applyFault({ fault, faulted }: PlannedReply): void {
     if (fault === undefined || !canStrike(fault, this.#input.request.form)) return;
     faulted?.();
     this.#fault = fault;
@@ -325,7 +339,7 @@ interface AskInput {
   readonly items: readonly ShownItem[];
   readonly prompt: OpenAiPrompt;
   readonly tokensMax: number;
-  /** Behind which it speaks: what it thinks is bound to that. */
+  /** Hash of the prefix of the reply: its reasoning is bound to it. */
   readonly chain: string;
 }
 
@@ -341,7 +355,7 @@ type SummaryOutcome =
   | { readonly kind: "none" }
   | OpenAiEarlyOutcome;
 
-/** What went before the answer. */
+/** The run before the reply. */
 interface EarlierRun {
   readonly chain: string;
   readonly run: ModelRun;

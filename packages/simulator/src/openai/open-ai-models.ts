@@ -1,32 +1,32 @@
 import type { Model, ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel, knownModels } from "palimpsest/internal/tokens/known-models";
 
-/** What this face has to know of a model. */
+/** What the OpenAI API needs to know of a model. */
 export interface OpenAiModel {
   readonly id: string;
   readonly windowTokens: number;
-  /** The longest prompt; shorter than the window where a part of it is the reply's. */
+  /** The longest prompt; shorter than the window if a part of it is reserved for the reply. */
   readonly inputTokensMax: number;
   readonly outputTokensMax: number;
-  /** `automatic`: hits in steps, writes free. `breakpoints`: exact ends, writes billed, since GPT-5.6. */
+  /** `automatic`: hits in steps, writes are free. `breakpoints`: exact ends, writes are billed; since GPT-5.6. */
   readonly caching: "automatic" | "breakpoints";
   readonly retentions: readonly ("in_memory" | "24h")[];
   readonly reasoning: "thinks" | "answers";
-  /** Reasoning of earlier turns that the model is shown by default. */
+  /** Which turns' reasoning the model is shown by default. */
   readonly reasoningContext: "current_turn" | "all_turns";
-  /** Absent where its prices are not known: nothing is said of cost then. */
+  /** Absent if its prices are unknown; then no cost is reported. */
   readonly priced?: Model;
 }
 
 /** A window of this size is 272,000 tokens for the request and 128,000 for the reply. */
 const gpt5 = { windowTokens: 400_000, inputTokensMax: 272_000, outputTokensMax: 128_000 } as const;
 
-/** Of the models that chat and do not think. */
+/** For the chat models, which do not reason. */
 const gptChat = { windowTokens: 128_000, outputTokensMax: 16_384 } as const;
 
 /**
- * Named by the official client, without a window or prices in the registry: their windows are taken to be that of
- * GPT-5, as the registry does for what is not published, and those of the models that chat that of GPT-5.1's.
+ * Named by the official client, without a window or prices in the registry. They are assumed to have the window of
+ * GPT-5, as the registry assumes for what is not published, and the chat models that of GPT-5.1's chat model.
  */
 const unpricedIds: readonly string[] = [
   "gpt-5-codex",
@@ -54,7 +54,7 @@ const unpricedIds: readonly string[] = [
   "gpt-6.1-terra",
 ];
 
-/** The models of this face: OpenAI's, and whatever was added that is not the other provider's. */
+/** The models of this API: OpenAI's, and those that were added and are not the other provider's. */
 export class OpenAiModels {
   readonly #overrides: readonly ModelOverride[];
 
@@ -62,13 +62,13 @@ export class OpenAiModels {
     this.#overrides = overrides;
   }
 
-  /** By its id, with a date or `-latest` behind it if one likes. */
+  /** Finds a model by its id, optionally with a date or `-latest` behind it. */
   find(name: string): OpenAiModel | undefined {
     const id = longestId(name, this.#ids());
     if (id === undefined || !nameEnd.test(name.slice(id.length))) return undefined;
     const added = this.#overrides.find((override) => override.id === id);
     const known = findModel(id, this.#overrides);
-    // An added model without prices is one whose prices are not known, whatever stands in for them.
+    // If a model was added without prices, its prices are unknown, whatever the registry fills in.
     const isPriced = knownModels.some((model) => model.id === id) || added?.prices !== undefined;
     return buildModel(id, { known, isPriced });
   }
@@ -117,7 +117,7 @@ function withWritePrices(model: Model, caching: OpenAiModel["caching"]): Model {
   return { ...model, prices: { ...model.prices, cacheWrite5m: write, cacheWrite1h: write } };
 }
 
-/** `gpt-5.6-sol` → 5.06; 0 for names that tell none. */
+/** `gpt-5.6-sol` → 5.06; 0 for names without a version. */
 function gptVersion(id: string): number {
   const [, major, minor] = /^gpt-(\d+)(?:\.(\d+))?(?![a-z\d])/.exec(id) ?? [];
   return major === undefined ? 0 : Number(major) + Number(minor ?? 0) / 100;

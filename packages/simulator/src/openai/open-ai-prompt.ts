@@ -11,11 +11,11 @@ import {
   resolveServiceTier,
 } from "./open-ai-request.ts";
 
-/** A request as the model is shown it, hashed slice by slice: a chain stands for everything up to its slice. */
+/** A request as the model is shown it, hashed slice by slice: a chain covers everything up to its slice. */
 export interface OpenAiPrompt {
   readonly salts: Salts;
   readonly slices: readonly Slice[];
-  /** Ends of items, in order: what two prompts are compared by. */
+  /** Ends of items, in order, by which two prompts are compared. */
   readonly ends: readonly Slice[];
   readonly breakpoints: readonly Breakpoint[];
   readonly tokens: number;
@@ -27,13 +27,13 @@ export interface Slice {
   readonly tokensUpTo: number;
 }
 
-/** `turn`: where the model spoke behind it, so where an earlier request ended. `end`: of this request. */
+/** `turn`: a place after which the model replied, so where an earlier request ended. `end`: the end of this request. */
 export interface Breakpoint extends Slice {
   readonly kind: "explicit" | "turn" | "end";
   readonly ttl?: Ttl;
 }
 
-/** What no two prompts that share anything may differ in, besides what they say. */
+/** What two prompts must have in common, besides their content, to share anything. */
 export interface Salts {
   readonly model: string;
   readonly serviceTier: string;
@@ -42,7 +42,7 @@ export interface Salts {
   readonly format: string;
   readonly effort: string;
   readonly verbosity: string;
-  /** The latest compaction that the prompt begins with; empty where there is none. */
+  /** The latest compaction, which the prompt begins with; empty if there is none. */
   readonly compaction: string;
 }
 
@@ -52,7 +52,7 @@ export type ShownItem =
   | { readonly kind: "reasoning"; readonly thought: string; readonly chain: string }
   | { readonly kind: "compaction"; readonly summary: string };
 
-/** Counts of slices by their chain, so that a conversation's old slices are not counted again. */
+/** Token counts of slices by their chain, so that a conversation's old slices are not counted again. */
 export type KnownSlices = LruMap<string, number>;
 export const createKnownSlices = (): KnownSlices => new LruMap(knownBlocksMax);
 
@@ -61,13 +61,16 @@ interface BuildPromptInput {
   readonly modelId: string;
   readonly items: readonly ShownItem[];
   readonly known: KnownSlices;
-  /** `bound`: reasoning counts only behind the prefix it was made with; behind one that is discarded all of it is. */
+  /**
+   * `bound`: reasoning is valid only after the prefix that it was made with; once one item is discarded, all later ones
+   * are.
+   */
   readonly binding: "bound" | "free";
 }
 
 export interface BuiltPrompt {
   readonly prompt: OpenAiPrompt;
-  /** Without reasoning that was discarded. */
+  /** Without discarded reasoning. */
   readonly items: readonly ShownItem[];
 }
 
@@ -111,10 +114,10 @@ function promptSalts({ request, items }: BuildPromptInput, model: string): Salts
   };
 }
 
-/** Around a message, a call, a result, a definition. */
+/** Overhead of a message, a call, a result or a definition. */
 const aroundTokens = 4;
 
-/** Adds up a prompt from its beginning; a reply goes on with it, so that what it thinks knows its place. */
+/** Adds up a prompt from its beginning. A reply continues it, so that its reasoning is bound to its prefix. */
 export class PromptWalk {
   readonly #known: KnownSlices;
   readonly #slices: Slice[] = [];
@@ -162,7 +165,7 @@ export class PromptWalk {
     }
   }
 
-  /** In slices of one length, so that two texts that begin alike share their first ones. */
+  /** Cuts the text into slices of one length, so that two texts that begin alike share their first slices. */
   add(text: string, aroundText: number): void {
     for (let at = 0; at < text.length; at += promptSliceChars) {
       const slice = text.slice(at, at + promptSliceChars);

@@ -2,7 +2,7 @@ import type { Refusal } from "../refusal.ts";
 import type { z } from "zod";
 import { isArray, isObject, type Json } from "palimpsest/internal/schema/json";
 
-/** A request that this face does not take, as OpenAI says so. */
+/** A request that this API rejects, in OpenAI's format. */
 export interface OpenAiRefusal {
   readonly kind: "refused";
   readonly status: number;
@@ -16,13 +16,13 @@ export interface OpenAiRefusal {
 
 type RefusalDetails = Partial<Pick<OpenAiRefusal, "status" | "type" | "param" | "code">>;
 
-export const refuseRequest = (message: string, told: RefusalDetails = {}): OpenAiRefusal => ({
+export const refuseRequest = (message: string, details: RefusalDetails = {}): OpenAiRefusal => ({
   kind: "refused",
   status: 400,
   type: "invalid_request_error",
   param: null,
   code: null,
-  ...told,
+  ...details,
   message,
 });
 
@@ -73,8 +73,8 @@ const formatChoices = (values: readonly string[]): string => {
 };
 
 /**
- * What an actor, a fault or a body refuses in the other provider's terms, in this one's: an overload is a 503 here, and
- * what failed on the server is a `server_error`.
+ * Translates a refusal in the Messages API's terms, from a responder, a fault or a body: an overload is a 503 here, and
+ * a failure on the server is a `server_error`.
  */
 export function translateRefusal(refusal: Refusal): OpenAiRefusal {
   const { retryAfterSeconds: wait, errorCode } = refusal;
@@ -113,7 +113,7 @@ export function translateRefusal(refusal: Refusal): OpenAiRefusal {
 type Issue = z.core.$ZodIssue;
 type IssuePath = readonly PropertyKey[];
 
-/** Says what a schema found in the provider's words, with its way of naming places: `messages[0].content[1].type`. */
+/** Reports a schema's issues in the provider's words and with its paths: `messages[0].content[1].type`. */
 export function shapeRefusal(issues: readonly Issue[], body: Json): OpenAiRefusal {
   const [first] = issues;
   if (first === undefined) throw new Error("a schema refused a body without saying why");
@@ -129,7 +129,7 @@ export function shapeRefusal(issues: readonly Issue[], body: Json): OpenAiRefusa
   return issueRefusal(issue, { param, value });
 }
 
-/** Of a union that took nothing, the branch that got furthest beyond the tags: what the value was meant to be. */
+/** If no branch of a union fits, the branch that got furthest beyond the tags is taken as the intended one. */
 function innermost(issue: Issue, base: IssuePath = []): FoundIssue {
   const path = [...base, ...issue.path];
   if (issue.code !== "invalid_union" || issue.errors.length === 0) return { issue, path };
@@ -137,7 +137,7 @@ function innermost(issue: Issue, base: IssuePath = []): FoundIssue {
   return branches.toSorted((one, other) => issueDepth(other) - issueDepth(one))[0] ?? { issue, path };
 }
 
-/** A tag that does not fit says only that another branch was meant; so, but less so, does a kind. */
+/** A tag that does not fit only says that another branch was meant; a wrong type says so too, but less clearly. */
 function issueDepth({ issue, path }: FoundIssue): number {
   if (path.at(-1) === "type") return path.length - 0.5;
   return path.length - (issue.code === "invalid_type" ? 0.25 : 0);
@@ -173,7 +173,7 @@ function issueRefusal(issue: Issue, place: IssuePlace): OpenAiRefusal {
   }
 }
 
-/** A discriminated union names the tags that it knows. */
+/** A discriminated union lists the tags that it knows. */
 const unionOptions = (issue: Issue): readonly string[] =>
   "options" in issue && Array.isArray(issue.options) ? issue.options.map(String) : [];
 

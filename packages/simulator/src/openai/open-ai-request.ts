@@ -2,7 +2,10 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { OpenAiRefusal } from "./open-ai-refusal.ts";
 import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
 
-/** A request of either form, chat completions or responses, in one shape: the face works on these alone. */
+/**
+ * Items of a request in either format, chat completions or responses, in one shape: the rest of this folder works on
+ * these alone.
+ */
 export type Item =
   | {
       readonly kind: "message";
@@ -22,21 +25,21 @@ export type Item =
   | {
       readonly kind: "reasoning";
       readonly id: string;
-      /** Absent where the client relies on what the server stored. */
+      /** Absent if the client relies on what the server stored. */
       readonly sealed?: string;
     }
   | { readonly kind: "compaction"; readonly sealed: string }
   | { readonly kind: "compaction-trigger" }
   | { readonly kind: "reference"; readonly id: string };
 
-/** `sent`: as it came, where it may have to be sent back as it was. */
+/** `sent`: the part as it came, if it may have to be sent back unchanged. */
 export type Part = { readonly mark?: ExplicitBreakpoint; readonly sent?: JsonObject } & (
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "image"; readonly url: string }
   | { readonly kind: "file"; readonly name: string; readonly data: string }
 );
 
-/** An explicit breakpoint; the request's own lifetime where it names none. */
+/** An explicit breakpoint; without a lifetime it has the request's. */
 export interface ExplicitBreakpoint {
   readonly ttl?: Ttl;
 }
@@ -54,7 +57,7 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly name: string 
 
 export interface CacheOptions {
   readonly key?: string;
-  /** Whether `prompt_cache_options` was sent at all: models before GPT-5.6 do not know it. */
+  /** Present if `prompt_cache_options` was sent: models before GPT-5.6 do not know it. */
   readonly options?: {
     readonly mode: "implicit" | "explicit";
     readonly ttl: Ttl;
@@ -66,7 +69,7 @@ export interface CacheOptions {
 
 interface ReasoningOptions {
   readonly effort?: string;
-  /** How the reply is to show what was thought; not at all where it is absent. */
+  /** How the reply shows its reasoning; not at all if it is absent. */
   readonly summary?: "auto" | "concise" | "detailed";
   readonly context: "auto" | "current_turn" | "all_turns";
 }
@@ -75,7 +78,7 @@ export type OutputFormat = { readonly type: "json_object" } | (JsonObject & { re
 
 export type ReadRequestOutcome = { readonly kind: "request"; readonly request: OpenAiRequest } | OpenAiRefusal;
 
-/** A request of known shape. */
+/** A request whose shape has been checked. */
 export interface OpenAiRequest {
   readonly api: "chat" | "responses";
   readonly model: string;
@@ -84,7 +87,7 @@ export interface OpenAiRequest {
   readonly streamUsage: "told" | "untold";
   readonly instructions?: string;
   readonly items: readonly Item[];
-  /** By place in `items`: where in the body its parts are, as refusals name it. */
+  /** By index in `items`: the place of its parts in the body, as refusals name it. */
   readonly places: readonly string[];
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
@@ -93,18 +96,17 @@ export interface OpenAiRequest {
   readonly stop: readonly string[];
   readonly reasoning: ReasoningOptions;
   readonly verbosity?: string;
-  /** What the reply's text has to be, where that is not any text: in the form that responses have. */
+  /** The required format of the reply's text, in the form that responses have; absent if any text will do. */
   readonly format?: OutputFormat;
   readonly serviceTier?: string;
   readonly cache: CacheOptions;
   readonly keep: "stored" | "forgotten";
   readonly previousId?: string;
   readonly compactThresholdTokens?: number;
-  /** As it came, for the fields that a response repeats. */
+  /** The body as it came, for the fields that a response repeats. */
   readonly body: JsonObject;
 }
 
-/** Parts as blocks of the Messages API. */
 type MediaPart = Exclude<Part, { kind: "text" }>;
 type PartBlock = Extract<WireBlock, { type: "text" | "image" | "document" }>;
 
@@ -135,14 +137,14 @@ function imageSource(url: string): ImageSource {
 const dataUrl = /^data:(image\/[a-z]+);base64,(.+)$/s;
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
 
-/** Whether a model could be shown what the address says. */
+/** Whether a model could be shown what the URL points to. */
 export const isImageUrl = (url: string): boolean => {
   const [, type = ""] = dataUrl.exec(url) ?? [];
   return imageTypes.some((known) => known === type) || /^https?:\/\/\S+$/.test(url);
 };
 
-/** The tier that serves what was asked for. `fast` is told as what it is. */
-export function resolveServiceTier(asked: string | undefined): string {
-  if (asked === undefined || asked === "auto") return "default";
-  return asked === "fast" ? "priority" : asked;
+/** The tier that serves the request. `fast` is reported under the tier's own name. */
+export function resolveServiceTier(requested: string | undefined): string {
+  if (requested === undefined || requested === "auto") return "default";
+  return requested === "fast" ? "priority" : requested;
 }

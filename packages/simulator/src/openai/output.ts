@@ -10,7 +10,7 @@ import { field, isObject, type JsonObject, tryParseJson } from "palimpsest/inter
 import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
 import type { MessagesRequest, WireMessage } from "palimpsest/internal/schema/wire/messages-request";
 
-/** What a reply is made of, before it is told in the one form or the other. */
+/** What a reply consists of, before it is written in either format. */
 export type OutputItem =
   | { readonly kind: "message"; readonly id: string; readonly text: string; readonly status: ItemStatus }
   | {
@@ -45,34 +45,34 @@ interface ComposeOutputInput {
   readonly model: OpenAiModel;
   readonly tokensMax: number;
   readonly seal: ItemSeal;
-  /** Stands behind the prompt. */
+  /** Positioned at the end of the prompt. */
   readonly walk: PromptWalk;
   readonly ids: ItemIds;
 }
 
-/** Unique in the simulator's life, and the same for the same seed. */
+/** Ids that are unique in the simulator's life, and the same for the same seed. */
 export class ItemIds {
-  readonly #of: string;
-  #made = 0;
+  readonly #base: string;
+  #count = 0;
 
   constructor(seed: number, request: number) {
-    this.#of = `${seed} ${request} item`;
+    this.#base = `${seed} ${request} item`;
   }
 
   next(prefix: string): string {
-    this.#made += 1;
-    return `${prefix}_${shortHash(`${this.#of} ${this.#made}`)}`;
+    this.#count += 1;
+    return `${prefix}_${shortHash(`${this.#base} ${this.#count}`)}`;
   }
 }
 
-/** What the actor wants to say, as far as the limit and the stop sequences let it. */
+/** What the responder wants to say, cut at the token limit and the stop sequences. */
 export function composeOutput(inputs: ComposeOutputInput): Output {
-  const saying = new OutputComposer(inputs);
+  const composer = new OutputComposer(inputs);
   for (const block of inputs.move.blocks) {
-    saying.add(block);
-    if (saying.stopped !== undefined) break;
+    composer.add(block);
+    if (composer.stopped !== undefined) break;
   }
-  return saying.finish();
+  return composer.finish();
 }
 
 class OutputComposer {
@@ -125,14 +125,14 @@ class OutputComposer {
     if (this.stopped === undefined && end < wanted.length) this.stopped = "sequence";
   }
 
-  /** A model that does not think, or was told not to, says nothing of it. */
+  /** A model that does not reason, or was told not to, leaves it out. */
   #think({ thinking }: Extract<MoveBlock, { type: "thinking" | "redacted_thinking" }>): void {
     const { request, model, seal, walk, ids } = this.#inputs;
     if (!isThinking(request, model)) return;
     const before = this.#outputTokens;
     const thought = this.#spend(thinking);
     this.#reasoningTokens += this.#outputTokens - before;
-    // Chat shows no reasoning and takes none back.
+    // Chat shows no reasoning and accepts none back.
     if (thought === "" || request.api === "chat") return;
     const { chain } = walk;
     this.#items.push({
@@ -160,7 +160,7 @@ class OutputComposer {
     walk.item(call);
   }
 
-  /** The longest beginning of the text for which there is room; what is cut ends the reply. */
+  /** The longest prefix of the text for which there is room; if the text is cut, the reply ends. */
   #spend(wanted: string): string {
     const room = this.#inputs.tokensMax - this.#outputTokens;
     const cost = countTokens(wanted);
@@ -181,7 +181,7 @@ export interface MessagesRequestInput {
   readonly maxTokens: number;
 }
 
-/** The request as the actors know requests, whatever face it came to. They read it; nothing is validated again. */
+/** The request in the Messages API's shape, for responders. They only read it; nothing is validated again. */
 export function toMessagesRequest({ request, model, items, maxTokens }: MessagesRequestInput): MessagesRequest {
   const lead = items.findIndex((item) => !isSystem(item));
   const leading = items.slice(0, lead < 0 ? items.length : lead);
@@ -205,7 +205,7 @@ export function toMessagesRequest({ request, model, items, maxTokens }: Messages
 const isThinking = ({ reasoning }: OpenAiRequest, model: OpenAiModel): boolean =>
   model.reasoning === "thinks" && reasoning.effort !== "none";
 
-/** Any object is what the older format asks for. */
+/** The older format asks for any object. */
 const toOutputFormat = (format: OutputFormat): JsonObject => ({
   type: "json_schema",
   schema: (format.type === "json_schema" ? field(format, "schema") : undefined) ?? { type: "object" },
@@ -256,7 +256,7 @@ function toTurn(item: ShownItem): MessageTurn {
   }
 }
 
-/** Neighbours of one role are one message. */
+/** Merges neighbours of one role into one message. */
 function mergeTurns(turns: readonly MessageTurn[]): WireMessage[] {
   const messages: { role: MessageTurn["role"]; content: WireBlock[] }[] = [];
   for (const { role, blocks } of turns) {
@@ -267,7 +267,7 @@ function mergeTurns(turns: readonly MessageTurn[]): WireMessage[] {
   return messages;
 }
 
-/** What a client sends back may be no JSON, since it is what the model wrote. */
+/** What a client sends back may not be JSON, because the model wrote it. */
 function parseArguments(source: string): JsonObject {
   const parsed = tryParseJson(source);
   return isObject(parsed) ? parsed : {};

@@ -16,7 +16,7 @@ import { z } from "zod";
 import { anyJson } from "palimpsest/internal/schema/any-json";
 import { stopSequencesMax } from "../limits.ts";
 
-/** `POST /v1/chat/completions`, body. */
+/** The body of `POST /v1/chat/completions`. */
 const textPart = z.strictObject({
   type: z.literal("text"),
   text: z.string(),
@@ -65,7 +65,7 @@ const chatMessage = z.discriminatedUnion("role", [
     content: z.union([z.string(), z.array(z.discriminatedUnion("type", [textPart, refusalPart]))]).nullish(),
     refusal: z.string().nullish(),
     tool_calls: z.array(functionCall).min(1).nullish(),
-    // Replies carry them, and clients send replies back as they came.
+    // Replies carry them, and clients send replies back unchanged.
     annotations: z.array(anyObject).nullish(),
     audio: unset,
     function_call: unset,
@@ -135,7 +135,7 @@ export function readChat(body: Json): ReadRequestOutcome {
   if (!read.success) return shapeRefusal(read.error.issues, body);
   const { data } = read;
   const limit = data.max_completion_tokens ?? data.max_tokens;
-  // One message may be several items.
+  // One message may become several items.
   const placed = data.messages.flatMap((message, at) =>
     readChatItems(message).map((item) => ({ item, place: `messages[${at}].content` })),
   );

@@ -30,7 +30,7 @@ export function readResponses(body: Json): ReadRequestOutcome {
   return checkItems(request);
 }
 
-/** Of a conversation that is to be compacted; nothing else about a reply is asked. */
+/** Reads a request to compact a conversation; it asks for nothing else. */
 export function readCompact(body: Json): ReadRequestOutcome {
   const read = compactRequest.safeParse(body);
   if (!read.success) return shapeRefusal(read.error.issues, body);
@@ -44,7 +44,7 @@ export function readCompact(body: Json): ReadRequestOutcome {
   });
 }
 
-/** A count without a model is one for `usualModel`. */
+/** A count without a model is for `usualModel`. */
 export function readInputTokens(body: Json, usualModel: string): ReadRequestOutcome {
   const read = inputTokensRequest.safeParse(body);
   if (!read.success) return shapeRefusal(read.error.issues, body);
@@ -56,7 +56,7 @@ export function readInputTokens(body: Json, usualModel: string): ReadRequestOutc
   });
 }
 
-/** Something has to be asked, and a trigger stands last or not at all. */
+/** There must be some input, and a compaction trigger must be the last item. */
 function checkItems(request: OpenAiRequest): ReadRequestOutcome {
   if (request.items.length === 0 && request.previousId === undefined)
     return refuseRequest(
@@ -118,7 +118,7 @@ function readToolChoice(choice: ResponsesRequest["tool_choice"]): ToolChoice {
   return typeof choice === "string" ? choice : { name: choice.name };
 }
 
-/** From the body: it is shown to the model as it was sent. */
+/** Read from the body, because the model is shown it as it was sent. */
 function readFormat(wanted: Json | undefined): OutputFormat | undefined {
   const format = isObject(wanted) ? field(wanted, "format") : undefined;
   if (!isObject(format)) return undefined;

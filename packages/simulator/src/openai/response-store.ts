@@ -4,7 +4,7 @@ import { LruMap } from "palimpsest/internal/cache/lru-map";
 import type { Item, Part } from "./open-ai-request.ts";
 import type { OutputItem } from "./output.ts";
 
-/** What one response added to a conversation, behind what it goes on with. */
+/** What one response added to a conversation, and the link before it. */
 export interface ConversationLink {
   readonly previous: ConversationLink | undefined;
   readonly input: readonly Item[];
@@ -18,9 +18,9 @@ export interface StoredResponse {
 }
 
 /**
- * Responses that a later request may go on with, and the items in them that it may name. Each holds what it added, and
- * points at what was said before it: memory grows with what is said, not with its square. What was said is held as long
- * as a response that stands behind it; the rest of a response goes with it.
+ * Responses that a later request may continue from, and the items in them that it may name. Each holds what it added
+ * and points at the link before it: memory grows with the conversation, not with its square. A link is held as long as
+ * any response after it; everything else of a response is dropped with the response.
  */
 export class ResponseStore {
   readonly #byId: LruMap<string, StoredResponse>;
@@ -40,7 +40,7 @@ export class ResponseStore {
     this.#charsMax = limits.charsMax;
   }
 
-  /** Of everything that is held: never more than the limit. */
+  /** Characters of everything that is held: never more than the limit. */
   get chars(): number {
     return this.#chars;
   }
@@ -60,15 +60,15 @@ export class ResponseStore {
     this.#chars += bodyChars(response);
     for (const item of response.link.output)
       this.#itemById.set(item.id, { item: asInput(item), workspace: response.workspace });
-    this.#let(this.#byId.set(id, response));
+    this.#drop(this.#byId.set(id, response));
     while (this.#chars > this.#charsMax && this.#byId.oldest !== undefined) this.delete(this.#byId.oldest);
   }
 
   delete(id: string): void {
-    this.#let(this.#byId.take(id));
+    this.#drop(this.#byId.take(id));
   }
 
-  #let(response: StoredResponse | undefined): void {
+  #drop(response: StoredResponse | undefined): void {
     if (response === undefined) return;
     this.#chars -= bodyChars(response);
     for (const { id } of response.link.output) this.#itemById.delete(id);
@@ -76,24 +76,24 @@ export class ResponseStore {
   }
 
   #hold(link: ConversationLink): void {
-    for (let one: ConversationLink | undefined = link; one !== undefined; one = one.previous) {
-      const holders = this.#holdersByLink.get(one) ?? 0;
-      this.#holdersByLink.set(one, holders + 1);
-      // It holds what stands before it already.
+    for (let current: ConversationLink | undefined = link; current !== undefined; current = current.previous) {
+      const holders = this.#holdersByLink.get(current) ?? 0;
+      this.#holdersByLink.set(current, holders + 1);
+      // It already holds the links before it.
       if (holders > 0) return;
-      this.#chars += linkChars(one);
+      this.#chars += linkChars(current);
     }
   }
 
   #release(link: ConversationLink): void {
-    for (let one: ConversationLink | undefined = link; one !== undefined; one = one.previous) {
-      const holders = (this.#holdersByLink.get(one) ?? 1) - 1;
+    for (let current: ConversationLink | undefined = link; current !== undefined; current = current.previous) {
+      const holders = (this.#holdersByLink.get(current) ?? 1) - 1;
       if (holders > 0) {
-        this.#holdersByLink.set(one, holders);
+        this.#holdersByLink.set(current, holders);
         return;
       }
-      this.#holdersByLink.delete(one);
-      this.#chars -= linkChars(one);
+      this.#holdersByLink.delete(current);
+      this.#chars -= linkChars(current);
     }
   }
 }
@@ -103,14 +103,14 @@ interface StoredItem {
   readonly workspace: string;
 }
 
-/** Everything that was said up to and with a response. */
+/** The whole conversation up to and including a response. */
 export function listConversation(last: ConversationLink): readonly Item[] {
   const links: ConversationLink[] = [];
-  for (let one: ConversationLink | undefined = last; one !== undefined; one = one.previous) links.push(one);
+  for (let link: ConversationLink | undefined = last; link !== undefined; link = link.previous) links.push(link);
   return links.toReversed().flatMap(({ input, output }) => [...input, ...output.map(asInput)]);
 }
 
-/** What the model said, as a client would send it back. */
+/** The model's output, as a client would send it back. */
 function asInput(item: OutputItem): Item {
   switch (item.kind) {
     case "message":
@@ -156,5 +156,5 @@ function partChars(part: Part): number {
   }
 }
 
-/** Kinds, roles, ids. */
+/** Estimate for kinds, roles and ids. */
 const aroundChars = 50;

@@ -14,17 +14,17 @@ export interface ResponsesReply {
   readonly request: OpenAiRequest;
   readonly output: Output;
   readonly usage: Usage;
-  /** Absent where nobody asked. */
+  /** Absent if the request did not ask for it. */
   readonly diagnosis?: CacheDiagnosis;
 }
 
 type ResponseStatus = "in_progress" | "completed" | "incomplete" | "failed";
 
-/** How a reply ends that nothing goes wrong with. */
+/** The status of a reply in which nothing goes wrong. */
 const finalStatus = ({ ending }: Output): "completed" | "incomplete" =>
   ending === "length" || ending === "content_filter" ? "incomplete" : "completed";
 
-/** The response as it stands when the reply is over. */
+/** The response after the reply has ended. */
 export function responseBody(reply: ResponsesReply): JsonObject {
   const status = finalStatus(reply.output);
   const { output, usage, diagnosis, createdSeconds } = reply;
@@ -39,7 +39,7 @@ export function responseBody(reply: ResponsesReply): JsonObject {
   };
 }
 
-/** The response as it stands while nothing has been said. */
+/** The response before any output. */
 function responseHead({ id, createdSeconds, model, request }: ResponsesReply, status: ResponseStatus): JsonObject {
   const { body, cache } = request;
   const repeated = (name: string, usual: Json): Json => field(body, name) ?? usual;
@@ -149,20 +149,20 @@ const diagnosisBody = (diagnosis: CacheDiagnosis): JsonObject =>
 
 type ResponseEvent = JsonObject & { readonly type: string };
 
-/** A response as the events of a stream, in the order the API sends them, numbered from 0. */
+/** A response as the events of a stream, in the order in which the API sends them, numbered from 0. */
 export function* responsesFrames(reply: ResponsesReply): Generator<Frame> {
   let number = 0;
   for (const event of responseEvents(reply)) yield eventFrame(event, number++);
 }
 
-/** What a stream says that fails behind so many events. */
+/** The event of a stream that fails after `sent` events. */
 export const failureFrame = (
   reply: ResponsesReply,
   { error, number }: { readonly error: JsonObject; readonly number: number },
 ): Frame => eventFrame({ type: "response.failed", response: { ...responseHead(reply, "failed"), error } }, number);
 
-function eventFrame({ type, ...told }: ResponseEvent, number: number): Frame {
-  const data = JSON.stringify({ type, sequence_number: number, ...told });
+function eventFrame({ type, ...fields }: ResponseEvent, number: number): Frame {
+  const data = JSON.stringify({ type, sequence_number: number, ...fields });
   return { text: `event: ${type}\ndata: ${data}\n\n`, kind: frameKind(type) };
 }
 
@@ -189,7 +189,7 @@ interface ItemPlace extends JsonObject {
   readonly output_index: number;
 }
 
-/** An item before anything of it was said. */
+/** An item before any of its content. */
 function emptyItem(item: OutputItem): JsonObject {
   const whole = outputItem(item);
   switch (item.kind) {

@@ -3,7 +3,7 @@ import { anyJson } from "palimpsest/internal/schema/any-json";
 import { compactThresholdTokensMin, outputTokensMin } from "../limits.ts";
 import { anyObject, breakpoint, efforts, sharedFields, unset, verbosities } from "./shared-fields.ts";
 
-/** `POST /v1/responses`, `/v1/responses/compact` and `/v1/responses/input_tokens`, bodies. */
+/** Bodies of `POST /v1/responses`, `/v1/responses/compact` and `/v1/responses/input_tokens`. */
 const marked = { prompt_cache_breakpoint: breakpoint };
 const status = z.enum(["in_progress", "completed", "incomplete"]).nullish();
 const id = z.string().nullish();
@@ -137,7 +137,7 @@ const textFormat = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** What decides about the prompt of a reply, and so about its count. */
+/** Fields that determine the prompt of a reply, and so its count. */
 const counted = {
   ...prompt,
   parallel_tool_calls: z.boolean().nullish(),

@@ -3,18 +3,21 @@ import { anyJson } from "palimpsest/internal/schema/any-json";
 import { cacheKeyCharsMax, metadataCharsMax, metadataPairsMax } from "../limits.ts";
 import type { CacheOptions, ExplicitBreakpoint, Ttl } from "./open-ai-request.ts";
 
-/** What both forms share. Fields that change nothing here are taken; those that would, and do not, are refused. */
+/**
+ * Fields that both formats share. Fields that have no effect here are accepted; those that would have one, but are not
+ * simulated, are refused.
+ */
 export const anyObject = z.record(z.string(), anyJson);
 
-/** A field that is documented and not simulated: nothing is asked for with a null. */
+/** A documented field that is not simulated: null asks for nothing, so it is accepted. */
 export const unset = z.null().optional();
 
 export const breakpoint = z
   .strictObject({ mode: z.literal("explicit"), ttl: z.enum(["30m", "12h"]).optional() })
   .nullish();
 
-export const readBreakpoint = (given: z.infer<typeof breakpoint>): { readonly mark?: ExplicitBreakpoint } =>
-  given === null || given === undefined ? {} : { mark: given.ttl === undefined ? {} : { ttl: given.ttl } };
+export const readBreakpoint = (mark: z.infer<typeof breakpoint>): { readonly mark?: ExplicitBreakpoint } =>
+  mark === null || mark === undefined ? {} : { mark: mark.ttl === undefined ? {} : { ttl: mark.ttl } };
 
 export const efforts = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
 export const verbosities = z.enum(["low", "medium", "high"]).nullish();
@@ -71,7 +74,7 @@ export function readCacheOptions(sent: SentCacheFields): CacheOptions {
   };
 }
 
-/** Optional fields with what was sent, and without what was not. */
+/** An optional field with the value that was sent, or no field if none was. */
 export const optionalField = <Name extends string, Value>(
   name: Name,
   value: Value | null | undefined,

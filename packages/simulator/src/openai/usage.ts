@@ -5,7 +5,7 @@ import type { CachePlan } from "./open-ai-cache.ts";
 import type { Ttl } from "./open-ai-request.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
 
-/** One run of the model: a reply has one, or two where it was compacted first. */
+/** One run of the model: a reply has one, or two if the conversation was compacted first. */
 export interface ModelRun {
   readonly promptTokens: number;
   readonly plan: CachePlan;
@@ -16,7 +16,7 @@ export interface ModelRun {
 export interface Usage {
   readonly inputTokens: number;
   readonly cachedTokens: number;
-  /** Absent where writes are free and nothing is told of them. */
+  /** Absent if writes are free and not reported. */
   readonly written?: Readonly<Record<Ttl, number>>;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
@@ -32,24 +32,24 @@ export function sumUsage({
   readonly fault: Fault | undefined;
 }): Usage {
   const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
-  const told = (count: (run: ModelRun) => number): number => Math.round(sum(runs, count) * factor);
+  const report = (count: (run: ModelRun) => number): number => Math.round(sum(runs, count) * factor);
   return {
-    inputTokens: told(({ promptTokens }) => promptTokens),
-    cachedTokens: told(({ plan }) => plan.cachedTokens),
+    inputTokens: report(({ promptTokens }) => promptTokens),
+    cachedTokens: report(({ plan }) => plan.cachedTokens),
     ...(model.caching === "automatic"
       ? {}
       : {
           written: {
-            "30m": told(({ plan }) => plan.writtenTokens["30m"]),
-            "12h": told(({ plan }) => plan.writtenTokens["12h"]),
+            "30m": report(({ plan }) => plan.writtenTokens["30m"]),
+            "12h": report(({ plan }) => plan.writtenTokens["12h"]),
           },
         }),
-    outputTokens: told(({ outputTokens }) => outputTokens),
-    reasoningTokens: told(({ reasoningTokens }) => reasoningTokens),
+    outputTokens: report(({ outputTokens }) => outputTokens),
+    reasoningTokens: report(({ reasoningTokens }) => reasoningTokens),
   };
 }
 
-/** Undefined where the price is not known: of the model, or of the tier that was asked for. */
+/** Undefined if the price of the model or of the requested tier is unknown. */
 export function priceRuns(
   runs: readonly ModelRun[],
   { model, tier }: { readonly model: OpenAiModel; readonly tier: string },
@@ -62,7 +62,7 @@ export function priceRuns(
   );
 }
 
-/** In the Messages form: 30 minutes stand where five do there, 12 hours where one does. */
+/** In the Messages API's fields: 30 minutes are counted as five minutes there, 12 hours as one hour. */
 export const toUsageSplit = ({ promptTokens, plan }: ModelRun): UsageSplit => {
   const { "30m": short, "12h": long } = plan.writtenTokens;
   return {

@@ -3,15 +3,15 @@ import { internedCharsMax, internedConversationsMax } from "../limits.ts";
 import { LruMap } from "palimpsest/internal/cache/lru-map";
 
 /**
- * Gives tools, system prompt and messages of a conversation the identity they had in its last request, where they are the
- * same. Who asks over HTTP sends everything anew each time; comparing costs a fraction of checking and hashing it
- * again, which others then do by identity only for what is new.
+ * Gives tools, system prompt and messages of a conversation the object identity that they had in its last request, if
+ * they are equal. Clients over HTTP send everything anew each time; comparing costs a fraction of checking and hashing
+ * it again, which is then done only for what is new.
  */
 export class BodyInterner {
   readonly #conversations = new LruMap<string, Conversation>(internedConversationsMax);
   #chars = 0;
 
-  /** The body with what is known from before in place of its equal. Nothing is remembered yet. */
+  /** The body with equal parts replaced by the known objects. Remembers nothing yet. */
   reuseKnown(body: Json): Json {
     const messages = bodyMessages(body);
     if (!isObject(body) || messages === undefined) return body;
@@ -25,7 +25,7 @@ export class BodyInterner {
     return { ...body, ...shared };
   }
 
-  /** Of a request that was taken: one that was refused leaves nothing behind. */
+  /** Called for accepted requests only: a refused one is not remembered. */
   remember(body: Json): void {
     const messages = bodyMessages(body);
     if (!isObject(body) || messages === undefined) return;
@@ -34,16 +34,19 @@ export class BodyInterner {
     const known = new Set<Json>(before === undefined ? [] : listInternedItems(before.parts));
     let chars = 0;
     for (const item of listInternedItems(body)) chars += known.has(item) ? 0 : estimateChars(item);
-    // What left the conversation still counts until it is forgotten as a whole: an estimate on the safe side.
-    const gone = this.#conversations.set(key, { parts: pickInternedFields(body), chars: (before?.chars ?? 0) + chars });
-    this.#chars += chars - (gone?.chars ?? 0);
+    // What left the conversation still counts until the whole conversation is forgotten: an overestimate, to be safe.
+    const displaced = this.#conversations.set(key, {
+      parts: pickInternedFields(body),
+      chars: (before?.chars ?? 0) + chars,
+    });
+    this.#chars += chars - (displaced?.chars ?? 0);
     while (this.#chars > internedCharsMax && this.#conversations.oldest !== undefined)
       this.#chars -= this.#conversations.take(this.#conversations.oldest)?.chars ?? 0;
   }
 }
 
 interface Conversation {
-  /** Only what is compared: nothing else of a body is kept. */
+  /** Only the fields that are compared: nothing else of a body is kept. */
   readonly parts: JsonObject;
   readonly chars: number;
 }
@@ -93,7 +96,7 @@ function isSame(one: Json, other: Json): boolean {
     return isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at] ?? null));
   if (!isObject(one) || !isObject(other) || isArray(other)) return false;
   const names = Object.keys(one);
-  // In order: the order of fields is shown to the model.
+  // In order, because the model is shown the order of fields.
   const others = Object.keys(other);
   return (
     names.length === others.length &&
@@ -101,7 +104,7 @@ function isSame(one: Json, other: Json): boolean {
   );
 }
 
-/** What keeping it costs: an object with its keys, and what hangs on it elsewhere, takes far more than its text. */
+/** Estimated memory: an object with its keys, and what is attached to it elsewhere, needs far more than its text. */
 function estimateChars(value: Json): number {
   if (typeof value === "string") return value.length + nodeChars;
   if (isArray(value)) return value.reduce<number>((sum, item) => sum + estimateChars(item), nodeChars);

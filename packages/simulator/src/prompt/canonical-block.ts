@@ -5,9 +5,9 @@ import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import { hash } from "node:crypto";
 
 /**
- * The same text for the same block, as the model is shown it: markers, absent fields and fields that only replies carry
- * do not matter, nor does the order of the outermost fields. Inside a call's input the order counts. The common kinds
- * are spelled out, since every block of every request that comes over HTTP passes through here.
+ * The same text for the same block, as the model is shown it: markers, absent fields, fields that only replies carry
+ * and the order of the outermost fields do not matter. Inside a call's input the order counts. The common kinds are
+ * spelled out, because every block of every request over HTTP passes through here.
  */
 export function canonicalBlock(block: WireBlock | ReplyBlock): string {
   switch (block.type) {
@@ -28,12 +28,12 @@ export function canonicalBlock(block: WireBlock | ReplyBlock): string {
   }
 }
 
-/** Defaults that are spelled out say nothing. */
+/** A default that is spelled out counts as absent. */
 export function canonicalTool(tool: WireTool): string {
-  const told = Object.entries(tool).filter(
+  const fields = Object.entries(tool).filter(
     ([name, value]) => value !== false && !(name === "type" && value === "custom"),
   );
-  return canonicalFields(Object.fromEntries(told));
+  return canonicalFields(Object.fromEntries(fields));
 }
 
 function resultText(content: string | readonly WireResultPart[] | undefined): string {
@@ -44,7 +44,7 @@ function resultText(content: string | readonly WireResultPart[] | undefined): st
 const resultPart = (part: WireResultPart): string =>
   part.type === "text" ? `text:${part.text}` : canonicalFields(part);
 
-/** For `JSON.stringify`, where the order of fields says nothing. */
+/** A replacer for `JSON.stringify`, for values in which the order of fields does not matter. */
 export const sortFields = (_key: string, value: Json): Json =>
   isObject(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
@@ -59,5 +59,5 @@ function canonicalFields(value: object): string {
   return JSON.stringify(fields);
 }
 
-/** 128 bits of SHA-256: enough to tell blocks apart, short enough to keep hundreds of thousands of them. */
+/** 132 bits of SHA-256: enough to tell blocks apart, short enough to keep hundreds of thousands of them. */
 export const shortHash = (text: string): string => hash("sha256", text, "base64url").slice(0, 22);

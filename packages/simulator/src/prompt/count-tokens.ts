@@ -6,11 +6,12 @@ import { imageHeader } from "palimpsest/internal/tokens/image-header";
 
 /**
  * How many tokens a text has for the simulator's models. It cuts a text as byte-pair encodings do and knows what such
- * pieces cost on average; it has no vocabulary. It is not the engine's estimate, so that estimates meet real errors.
+ * pieces cost on average; it has no vocabulary. It differs from the engine's estimate on purpose, so that the engine's
+ * estimates have realistic errors.
  */
 export const countTokens = (text: string): number => new TextScanner(text).count();
 
-/** Of one content block of a request. Markers, ids and signatures cost nothing. */
+/** Tokens of one content block of a request. Markers, ids and signatures cost nothing. */
 export function countBlockTokens(block: WireBlock): number {
   switch (block.type) {
     case "tool_use":
@@ -22,7 +23,7 @@ export function countBlockTokens(block: WireBlock): number {
     case "thinking":
       return countTokens(block.thinking);
     case "redacted_thinking":
-      // What it hides is counted by its seal.
+      // Hidden thinking is counted by its seal.
       return 0;
     case "compaction":
       return (
@@ -50,7 +51,10 @@ export function countBlockTokens(block: WireBlock): number {
   }
 }
 
-/** Of one tool's definition, that of the memory tool as the API knows it; what the presence of tools costs by itself is not in it. */
+/**
+ * Tokens of one tool's definition; for the memory tool the definition that the API has. The overhead of having tools at
+ * all is not included.
+ */
 export function countToolTokens(tool: WireTool): number {
   const { cache_control: _marker, defer_loading: _loading, ...shown } = tool;
   const known = tool.type === memoryTool.type ? countTokens(memoryToolText) : 0;
@@ -60,7 +64,7 @@ export function countToolTokens(tool: WireTool): number {
 const countChange = ({ tool }: ToolChange): number =>
   tool.type === "tool_definition" ? countToolTokens(tool.definition) : countJson(tool);
 
-/** Around the name and input of a call, around a result, around a definition. */
+/** Overhead of a call, a result and a definition. */
 const callTokens = 8;
 const resultTokens = 6;
 const toolTokens = 10;
@@ -97,7 +101,7 @@ function countDocument({ source, title, context }: Extract<WireBlock, { type: "d
       return around + countTokens(source.data);
     case "content":
       return around + countContent(source.content);
-    // Behind a URL or a file id is something that the simulator can't see: one page.
+    // The simulator cannot see what is behind a URL or a file id, so it counts one page.
     case "url":
     case "file":
       return around + pdfPageTokens;
@@ -108,7 +112,7 @@ const countJson = (value: unknown): number => countTokens(JSON.stringify(value) 
 
 type ImageSource = Extract<WireBlock, { type: "image" }>["source"];
 
-/** Larger images are scaled down before the model sees them; one whose size can't be read counts as such. */
+/** Larger images are scaled down before the model sees them; an image whose size cannot be read counts as this much. */
 const imageTokensMax = 1_600;
 const pixelsPerToken = 750;
 
@@ -119,8 +123,8 @@ function countImageTokens(source: ImageSource): number {
 }
 
 /**
- * Pages of a PDF, roughly: page objects that stand in the clear, or else what a page tree says it holds. Where both are
- * packed away in compressed objects it is one page.
+ * Pages of a PDF, roughly: page objects that are not compressed, or else the count of a page tree. If both are inside
+ * compressed objects, one page is assumed.
  */
 function countPdfPages(base64: string): number {
   const source = Buffer.from(base64, "base64").toString("latin1");

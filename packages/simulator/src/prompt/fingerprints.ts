@@ -9,12 +9,12 @@ import {
 } from "palimpsest/internal/cache/prompt";
 import { LruMap } from "palimpsest/internal/cache/lru-map";
 
-/** A request as far as a later one can be compared with it. */
+/** A request, as far as a later one can be compared with it. */
 export interface FingerprintInput {
   readonly prompt: Prompt;
   readonly model: string;
   readonly speed: "standard" | "fast";
-  /** A message of another workspace is as good as unknown. */
+  /** A message of another workspace is treated as unknown. */
   readonly workspace: string;
   /** Ids of all results that it deletes by reference, whether the cache held them or not. */
   readonly deleting: readonly string[];
@@ -26,9 +26,9 @@ interface FingerprintLimits {
 }
 
 /**
- * What answers `diagnostics.previous_message_id`: why could this request not read what an earlier one wrote? Kept of a
- * request are the hashes of its blocks, as a list from the last to the first. A block stands once for all requests that
- * share the prefix up to it, so a conversation costs its blocks, not its blocks times its turns.
+ * Answers `diagnostics.previous_message_id`: why could this request not read what an earlier one wrote? For each
+ * request the hashes of its blocks are kept, as a list from the last to the first. Requests that share a prefix share
+ * its nodes, so a conversation costs its blocks, not its blocks times its turns.
  */
 export class Fingerprints {
   readonly #printByMessage: LruMap<string, Fingerprint>;
@@ -40,7 +40,7 @@ export class Fingerprints {
     this.#blocksMax = blocksMax;
   }
 
-  /** Blocks that are kept, over all requests. */
+  /** Number of blocks kept, over all requests. */
   get blocks(): number {
     return this.#nodeByKey.size;
   }
@@ -49,7 +49,7 @@ export class Fingerprints {
     return this.#printByMessage.size;
   }
 
-  /** Costs the blocks that no request before it had. One that alone exceeds the limit is not kept. */
+  /** Costs only the blocks that no earlier request had. A request that exceeds the limit by itself is not kept. */
   remember(messageId: string, { prompt, model, speed, workspace }: FingerprintInput): void {
     this.#release(this.#printByMessage.take(messageId));
     const last = this.#intern(prompt);
@@ -70,11 +70,11 @@ export class Fingerprints {
   }
 
   /**
-   * Null if nothing diverged: the earlier prompt is the beginning of this one. Else the first divergence: model or speed,
-   * then tools, system and messages. A parameter that invalidates a level (`tool_choice` or thinking for messages)
-   * counts as a change of that level, a result that was deleted and no longer is as a change of its message. The tokens
-   * are those of the earlier prompt, from the first block that can't be read to its end. Costs the blocks in which the
-   * two differ.
+   * Null if nothing diverged: the earlier prompt is a prefix of this one. Otherwise the first divergence: model or
+   * speed, then tools, system and messages. A parameter that invalidates a level (`tool_choice` or thinking for
+   * messages) counts as a change of that level; a result that was deleted and no longer is counts as a change of its
+   * message. The tokens are those of the earlier prompt, from the first block that cannot be read to its end. Costs the
+   * blocks in which the two differ.
    */
   compare(previousMessageId: string, now: FingerprintInput): CacheMissReason | null {
     const { model, speed, workspace } = now;
@@ -118,7 +118,7 @@ export class Fingerprints {
 
 interface Fingerprint extends Omit<FingerprintInput, "prompt" | "deleting"> {
   readonly last: ChainNode | undefined;
-  /** Of everything that was sent. */
+  /** Tokens of everything that was sent. */
   readonly tokens: number;
   readonly withheld: Withheld | undefined;
   readonly salts: Prompt["salts"];
@@ -132,9 +132,9 @@ interface ChainNode {
   /** Blocks up to and including this one. */
   readonly count: number;
   readonly tokensUpTo: number;
-  /** Tokens before the first block of a level; one object for all blocks of a level. */
+  /** Tokens before the first block of a level; one object is shared by all blocks of a level. */
   readonly tokensBefore: Readonly<Record<Level, number>>;
-  /** Nodes and requests that point here: at none the node goes. */
+  /** Nodes and requests that point here; at zero the node is dropped. */
   holders: number;
 }
 
@@ -174,19 +174,19 @@ function tokensBefore(
   }
 }
 
-/** Some tools stand with the system prompt for the cache; who sent them changed the tools all the same. */
+/** Some tools belong to the system level for the cache; for the client they are still tools. */
 const blockPart = ({ path, level }: PromptBlock): Level => (path.startsWith("tools.") ? "tools" : level);
 
 const levels: readonly Level[] = ["tools", "system", "messages"];
 
 interface Divergence {
   readonly level?: Level;
-  /** Tokens of what was sent earlier that the later one can read. */
+  /** Tokens of the earlier prompt that the later one can read. */
   readonly sharedTokens: number;
 }
 
 function firstDivergence(earlier: Fingerprint, { prompt, deleting }: FingerprintInput): Divergence {
-  // A chain hash stands for everything up to its block, so the first one from the end that agrees is the last shared one.
+  // A chain hash covers everything up to its block, so the first match from the end is the last shared block.
   let shared = earlier.last;
   let parted: ChainNode | undefined;
   while (shared !== undefined && prompt.blocks[shared.count - 1]?.chain !== shared.chain) {
@@ -209,7 +209,7 @@ function firstDivergence(earlier: Fingerprint, { prompt, deleting }: Fingerprint
   return { level, sharedTokens };
 }
 
-/** Tokens before the first result that was deleted then and is not now; without one Infinity. */
+/** Tokens before the first result that was deleted earlier and is not now; Infinity if there is none. */
 function tokensBeforeForgotten({ withheld }: Fingerprint, deleting: readonly string[]): number {
   if (withheld === undefined) return Infinity;
   const named = new Set(deleting);
@@ -217,7 +217,7 @@ function tokensBeforeForgotten({ withheld }: Fingerprint, deleting: readonly str
   return Math.min(Infinity, ...forgotten.map(([, { tokens, tokensUpTo }]) => tokensUpTo - tokens));
 }
 
-/** Tokens that the model was shown behind so many that were sent. */
+/** Tokens that the model was shown after the first `sentTokens` that were sent. */
 function countTokensBehind({ tokens, withheld }: Fingerprint, sentTokens: number): number {
   const left = [...(withheld?.resultById.values() ?? [])].filter(({ tokensUpTo }) => tokensUpTo > sentTokens);
   return tokens - sentTokens - left.reduce((sum, one) => sum + one.tokens, 0);

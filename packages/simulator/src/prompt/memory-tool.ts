@@ -2,8 +2,8 @@
 export const memoryTool = { type: "memory_20250818", name: "memory" } as const;
 
 /**
- * What the model reads where the tool is declared: its definition, and an instruction that the API puts in by itself. Both
- * in our own words; they are never sent to anybody, but they take room in the prompt as the provider's do.
+ * What the model reads if the tool is declared: its definition, and an instruction that the API adds. Both are in our
+ * own words; they are never sent anywhere, but they take room in the prompt as the provider's do.
  */
 export const memoryToolText = `memory: files that outlive this conversation, in the folder /memories.
 Commands, one a call:

@@ -2,29 +2,29 @@ import { modelName } from "palimpsest/internal/tokens/model-name";
 import type { Model } from "palimpsest/internal/schema/model";
 import { type ToolOverhead, toolOverhead } from "palimpsest/internal/tokens/known-models";
 
-/** What the API does differently from model to model, beyond windows and prices. */
+/** How the API differs from model to model, beyond windows and prices. */
 export interface ModelTraits {
-  /** The last message may be the assistant's. */
+  /** Whether the last message may be the assistant's. */
   readonly prefill: "allowed" | "refused";
-  /** Kinds of `thinking` that the model takes. */
+  /** Kinds of `thinking` that the model accepts. */
   readonly thinkingTypes: readonly ("enabled" | "adaptive" | "between_tools" | "disabled")[];
-  /** input + max_tokens over the window: answered as far as it goes, or refused beforehand. */
+  /** If input + max_tokens exceeds the window: the reply stops at the window, or the request is refused. */
   readonly overflow: "stops" | "refused";
-  /** `role: "system"` inside `messages`. */
+  /** Whether `role: "system"` is allowed inside `messages`. */
   readonly systemMessages: "allowed" | "refused";
-  /** `tool_choice` any or tool. */
+  /** Whether `tool_choice` may be any or tool. */
   readonly forcedTools: "allowed" | "refused";
-  /** Thinking of earlier turns is taken out of the prompt once a person speaks again. */
+  /** `stripped`: thinking of earlier turns leaves the prompt once the user speaks again. */
   readonly oldThinking: "kept" | "stripped";
-  /** `bound`: thinking is valid only behind the prefix it was made with. */
+  /** `bound`: thinking is valid only after the prefix that it was made with. */
   readonly binding: Model["thinking"];
   /** Compaction on the server, at a threshold and on demand. */
   readonly compaction: "allowed" | "refused";
   /** Images and document pages in one request. */
   readonly imagesMax: number;
-  /** Tokens for the same text, against the oldest tokenizer. */
+  /** Tokens for the same text, relative to the oldest tokenizer. */
   readonly tokenizerFactor: number;
-  /** What the presence of tools adds to the prompt, by whether a tool is forced. */
+  /** Tokens that the presence of tools adds to the prompt, by whether a tool is forced. */
   readonly toolTokens: ToolOverhead;
 }
 
@@ -51,7 +51,7 @@ function thinkingTypes(version: number): ModelTraits["thinkingTypes"] {
   return version >= 4.06 ? ["enabled", "adaptive", "disabled"] : ["enabled", "disabled"];
 }
 
-/** Documented for Fable 5, Mythos 5, Opus 4.8 and Opus 5, and not for Sonnet 5; later models are taken to have it. */
+/** Documented for Fable 5, Mythos 5, Opus 4.8 and Opus 5, and not for Sonnet 5; later models are assumed to have it. */
 function takesSystemMessages(line: string, version: number): boolean {
   if (line === "opus") return version >= 4.08;
   return line === "sonnet" || line === "haiku" ? version > 5 : version >= 5;

@@ -15,14 +15,14 @@ import { isBefore, type RequestRendition } from "./request-rendition.ts";
 import { countBlockTokens, countTokens, countToolTokens } from "./count-tokens.ts";
 import { extension } from "../extension.ts";
 
-/** A thinking block on its way into the prompt, and the hash of everything that was sent before it. */
+/** A thinking block that is being added to the prompt, and the hash of everything that was sent before it. */
 export interface ThinkingPlace {
   readonly block: Extract<WireBlock, { type: "thinking" | "redacted_thinking" }>;
   readonly path: string;
   readonly chainBefore: string;
 }
 
-/** `hiddenTokens`: of thinking whose words were left out of the reply and stand in its signature alone. */
+/** `hiddenTokens`: for thinking whose text was left out of the reply and exists only in its signature. */
 export type ThinkingVerdict =
   | { readonly kind: "kept"; readonly hiddenTokens: number }
   | { readonly kind: "dropped" }
@@ -34,22 +34,24 @@ interface PromptInput extends SaltInput {
   /** Path of the block that the top-level `cache_control` marks. */
   readonly automatic: string | undefined;
   judgeThinking(place: ThinkingPlace): ThinkingVerdict;
-  /** Absent where everything is shown as it was sent. */
+  /** Absent if everything is shown as it was sent. */
   readonly rendering?: RequestRendition | undefined;
-  /** To which past thinking behind a compaction is bound. `header`: hash of the tools and the system prompt before it. */
+  /**
+   * The past that thinking after a compaction is bound to. `header`: hash of the tools and the system prompt before it.
+   */
   boundBehind(block: CompactionBlock, header: string): string;
 }
 
 type PromptOutcome = { readonly kind: "prompt"; readonly prompt: Prompt } | Refusal;
 
 /**
- * Makes prompts of requests. A block that has been seen before costs a look-up: by identity for callers in the same
- * process, who send the same message objects again; by its hash for those that come over HTTP.
+ * Turns requests into prompts. A block that was seen before costs a lookup: by identity for callers in the same
+ * process, which send the same message objects again; by its hash for callers over HTTP.
  */
 export class PromptReader {
   readonly #tokensByHash = new LruMap<string, number>(knownBlocksMax);
   readonly #factsByBlock = new WeakMap<object, BlockFacts>();
-  /** The last ones, newest first: an edited request is read as it was sent and again as it is shown. */
+  /** The last readings, newest first: an edited request is read as it was sent and again as it is shown. */
   readonly #segmentsByMessage = new WeakMap<object, readonly Segment[]>();
   /** Blocks that had to be hashed because they were not known by identity. */
   hashed = 0;
@@ -62,7 +64,7 @@ export class PromptReader {
       if (tool.defer_loading === true || isWebTool(tool)) continue;
       walk.add({ ...this.#tool(tool), level: "tools", path: `tools.${at}`, marker: tool.cache_control });
     }
-    // Switching these on or off leaves the cached tools alone: they stand between tools and system.
+    // Switching these on or off does not affect the cached tools: they stand between tools and system.
     for (const [at, tool] of (request.tools ?? []).entries())
       if (isWebTool(tool))
         walk.add({ ...this.#tool(tool), level: "system", path: `tools.${at}`, marker: tool.cache_control });
@@ -113,7 +115,7 @@ export class PromptReader {
     return undefined;
   }
 
-  /** `special`: the verdict on it depends on more than the message, so it is walked anew each time. */
+  /** `special`: the verdict depends on more than the message, so the message is walked anew each time. */
   #message(walk: PromptWalker, place: MessagePlace): "plain" | "special" | Refusal {
     const { message, at, inputs } = place;
     const { rendering } = inputs;
@@ -148,7 +150,7 @@ export class PromptReader {
   }
 
   #thinking(walk: PromptWalker, { block, path, message, thinking, inputs }: ThinkingInMessage): Refusal | undefined {
-    // Also where it is not shown: a signature that is wrong is refused wherever it stands.
+    // Judged even if it is not shown: a wrong signature is refused anywhere.
     const verdict = inputs.judgeThinking({ block, path, chainBefore: walk.boundChain });
     if (verdict.kind === "refused") return verdict;
     if (thinking === "stripped" || verdict.kind === "dropped") return undefined;
@@ -197,19 +199,22 @@ export class PromptReader {
   }
 }
 
-/** What one reply would add to the chain, block by block: thinking made in the middle of a reply is bound to what the reply said before it. */
+/**
+ * What one reply would add to the chain, block by block: thinking in the middle of a reply is bound to the part of the
+ * reply before it.
+ */
 export const chainAfter = (chain: string, block: ReplyBlock): string =>
   shortHash(chain + shortHash(`assistant:${canonicalBlock(block)}`));
 
-/** A person speaks in a message that holds more than results. */
+/** Whether the user speaks in a message: it holds more than results. */
 export const isUserSpeaking = ({ role, content }: WireMessage): boolean =>
   role === "user" && (typeof content === "string" || content.some(({ type }) => type !== "tool_result"));
 
-/** What a count leaves out: thinking before the newest message in which a person speaks. */
+/** What a count leaves out: thinking before the newest message in which the user speaks. */
 export function earlierThinkingTokens({ blocks }: Prompt, messages: readonly WireMessage[]): number {
-  const person = lastUserSpeakingAt(messages);
+  const lastUserAt = lastUserSpeakingAt(messages);
   return blocks
-    .filter(({ type, path }) => type.endsWith("thinking") && Number(path.split(".")[1]) < person)
+    .filter(({ type, path }) => type.endsWith("thinking") && Number(path.split(".")[1]) < lastUserAt)
     .reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
@@ -245,11 +250,13 @@ const systemBlocks = (system: MessagesRequest["system"]): readonly Extract<WireB
 const contentBlocks = (content: WireMessage["content"]): readonly WireBlock[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : content;
 
-/** Effort that a message sets holds from there on: it is part of what stands there. */
+/** An effort that a message sets is in force from there on, so it is part of the block's identity. */
 const blockAuthor = ({ role, output_config: config }: WireMessage): string =>
   config?.effort === null || config?.effort === undefined ? role : `${role}, ${config.effort} effort`;
 
-/** A marker on a part of a result or on a definition marks the block that holds it: parts have no position of their own. */
+/**
+ * A marker on a part of a result or on a definition marks the block that holds it: parts have no position of their own.
+ */
 function findMarker(block: WireBlock): CacheControl | null | undefined {
   if (block.type === "thinking" || block.type === "redacted_thinking") return undefined;
   if (block.cache_control !== null && block.cache_control !== undefined) return block.cache_control;
@@ -283,7 +290,7 @@ interface SaltInput {
 }
 
 /**
- * The invalidation table: what is named at a level makes everything from that level on another cache entry.
+ * The invalidation table: a change of a value named at a level gives everything from that level on another cache entry.
  * Tools themselves, web tools and the system prompt are blocks and need no salt.
  */
 function promptSalts({ request, modelId, workspace, betas }: SaltInput): Readonly<Record<Level, string>> {
@@ -295,7 +302,7 @@ function promptSalts({ request, modelId, workspace, betas }: SaltInput): Readonl
     toolChoiceSalt(request),
     images,
     thinkingSalt(request),
-    // The default, spelled out, is no change.
+    // A default that is spelled out is not a change.
     request.output_config?.effort ?? "high",
     request.output_config?.format ?? request.output_format ?? null,
     request.output_config?.task_budget ?? null,
@@ -313,7 +320,7 @@ function toolChoiceSalt({ tool_choice: choice }: MessagesRequest | CountRequest)
   return [choice.type, choice.type === "tool" ? choice.name : "", parallel];
 }
 
-/** How mismatches are handled and what is displayed is not part of the prompt. */
+/** The handling of mismatches and the display are not part of the prompt. */
 function thinkingSalt({ thinking }: MessagesRequest | CountRequest): readonly unknown[] {
   if (thinking === null || thinking === undefined) return ["disabled"];
   return thinking.type === "enabled" ? [thinking.type, thinking.budget_tokens] : [thinking.type];
@@ -321,11 +328,14 @@ function thinkingSalt({ thinking }: MessagesRequest | CountRequest): readonly un
 
 interface ContentTally {
   hasCitations: boolean;
-  /** Adding or removing one anywhere is another prompt for all messages. */
+  /** Adding or removing an image anywhere changes the prompt for all messages. */
   images: number;
 }
 
-/** Of blocks, and of the parts of results and documents, wherever they stand: in one pass, since a long conversation has thousands. */
+/**
+ * Counts blocks, and parts of results and documents, wherever they stand: in one pass, because a long conversation has
+ * thousands.
+ */
 function tallyContent({ messages }: MessagesRequest | CountRequest): Readonly<ContentTally> {
   const tally: ContentTally = { hasCitations: false, images: 0 };
   for (const { content } of messages) {

@@ -14,14 +14,14 @@ export interface BlockFacts {
 interface SegmentPlace {
   readonly at: number;
   readonly thinking: "stripped" | "judged";
-  /** Undefined where all of the message is shown as it was sent. */
+  /** Undefined if the whole message is shown as it was sent. */
   readonly instead: BlockReplacements | undefined;
 }
 
-/** Of each block of a message, what is shown in its place. */
+/** For each block of a message, what is shown in its place. */
 export type BlockReplacements = readonly (WireBlock | "hidden" | undefined)[];
 
-/** The blocks of one message, valid again where it stands behind the same chain in the same place. */
+/** The blocks of one message, valid again if it stands after the same chain in the same place. */
 export interface Segment extends SegmentPlace {
   readonly chainBefore: string;
   readonly boundBefore: string | undefined;
@@ -29,10 +29,10 @@ export interface Segment extends SegmentPlace {
   readonly tokensBefore: number;
   readonly speakerBefore: string;
   readonly speaker: string;
-  /** Where nothing of what the speaker said is shown so far. */
+  /** Whether nothing of the speaker's turn has been shown so far. */
   readonly newSpeaker: boolean;
   readonly hasTools: boolean;
-  /** Of the presence of tools, where its first block has them. */
+  /** Tokens for the presence of tools, if its first block carries them. */
   readonly toolTokensBefore: number;
   readonly factor: number;
   readonly blocks: readonly PromptBlock[];
@@ -42,21 +42,21 @@ interface AddedBlock extends BlockFacts {
   readonly level: Level;
   readonly path: string;
   readonly marker: CacheControl | null | undefined;
-  /** Of what was sent in its place, where that is something else. */
+  /** Hash of what was sent in its place, if that is something else. */
   readonly sentHash?: string;
-  /** Where it is not what was sent. */
+  /** What is shown, if it is not what was sent. */
   readonly shown?: WireBlock;
-  /** Of thinking whose words are not shown. */
+  /** Tokens of thinking whose text is not shown. */
   readonly hiddenTokens?: number;
 }
 
-/** A turn costs a few tokens beyond its content. */
+/** Overhead of a turn beyond its content. */
 const turnTokens = 3;
 
 /**
- * The way from a request's blocks to its prompt. It goes by two hashes: `chain` of what the model is shown, by which the
- * cache knows a prefix, and `boundChain` of what was sent, to which thinking is bound. They are one until something that
- * was sent is shown otherwise or not at all.
+ * Builds a prompt from a request's blocks. It keeps two hashes: `chain` of what the model is shown, by which the cache
+ * knows a prefix, and `boundChain` of what was sent, to which thinking is bound. They are equal until something that
+ * was sent is shown differently or not at all.
  */
 export class PromptWalker {
   readonly #blocks: PromptBlock[] = [];
@@ -79,17 +79,17 @@ export class PromptWalker {
     return this.#bound ?? this.chain;
   }
 
-  /** Something that was sent is not shown. */
+  /** Records something that was sent but is not shown. */
   skip(sentHash: string): void {
     this.#bound = shortHash(this.boundChain + sentHash);
   }
 
-  /** From here on thinking is bound to another past than the one that is shown: what a compaction stands for. */
+  /** From here on thinking is bound to a past other than the one shown: the one that a compaction replaces. */
   bindTo(chain: string): void {
     this.#bound = chain;
   }
 
-  /** From here on the model can call something. */
+  /** From here on the model can call a tool. */
   bringTools(): void {
     if (this.#hasTools) return;
     this.#hasTools = true;
@@ -202,7 +202,7 @@ interface SegmentStart {
 const isSameReplacement = (one: BlockReplacements | undefined, other: BlockReplacements | undefined): boolean =>
   one === other || (one?.length === other?.length && one?.every((shown, at) => shown === other?.[at]) === true);
 
-/** Where a request asks for caching at all, the API marks every result of a server tool by itself. */
+/** If a request asks for caching at all, the API marks every result of a server tool by itself. */
 function withServerResults(blocks: PromptBlock[]): readonly PromptBlock[] {
   if (!blocks.some(({ breakpoint }) => breakpoint !== undefined)) return blocks;
   return blocks.some(isUnmarkedServerResult)

@@ -4,28 +4,30 @@ import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import type { AppliedEdit } from "palimpsest/internal/schema/wire/reply-message";
 import type { Prompt } from "palimpsest/internal/cache/prompt";
 
-/** How what was sent is shown to the model, where that is not the same. The request itself stays as it is. */
+/** How what was sent is shown to the model, if that differs. The request itself stays unchanged. */
 export interface RequestRendition {
-  /** A compaction block that stands for everything before it. */
+  /** A compaction block that replaces everything before it. */
   readonly from?: BlockPlace;
   /** By path (`messages.3.content.0`) of a block that was sent. Markers stay those of the block that was sent. */
   readonly shownByPath: ReadonlyMap<string, WireBlock | "hidden">;
-  /** Messages that any of it concerns. */
+  /** Indices of the messages that are affected. */
   readonly touched: ReadonlySet<number>;
-  /** Those that are offered at the end, where the conversation changed them. */
+  /** The tools that are offered at the end, if the conversation changed them. */
   readonly tools?: readonly WireTool[];
 }
 
 interface BlockPlace {
   readonly message: number;
-  /** Index in the message's content; a text for content is one block. */
+  /** Index in the message's content; content that is a string is one block. */
   readonly block: number;
 }
 
 export const isBefore = ({ message, block }: BlockPlace, { from }: RequestRendition): boolean =>
   from !== undefined && (message < from.message || (message === from.message && block < from.block));
 
-/** The request as the model reads it: what an actor is given. A compaction reads like something that was told to it. */
+/**
+ * The request as the model reads it, which a responder gets. A compaction reads like a text that the model was given.
+ */
 export function renderRequest<Request extends Pick<MessagesRequest, "messages" | "tools">>(
   request: Request,
   rendering: RequestRendition | undefined,
@@ -47,12 +49,12 @@ function renderMessage(
     const instead = rendering.shownByPath.get(`messages.${at}.content.${index}`) ?? block;
     return instead === "hidden" ? [] : [instead];
   });
-  const told = shown.flatMap((block) =>
+  const summaries = shown.flatMap((block) =>
     block.type === "compaction" && typeof block.content === "string" ? [toTextBlock(block.content)] : [],
   );
   const rest = shown.filter(({ type }) => type !== "compaction");
   return [
-    ...(told.length === 0 ? [] : [{ role: "user" as const, content: told }]),
+    ...(summaries.length === 0 ? [] : [{ role: "user" as const, content: summaries }]),
     ...(rest.length === 0 ? [] : [{ ...message, content: rest }]),
   ];
 }
@@ -62,7 +64,7 @@ const toTextBlock = (text: string): Extract<WireBlock, { type: "text" }> => ({ t
 /** A request as the model is shown it so far. */
 export interface ShownRequest {
   readonly prompt: Prompt;
-  /** Undefined where everything is shown as it was sent. */
+  /** Undefined if everything is shown as it was sent. */
   readonly rendering: RequestRendition | undefined;
 }
 
@@ -70,29 +72,29 @@ export interface ShownBlock<Block extends WireBlock = WireBlock> {
   readonly block: Block;
   /** Index of its message. */
   readonly message: number;
-  /** `messages.3.content.0` */
+  /** For example `messages.3.content.0`. */
   readonly path: string;
 }
 
-/** A block that is to be shown otherwise. */
+/** A block that is to be shown differently. */
 export interface ShownChange {
   readonly message: number;
   readonly path: string;
   readonly shown: WireBlock | "hidden";
 }
 
-/** What an edit would change, if that is worth it. */
+/** What an edit would change, if it is worth it. */
 export interface ClearPlan {
   readonly changes: readonly ShownChange[];
-  /** With fewer tokens cleared than this, nothing is. */
+  /** If fewer tokens than this would be cleared, nothing is. */
   readonly tokensMin: number;
-  /** By the tokens that it cleared. */
+  /** The report, by the tokens that were cleared. */
   readonly report: (tokens: number) => AppliedEdit;
 }
 
 type ShownBlockLister = (message: WireMessage, at: number) => readonly ShownBlock[];
 
-/** Gives a message's blocks that the model is shown, as it is shown them. Content that is a text holds none that an edit concerns. */
+/** Lists a message's blocks as the model is shown them. Content that is a string has no block that an edit concerns. */
 export function listShownBlocks({ prompt, rendering }: ShownRequest): ShownBlockLister {
   const paths = new Set(prompt.blocks.map(({ path }) => path));
   return ({ content }, at) =>

@@ -1,10 +1,13 @@
-/** Kinds of UTF-16 code units, as far as they matter for cutting a text into tokens. Numbers, since they are looked up for every one. */
+/**
+ * Kinds of UTF-16 code units, as far as they matter for cutting a text into tokens. They are numbers because they are
+ * looked up for every unit.
+ */
 const characterKind = {
-  /** Behind the end of the text. */
+  /** Past the end of the text. */
   none: 0,
   lower: 1,
   upper: 2,
-  /** A Latin letter with a mark: a small letter that costs more. */
+  /** A Latin letter with a diacritic: a lower-case letter that costs more. */
   marked: 3,
   digit: 4,
   sign: 5,
@@ -14,21 +17,23 @@ const characterKind = {
   other: 8,
 } as const;
 
-/** What units of kind `other` cost, in hundredths of a token: averages of running text, spaces between words included. */
+/**
+ * Costs of units of kind `other`, in hundredths of a token: averages of running text, spaces between words included.
+ */
 const otherCosts: readonly (readonly [from: number, to: number, cost: number])[] = [
-  // Two bytes a letter: Greek, Cyrillic, Armenian and Hebrew, Arabic.
+  // Two bytes per letter: Greek, Cyrillic, Armenian and Hebrew, Arabic.
   [0x0370, 0x03ff, 36],
   [0x0400, 0x052f, 28],
   [0x0530, 0x05ff, 40],
   [0x0600, 0x07ff, 33],
-  // Three bytes a letter: the scripts of India and South-East Asia, and what has hardly any words of its own.
+  // Three bytes per letter: the scripts of India and South-East Asia, and scripts with hardly any tokens of their own.
   [0x0800, 0x10ff, 40],
   [0x1100, 0x1dff, 90],
-  // Arrows, mathematics, frames, dingbats: some have a token, most need two.
+  // Arrows, mathematics, box drawing, dingbats: some have a token, most need two.
   [0x2070, 0x24ff, 120],
   [0x2500, 0x25ff, 60],
   [0x2600, 0x2e7f, 150],
-  // Radicals and signs of East Asia, kana, Han, Hangul, full width.
+  // East Asian radicals and punctuation, kana, Han, Hangul, full width.
   [0x2e80, 0x303f, 85],
   [0x3040, 0x30ff, 72],
   [0x3100, 0x33ff, 150],
@@ -36,7 +41,7 @@ const otherCosts: readonly (readonly [from: number, to: number, cost: number])[]
   [0x4e00, 0x9fff, 72],
   [0xa000, 0xabff, 150],
   [0xac00, 0xd7ff, 68],
-  // Halves of pairs: emoji and rare signs, two or three tokens together.
+  // Surrogates: emoji and rare characters, two or three tokens per pair.
   [0xd800, 0xdfff, 105],
   [0xe000, 0xf8ff, 200],
   [0xf900, 0xfdff, 150],
@@ -46,7 +51,7 @@ const otherCosts: readonly (readonly [from: number, to: number, cost: number])[]
   [0xfff0, 0xffff, 100],
 ];
 
-/** By code unit: one look-up instead of a chain of comparisons, for 64 KiB. */
+/** By code unit: one lookup instead of a chain of comparisons, for 64 KiB. */
 const kindByUnit: Uint8Array = buildKindTable();
 const otherCostByUnit: Uint8Array = buildOtherCostTable();
 
@@ -70,18 +75,18 @@ function buildOtherCostTable(): Uint8Array {
 }
 
 /**
- * Cuts a text into the pieces that a byte-pair encoding starts from, in one pass: words with the one sign or blank
- * before them, at most three digits, runs of signs with the line ends behind them, runs of blanks. Costs are in
- * hundredths of a token and are averages: of words of seven letters behind a space nearly all are one token, of those
- * glued to a sign every second is two.
+ * Cuts a text into the pieces that a byte-pair encoding starts from, in one pass: words with the one punctuation mark
+ * or blank before them, at most three digits, runs of punctuation with the line ends after them, runs of blanks. Costs
+ * are in hundredths of a token and are averages: of words of seven letters after a space nearly all are one token, of
+ * those glued to a punctuation mark every second is two.
  */
 export class TextScanner {
   readonly #text: string;
   #at = 0;
   #cost = 0;
-  /** What a word costs that begins here: that depends on what stands before it. */
+  /** Costs of a word that begins here; they depend on what stands before it. */
   #wordCosts = costs.bare;
-  /** Since the last sign that does not occur in encoded data. */
+  /** Start of the run since the last character that does not occur in encoded data. */
   #runFrom = 0;
   #runCost = 0;
   #runCapitals = 0;
@@ -123,13 +128,16 @@ export class TextScanner {
     }
   }
 
-  /** Capitals, then small letters, as far as they go: `camelCase` is two words, `HTTPServer` is one and costs like two. */
+  /**
+   * Capitals, then lower-case letters, as far as they go: `camelCase` is two words, `HTTPServer` is one and costs like
+   * two.
+   */
   #word(): void {
     const from = this.#at;
     const smallFrom = this.#skip(characterKind.upper, from);
     const capitals = smallFrom - from;
     this.#at = this.#skip(characterKind.lower, smallFrom);
-    if (this.#kindAt(this.#at) === characterKind.marked) this.#marked();
+    if (this.#kindAt(this.#at) === characterKind.marked) this.#markedWord();
     const small = this.#at - smallFrom;
     if (capitals > 0) this.#runCapitals += 1;
     if (capitals < 2) {
@@ -140,8 +148,8 @@ export class TextScanner {
     this.#wordCosts = costs.bare;
   }
 
-  /** The rest of a word from its first letter with a mark on. */
-  #marked(): void {
+  /** The rest of a word from its first letter with a diacritic on. */
+  #markedWord(): void {
     while (this.#kindAt(this.#at) === characterKind.marked) {
       this.#cost += markCost;
       this.#at = this.#skip(characterKind.lower, this.#at + 1);
@@ -156,7 +164,9 @@ export class TextScanner {
     this.#wordCosts = costs.bare;
   }
 
-  /** A single sign goes with the word behind it; more of them are a piece, and so is one that no word follows. */
+  /**
+   * A single punctuation mark goes with the word after it; several are a piece, and so is one without a word after it.
+   */
   #signs(): void {
     const from = this.#at;
     let changes = 0;
@@ -164,7 +174,7 @@ export class TextScanner {
     for (this.#at += 1; this.#kindAt(this.#at) === characterKind.sign; this.#at += 1)
       if (this.#text.charCodeAt(this.#at) !== this.#text.charCodeAt(this.#at - 1)) changes += 1;
     const many = this.#at - from;
-    // A blank before it has made it a piece already.
+    // A blank before it has already made it a piece.
     if (many === 1 && this.#wordCosts !== costs.spaced && isWord(this.#kindAt(this.#at))) {
       this.#wordCosts = costs.glued;
     } else {
@@ -175,7 +185,9 @@ export class TextScanner {
     if (!isEncoded(this.#text.charCodeAt(from))) this.#startRun();
   }
 
-  /** The last one belongs to what follows, the others are a piece; those at the end of a line belong to the line end. */
+  /**
+   * The last blank belongs to what follows, the others are a piece; blanks at the end of a line belong to the line end.
+   */
   #blanks(): void {
     this.#endRun();
     const from = this.#at;
@@ -213,14 +225,17 @@ export class TextScanner {
     this.#runNumbers = 0;
   }
 
-  /** That a run was encoded data is known only at its end; then what its pieces seemed to cost is taken back. */
+  /** Whether a run was encoded data is known only at its end; then the cost counted for its pieces is replaced. */
   #endRun(): void {
     const length = this.#at - this.#runFrom;
     if (length < encodedRunMin || this.#runCapitals * 7 < length || this.#runNumbers * 20 < length) return;
     this.#cost = this.#runCost + length * encodedCost;
   }
 
-  /** Where a run of one kind ends. The bound is asked first: one look behind the end makes every later look several times slower. */
+  /**
+   * Where a run of one kind ends. The bound is checked first: one read past the end makes every later read several
+   * times slower.
+   */
   #skip(of: number, from: number): number {
     const text = this.#text;
     let at = from;
@@ -239,11 +254,11 @@ export class TextScanner {
  * encoding of 200,000 tokens.
  */
 const costs = {
-  /** Behind a blank, or a capital that begins a part of a name. */
+  /** After a blank, or a capital that begins a part of a name. */
   spaced: Uint16Array.of(0, 100, 100, 101, 103, 103, 106, 104, 109, 116, 118, 122, 130, 140, 20),
-  /** At the start of a line, behind digits or several signs. */
+  /** At the start of a line, after digits or several punctuation marks. */
   bare: Uint16Array.of(0, 100, 100, 107, 110, 107, 113, 114, 135, 140, 155, 165, 185, 250, 40),
-  /** Behind one sign: `.length`, `_id`, `(value`. */
+  /** After one punctuation mark: `.length`, `_id`, `(value`. */
   glued: Uint16Array.of(0, 100, 106, 127, 133, 128, 136, 148, 190, 190, 225, 225, 260, 300, 40),
   capitals: Uint16Array.of(0, 100, 103, 119, 125, 140, 170, 200, 280, 300, 45),
   signs: Uint16Array.of(0, 100, 101, 118, 150, 180, 205, 245, 300, 50),
@@ -257,12 +272,12 @@ function tableCost(table: Uint16Array, length: number): number {
 const markCost = 25;
 /** Spaces that fit into one token. */
 const blankRunMax = 80;
-/** Shorter runs are names. Base64 mixes capitals, small letters and digits evenly; names and hashes do not. */
+/** Shorter runs are names. Base64 mixes capitals, lower-case letters and digits evenly; names and hashes do not. */
 const encodedRunMin = 32;
 const encodedCost = 68;
 
 const isWord = (here: number): boolean => here >= characterKind.lower && here <= characterKind.marked;
 
-/** Plus, slash, equals: what stands in base64 besides letters and digits; minus and underscore in its form for URLs. */
+/** Plus, slash and equals are what base64 has besides letters and digits; minus and underscore in its URL variant. */
 const isEncoded = (unit: number): boolean =>
   unit === 0x2b || unit === 0x2f || unit === 0x3d || unit === 0x2d || unit === 0x5f;

@@ -7,9 +7,9 @@ import type { ThinkingPlace, ThinkingVerdict } from "./prompt-reader.ts";
 import { invalid } from "../refusal.ts";
 
 /**
- * Thinking comes with a signature that only this simulator can make: over the text, the model and everything that stood
- * before it. What comes back is checked: altered text is refused on every model; on models whose thinking is bound,
- * thinking of another model is dropped, and a changed prefix is refused or dropped as the request asks.
+ * Thinking carries a signature that only this simulator can make: over the text, the model and everything before it.
+ * What comes back is checked: altered text is refused on every model; on models whose thinking is bound, thinking of
+ * another model is dropped, and a changed prefix is refused or dropped as the request asks.
  */
 export class ThinkingSeal {
   readonly #key: string;
@@ -22,13 +22,13 @@ export class ThinkingSeal {
     return encodeSeal({ ...bound, mac: this.#mac("thinking", { signed: thinking, bound }) });
   }
 
-  /** Thinking that a client can hand back but not read. */
+  /** Thinking that a client can send back but not read. */
   redact(thinking: string, bound: BoundPrefix): string {
     const hidden = Buffer.from(thinking, "utf8").toString("base64");
     return encodeSeal({ ...bound, mac: this.#mac("redacted_thinking", { signed: hidden, bound }), hidden });
   }
 
-  /** Undefined where the signature is not ours or the text is not what was signed. */
+  /** Undefined if the signature is not ours or the text is not what was signed. */
   open({ block }: Pick<ThinkingPlace, "block">): BoundPrefix | undefined {
     const sealed = decodeSeal(block.type === "thinking" ? block.signature : block.data);
     if (sealed === undefined) return undefined;
@@ -49,7 +49,7 @@ interface BoundPrefix {
   readonly model: string;
   /** Hash of everything before the block. */
   readonly chain: string;
-  /** Of words that the reply does not show: they take room in the prompt all the same. */
+  /** Tokens of text that the reply does not show but that takes room in the prompt. */
   readonly hiddenTokens: number;
 }
 
@@ -71,7 +71,7 @@ function decodeSeal(source: string): ThinkingSealContent | undefined {
   return { model, chain, mac, hiddenTokens, ...(hidden === undefined ? {} : { hidden }) };
 }
 
-/** `enforced`: accounts since 2026-08-31, always. `reported`: older ones, where the request does not set the control. */
+/** `enforced`: accounts since 2026-08-31, always. `reported`: older ones, if the request does not set the control. */
 export type BindingMode = "enforced" | "reported";
 
 interface ThinkingJudgeInput {
@@ -82,12 +82,12 @@ interface ThinkingJudgeInput {
   readonly mode: BindingMode;
 }
 
-/** One request's judge; what it did is in `transformations` afterwards. */
+/** Judges the thinking of one request; afterwards `transformations` lists what it did. */
 export class ThinkingJudge {
   readonly transformations: InputTransformation[] = [];
   readonly #inputs: ThinkingJudgeInput;
   readonly #latestReply: number;
-  /** A dropped block takes every later one with it: they were made behind it. */
+  /** Once a block is dropped, all later ones are: they were made after it. */
   #prefixBroken = false;
 
   constructor(inputs: ThinkingJudgeInput) {
@@ -98,7 +98,7 @@ export class ThinkingJudge {
   judge({ block, path, chainBefore }: ThinkingPlace): ThinkingVerdict {
     const { seal, model, isBound } = this.#inputs;
     const bound = seal.open({ block });
-    if (bound === undefined) return this.#unsigned(path, block.type);
+    if (bound === undefined) return this.#refuseUnsigned(path, block.type);
     if (bound.model !== model.id && (isBound(bound.model) || isBound(model.id)))
       return this.#drop(path, "model_binding_mismatch");
     const kept = { kind: "kept", hiddenTokens: bound.hiddenTokens } as const;
@@ -116,12 +116,12 @@ export class ThinkingJudge {
     readonly kept: ThinkingVerdict;
   }): ThinkingVerdict {
     const { request, mode } = this.#inputs;
-    const asked = mismatchBehaviour(request);
-    if (asked === "drop_block") {
+    const behaviour = mismatchBehaviour(request);
+    if (behaviour === "drop_block") {
       this.#prefixBroken = true;
       return this.#drop(path, "prefix_binding_mismatch");
     }
-    if (mode === "reported" && asked === undefined) {
+    if (mode === "reported" && behaviour === undefined) {
       this.transformations.push({ type: "thinking_mismatch_allowed", path, reason: "prefix_binding_mismatch" });
       return kept;
     }
@@ -131,7 +131,7 @@ export class ThinkingJudge {
     );
   }
 
-  #unsigned(path: string, type: string): ThinkingVerdict {
+  #refuseUnsigned(path: string, type: string): ThinkingVerdict {
     const inLatest = path.startsWith(`messages.${this.#latestReply}.`);
     return inLatest
       ? invalid(

@@ -4,20 +4,23 @@ import type { ToolChange, WireTool } from "palimpsest/internal/schema/wire/wire-
 import { hasCompactionBeta } from "../compaction/compaction-block.ts";
 import { isObject, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
 
-/** Either lets a system message change the tools by name; only the second lets it bring a definition. */
+/** Either beta lets a system message change the tools by name; only the second lets it bring a definition. */
 const toolChangeBeta = "mid-conversation-tool-changes-2026-07-01";
 export const inlineToolsBeta = "inline-tools-2026-09-15";
 
 export const changesTools = (betas: ReadonlySet<string>): boolean =>
   betas.has(toolChangeBeta) || betas.has(inlineToolsBeta);
 
-/** Also a compaction tells changes, and those hold whichever beta made them. Without any of them no message is looked at. */
+/**
+ * A compaction lists changes too, and they hold whichever beta made them. Without any of these betas no message is
+ * examined.
+ */
 export const mayChangeTools = (betas: ReadonlySet<string>): boolean => changesTools(betas) || hasCompactionBeta(betas);
 
-/** What became of one change. */
+/** The outcome of one change. */
 type ChangeOutcome =
   | { readonly kind: "changed" }
-  /** A deferred tool comes in: the model reads its definition here for the first time. */
+  /** A deferred tool is added: the model reads its definition here for the first time. */
   | { readonly kind: "loaded"; readonly tool: WireTool }
   /** Nothing of that name has been declared or defined so far. */
   | { readonly kind: "unresolved"; readonly name: string }
@@ -25,7 +28,7 @@ type ChangeOutcome =
   | { readonly kind: "conflict"; readonly name: string }
   | { readonly kind: "mcp"; readonly server: string };
 
-/** The tools at one point of a conversation: those of `tools`, changed by what system messages said up to there. */
+/** The tools at one point of a conversation: those of `tools`, changed by the system messages up to there. */
 export class ToolSet {
   /** Declared or defined so far, withdrawn or not. */
   readonly #knownByName = new Map<string, WireTool>();
@@ -33,7 +36,7 @@ export class ToolSet {
   /** Deferred, and not loaded yet. */
   readonly #unread = new Set<string>();
   readonly #charsByTool = new Map<WireTool, number>();
-  /** Kept up to date once somebody has asked. */
+  /** Kept up to date after the first use. */
   #chars: number | undefined;
 
   constructor(tools: readonly WireTool[]) {
@@ -49,13 +52,15 @@ export class ToolSet {
     return this.#offeredByName.size;
   }
 
-  /** JSON of all that are offered. Costs their length the first time, then that of what changes. */
+  /**
+   * JSON length of all tools that are offered. Costs that length the first time, then only the length of what changes.
+   */
   get chars(): number {
     this.#chars ??= this.offered.reduce((sum, tool) => sum + this.#charsOf(tool), 0);
     return this.#chars;
   }
 
-  /** Those that the model can call; a deferred one that it has yet to find is among them. */
+  /** Tools that the model can call, including deferred ones that it has yet to find. */
   get offered(): readonly WireTool[] {
     return [...this.#offeredByName.values()];
   }
@@ -72,7 +77,7 @@ export class ToolSet {
     }
   }
 
-  /** Takes the place of one of the same kind and name. */
+  /** Replaces a tool of the same kind and name. */
   #define(tool: WireTool): ChangeOutcome {
     const name = toolName(tool);
     const holder = this.#offeredByName.get(name);
@@ -114,7 +119,7 @@ export class ToolSet {
 
 const toolName = (tool: WireTool): string => tool.name ?? toolKind(tool);
 
-/** A tool of the provider stays of its kind from version to version. */
+/** A provider's tool keeps its kind from version to version. */
 const toolKind = ({ type }: WireTool): string =>
   typeof type === "string" ? type.replace(/_\d{8}$/, "").replace(/_toolset$/, "") : "custom";
 
@@ -123,20 +128,20 @@ const withoutDeferral = (tool: WireTool): WireTool =>
 
 export interface ToolStep {
   readonly change: ToolChange;
-  /** `messages.3.content.0`, or of a change that a compaction tells `messages.0.content.0.tool_changes.1` */
+  /** `messages.3.content.0`, or `messages.0.content.0.tool_changes.1` for a change that a compaction lists. */
   readonly path: string;
-  /** The block that it is, or the compaction that tells it. */
+  /** The block that makes the change, or the compaction that lists it. */
   readonly holder: { readonly block: WireBlock; readonly path: string };
   /** Index of its message. */
   readonly message: number;
   readonly outcome: ChangeOutcome;
-  /** After the change. */
+  /** The tools after the change. */
   readonly tools: ToolSet;
 }
 
 /**
- * The changes of a conversation in order. A compaction that says what changed before it stands for those changes,
- * whether or not the messages that made them are still sent.
+ * The changes of a conversation in order. A compaction that lists the changes before it replaces them, whether or not
+ * the messages that made them are still sent.
  */
 export function* toolSteps({ tools, messages }: Pick<MessagesRequest, "tools" | "messages">): Generator<ToolStep> {
   let set = new ToolSet(tools ?? []);
@@ -155,7 +160,7 @@ export function* toolSteps({ tools, messages }: Pick<MessagesRequest, "tools" | 
   }
 }
 
-/** The tools at the end of a conversation; undefined where they are `tools` as they stand. */
+/** The tools at the end of a conversation; undefined if they are `tools` unchanged. */
 export function toolsAtEnd(
   request: Pick<MessagesRequest, "tools" | "messages">,
   betas: ReadonlySet<string>,
@@ -167,15 +172,15 @@ export function toolsAtEnd(
 }
 
 /**
- * The changes that take the request's `tools` to those that are offered at the end of its messages, each tool once.
- * What was changed and changed back, or defined and withdrawn again, is no change.
+ * The changes from the request's `tools` to those that are offered at the end of its messages, each tool once. What was
+ * changed and changed back, or defined and withdrawn again, is not a change.
  */
 export function netToolChanges(request: MessagesRequest): readonly JsonObject[] {
   const lastByTool = new Map<string, ToolChange>();
   const definitionByTool = new Map<string, ToolChange>();
   let set: ToolSet | undefined;
   for (const { change, tools } of toolSteps(request)) {
-    // A compaction's own changes stand for those before it.
+    // A compaction's own list replaces the changes before it.
     if (tools !== set) lastByTool.clear();
     set = tools;
     const key = toolChangeKey(change.tool);
@@ -189,7 +194,7 @@ export function netToolChanges(request: MessagesRequest): readonly JsonObject[] 
   );
 }
 
-/** Distinct tools that the conversation's changes and results refer to. */
+/** Number of distinct tools that the conversation's changes and results refer to. */
 export function countReferencedTools(request: MessagesRequest): number {
   const keys = new Set<string>();
   for (const { change } of toolSteps(request)) keys.add(toolChangeKey(change.tool));
@@ -219,18 +224,20 @@ function toolChangeKey(tool: ToolChange["tool"]): string {
 
 const toolKey = (name: string): string => JSON.stringify(["tool", name]);
 
-/** To add a deferred tool loads it; to add another one of `tools` is nothing new. */
+/** Adding a deferred tool loads it; adding another tool of `tools` changes nothing. */
 function isNetChange({ type, tool }: ToolChange, declared: WireTool | undefined): boolean {
   if (tool.type !== "tool_reference") return true;
   if (type === "tool_removal") return declared !== undefined;
   return declared === undefined || declared.defer_loading === true;
 }
 
-/** Without markers: each belonged to the request that brought it. */
+/** Without cache markers: each belonged to the request that brought it. */
 function bareChange({ type, tool }: ToolChange): JsonObject {
-  const told = parseJson(JSON.stringify({ type, tool: tool.type === "tool_definition" ? withoutMarker(tool) : tool }));
-  if (!isObject(told)) throw new Error("a change of tools is an object");
-  return told;
+  const change = parseJson(
+    JSON.stringify({ type, tool: tool.type === "tool_definition" ? withoutMarker(tool) : tool }),
+  );
+  if (!isObject(change)) throw new Error("a change of tools is an object");
+  return change;
 }
 
 function withoutMarker({ type, definition }: Extract<ToolChange["tool"], { type: "tool_definition" }>): object {

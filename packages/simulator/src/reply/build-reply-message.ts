@@ -25,11 +25,11 @@ interface ReplyMessageInput {
   readonly iterations: readonly Iteration[];
   readonly fault: Fault | undefined;
   readonly transformations: readonly InputTransformation[];
-  /** Undefined where nobody asked. */
+  /** Undefined if the request did not ask for it. */
   readonly missReason: CacheMissReason | null | undefined;
-  /** Undefined where nobody asked. */
+  /** Undefined if the request did not ask for it. */
   readonly edits: { readonly applied: readonly AppliedEdit[] } | undefined;
-  /** What it says of itself besides. */
+  /** Further fields of the message. */
   readonly besides: Partial<ReplyMessage>;
 }
 
@@ -58,8 +58,8 @@ export function buildReplyMessage(inputs: ReplyMessageInput): ReplyMessage {
 }
 
 /**
- * The message as one body carries it. Input that no parser takes can't stand in JSON as it is: there it is a text where
- * an object belongs; input that is JSON, but perhaps no object, stands as it is.
+ * The message as one body carries it. Raw input that is JSON stands as it is, even if it is not an object. Input that
+ * no parser accepts cannot stand in JSON: there it is a string in place of the object.
  */
 export const withRawInputs = (message: ReplyMessage, rawInputs: ReadonlyMap<number, string>): object => ({
   ...message,
@@ -79,13 +79,13 @@ function jsonOrText(raw: string): Json {
 
 function buildReplyUsage({ request, betas, said, iterations, fault }: ReplyMessageInput): WireUsage {
   const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
-  const told = (tokens: number): number => Math.round(tokens * factor);
+  const report = (tokens: number): number => Math.round(tokens * factor);
   return {
-    ...usageReport(replyTotals(iterations), told),
+    ...usageReport(replyTotals(iterations), report),
     ...(hasCompactionBeta(betas)
-      ? { iterations: iterations.map((one) => iterationReport(one, { model: request.model, told })) }
+      ? { iterations: iterations.map((iteration) => iterationReport(iteration, { model: request.model, report })) }
       : {}),
-    output_tokens_details: said.thinkingTokens === 0 ? null : { thinking_tokens: told(said.thinkingTokens) },
+    output_tokens_details: said.thinkingTokens === 0 ? null : { thinking_tokens: report(said.thinkingTokens) },
     server_tool_use: null,
     service_tier: "standard",
     inference_geo: request.inference_geo ?? null,
@@ -93,10 +93,10 @@ function buildReplyUsage({ request, betas, said, iterations, fault }: ReplyMessa
   };
 }
 
-/** A reply as the events of a stream, in the order the API sends them. */
+/** A reply as the events of a stream, in the order in which the API sends them. */
 export function* messageEvents(message: ReplyMessage, rawInputs: ReadonlyMap<number, string>): Generator<StreamEvent> {
   const { stop_reason, stop_sequence, stop_details, container, usage, content, context_management: edited } = message;
-  // What each time took is known at the end.
+  // The usage of each iteration is known only at the end.
   const unsampled = usage.iterations === undefined ? {} : { iterations: [] };
   yield {
     type: "message_start",
@@ -160,7 +160,7 @@ function* blockEvents(
       };
       break;
     case "tool_use":
-      // As the API does: an empty piece first.
+      // An empty piece comes first, as from the API.
       yield { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: "" } };
       for (const partial_json of textPieces(rawInput ?? JSON.stringify(block.input)))
         yield { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } };

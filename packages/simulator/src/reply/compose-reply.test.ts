@@ -39,27 +39,27 @@ describe("a reply ends", () => {
   it("with tool_use where it calls a tool, and end_turn where it does not", async () => {
     const call: MoveBlock = { type: "tool_use", name: "look", input: { at: 1 } };
     const stops = await Promise.all(
-      [saying(call), saying({ type: "text", text: "Done." })].map(async (actor) =>
-        new Asking(new Simulator({ responder: actor })).message({ messages }).then(({ stop_reason }) => stop_reason),
+      [saying(call), saying({ type: "text", text: "Done." })].map(async (responder) =>
+        new Asking(new Simulator({ responder })).message({ messages }).then(({ stop_reason }) => stop_reason),
       ),
     );
     expect(stops).toEqual(["tool_use", "end_turn"]);
   });
 
   it("before a call for which there is no room", async () => {
-    const actor = saying(
+    const responder = saying(
       { type: "text", text: "Look:" },
       { type: "tool_use", name: "look", input: { at: "x".repeat(900) } },
     );
-    const message = await new Asking(new Simulator({ responder: actor })).message({ messages, max_tokens: 40 });
+    const message = await new Asking(new Simulator({ responder })).message({ messages, max_tokens: 40 });
     expect(message.stop_reason).toBe("max_tokens");
     expect(message.content.map(({ type }) => type)).toEqual(["text"]);
   });
 
-  it("before it begins where it only warms the cache: the actor is not asked", async () => {
-    const actor: Responder = { name: "never", respond: () => expect.unreachable() };
+  it("before it begins where it only warms the cache: the responder is not asked", async () => {
+    const responder: Responder = { name: "never", respond: () => expect.unreachable() };
     const system = [{ type: "text", text: "A rule. ".repeat(900), cache_control: { type: "ephemeral" } }];
-    const asking = new Asking(new Simulator({ responder: actor }));
+    const asking = new Asking(new Simulator({ responder }));
     const message = await asking.message({ messages, system, max_tokens: 0 });
     expect(message).toMatchObject({ content: [], stop_reason: "max_tokens", usage: { output_tokens: 0 } });
     const again = await asking.message({ messages, system, max_tokens: 0 });
@@ -111,12 +111,12 @@ describe("a model that is made to think", () => {
 
 describe("a stream", () => {
   it("says what the reply says, in the API's order of events", async () => {
-    const actor = saying(
+    const responder = saying(
       { type: "thinking", thinking: "Hm." },
       { type: "text", text: "Look:" },
       { type: "tool_use", name: "look", input: { at: 1 }, id: "toolu_1" },
     );
-    const asking = new Asking(new Simulator({ responder: actor }), { thinking: { type: "adaptive" } });
+    const asking = new Asking(new Simulator({ responder }), { thinking: { type: "adaptive" } });
     const sent = await asking.stream({ messages });
     expect(
       sent.map(({ event }) => ("delta" in event && "type" in event.delta ? event.delta.type : event.type)),
@@ -140,8 +140,8 @@ describe("a stream", () => {
   });
 
   it("carries input that no parser takes as it is", async () => {
-    const actor = saying({ type: "tool_use", name: "look", input: {}, rawInput: '{"at": ' });
-    const sent = await new Asking(new Simulator({ responder: actor })).stream({ messages });
+    const responder = saying({ type: "tool_use", name: "look", input: {}, rawInput: '{"at": ' });
+    const sent = await new Asking(new Simulator({ responder })).stream({ messages });
     const json = sent.flatMap(({ event }) =>
       event.type === "content_block_delta" && event.delta.type === "input_json_delta" ? [event.delta.partial_json] : [],
     );

@@ -10,7 +10,7 @@ import type { ThinkingSeal } from "../prompt/thinking-seal.ts";
 
 export interface ComposedReply {
   readonly content: readonly ReplyBlock[];
-  /** By place in the content: input as a stream carries it, where that is not the input's own JSON. */
+  /** By index in the content: input as a stream carries it, if that is not the input's own JSON. */
   readonly rawInputs: ReadonlyMap<number, string>;
   readonly stopReason: StopReason;
   readonly stopSequence: string | null;
@@ -28,10 +28,10 @@ interface ComposeInput {
   readonly toolUseId: () => string;
 }
 
-/** What the actor wants to say, as far as `max_tokens`, the window and the stop sequences let it. */
+/** What the responder wants to say, cut at `max_tokens`, the window and the stop sequences. */
 export function composeReply(inputs: ComposeInput): ComposedReply {
   const { move, request, model, prompt } = inputs;
-  // What is asked of the model for a compaction can go over the window, by the words that ask.
+  // The prompt for a compaction can exceed the window by the length of its instructions.
   const room = Math.max(0, model.windowTokens - prompt.tokens);
   const saying = new ReplyComposer(inputs, Math.min(request.max_tokens, room));
   for (const block of needsOpeningThought(request, move) ? [openingThought, ...move.blocks] : move.blocks) {
@@ -58,8 +58,8 @@ export const replyAfterCompaction = (block: CompactionReply, said: ComposedReply
 });
 
 /**
- * With `enabled` every model thinks before its first call, and a tool loop that began without thinking is refused. So an
- * actor that calls without a thought is given one: else its client could not go on.
+ * With `enabled` every model thinks before its first call, and a tool loop that began without thinking is refused. So
+ * if a responder calls without thinking, a thought is added: otherwise its client could not go on.
  */
 function needsOpeningThought({ thinking, messages }: MessagesRequest, { blocks }: ComposeInput["move"]): boolean {
   if (thinking?.type !== "enabled" || !blocks.some(({ type }) => type === "tool_use")) return false;
@@ -127,7 +127,7 @@ class ReplyComposer {
     this.#stopSequence = sequence.sequence;
   }
 
-  /** A model that was not asked to think does not. */
+  /** A model that was not asked to think leaves it out. */
   #think({ type, thinking }: Extract<MoveBlock, { type: "thinking" | "redacted_thinking" }>): void {
     const { request, model, seal } = this.#inputs;
     const config = request.thinking;
@@ -169,7 +169,7 @@ class ReplyComposer {
     this.#chain = chainAfter(this.#chain, block);
   }
 
-  /** The longest beginning of the text for which there is room; what is cut ends the reply. */
+  /** The longest prefix of the text for which there is room; if the text is cut, the reply ends. */
   #spend(wanted: string): string {
     const room = this.#tokensMax - this.#outputTokens;
     const cost = countModelTokens(wanted, this.#inputs.traits);

@@ -3,13 +3,13 @@ import { type CutPlace, type SentEvent, StreamBroken } from "../answer.ts";
 import type { SimulatorClock } from "../simulator-clock.ts";
 import type { Fault } from "../fault/fault.ts";
 
-/** What a face says of the events of its streams. */
+/** What an API says about the events of its streams. */
 export interface StreamFormat<Event> {
-  /** `delta`: words of the reply. `closing`: all of them are said. `last`: with it the reply has arrived. */
+  /** `delta`: text of the reply. `closing`: all of the text is sent. `last`: once it is sent, the reply has arrived. */
   readonly kindOf: (event: Event) => "delta" | "closing" | "last" | "other";
-  /** As it goes out, but for what is around it. */
+  /** The text that goes out, without its framing. */
   readonly textOf: (event: Event) => string;
-  /** What is said where the stream fails behind so many events. */
+  /** The event of a stream that fails after `sent` events. */
   readonly failure: (sent: number) => Event;
 }
 
@@ -18,23 +18,26 @@ interface Delivery<Event> {
   readonly form: StreamFormat<Event>;
   readonly fault: Fault | undefined;
   readonly clock: SimulatorClock;
-  /** Between two events, where the actor asks for it. */
+  /** Pause between two events, if the responder asks for one. */
   readonly pauseMillis: Millis | undefined;
-  /** Raised when the client goes. */
+  /** Aborted when the client goes away. */
   readonly signal: AbortSignal | undefined;
-  /** At the first event: from now on others may read what this request wrote to the cache. */
+  /** Called at the first event: from now on other requests may read what this one wrote to the cache. */
   readonly onBegin: () => void;
-  /** Once: with the last event, or when the stream ends before it. */
+  /** Called once: with the last event, or when the stream ends before it. */
   readonly onEnd: (how: "delivered" | "broken") => void;
 }
 
-/** Where a fault cuts a reply that goes out as one body. */
+/** Where a fault cuts a reply that is sent as one body. */
 export function cutPlace(fault: Fault | undefined): CutPlace | undefined {
   if (fault?.kind === "break") return "middle";
   return fault?.kind === "break-utf8" ? "character" : undefined;
 }
 
-/** The events of a reply on their way to the client, with whatever is to go wrong on it. Who stops reading ends it at once. */
+/**
+ * The events of a reply on their way to the client, with the fault that is due. If the reader stops, the stream ends at
+ * once.
+ */
 export function deliver<Event>(delivery: Delivery<Event>): AsyncIterableIterator<SentEvent<Event>> {
   const leave = new AbortController();
   const signal = delivery.signal === undefined ? leave.signal : AbortSignal.any([delivery.signal, leave.signal]);
@@ -46,7 +49,7 @@ export function deliver<Event>(delivery: Delivery<Event>): AsyncIterableIterator
       return sent.next();
     },
     return: async () => {
-      // A pause would hold the generator's own end back until it is over.
+      // Otherwise a pause would delay the generator's return until it is over.
       leave.abort();
       if (state === "waiting") delivery.onEnd("broken");
       state = "over";
@@ -77,12 +80,13 @@ async function* sendAll<Event>(delivery: Delivery<Event>): AsyncGenerator<SentEv
       if (signal?.aborted === true) return undefined;
       const kind = form.kindOf(event);
       if (kind === "last") {
-        // Before it is out: who has read it may go on at once, and what the reply changed must be so by then.
+        // Before it is sent: a client that has read it may go on at once, and by then the reply's effects must be in
+        // place.
         isWhole = true;
         onEnd("delivered");
       }
       yield { kind: "event", event };
-      // Every delta twice, as a proxy that retries would do.
+      // Every delta twice, as from a proxy that retries.
       if (fault?.kind === "duplicate" && kind === "delta") yield { kind: "event", event };
       sent += 1;
     }
@@ -100,10 +104,10 @@ function breakAt<Event>(
   if (fault?.kind === "overloaded-midway" && sent >= fault.afterEvents) return "overloaded";
   if (fault?.kind !== "break-utf8") return undefined;
   const kind = form.kindOf(event);
-  // Where no character has several bytes, the end of the words is as good a place as any.
+  // If no character has several bytes, the end of the text is as good a place as any.
   const isPlace = kind === "closing" || kind === "last" || (kind === "delta" && hasWideCharacter(form.textOf(event)));
   return isPlace ? "torn" : undefined;
 }
 
-/** One that takes several bytes. */
+/** Whether any character has several bytes. */
 const hasWideCharacter = (text: string): boolean => Buffer.byteLength(text) > text.length;

@@ -5,10 +5,10 @@ import { computeNanos, sumNanos, type Tariff, resolveTariff, toUsd } from "palim
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import type { Model, Prices } from "palimpsest/internal/schema/model";
 
-/** One time that the model was asked in the course of a request, and what that took. */
+/** One call of the model in the course of a request, and what it used. */
 export interface Iteration {
   readonly type: "message" | "compaction";
-  /** Of its own prompt. */
+  /** Usage of its own prompt. */
   readonly split: UsageSplit;
   readonly outputTokens: number;
 }
@@ -20,50 +20,53 @@ export const toSpent = ({ split, outputTokens }: Iteration, request: MessagesReq
   inferenceGeo: request.inference_geo,
 });
 
-/** What the totals of a reply are made of: compactions are paid for, but not told in them. */
+/** The totals of a reply: compactions are billed but not included in them. */
 export const replyTotals = (iterations: readonly Iteration[]): Omit<Iteration, "type"> =>
   iterations.find(({ type }) => type === "message") ?? { split: noUsage, outputTokens: 0 };
 
 const noUsage: UsageSplit = { inputTokens: 0, cacheReadTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };
 
-/** `told`: the number that the client is told in place of one, where a fault makes it wrong. */
+/** `report` maps a number of tokens to the one that the client is told; a fault may make it wrong. */
 export function usageReport(
   { split, outputTokens }: Omit<Iteration, "type">,
-  told: (tokens: number) => number,
+  report: (tokens: number) => number,
 ): SampledUsage {
-  const fiveMinutes = told(split.cacheWrite5mTokens);
-  const hour = told(split.cacheWrite1hTokens);
+  const fiveMinutes = report(split.cacheWrite5mTokens);
+  const hour = report(split.cacheWrite1hTokens);
   return {
-    input_tokens: told(split.inputTokens),
+    input_tokens: report(split.inputTokens),
     cache_creation_input_tokens: fiveMinutes + hour,
-    cache_read_input_tokens: told(split.cacheReadTokens),
+    cache_read_input_tokens: report(split.cacheReadTokens),
     cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: hour },
-    output_tokens: told(outputTokens),
+    output_tokens: report(outputTokens),
   };
 }
 
 interface IterationReportOptions {
   /** As the request names it. */
   readonly model: string;
-  readonly told: (tokens: number) => number;
+  readonly report: (tokens: number) => number;
 }
 
-export const iterationReport = (iteration: Iteration, { model, told }: IterationReportOptions): IterationUsage =>
+export const iterationReport = (iteration: Iteration, { model, report }: IterationReportOptions): IterationUsage =>
   iteration.type === "message"
-    ? { type: "message", model, ...usageReport(iteration, told) }
-    : { type: "compaction", ...usageReport(iteration, told) };
+    ? { type: "message", model, ...usageReport(iteration, report) }
+    : { type: "compaction", ...usageReport(iteration, report) };
 
 export interface Price {
   readonly usdByKind: Readonly<Record<keyof Prices, number>>;
   readonly totalUsd: number;
-  /** By which its first prompt was paid: those of its tier, with place and speed. */
+  /** The prices of its first prompt: those of its tier, with place and speed. */
   readonly usdPerMTok: Readonly<Prices>;
 }
 
-/** What one reply costs, by the same arithmetic as the engine's ledger. */
+/** The price of one reply, by the same arithmetic as the engine's ledger. */
 export const priceReply = (model: Model, spent: Spent): Price => priceIterations(model, [spent]);
 
-/** What it costs where the model was asked several times for it, each with a prompt and so perhaps a tier of its own. */
+/**
+ * The price of a reply for which the model was called several times, each with a prompt, and so perhaps a tier, of its
+ * own.
+ */
 export function priceIterations(model: Model, all: readonly Spent[]): Price {
   const [first] = all;
   if (first === undefined) throw new Error("a reply without a single iteration has no price");
@@ -82,7 +85,7 @@ export function priceIterations(model: Model, all: readonly Spent[]): Price {
   };
 }
 
-/** Of every kind, whether a reply has tokens of it or not. */
+/** For every kind of token, whether a reply has any of it or not. */
 function effectivePrices({ prices, factor }: Tariff): Prices {
   const times = (price: number): number => Math.round(price * factor * 1e9) / 1e9;
   return {

@@ -55,7 +55,7 @@ export interface SampleRequest {
 
 type AskOutcome =
   | { readonly kind: "taken"; readonly question: SampleRequest; readonly plan: CachePlan; readonly move: SayMove }
-  /** `plan`: where the cache was asked before. */
+  /** `plan` is present if the cache was consulted before. */
   | { readonly kind: "ended"; readonly outcome: EarlyOutcome; readonly plan?: CachePlan };
 
 type SayMove = Extract<Move, { kind: "say" }>;
@@ -68,13 +68,13 @@ export interface SampleResult extends Iteration {
 }
 
 /**
- * The model behind one request, which may be asked several times for it. All takes share one end: the reply reaches the
- * client or it does not. One fault befalls the request: its own, else the first that a take brings.
+ * The model behind one request, which may ask it several times. All of its replies end together: they reach the client
+ * or they do not. At most one fault strikes the request: its own, or else the first that a reply brings.
  */
 export class Sampler {
   readonly #deps: SamplerDeps;
   readonly #input: SamplerInput;
-  readonly #takes: PlannedReply[] = [];
+  readonly #replies: PlannedReply[] = [];
   #at: Millis;
   #calls = 0;
   #fault: Fault | undefined;
@@ -90,24 +90,26 @@ export class Sampler {
     return this.#fault;
   }
 
-  /** What the actor makes of the question, and what the cache has for it. Where the actor fails all takes are lost. */
+  /** Asks the responder and consults the cache. If the responder fails, all replies are lost. */
   async ask(question: SampleRequest): Promise<AskOutcome> {
-    const take = await this.#played(question);
-    if (this.#fault === undefined) this.#befall(take);
-    const early = this.#early(question);
+    const reply = await this.#askResponder(question);
+    if (this.#fault === undefined) this.#applyFault(reply);
+    const early = this.#earlyOutcome(question);
     if (early !== undefined) {
       this.end("lost");
       return { kind: "ended", outcome: early };
     }
     const minimumTokens = this.#input.model.cachePrefixTokensMin;
     const plan = this.#deps.cache.look({ prompt: question.prompt, at: this.#at, minimumTokens });
-    if (take.move.kind === "say") return { kind: "taken", question, plan, move: take.move };
-    // A refusal is a whole answer; what was asked before it is not part of one.
-    for (const earlier of this.#takes.slice(0, -1)) earlier.lost?.();
-    return { kind: "ended", outcome: take.move.refusal, plan };
+    if (reply.move.kind === "say") return { kind: "taken", question, plan, move: reply.move };
+    // A refusal is a complete answer of its own; the replies before it are not part of it.
+    for (const earlier of this.#replies.slice(0, -1)) earlier.lost?.();
+    return { kind: "ended", outcome: reply.move.refusal, plan };
   }
 
-  /** What the model says in the end, after the wait that the actor asks for. Undefined where the client has gone meanwhile. */
+  /**
+   * The finished reply, after the wait that the responder asks for. Undefined if the client has gone away meanwhile.
+   */
   async complete({ question, plan, move }: Extract<AskOutcome, { kind: "taken" }>): Promise<SampleResult | undefined> {
     const { model, signal } = this.#input;
     if (move.delayMs !== undefined) await this.#deps.clock.sleep(move.delayMs, signal);
@@ -119,31 +121,34 @@ export class Sampler {
   }
 
   end(how: "delivered" | "lost"): void {
-    for (const take of this.#takes) take[how]?.();
+    for (const reply of this.#replies) reply[how]?.();
   }
 
-  async #played(question: SampleRequest): Promise<PlannedReply> {
+  async #askResponder(question: SampleRequest): Promise<PlannedReply> {
     try {
-      const take = await this.#play(question);
-      if (take?.move !== undefined) this.#takes.push(take);
-      checkPlannedReply(take);
-      return take;
+      const reply = await this.#respond(question);
+      if (reply?.move !== undefined) this.#replies.push(reply);
+      checkPlannedReply(reply);
+      return reply;
     } catch (error) {
       this.end("lost");
       throw error;
     }
   }
 
-  /** Undefined, whatever its type says, where the actor gives nothing. A request for no tokens only warms the cache: nobody is asked. */
-  async #play({ type, request }: SampleRequest): Promise<PlannedReply | undefined> {
+  /**
+   * Undefined, whatever the responder's type says, if it returns nothing. A request for no tokens only warms the cache:
+   * the responder is not asked.
+   */
+  async #respond({ type, request }: SampleRequest): Promise<PlannedReply | undefined> {
     const { seed, n } = this.#input;
     if (request.max_tokens === 0) return { move: { kind: "say", blocks: [], stop: "max_tokens" } };
     const random = createRandom((Math.imul(seed, 0x9e3779b1) + n) ^ diceByType[type]);
     return this.#deps.responder.respond({ request, purpose: purposeByType[type], now: this.#deps.clock.now(), random });
   }
 
-  /** The take's fault happens, where it can; a client's has struck when the request came. */
-  #befall({ fault, faulted }: PlannedReply): void {
+  /** Applies the reply's fault if it can strike. The request's own fault has already struck. */
+  #applyFault({ fault, faulted }: PlannedReply): void {
     if (fault === undefined || !canStrike(fault, this.#input.form)) return;
     faulted?.();
     this.#fault = fault;
@@ -153,7 +158,7 @@ export class Sampler {
     this.#at = this.#deps.clock.now();
   }
 
-  #early({ type }: SampleRequest): EarlyOutcome | undefined {
+  #earlyOutcome({ type }: SampleRequest): EarlyOutcome | undefined {
     return type === "compaction" && this.#fault?.kind === "compaction-unavailable"
       ? compactionUnavailable()
       : earlyFault(this.#fault, this.#input.form);
@@ -172,7 +177,7 @@ const purposeByType: Readonly<Record<Iteration["type"], RespondInput["purpose"]>
   compaction: "compaction",
 };
 
-/** So that chance has something else to say to the summary than to the reply behind it. */
+/** Gives the summary other random numbers than the reply after it. */
 const diceByType: Readonly<Record<Iteration["type"], number>> = { message: 0, compaction: 0x5bd1e995 };
 
 const compactionUnavailable = (): Refusal =>

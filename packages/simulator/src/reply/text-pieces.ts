@@ -1,4 +1,4 @@
-/** What a call costs beyond its name and input. */
+/** Overhead of a call beyond its name and input. */
 export const callTokens = 8;
 
 interface StopSequenceMatch {
@@ -14,7 +14,7 @@ export function findStopSequence(text: string, sequences: readonly string[]): St
   return found.toSorted((one, other) => one.at - other.at)[0];
 }
 
-/** The longest beginning that fits: by bisection, never inside a surrogate pair. */
+/** The longest prefix that fits, found by bisection; it never ends inside a surrogate pair. */
 export function longestFittingPrefix(text: string, fits: (text: string) => boolean): string {
   let least = 0;
   let most = text.length;
@@ -29,10 +29,10 @@ export function longestFittingPrefix(text: string, fits: (text: string) => boole
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
-/** About what a model says between two events. */
+/** About what a model sends per event. */
 const pieceLength = 24;
 
-/** Whole characters: a surrogate pair is never torn apart. */
+/** Pieces of whole characters: a surrogate pair is never split. */
 export function* textPieces(text: string): Generator<string> {
   for (let at = 0; at < text.length;) {
     let end = Math.min(at + pieceLength, text.length);

@@ -95,8 +95,12 @@ describe("each mode", () => {
 
 describe("choice", () => {
   it("goes through the modes it was given, again and again", async () => {
-    const actor = adversaryResponder(["empty", "call-missing"]);
-    const moves = [await delivered(actor, plain), await delivered(actor, plain), await delivered(actor, plain)];
+    const responder = adversaryResponder(["empty", "call-missing"]);
+    const moves = [
+      await delivered(responder, plain),
+      await delivered(responder, plain),
+      await delivered(responder, plain),
+    ];
     expect(moves).toEqual([
       adversaryMove("empty", plain),
       adversaryMove("call-missing", plain),
@@ -105,9 +109,9 @@ describe("choice", () => {
   });
 
   it("gives a retry the same mode again", async () => {
-    const actor = adversaryResponder(["empty", "call-missing"]);
-    (await played(actor, plain)).lost?.();
-    expect(await delivered(actor, plain)).toEqual(adversaryMove("empty", plain));
+    const responder = adversaryResponder(["empty", "call-missing"]);
+    (await played(responder, plain)).lost?.();
+    expect(await delivered(responder, plain)).toEqual(adversaryMove("empty", plain));
   });
 
   it("without modes, the seed decides: the same for one seed, all modes over many", async () => {

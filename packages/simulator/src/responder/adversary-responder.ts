@@ -6,20 +6,20 @@ import { RetryQueue } from "./retry-queue.ts";
 import { echoMove } from "./echo-responder.ts";
 import { messageBlocks, collectToolCalls, type ToolSpec, listTools } from "./request-text.ts";
 
-/** With modes: one after the other, from the start again at the end. Without: whichever the scene's dice say. */
+/** With modes: uses them one after the other, starting over at the end. Without: picks one at random. */
 export function adversaryResponder(modes?: readonly AdversaryMode[]): Responder {
-  const cue = new RetryQueue<AdversaryMode>();
+  const queue = new RetryQueue<AdversaryMode>();
   let next = 0;
   const choose = ({ random }: RespondInput): AdversaryMode => {
-    const among = modes ?? adversaryModes;
-    const index = modes === undefined ? Math.floor(random() * among.length) : next++ % among.length;
-    return among[index] ?? "empty";
+    const candidates = modes ?? adversaryModes;
+    const index = modes === undefined ? Math.floor(random() * candidates.length) : next++ % candidates.length;
+    return candidates[index] ?? "empty";
   };
   return {
     name: "adversary",
-    respond: (scene) => {
-      const { slot, ...ends } = cue.issue(() => choose(scene));
-      return { move: adversaryMove(slot, scene.request), ...ends };
+    respond: (input) => {
+      const { slot, ...ends } = queue.issue(() => choose(input));
+      return { move: adversaryMove(slot, input.request), ...ends };
     },
   };
 }
@@ -53,7 +53,7 @@ const sayMove = (blocks: readonly MoveBlock[]): Extract<Move, { kind: "say" }> =
 
 type ToolUseBlock = Extract<MoveBlock, { type: "tool_use" }>;
 
-/** Of the first offered tool; of none where none is offered. */
+/** Calls the first tool that is offered, or an unknown one if none is offered. */
 function someCall(request: MessagesRequest): ToolUseBlock {
   const [tool] = listTools(request);
   if (tool === undefined) return { type: "tool_use", name: unknownName(request), input: {} };
@@ -67,7 +67,7 @@ function unknownName(request: MessagesRequest): string {
   return name;
 }
 
-/** What the tool's schema requires, with a value of the right type each. */
+/** The fields that the tool's schema requires, each with a value of the right type. */
 function plausibleInput({ schema }: ToolSpec): JsonObject {
   const required = field(schema, "required");
   const properties = field(schema, "properties");
@@ -94,7 +94,7 @@ function valueFor(schema: Json | undefined): Json {
   }
 }
 
-/** Orders as they are smuggled into results; the last group is what is to be done. */
+/** Orders in the forms in which they are smuggled into results; the last group is what is to be done. */
 const orders = [
   /\b(?:ignore|disregard|forget)\s+(?:all\s+|any\s+|the\s+)*(?:your\s+)?(?:previous|prior|above|earlier)[^.:,;\n]{0,60}?(?:[.:,;]|\band\b)\s*(?:instead,?\s*)?([^\n]{1,300})/i,
   /\b(?:you must now|new instructions?:|important instructions? for the (?:assistant|model):?)\s*([^\n]{1,300})/i,
@@ -111,7 +111,7 @@ function obeyResultMove(request: MessagesRequest): Move {
   return echoMove(request);
 }
 
-/** A command in the order goes to a tool that runs commands, and a tool that it names is called. */
+/** If the order holds a command, a tool that runs commands gets it; if it names a tool, that tool is called. */
 function obeyOrder(order: string, request: MessagesRequest): Move {
   const tools = listTools(request);
   const command = /`([^`]+)`/.exec(order)?.[1] ?? /\b(?:run|execute)\s+(?:the command\s+)?(.+?)\.?$/i.exec(order)?.[1];
@@ -127,7 +127,7 @@ function obeyOrder(order: string, request: MessagesRequest): Move {
 }
 
 const endlessPhrase = "and another thing to consider is what follows from this, ";
-/** More characters than any tokenizer makes one token of in such a text. */
+/** No tokenizer makes one token of more characters than this in such a text. */
 const charsPerToken = 8;
 
 function endlessText(maxTokens: number): string {
@@ -141,17 +141,19 @@ function lastReply(request: MessagesRequest): Move {
   return blocks.length === 0 ? echoMove(request) : sayMove(blocks);
 }
 
-/** Calls get new ids: two calls of one id are refused by the API and not a loop. */
+/** Calls get new ids: the API refuses two calls with one id, so a repeated id would not be a loop. */
 function toMoveBlocks(block: ReturnType<typeof messageBlocks>[number]): readonly MoveBlock[] {
   if (block.type === "text") return [{ type: "text", text: block.text }];
   return block.type === "tool_use" ? [{ type: "tool_use", name: block.name, input: block.input }] : [];
 }
 
-/** Ways in which a model can be a bad partner. Each is applicable to every request; where it finds nothing to spoil it echoes. */
+/**
+ * Ways in which a model can misbehave. Each can be applied to every request; if it finds nothing to spoil, it echoes.
+ */
 export const adversaryModes = [
   /** Calls a tool that is offered, whatever was said about calling tools. */
   "unasked-call",
-  /** Calls a tool that nobody offered. */
+  /** Calls a tool that was not offered. */
   "unknown-tool",
   /** Does what a tool result tells it to do. */
   "obey-result",
@@ -159,9 +161,9 @@ export const adversaryModes = [
   "empty",
   /** Talks until `max_tokens`. */
   "endless",
-  /** Calls a tool with input that is no JSON. */
+  /** Calls a tool with input that is not JSON. */
   "broken-input",
-  /** Says again what it said last, calls included. */
+  /** Repeats its last reply, calls included. */
   "loop",
   /** Sums up files that never occurred and tests that never ran. */
   "lying-summary",
@@ -172,7 +174,7 @@ export const adversaryModes = [
 ] as const;
 export type AdversaryMode = (typeof adversaryModes)[number];
 
-/** A summary in good form and of nothing that happened: an audit must notice. */
+/** A well-formed summary of nothing that happened: an audit must notice. */
 function lyingSummary(request: MessagesRequest): string {
   const file = fileThatNeverOccurred(request);
   const sections = [
@@ -191,9 +193,9 @@ function lyingSummary(request: MessagesRequest): string {
 }
 
 function fileThatNeverOccurred(request: MessagesRequest): string {
-  const heard = JSON.stringify(request.messages);
+  const conversation = JSON.stringify(request.messages);
   let number = 1;
-  while (heard.includes(imaginaryFileName(number))) number += 1;
+  while (conversation.includes(imaginaryFileName(number))) number += 1;
   return imaginaryFileName(number);
 }
 

@@ -12,9 +12,10 @@ import { replayResponder } from "./replay-responder.ts";
 const summing = sceneOf(
   requestOf([userSays("Mend the pump."), assistantSays("I opened it."), userSays(summaryPrompt)]),
 );
-const asked = async (actor: Responder): Promise<PlannedReply> => actor.respond({ ...summing, purpose: "compaction" });
-const replied = async (actor: Responder): Promise<PlannedReply> =>
-  actor.respond({ ...summing, request: requestOf("Hello you") });
+const asked = async (responder: Responder): Promise<PlannedReply> =>
+  responder.respond({ ...summing, purpose: "compaction" });
+const replied = async (responder: Responder): Promise<PlannedReply> =>
+  responder.respond({ ...summing, request: requestOf("Hello you") });
 
 const scripted = (text: string): Responder => {
   const reading = parseScenario({ file: "s.yaml", text: `name: s\n${text}` });
@@ -36,8 +37,8 @@ describe("asked for a compaction's summary", () => {
     ["replay", replaying()],
     ["a scenario", scripted("moves: [{ text: One }]")],
     ["a scenario that is a function's", scriptResponder({ name: "s", compaction: [], lanes: [made] })],
-  ])("%s makes one by rule", async (_, actor) => {
-    const summary = said((await asked(actor)).move);
+  ])("%s makes one by rule", async (_, responder) => {
+    const summary = said((await asked(responder)).move);
     expect(summary).toMatch(/<summary>[^]*Mend the pump\.[^]*<\/summary>/);
     expect(summary).not.toContain(summaryPrompt);
   });
@@ -45,27 +46,27 @@ describe("asked for a compaction's summary", () => {
   it.each<[string, Responder, string]>([
     ["a recording", replaying(), "Recorded."],
     ["a scenario", scripted("moves: [{ text: One }]"), "One"],
-  ])("%s spends no reply on it", async (_, actor, first) => {
-    (await asked(actor)).delivered?.();
-    expect(said((await replied(actor)).move)).toBe(first);
+  ])("%s spends no reply on it", async (_, responder, first) => {
+    (await asked(responder)).delivered?.();
+    expect(said((await replied(responder)).move)).toBe(first);
   });
 
   it("a scenario gives its own, each until it has arrived, and then one by rule", async () => {
-    const actor = scripted("compaction: [{ text: First }, { tools: [{ name: look }] }]\nmoves: [{ text: One }]");
-    const lost = await asked(actor);
+    const responder = scripted("compaction: [{ text: First }, { tools: [{ name: look }] }]\nmoves: [{ text: One }]");
+    const lost = await asked(responder);
     lost.lost?.();
-    const first = await asked(actor);
+    const first = await asked(responder);
     first.delivered?.();
-    const second = await asked(actor);
+    const second = await asked(responder);
     second.delivered?.();
     expect([lost, first, second].map(({ move }) => said(move))).toEqual(["First", "First", "look({})"]);
-    expect(said((await asked(actor)).move)).toMatch(/<summary>/);
-    expect(said((await replied(actor)).move)).toBe("One");
+    expect(said((await asked(responder)).move)).toMatch(/<summary>/);
+    expect(said((await replied(responder)).move)).toBe("One");
   });
 
   it("an adversary does what it always does", async () => {
-    const actor = adversaryResponder(["unasked-call", "lying-summary"]);
-    const moves = [(await asked(actor)).move, (await asked(actor)).move].map((move) => said(move));
+    const responder = adversaryResponder(["unasked-call", "lying-summary"]);
+    const moves = [(await asked(responder)).move, (await asked(responder)).move].map((move) => said(move));
     expect(moves).toEqual([expect.stringMatching(/\(\{\}\)$|\(\{.*\}\)$/), expect.stringMatching(/imaginary/)]);
   });
 });

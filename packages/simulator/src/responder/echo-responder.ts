@@ -6,8 +6,8 @@ import { compactionMove } from "./summary-move.ts";
 import { instanceDepthMax, instanceValuesMax } from "../limits.ts";
 
 /**
- * Who answers where nobody else is asked for: quotes the beginning of what the user said last; for a compaction, it sums
- * up. A tool that must be called is called, and JSON that must be said is said, each with the least that its schema takes.
+ * The default responder. It quotes the beginning of the last user text; for a compaction it writes a summary. If a tool
+ * must be called or JSON must be returned, it does so with the minimal value that the schema accepts.
  */
 export const echoResponder: Responder = {
   name: "echo",
@@ -35,7 +35,7 @@ export function echoMove(request: MessagesRequest): Move {
   return { kind: "say", blocks: [{ type: "text", text }] };
 }
 
-/** Of several the first: any will do. */
+/** The first of several: any will do. */
 function findForcedTool(request: MessagesRequest): ToolSpec | undefined {
   const { tool_choice: choice } = request;
   if (choice?.type === "tool") return listTools(request).find(({ name }) => name === choice.name);
@@ -50,8 +50,8 @@ function formatSchema({ output_config: config, output_format: older }: MessagesR
 }
 
 /**
- * The smallest thing that a JSON Schema takes: what is required and nothing else, the first of several choices. Patterns,
- * lengths and ranges are not looked at. Where a schema never ends (`$ref` to itself) it is cut short.
+ * The smallest value that a JSON Schema accepts: only what is required, and the first of several choices. Patterns,
+ * lengths and ranges are ignored. A schema without end (`$ref` to itself) is cut short.
  */
 export function minimalInstance(schema: JsonObject): Json {
   let left = instanceValuesMax;
@@ -84,7 +84,7 @@ function constantValue(schema: JsonObject): Json | undefined {
   return isArray(choices) ? choices[0] : undefined;
 }
 
-/** The schema that stands for this one: what it refers to, or its first branch. */
+/** The schema to use instead of this one: what it refers to, or its first branch. */
 function alternative(schema: JsonObject, root: JsonObject): Json | undefined {
   const reference = textField(schema, "$ref");
   if (reference !== undefined) return resolveReference(reference, root);
@@ -95,7 +95,7 @@ function alternative(schema: JsonObject, root: JsonObject): Json | undefined {
   return undefined;
 }
 
-/** Only what stands in the same schema. */
+/** Only references within the same schema are resolved. */
 function resolveReference(reference: string, root: JsonObject): Json {
   let found: Json | undefined = root;
   for (const name of reference.replace(/^#\/?/, "").split("/").filter(Boolean))

@@ -4,11 +4,11 @@ import { quotedCharsMax } from "../limits.ts";
 import { assistantTexts, collectToolCalls, type ToolCallRecord, lastUserText, userTexts } from "./request-text.ts";
 
 /**
- * What happened in a conversation, read off the request alone. The last user text is not part of it: it asks for
- * something to be made of the rest.
+ * What happened in a conversation, read off the request alone. The last user text is not included: it is the
+ * instruction for what to make of the rest.
  */
 export interface Facts {
-  /** What people said, verbatim and in order. */
+  /** What the user said, verbatim and in order. */
   readonly messages: readonly string[];
   readonly carried: CarriedSummary;
   /** What the assistant said. */
@@ -17,11 +17,13 @@ export interface Facts {
   readonly files: readonly FileUse[];
   readonly commands: readonly string[];
   readonly errors: readonly Failure[];
-  /** Of the newest todo list, what is not done. */
+  /** The items of the newest todo list that are not done. */
   readonly openTodos: readonly string[];
 }
 
-/** What an earlier summary carried, so that the next one does not forget it. Lists are of a section's items, oldest first. */
+/**
+ * What an earlier summary said, so that the next one does not forget it. Lists hold a section's items, oldest first.
+ */
 interface CarriedSummary {
   readonly messages?: string;
   readonly request?: string;
@@ -37,9 +39,9 @@ interface CarriedSummary {
 
 export interface FileUse {
   readonly path: string;
-  /** `named`: only spoken of, by somebody or in a result. */
+  /** `named`: only mentioned, in a message or in a result. */
   readonly how: "read" | "changed" | "named";
-  /** What was last put into it. */
+  /** The content that was last written to it. */
   readonly code?: string;
 }
 
@@ -51,11 +53,11 @@ interface Failure {
 }
 
 export function extractFacts(request: MessagesRequest): Facts {
-  const heard = userTexts(request)
+  const texts = userTexts(request)
     .slice(0, -1)
     .map(({ text }) => text);
-  const summaries = heard.filter(isSummary);
-  const messages = heard.filter((text) => !isSummary(text));
+  const summaries = texts.filter(isSummary);
+  const messages = texts.filter((text) => !isSummary(text));
   const calls = collectToolCalls(request);
   const replies = assistantTexts(request).map(({ text }) => text);
   const carried = parseCarried(summaries.at(-1) ?? "");
@@ -71,11 +73,11 @@ export function extractFacts(request: MessagesRequest): Facts {
   };
 }
 
-/** One line, cut to what may be quoted in passing. */
+/** One line, cut to the length that may be quoted in passing. */
 export function quoteLine(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   if (line.length <= quotedCharsMax) return line;
-  // Half a character is none.
+  // Half of a surrogate pair is not a character.
   return `${line.slice(0, quotedCharsMax - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
@@ -97,7 +99,7 @@ const codeFields = ["new_string", "newText", "new_str", "newString", "content", 
 
 const isSummary = (text: string): boolean => requestHead.test(text) && messagesHead.test(text);
 
-/** Blanks but no line ends before the number: a search over lines must not start anew behind every empty one. */
+/** Allows blanks but no line ends before the number: a search over lines must not restart behind every empty one. */
 const requestHead = /^[^\S\n]*1\. Primary Request[^\n]*\n/m;
 const messagesHead = /^[^\S\n]*6\. All User Messages[^\n]*\n/m;
 
@@ -121,10 +123,13 @@ function parseCarried(summary: string): CarriedSummary {
   };
 }
 
-/** The newest request in one line, where the summary ends with it: surer than a list whose items may hold lists. */
+/**
+ * The newest request in one line, if the summary ends with it. This is more reliable than a list whose items may hold
+ * lists.
+ */
 const carriedOn = /\n- Carry on with: "([^\n]+)"\s*(?:<\/summary>\s*)?$/;
 
-/** The items of a list. A line of code in a fence begins none. */
+/** The items of a list. A line of code inside a fence does not begin one. */
 function listItems(section = ""): readonly string[] {
   const items: string[] = [];
   let isCode = false;
@@ -137,7 +142,7 @@ function listItems(section = ""): readonly string[] {
   return items.map((item) => item.trimEnd()).filter((item) => item !== "None.");
 }
 
-/** A section's text, where another one follows it. */
+/** A section's text, if another section follows it. */
 function sectionBetween(
   text: string,
   { head, next }: { readonly head: RegExp; readonly next: RegExp },
@@ -149,11 +154,11 @@ function sectionBetween(
   return end === -1 ? undefined : rest.slice(0, end).trim();
 }
 
-/** Some clients write the conversation out as one text with the speakers' names before it. */
+/** Some clients write the conversation as one text with the speakers' names in front. */
 const parseSerialisedMessages = (text: string): readonly string[] =>
   [...text.matchAll(/^\[?(?:User|Human)\]?:\s*(.+)$/gm)].flatMap(([, said]) => said?.trim() ?? []);
 
-/** Those that were only named come first: where a list is cut, they go. */
+/** Files that were only mentioned come first, because a list is cut from its start. */
 function collectFileUses(calls: readonly ToolCallRecord[], texts: readonly string[]): readonly FileUse[] {
   const byPath = new Map<string, FileUse>();
   for (const call of calls) {
@@ -161,9 +166,9 @@ function collectFileUses(calls: readonly ToolCallRecord[], texts: readonly strin
     if (path === undefined) continue;
     const before = byPath.get(path);
     const code = isChange(call) ? codeFields.map((name) => textField(call.input, name)).find(Boolean) : undefined;
-    const kept = code ?? before?.code;
+    const newestCode = code ?? before?.code;
     const how = isChange(call) || before?.how === "changed" ? "changed" : "read";
-    byPath.set(path, { path, how, ...(kept === undefined ? {} : { code: kept }) });
+    byPath.set(path, { path, how, ...(newestCode === undefined ? {} : { code: newestCode }) });
   }
   for (const path of calls.flatMap(({ input }) => findPaths(textField(input, "command") ?? "")))
     if (!byPath.has(path)) byPath.set(path, { path, how: "read" });
@@ -173,14 +178,14 @@ function collectFileUses(calls: readonly ToolCallRecord[], texts: readonly strin
   return [...only.map((path) => ({ path, how: "named" as const })), ...byPath.values()];
 }
 
-/** Words that can only be files: a folder, a name and an ending. Addresses are none. */
+/** Words that can only be files: a folder, a name and an extension. URLs are excluded. */
 const findPaths = (text: string): readonly string[] =>
   text
     .replaceAll(/\bhttps?:\S+/g, "")
     .split(/[^\w.@/-]+/)
     .flatMap(findPath);
 
-/** Up to the last part that ends like a file, back to where its folders begin: `/a/b.ts` is `a/b.ts`. */
+/** Ends at the last part that looks like a file and starts where its folders begin: `/a/b.ts` is `a/b.ts`. */
 function findPath(word: string): readonly string[] {
   const parts = word.split("/");
   const last = parts.findLastIndex((part, at) => at > 0 && parts[at - 1] !== "" && fileName.test(part));
@@ -203,7 +208,7 @@ function collectFailures(calls: readonly ToolCallRecord[]): readonly Failure[] {
   return failures.toReversed();
 }
 
-/** Marked as failed, or a text that looks like it: its first line, or any of what a command said. */
+/** Marked as failed, or a text that looks like it: the first line, or any line of a command's output. */
 function isFailed({ input, result }: ToolCallRecord): boolean {
   if (result === undefined || result.failed) return result !== undefined;
   const [first = ""] = result.text.split("\n", 1);
@@ -213,7 +218,7 @@ function isFailed({ input, result }: ToolCallRecord): boolean {
 const errorLine =
   /^[^\S\n]*(?:(?:[A-Z]\w*)?(?:Error|Exception)\b|error|fatal|panic|Traceback|FAIL(?:ED|URE)?)\b[:\s(]|\b[1-9]\d* (?:tests? )?failed\b|\bexit(?:ed with)? code [1-9]|\bcommand not found\b|\bno such file or directory\b|\bpermission denied\b/im;
 
-/** Undefined where there is no todo list. */
+/** Undefined if there is no todo list. */
 function openTodos(calls: readonly ToolCallRecord[]): readonly string[] | undefined {
   const lists = calls.map(({ input }) => field(input, "todos")).filter((todos) => isArray(todos));
   return lists.at(-1)?.flatMap((todo) => {

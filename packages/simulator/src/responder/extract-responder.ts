@@ -18,7 +18,7 @@ import { findInputPath } from "./extract-facts.ts";
 
 /**
  * Makes what the engine asks a model for (summaries, notes, memories, lines of progress) by rule out of the request
- * itself. What is asked for is told by its words, so that any client's prompt will do; anything else is echoed.
+ * itself. The wording of the request tells what is wanted, so that any client's prompt works; anything else is echoed.
  */
 export const extractResponder: Responder = {
   name: "extract",
@@ -60,15 +60,15 @@ export function classifyTask(request: MessagesRequest): ExtractTask {
 }
 
 const fewWords = /\b(?:3|three)\s*(?:-|–|to|or)\s*(?:5|five)[\s-]+words?\b/i;
-/** A system prompt may speak of few words in passing. */
+/** A system prompt may mention a small number of words in passing. */
 const aboutProgress = /\b(?:present[ -]tense|progress|status)\b/i;
 const progressAsk =
   /\b(?:progress|status) (?:report|update|line)\b|\breport (?:on )?(?:your |the )?progress\b|\bwhat are you doing\b/i;
-/** Whatever is to be summed up; a summary that is only spoken of is none that is asked for. */
+/** Matches a request for a summary, not a text that only mentions one. */
 const summaryAsk =
   /\bsummari[sz](?:e|ing)\b|\bsum (?:\w+ ){0,3}up\b|\brecap\b|\btl;?dr\b|\bsummary of\b|\b(?:write|give|make|create|provide|produce|draft|generate|need|want|update)\b[^.?!\n]{0,60}\bsummary\b/i;
 
-/** Notes or memories, whichever the request speaks of more; paths don't speak. */
+/** Notes or memories, whichever the request mentions more often. Paths do not count. */
 function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "remembering" | "memories" | undefined {
   const words = ask
     .split(/\s+/)
@@ -85,11 +85,11 @@ function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "rem
 }
 
 const savingVerb = /\b(?:extract|save|store|write|record|keep|consolidate|update|add|create|collect|commit)\b/i;
-/** Where there is a tool for it, the word alone asks for it; a question does not. */
+/** If there is a tool for it, the word alone is a request; in a question it is not. */
 const rememberAsk = /\bremember\b(?![^.!?]{0,400}\?)/i;
 const countMatches = (text: string, form: RegExp): number => text.match(form)?.length ?? 0;
 
-/** One reply with calls; whatever came of them, the next reply ends the errand. */
+/** One reply with calls; whatever their results are, the next reply ends the task. */
 function callOnce(
   request: MessagesRequest,
   { blocks, done }: { readonly blocks: () => readonly MoveBlock[]; readonly done: string },
@@ -106,7 +106,7 @@ const sayOrCall = (calls: readonly MoveBlock[], done: string): Move =>
 
 const sayText = (text: string): Move => ({ kind: "say", blocks: [{ type: "text", text }] });
 
-/** Three to five words on what the last call does, in the present tense. */
+/** Three to five words in the present tense about what the last call does. */
 function progressLine(request: MessagesRequest): string {
   const call = collectToolCalls(request).at(-1);
   if (call === undefined) return "Thinking about the request";

@@ -43,7 +43,7 @@ export function memoryWrites(request: MessagesRequest): readonly MoveBlock[] {
 
 const lasting =
   /\b(?:always|never|from now on|remember|i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name)|we decided|deadline)\b/i;
-/** Nothing that looks like one is ever written down. */
+/** A statement that looks like a secret is never written down. */
 const secret = /\b(?:api[ _-]?key|password|passphrase|secret|token)\b\s*(?:is\b|[:=])/i;
 
 const findLastingStatements = (message: string): readonly string[] =>
@@ -65,7 +65,7 @@ function memoryType(statement: string): MemoryType {
 
 const slugWords = 5;
 
-/** Letters of any language; a statement without a single one gets a name all the same. */
+/** Uses letters of any language; a statement without any letter gets a name too. */
 const memorySlug = (statement: string): string =>
   (statement.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["unnamed"]).slice(0, slugWords).join("_");
 
@@ -76,7 +76,7 @@ function memoryFileText({ type, file, statement }: Memory): string {
   return `${head}${statement}\n\n**Why:** the user said so, in these words.\n**How to apply:** wherever it concerns the work at hand.\n`;
 }
 
-/** A path with a folder named for memories; that of an index file in it counts too. */
+/** A path with a folder named for memories; the folder of an index file counts too. */
 function memoryFolder(text: string): string {
   const paths = text.split(/[\s`"'<>()]+/).flatMap((word) => /^.*memor(?:y|ies)[^,;]*/i.exec(word) ?? []);
   const path = paths.find((found) => found.includes("/")) ?? "memory";
@@ -85,7 +85,7 @@ function memoryFolder(text: string): string {
   return trimPathEnd(folder) || "memory";
 }
 
-/** Without slashes and full stops behind it. */
+/** The path without trailing slashes and full stops. */
 function trimPathEnd(path: string): string {
   let end = path.length;
   while (end > 0 && "/.".includes(path.charAt(end - 1))) end -= 1;
@@ -96,9 +96,9 @@ export const hasMemoryTool = ({ tools }: MessagesRequest): boolean =>
   (tools ?? []).some(({ type }) => type === memoryTool.type);
 
 /**
- * The next calls of the provider's memory tool; none once everything is written down. First the folder is looked at.
- * A file that is not there is created; one that is there is read, and what it lacks is put behind its heading, or at
- * its beginning where it has none of ours. What has been done is read off the calls since the person spoke.
+ * The next calls of the provider's memory tool; none once everything is written down. The folder is viewed first. A
+ * missing file is created. An existing one is read, and what it lacks is inserted behind its heading, or at its start
+ * if it has none of ours. What has been done is read off the calls since the user spoke.
  */
 export function memoryToolCalls(request: MessagesRequest): readonly MoveBlock[] {
   const askedAt = userTexts(request).at(-1)?.at ?? 0;
@@ -111,10 +111,10 @@ export function memoryToolCalls(request: MessagesRequest): readonly MoveBlock[] 
 const memoryToolFolder = "/memories";
 const memoryHeading = (type: MemoryType): string => `# Memories: ${type}`;
 
-/** Every lasting statement, also one in the very message that asks for it. */
+/** Every lasting statement, including those in the message that asks to remember. */
 function linesByType(request: MessagesRequest): ReadonlyMap<MemoryType, readonly string[]> {
   const statements = userTexts(request)
-    .flatMap((heard) => findLastingStatements(heard.text))
+    .flatMap(({ text }) => findLastingStatements(text))
     .filter((statement) => !/\bmemor(?:y|ies)\b/i.test(statement));
   const lines = new Map<MemoryType, readonly string[]>();
   for (const { type, statement } of [...new Set(statements)].slice(0, memoriesMax).map(classifyMemory))

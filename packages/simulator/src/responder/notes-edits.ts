@@ -4,7 +4,7 @@ import type { MoveBlock } from "./responder.ts";
 import { findElements, collectToolCalls, lastUserText, systemText, editInput, findEditTool } from "./request-text.ts";
 import { callText, type Facts, extractFacts, quoteLine } from "./extract-facts.ts";
 
-/** Calls of the edit tool that bring every section up to date; none where nothing is to be written. */
+/** Calls of the edit tool that bring every section up to date; none if there is nothing to write. */
 export function notesEdits(request: MessagesRequest): readonly MoveBlock[] {
   const tool = findEditTool(request);
   const path = notesPath(lastUserText(request));
@@ -18,7 +18,7 @@ export function notesEdits(request: MessagesRequest): readonly MoveBlock[] {
   });
 }
 
-/** A file in quotes before any other word that ends like one: a path may hold spaces. */
+/** Prefers a file in quotes over another word that ends like a file: a path may contain spaces. */
 function notesPath(ask: string): string | undefined {
   const [quotedPath] = [...ask.matchAll(/[`"']([^`"'\n]+\.md)[`"']/g)].flatMap(([, path]) => path ?? []);
   return quotedPath ?? ask.split(/[\s`"'<>()]+/).flatMap((word) => /^.+\.md\b/.exec(word) ?? [])[0];
@@ -32,7 +32,7 @@ interface Section {
   readonly whole: string;
 }
 
-/** The notes stand in the request itself, or in what was read of them. */
+/** The notes are in the request itself, or in the result of reading their file. */
 function currentSections(request: MessagesRequest): readonly Section[] {
   const read = collectToolCalls(request)
     .toReversed()
@@ -60,12 +60,12 @@ function parseSection(part: string): Section {
   return { heading, body, whole: untilEnd(part), ...(isHint ? { hint: second } : {}) };
 }
 
-/** The last section ends where the file does, not where the request goes on: at a closing element, fence or rule. */
+/** The last section ends where the file ends, not where the request goes on: at a closing element, fence or rule. */
 const untilEnd = (part: string): string => (part.split(/\n(?:<\/|```|---\s*\n)/)[0] ?? part).trimEnd();
 
 type BodyRule = readonly [RegExp, (facts: Facts) => readonly string[]];
 
-/** By words of the heading; the first that fits. What nobody can tell by rule stays as it is. */
+/** Chosen by words of the heading; the first match wins. A section that no rule can fill stays as it is. */
 const bodyRules: readonly BodyRule[] = [
   [
     /title/i,

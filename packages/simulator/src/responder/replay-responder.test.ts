@@ -79,24 +79,28 @@ describe("replaying", () => {
     ["echo", ["One.", "Two.", "You wrote: “Hello there”"]],
     ["repeat", ["One.", "Two.", "One."]],
   ] as const)("answers turn by turn, and past the end: %s", async (after, expected) => {
-    const actor = replayResponder({ replies, after });
+    const responder = replayResponder({ replies, after });
     const heard: string[] = [];
-    for (const _ of expected) heard.push(said(await delivered(actor, request)));
+    for (const _ of expected) heard.push(said(await delivered(responder, request)));
     expect(heard).toEqual(expected);
   });
 
   it("gives a lost reply again", async () => {
-    const actor = replayResponder({ replies });
-    (await played(actor, request)).lost?.();
-    expect(said(await delivered(actor, request))).toBe("One.");
-    expect(said(await delivered(actor, request))).toBe("Two.");
+    const responder = replayResponder({ replies });
+    (await played(responder, request)).lost?.();
+    expect(said(await delivered(responder, request))).toBe("One.");
+    expect(said(await delivered(responder, request))).toBe("Two.");
   });
 
   it("repeats calls under other ids: a conversation has each once", async () => {
     const called = [{ blocks: [{ type: "tool_use", name: "Read", input: {}, id: "t1" } as const] }];
-    const actor = replayResponder({ replies: called, after: "repeat" });
-    (await played(actor, request)).lost?.();
-    const moves = [await delivered(actor, request), await delivered(actor, request), await delivered(actor, request)];
+    const responder = replayResponder({ replies: called, after: "repeat" });
+    (await played(responder, request)).lost?.();
+    const moves = [
+      await delivered(responder, request),
+      await delivered(responder, request),
+      await delivered(responder, request),
+    ];
     const { id: _id, ...withoutId } = called[0]?.blocks[0] ?? {};
     expect(moves.map(blocksSaid)).toEqual([called[0]?.blocks, [withoutId], [withoutId]]);
   });

@@ -5,7 +5,7 @@ import { compactionMove } from "./summary-move.ts";
 import { type Block, callIdPattern } from "palimpsest/internal/schema/block";
 import type { AssistantEntry, Entry } from "palimpsest/internal/schema/entry";
 
-/** What a model said once, to be said again. */
+/** A recorded reply of a model, to be given again. */
 export interface RecordedReply {
   readonly blocks: readonly MoveBlock[];
 }
@@ -16,7 +16,10 @@ export interface ReplayOptions {
   readonly after?: AfterMode;
 }
 
-/** Answers with recorded replies, one a request, whatever it asks. A compaction spends none: it gets a summary by rule. */
+/**
+ * Answers each request with the next recorded reply, whatever it asks. A compaction does not use one up: it gets a
+ * summary by rule.
+ */
 export function replayResponder({ replies, after = "end" }: ReplayOptions): Responder {
   const cue = new RetryQueue<Move | undefined>();
   const ids = new FreshIds();
@@ -37,9 +40,9 @@ export function replayResponder({ replies, after = "end" }: ReplayOptions): Resp
 }
 
 /**
- * The replies of a path (`opened.fold.path.entries`), in order of their beginnings; entries that share a message id are
- * one. A log that was opened from its end holds only what lies behind the newest boundary: for the whole session open it
- * with `tailBytes` of its size.
+ * The replies of a path (`opened.fold.path.entries`), in the order in which they began; entries that share a message id
+ * are one reply. A log that was opened from its end holds only what lies behind the newest boundary: for the whole
+ * session open it with `tailBytes` set to its size.
  */
 export function collectReplies(path: readonly Entry[]): readonly RecordedReply[] {
   const said = path.filter((entry): entry is AssistantEntry => entry.kind === "assistant" && !entry.synthetic);
@@ -52,7 +55,7 @@ export function collectReplies(path: readonly Entry[]): readonly RecordedReply[]
     .filter(({ blocks }) => blocks.length > 0);
 }
 
-/** Blank texts can't be sent back; server tools and blocks of unknown types are nothing that the simulator could say. */
+/** Blank texts cannot be sent back; server tools and blocks of unknown types are nothing that the simulator can say. */
 function toMoveBlocks(block: Block, calls: Set<string>): readonly MoveBlock[] {
   switch (block.type) {
     case "text":
@@ -73,17 +76,17 @@ function toMoveBlocks(block: Block, calls: Set<string>): readonly MoveBlock[] {
 }
 
 /**
- * Ids of calls are unique in a conversation, and a script that begins again speaks in the same one: an id that was said
- * before gives way to one that the simulator makes. Memory: the distinct ids of what is said.
+ * Ids of calls must be unique in a conversation, and a script that starts over continues the same one: an id that was
+ * used before is dropped, so that the simulator makes a new one. Memory: the distinct ids of what is said.
  */
 export class FreshIds {
   readonly #said = new Set<string>();
 
   refresh(move: Move): Move {
-    return move.kind === "say" ? { ...move, blocks: move.blocks.map((block) => this.#fresh(block)) } : move;
+    return move.kind === "say" ? { ...move, blocks: move.blocks.map((block) => this.#refreshBlock(block)) } : move;
   }
 
-  #fresh(block: MoveBlock): MoveBlock {
+  #refreshBlock(block: MoveBlock): MoveBlock {
     if (block.type !== "tool_use" || block.id === undefined) return block;
     const { id, ...rest } = block;
     if (this.#said.has(id)) return rest;

@@ -3,7 +3,6 @@ import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
 import type { MessagesRequest, WireMessage } from "palimpsest/internal/schema/wire/messages-request";
 import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 
-/** What the actors read of a request. */
 export const messageBlocks = ({ content }: WireMessage): readonly WireBlock[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : content;
 
@@ -13,7 +12,7 @@ interface PlacedText {
   readonly at: number;
 }
 
-/** Texts of user messages in order, without what a client put between them by itself. */
+/** Texts of user messages in order, without what a client inserted by itself. */
 export const userTexts = ({ messages }: MessagesRequest): readonly PlacedText[] =>
   messages.flatMap((message, at) => (message.role === "user" ? messageTexts(message, at) : []));
 
@@ -107,20 +106,21 @@ function messageTexts(message: WireMessage, at: number): readonly PlacedText[] {
   return texts.filter((text) => text !== "").map((text) => ({ text, at }));
 }
 
-/** Clients wrap what they add by themselves in such elements; nobody said it. */
-const isClientsOwn = (name: string): boolean => /^(?:system-reminder|local-command-[a-z]+|command-[a-z]+)$/.test(name);
+/** Clients wrap what they insert by themselves in such elements; the user did not write it. */
+const isClientElement = (name: string): boolean =>
+  /^(?:system-reminder|local-command-[a-z]+|command-[a-z]+)$/.test(name);
 
 function withoutReminders(text: string): string {
   const kept: string[] = [];
   let from = 0;
-  for (const { start, end } of findElements(text, isClientsOwn)) {
+  for (const { start, end } of findElements(text, isClientElement)) {
     kept.push(text.slice(from, start));
     from = end;
   }
   return [...kept, text.slice(from)].join("").trim();
 }
 
-/** Tools that change files go by many names, and so do their fields: the schema says which. */
+/** Tools that change files have many names, and so have their fields: the schema says which. */
 export const findEditTool = (request: MessagesRequest): ToolSpec | undefined =>
   listTools(request).find(({ name }) => /edit|str_replace/i.test(name) && !/notebook|todo/i.test(name));
 
@@ -141,7 +141,7 @@ export const writeInput = ({ schema }: ToolSpec, { path, content }: { path: stri
   [propertyName(schema, ["content", "file_text", "contents", "text"])]: content,
 });
 
-/** The first of the usual names where the schema has none of them. */
+/** The first of the usual names if the schema has none of them. */
 function propertyName(schema: JsonObject, names: readonly [string, ...string[]]): string {
   const properties = field(schema, "properties");
   return names.find((name) => isObject(properties) && Object.hasOwn(properties, name)) ?? names[0];
@@ -149,15 +149,15 @@ function propertyName(schema: JsonObject, names: readonly [string, ...string[]])
 
 /** `<name …>inside</name>` in a text. */
 interface TextElement {
-  /** Where its opening tag begins and its closing tag ends. */
+  /** Start of the opening tag, and end of the closing tag. */
   readonly start: number;
   readonly end: number;
   readonly inside: string;
 }
 
 /**
- * The elements with such names (in small letters), first to last; one inside another is no element of its own, and one
- * that is never closed is none. Takes time in proportion to the text, whatever is in it.
+ * The elements with the wanted names (in lower case), first to last. A nested element is not listed by itself, and an
+ * unclosed one is not an element. Takes time in proportion to the text, whatever is in it.
  */
 export function findElements(text: string, isWanted: (name: string) => boolean): readonly TextElement[] {
   const tags = findTags(text).filter(({ name }) => isWanted(name));

@@ -6,17 +6,20 @@ import type { Fault } from "../fault/fault.ts";
 import type { Random } from "../random.ts";
 import type { Refusal } from "../refusal.ts";
 
-/** Who answers behind the simulator. It sees a request that has passed validation and says what the model would say. */
+/**
+ * Produces the replies of a simulator. It gets a request that has passed validation and returns what the model would
+ * say.
+ */
 export interface Responder {
   readonly name: string;
-  /** A take with one move; what it throws is told to the client as a 500. */
-  respond(scene: RespondInput): PlannedReply | Promise<PlannedReply>;
+  /** Returns a reply with one move. If it throws, the client gets a 500 with the error. */
+  respond(input: RespondInput): PlannedReply | Promise<PlannedReply>;
 }
 
 export interface RespondInput {
-  /** As the model is shown it: what the server cleared, compacted or hides is not in it. */
+  /** As the model is shown it, without what the server cleared, compacted or hides. */
   readonly request: MessagesRequest;
-  /** `compaction`: the server wants a summary of the conversation for itself, in the last message's words. */
+  /** `compaction`: the server wants a summary of the conversation for its own use; the last message says how. */
   readonly purpose: "reply" | "compaction";
   /** Deterministic for the simulator's seed and the number of the request. */
   readonly random: Random;
@@ -26,11 +29,14 @@ export interface RespondInput {
 export interface PlannedReply {
   readonly move: Move;
   readonly fault?: Fault;
-  /** Called where this take's fault is the one that happens: a request may bring one of its own, and then this waits. */
+  /** Called if this reply's fault is the one that strikes. If the request brings a fault of its own, this one waits. */
   readonly faulted?: () => void;
-  /** Called once the reply has reached the client whole: only then is a scripted move spent, so that a retry gets it again. */
+  /**
+   * Called once the reply has reached the client whole: only then is a scripted move spent, so that a retry gets it
+   * again.
+   */
   readonly delivered?: () => void;
-  /** Called instead where it did not (a fault, a broken stream, a client that left), before the connection is closed. */
+  /** Called instead if it did not (a fault, a broken stream, a client that left), before the connection is closed. */
   readonly lost?: () => void;
 }
 
@@ -38,11 +44,11 @@ export type Move =
   | {
       readonly kind: "say";
       readonly blocks: readonly MoveBlock[];
-      /** Told by the blocks where it is absent: `tool_use` if they call a tool, else `end_turn`. */
+      /** If absent, it follows from the blocks: `tool_use` if they call a tool, else `end_turn`. */
       readonly stop?: StopReason;
-      /** Before the reply begins. */
+      /** Wait before the reply begins. */
       readonly delayMs?: Millis;
-      /** Between two events of a stream. */
+      /** Pause between two events of a stream. */
       readonly pauseMs?: Millis;
     }
   | { readonly kind: "refuse"; readonly refusal: Refusal };
@@ -55,18 +61,20 @@ export type MoveBlock =
       readonly type: "tool_use";
       readonly name: string;
       readonly input: JsonObject;
-      /** Made by the simulator where it is absent. */
+      /** Made by the simulator if it is absent. */
       readonly id?: string;
-      /** What a stream carries instead of the input's JSON: for input that no parser takes. */
+      /** What a stream carries instead of the input's JSON, for input that no parser accepts. */
       readonly rawInput?: string;
     };
 
 const plannedReplyExample = '{ move: { kind: "say", blocks: [{ type: "text", text: "Hello" }] } }';
 
-/** Actors are other people's code: throws on a take that no reply can be made of, and says what is wrong with it. */
-export function checkPlannedReply(take: unknown): asserts take is PlannedReply {
-  const move = readField(take, "move");
-  if (move === undefined) throw new TypeError(`play gave no take, which is ${plannedReplyExample}`);
+/**
+ * Responders are code of the user: throws if no reply can be made of what one returned, and says what is wrong with it.
+ */
+export function checkPlannedReply(reply: unknown): asserts reply is PlannedReply {
+  const move = readField(reply, "move");
+  if (move === undefined) throw new TypeError(`respond returned no reply; a reply is ${plannedReplyExample}`);
   const kind = readField(move, "kind");
   if (kind === "refuse" && readField(move, "refusal") !== undefined) return;
   if (kind === "refuse") throw new TypeError("a move that refuses needs a `refusal`");

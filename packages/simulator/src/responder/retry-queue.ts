@@ -1,30 +1,31 @@
 /**
- * Hands out slots in order: waiting → under way → spent, or back to waiting where the reply was lost. A lost slot is
- * dealt again before any new one, so that a retry gets the same move; who asks while it is under way gets the next.
+ * Hands out slots in order: waiting → in progress → spent, or back to waiting if the reply was lost. A lost slot is
+ * handed out again before any new one, so that a retry gets the same move; a request that comes while it is in progress
+ * gets the next.
  */
 export class RetryQueue<Slot> {
   readonly #lost: QueuedSlot<Slot>[] = [];
-  #dealt = 0;
+  #issued = 0;
 
-  /** `next` is asked only where nothing was lost. */
+  /** `next` is called only if no lost slot waits. */
   issue(next: () => Slot): IssuedSlot<Slot> {
-    const dealt = this.#lost.shift() ?? { number: this.#dealt++, slot: next() };
+    const queued = this.#lost.shift() ?? { number: this.#issued++, slot: next() };
     let open = true;
     return {
-      slot: dealt.slot,
+      slot: queued.slot,
       delivered: () => {
         open = false;
       },
       lost: () => {
-        if (open) this.#takeBack(dealt);
+        if (open) this.#requeue(queued);
         open = false;
       },
     };
   }
 
-  #takeBack(dealt: QueuedSlot<Slot>): void {
-    const later = this.#lost.findIndex(({ number }) => number > dealt.number);
-    this.#lost.splice(later === -1 ? this.#lost.length : later, 0, dealt);
+  #requeue(queued: QueuedSlot<Slot>): void {
+    const later = this.#lost.findIndex(({ number }) => number > queued.number);
+    this.#lost.splice(later === -1 ? this.#lost.length : later, 0, queued);
   }
 }
 
@@ -33,7 +34,7 @@ interface QueuedSlot<Slot> {
   readonly slot: Slot;
 }
 
-/** The first of the two that is called counts. */
+/** Only the first of the two calls counts. */
 interface IssuedSlot<Slot> {
   readonly slot: Slot;
   readonly delivered: () => void;

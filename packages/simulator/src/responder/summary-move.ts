@@ -5,13 +5,16 @@ import type { Move } from "./responder.ts";
 import { callText, type Facts, extractFacts, type FileUse, quoteLine } from "./extract-facts.ts";
 import { messageBlocks, lastUserText } from "./request-text.ts";
 
-/** A summary in nine sections, made of the conversation's own words: what a client asks for. User messages are never cut. */
+/**
+ * A summary in nine sections, made of the conversation's own words, for a client that asks for one. User messages are
+ * never cut.
+ */
 export const summaryMove = (request: MessagesRequest): Move => sayText(summaryText(createDraft(request)));
 
 /**
- * What an actor that has no summary of its own says to the server's compaction. It is held to `summaryTokensMax`, so
- * that a conversation always gets shorter by it: where there is more, lists lose their oldest items and messages their
- * middles.
+ * The reply of a responder that has no summary of its own to the server's compaction. It is limited to
+ * `summaryTokensMax`, so that it always shortens the conversation: if there is more, lists lose their oldest items and
+ * messages their middles.
  */
 export function compactionMove(request: MessagesRequest): Move {
   const tokensMax = summaryTokensMax(request);
@@ -28,7 +31,7 @@ export function compactionMove(request: MessagesRequest): Move {
 /** Where the search for the right length begins: few texts have more. */
 const charsPerToken = 8;
 
-/** By the plain count, without what a model's own tokenizer makes of it. */
+/** Uses the plain count, without the factor of a model's own tokenizer. */
 export function summaryTokensMax({ messages }: MessagesRequest): number {
   const enough = ruleSummaryTokensMax / ruleSummaryShare;
   let tokens = 0;
@@ -43,7 +46,7 @@ export function summaryTokensMax({ messages }: MessagesRequest): number {
 interface Draft {
   readonly facts: Facts;
   readonly titles: LastTitles;
-  /** The most that a section may have; without it nothing is cut. */
+  /** Limit of the longest section; nothing is cut without it. */
   readonly charsMax?: number;
 }
 
@@ -52,7 +55,7 @@ const createDraft = (request: MessagesRequest): Draft => ({
   titles: titlesFor(lastUserText(request)),
 });
 
-/** Every message keeps a part of itself; then the first and the newest of them stay. */
+/** Every message keeps a part of itself; then the first and the newest messages stay. */
 function limitDraft({ facts, titles }: Draft, charsMax: number): Draft {
   const messages = facts.messages.map((message) => shortenMiddle(message, Math.floor(charsMax / 4)));
   return { facts: { ...facts, messages }, titles, charsMax };
@@ -71,11 +74,11 @@ function summaryText({ facts, titles, charsMax = Number.POSITIVE_INFINITY }: Dra
   return `<analysis>\n${figures}\n</analysis>\n\n<summary>\n${listed}\n</summary>`;
 }
 
-/** Its head and its tail, and how much was between them. */
+/** The head and the tail, and how much was between them. */
 function shortenMiddle(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const half = Math.floor(charsMax / 2);
-  // Half a character is none.
+  // Half of a surrogate pair is not a character.
   const head = text.slice(0, half).replace(/[\uD800-\uDBFF]$/, "");
   const tail = text.slice(text.length - half).replace(/^[\uDC00-\uDFFF]/, "");
   return `${head} [… ${text.length - head.length - tail.length} characters left out …] ${tail}`.trim();
@@ -88,13 +91,13 @@ interface LastTitles {
   readonly next: string;
 }
 
-/** A summary of the part before a kept rest ends differently, and the request for it says how. */
+/** A summary of only the older part of a conversation ends differently, and the request for it says how. */
 const titlesFor = (ask: string): LastTitles =>
   /work completed/i.test(ask)
     ? { work: "Work Completed", next: "Context for Continuing Work" }
     : { work: "Current Work", next: "Optional Next Step" };
 
-/** Lists are bodies too. What an earlier summary listed comes first. */
+/** A body may be a list. Items of an earlier summary come first. */
 function summarySections(facts: Facts, titles: LastTitles): readonly (readonly [string, string | readonly string[]])[] {
   const { messages, carried, errors, replies, openTodos } = facts;
   return [
@@ -122,13 +125,13 @@ function summarySections(facts: Facts, titles: LastTitles): readonly (readonly [
 const messagesTitle = "All User Messages";
 const none = "- None.";
 
-/** A long one stands whole among the user messages, and only there. */
+/** A long request is whole only among the user messages. */
 function firstRequest([first]: readonly string[]): string {
   if (first === undefined) return none;
   return first.length > quotedCharsMax ? quoteLine(first) : first;
 }
 
-/** The newest for which there is room, since they matter most where there are too many. */
+/** The newest lines for which there is room: if there are too many, the newest matter most. */
 function formatList(lines: readonly string[], charsMax: number): string {
   const newest = lines.slice(-listedMax).map((line) => `- ${line}`);
   let chars = newest.reduce((sum, line) => sum + line.length + 1, -1);
@@ -136,13 +139,16 @@ function formatList(lines: readonly string[], charsMax: number): string {
   return newest.length === 0 ? none : shortenMiddle(newest.join("\n"), charsMax);
 }
 
-/** What an earlier summary listed comes first, as it stood. */
+/** What an earlier summary listed comes first, unchanged. */
 function allMessages({ carried, messages }: Facts): string {
   const lines = messages.map((message) => `- ${message}`);
   return [...(carried.messages === undefined ? [] : [carried.messages]), ...lines].join("\n") || none;
 }
 
-/** Those that were only named go first where there are too many. What is known of a file from before is kept where it says more. */
+/**
+ * Files that were only mentioned come first, because a list that is too long loses its start. A line of an earlier
+ * summary is kept if it says more.
+ */
 function listFileLines({ files, carried }: Facts): readonly string[] {
   const carriedByPath = new Map(carried.files.map((line) => [fileLine.exec(line)?.[1] ?? line, line]));
   const used = files.filter(({ how }) => how !== "named");
@@ -171,7 +177,7 @@ function fileText({ path, how, code }: FileUse): string {
 
 const codeLinesMax = 20;
 
-/** Endings of files, tools, and what was set in backticks. */
+/** File extensions, tools, and terms in backticks. */
 function collectConcepts({ files, calls, messages, replies, carried }: Facts): readonly string[] {
   const endings = files.flatMap(({ path }) => /\.(\w{1,8})$/.exec(path)?.[1] ?? []).map((ending) => `.${ending} files`);
   const tools = calls.map(({ name }) => `the ${name} tool`);

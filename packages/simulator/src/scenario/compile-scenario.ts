@@ -25,13 +25,13 @@ import {
   systemText,
 } from "../responder/request-text.ts";
 
-/** A scenario as it is played: a value without state, good for any number of actors. */
+/** A compiled scenario: a value without state, usable by any number of responders. */
 export interface Scenario {
   readonly name: string;
   readonly seed?: number;
-  /** A request goes to the first whose condition it meets; the last has none. */
+  /** A request goes to the first lane whose condition it meets; the last lane has no condition. */
   readonly lanes: readonly Lane[];
-  /** For compactions on the server, in order. */
+  /** Replies to compactions on the server, in order. */
   readonly compaction: readonly Move[];
 }
 
@@ -68,7 +68,7 @@ interface FlawedScenario {
 }
 export type CompileOutcome = { readonly kind: "scenario"; readonly scenario: Scenario } | FlawedScenario;
 
-/** Checks what goes together, and makes conditions, moves and faults of the form. */
+/** Checks which fields go together, and compiles conditions, moves and faults. */
 export function compileScenario(form: ScenarioForm): CompileOutcome {
   const compiler = new Compiler();
   const lanes = (form.lanes ?? []).map((lane, at): Lane => ({
@@ -84,7 +84,7 @@ export function compileScenario(form: ScenarioForm): CompileOutcome {
   return { kind: "scenario", scenario };
 }
 
-/** Of one move, for those that a function makes. */
+/** Compiles a single move, for moves that a function makes. */
 export function compileMove(form: MoveForm): { readonly kind: "move"; readonly move: Move } | FlawedScenario {
   const compiler = new Compiler();
   const move = compiler.move(form, []);
@@ -97,8 +97,8 @@ class Compiler {
   part({ moves, actor, modes, after }: LaneForm, at: Place): LanePart {
     if (modes !== undefined && actor !== "adversary") this.#flaw([...at, "modes"], "belongs to `actor: adversary`");
     if (actor !== undefined) {
-      if (moves !== undefined) this.#flaw([...at, "actor"], "stands beside `moves`; one of the two answers");
-      if (after !== undefined) this.#flaw([...at, "after"], "belongs to `moves`; an actor never ends");
+      if (moves !== undefined) this.#flaw([...at, "actor"], "cannot be combined with `moves`");
+      if (after !== undefined) this.#flaw([...at, "after"], "belongs to `moves`; a responder never ends");
       return { kind: "actor", actor, ...(modes === undefined ? {} : { modes }) };
     }
     if (moves === undefined) this.#flaw(at, "needs `moves` or `actor`");
@@ -126,7 +126,7 @@ class Compiler {
   move(form: MoveForm, at: Place): Move {
     const { refuse, stop, delayMs, pauseMs } = form;
     if (refuse !== undefined) {
-      this.#alone({ form, at, field: "refuse", others: moveFields.filter((name) => name !== "refuse") });
+      this.#excludeFields({ form, at, field: "refuse", others: moveFields.filter((name) => name !== "refuse") });
       return { kind: "refuse", refusal: toRefusal(refuse) };
     }
     return {
@@ -148,7 +148,7 @@ class Compiler {
     if (repeats > repeatsMax && around <= repeatsMax)
       this.#flaw([...at, "repeat"], `makes ${repeats} together with those around it; up to ${repeatsMax} are allowed`);
     if (when !== undefined) {
-      this.#alone({ form, at, field: "when", others: [...moveFields, "moves", "fault"] });
+      this.#excludeFields({ form, at, field: "when", others: [...moveFields, "moves", "fault"] });
       if (form.do === undefined && form.else === undefined) this.#flaw(at, "has `when` and needs `do` or `else`");
       return {
         kind: "branch",
@@ -159,9 +159,9 @@ class Compiler {
       };
     }
     for (const field of ["do", "else"] as const)
-      if (form[field] !== undefined) this.#flaw([...at, field], "needs a `when` beside it");
+      if (form[field] !== undefined) this.#flaw([...at, field], "needs `when` in the same step");
     if (moves !== undefined) {
-      this.#alone({ form, at, field: "moves", others: [...moveFields, "fault"] });
+      this.#excludeFields({ form, at, field: "moves", others: [...moveFields, "fault"] });
       return { kind: "group", steps: this.#steps(moves, { at: [...at, "moves"], repeats }), times };
     }
     const faults = this.#faults(fault, [...at, "fault"]);
@@ -175,7 +175,7 @@ class Compiler {
     return texts.flatMap((text, index) => {
       const reading = parseFault(text);
       if (reading.kind === "fault" && reading.fault.kind !== "compaction-unavailable") return [reading.fault];
-      const what = reading.kind === "fault" ? "befalls no move; give `compaction` a `refuse`" : reading.message;
+      const what = reading.kind === "fault" ? "cannot strike a move; give `compaction` a `refuse`" : reading.message;
       this.#flaw(typeof written === "string" ? at : [...at, index], what);
       return [];
     });
@@ -183,7 +183,7 @@ class Compiler {
 
   #blocks(form: MoveForm, at: Place): readonly MoveBlock[] {
     if (form.blocks !== undefined) {
-      this.#alone({ form, at, field: "blocks", others: ["text", "thinking", "tools"] });
+      this.#excludeFields({ form, at, field: "blocks", others: ["text", "thinking", "tools"] });
       return form.blocks.flatMap((block, index) => this.#block(block, [...at, "blocks", index]));
     }
     const { thinking, text, tools = [] } = form;
@@ -205,7 +205,7 @@ class Compiler {
     return tool === undefined ? [] : [toolCallBlock(tool)];
   }
 
-  #alone({
+  #excludeFields({
     form,
     at,
     field,
@@ -217,7 +217,7 @@ class Compiler {
     readonly others: readonly string[];
   }): void {
     for (const other of Object.keys(form))
-      if (others.includes(other)) this.#flaw([...at, other], `can't stand beside \`${field}\``);
+      if (others.includes(other)) this.#flaw([...at, other], `cannot be combined with \`${field}\``);
   }
 
   #flaw(at: Place, what: string): void {
@@ -225,10 +225,10 @@ class Compiler {
   }
 }
 
-/** What a list of steps stands in. */
+/** The context of a list of steps. */
 interface StepContext {
   readonly at: Place;
-  /** How often it is played. */
+  /** How often it is run. */
   readonly repeats: number;
 }
 
@@ -254,7 +254,7 @@ function toRefusal({ type, message, errorCode, retryAfterSeconds }: NonNullable<
 
 export type Condition = (request: MessagesRequest) => boolean;
 
-/** All that a condition names must hold. */
+/** All fields of a condition must hold. */
 export function compileCondition(form: ConditionForm): Condition {
   const parts = conditionTests(form);
   return (request) => parts.every((holds) => holds(request));

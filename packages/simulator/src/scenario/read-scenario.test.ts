@@ -99,21 +99,21 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
     [
       "moves and an actor",
       "name: x\nactor: echo\nmoves: [{ text: a }]\n",
-      /^s\.yaml:2:1: actor: stands beside `moves`/,
+      /^s\.yaml:2:1: actor: cannot be combined with `moves`$/,
     ],
     ["modes without the adversary", "name: x\nactor: echo\nmodes: [empty]\n", /modes: belongs to `actor: adversary`$/],
     ["an actor that ends", "name: x\nactor: echo\nafter: end\n", /after: belongs to `moves`/],
     [
       "a branch that says something itself",
       "name: x\nmoves:\n  - when: { called: a }\n    do: []\n    text: hm\n",
-      /^s\.yaml:5:5: moves\[0\]\.text: can't stand beside `when`$/,
+      /^s\.yaml:5:5: moves\[0\]\.text: cannot be combined with `when`$/,
     ],
     [
       "a branch that leads nowhere",
       "name: x\nmoves:\n  - when: { called: a }\n",
       /moves\[0\]: has `when` and needs `do` or `else`$/,
     ],
-    ["`do` without `when`", "name: x\nmoves:\n  - do: []\n    text: a\n", /moves\[0\]\.do: needs a `when` beside it$/],
+    ["`do` without `when`", "name: x\nmoves:\n  - do: []\n    text: a\n", /moves\[0\]\.do: needs `when` in the same step$/],
     [
       "an empty condition inside another",
       "name: x\nmoves:\n  - when: { any: [{ tool: a }, { not: {} }] }\n    do: []\n",
@@ -122,14 +122,14 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
     [
       "a refusal that waits",
       "name: x\nmoves:\n  - { refuse: { type: api_error, message: m }, delayMs: 1 }\n",
-      /delayMs: can't stand beside `refuse`$/,
+      /delayMs: cannot be combined with `refuse`$/,
     ],
     ["an empty condition", "name: x\nmoves:\n  - when: {}\n    do: []\n", /moves\[0\]\.when: is empty/],
     ["a move that says nothing", "name: x\nmoves:\n  - delayMs: 3\n", /moves\[0\]: says nothing/],
     [
       "text beside blocks",
       "name: x\nmoves:\n  - text: a\n    blocks: [{ text: b }]\n",
-      /moves\[0\]\.text: can't stand beside `blocks`$/,
+      /moves\[0\]\.text: cannot be combined with `blocks`$/,
     ],
     [
       "a block that is two",
@@ -139,7 +139,7 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
     [
       "a refusal that talks",
       "name: x\nmoves:\n  - refuse: { type: api_error, message: m }\n    text: a\n",
-      /text: can't stand beside `refuse`$/,
+      /text: cannot be combined with `refuse`$/,
     ],
     [
       "a mistake inside a nested branch",
@@ -231,7 +231,7 @@ describe("files", () => {
 
   it("a function that gives no move throws and says what is wrong with it", async () => {
     const path = await file("i.mjs", "export const scenario = { name: 'i', moves: () => ({ txt: 'a' }) };");
-    await expect(firstReply(path)).rejects.toThrow(/gave no move: txt is not known here/);
+    await expect(firstReply(path)).rejects.toThrow(/returned no move: txt is not known here/);
   });
 });
 

@@ -10,10 +10,10 @@ import { scenarioForm } from "./scenario-form.ts";
 
 export type ReadScenarioOutcome =
   | { readonly kind: "scenario"; readonly scenario: Scenario }
-  /** `absent`: there is no such file, which is its one problem. */
+  /** `absent`: there is no such file, which is the only problem. */
   | { readonly kind: "wrong" | "absent"; readonly problems: readonly ScenarioProblem[] };
 
-/** A scenario file: YAML (JSON too), or a module with an export named `scenario`, which is run. */
+/** Reads a scenario file: YAML (JSON too), or a module with an export named `scenario`, which is run. */
 export async function readScenario(file: string): Promise<ReadScenarioOutcome> {
   if (!existsSync(file)) return { kind: "absent", problems: [{ file, path: "", what: "is not there" }] };
   const ending = extname(file).toLowerCase();
@@ -41,7 +41,7 @@ interface ScenarioText {
 export function parseScenario({ file, text }: ScenarioText): ReadScenarioOutcome {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  // Behind the first error nothing means what it was meant to.
+  // After the first error the rest of the document means nothing.
   const [error] = document.errors;
   if (error !== undefined) {
     const { message, pos } = error;
@@ -81,7 +81,7 @@ type PlainValue =
   | { readonly kind: "value"; readonly value: unknown }
   | { readonly kind: "endless"; readonly why: string };
 
-/** Aliases that multiply are refused by the parser, with an error. */
+/** The parser refuses aliases that multiply, with an error. */
 function toPlainValue(document: Document): PlainValue {
   try {
     return { kind: "value", value: document.toJS({ maxAliasCount: aliasesMax }) };
@@ -102,7 +102,7 @@ function linePosition(lines: LineCounter, offset: number): { line: number; colum
   return { line: Math.max(1, line), column: Math.max(1, col) };
 }
 
-/** Where the last step that is there begins: its key in a mapping, its value in a list. */
+/** Where the last existing step of the path begins: its key in a mapping, its value in a list. */
 function findOffset(document: Document, path: Place): number {
   let node: unknown = document.contents;
   let offset = nodeStart(node) ?? 0;
@@ -127,8 +127,8 @@ const nodeStart = (node: unknown): number | undefined => {
 };
 
 /**
- * A scenario, or everything that is wrong with it at once: where the form is wrong somewhere, what goes together is still
- * checked in the rest.
+ * Returns the scenario, or everything that is wrong with it at once: if the form is wrong somewhere, the rest is still
+ * checked for which fields go together.
  */
 function checkScenario(value: unknown): CompileOutcome {
   const read = scenarioForm.safeParse(value, { reportInput: true });
@@ -137,7 +137,7 @@ function checkScenario(value: unknown): CompileOutcome {
   return { kind: "flawed", flaws: [...flaws, ...findRemainingFlaws(value, flaws)] };
 }
 
-/** Taking something out may leave another thing wanting, but not for ever. */
+/** Removing something may leave another thing incomplete, but not forever. */
 const roundsMax = 4;
 
 function findRemainingFlaws(value: unknown, known: readonly Flaw[]): readonly Flaw[] {
@@ -151,7 +151,7 @@ function findRemainingFlaws(value: unknown, known: readonly Flaw[]): readonly Fl
       continue;
     }
     const compiled = compileScenario(read.data);
-    // What contains a wrong place may lack only what was taken out there.
+    // A container of a wrong place may lack only what was removed there.
     return compiled.kind === "flawed"
       ? compiled.flaws.filter(({ at }) => !known.some((one) => isInside(one.at, at)))
       : [];
@@ -161,7 +161,7 @@ function findRemainingFlaws(value: unknown, known: readonly Flaw[]): readonly Fl
 
 const isInside = (place: Place, outer: Place): boolean => outer.every((step, at) => place[at] === step);
 
-/** The value without the field that is wrong; a name that is wrong or missing gives way to one that is right. */
+/** The value without the wrong field; a name that is wrong or missing is replaced by a valid one. */
 function repairValue(value: unknown, at: Place): unknown {
   if (at.at(-1) === "name") return withChange(value, { at, to: "unnamed" });
   const end = at.findLastIndex((step, index) => typeof step === "string" && isThere(value, at.slice(0, index + 1)));
@@ -177,7 +177,7 @@ function valueAt(value: unknown, [step, ...rest]: Place): unknown {
 
 interface ValueChange {
   readonly at: Place;
-  /** Undefined takes the field out. */
+  /** Undefined removes the field. */
   readonly to: unknown;
 }
 

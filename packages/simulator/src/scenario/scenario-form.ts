@@ -7,8 +7,8 @@ import { afterModes, type RespondInput } from "../responder/responder.ts";
 import { repeatsMax, waitMillisMax } from "../limits.ts";
 
 /**
- * A scenario as people write it, in YAML or in a module. One form a place: rules on which fields go together are in
- * `compile.ts`, so that a wrong field is reported where it stands and not as "no form of the union fits".
+ * A scenario as users write it, in YAML or in a module. Each place has one form: rules on which fields go together are
+ * in `compile-scenario.ts`, so that a wrong field is reported where it stands and not as "no form of the union fits".
  */
 const strictForm = <Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> =>
   z.strictObject(shape, {
@@ -27,7 +27,7 @@ const pattern = z
 const wait = z.int().min(0).max(waitMillisMax);
 
 export const conditionForm = strictForm({
-  /** In the last text that the user said. */
+  /** In the last text of the user. */
   lastUser: pattern.optional(),
   /** In any text of any message, results included. */
   anyText: pattern.optional(),
@@ -74,7 +74,7 @@ const refuseForm = strictForm({
   retryAfterSeconds: z.int().min(0).optional(),
 });
 
-/** What one request is answered with. */
+/** The reply to one request. */
 const moveFields = {
   text: z.string().optional(),
   thinking: z.string().optional(),
@@ -89,8 +89,8 @@ const moveFields = {
 export const moveForm = strictForm(moveFields);
 
 /**
- * A move, a branch (`when`, `do`, `else`), a group (`moves`) or a fault on its own. The fields of a move are named one
- * by one, since the compiler can't infer a recursive form behind a spread.
+ * A move, a branch (`when`, `do`, `else`), a group (`moves`) or a fault on its own. The fields of a move are repeated
+ * here because the compiler cannot infer a recursive form behind a spread.
  */
 export const stepForm = strictForm({
   text: moveFields.text,
@@ -118,7 +118,7 @@ export const stepForm = strictForm({
 });
 
 const moveMaker = z.custom<MoveMaker>((value) => typeof value === "function", {
-  error: "expected a list of moves, or in a module a function from a scene to a move",
+  error: "expected a list of moves, or in a module a function from an input to a move",
 });
 
 const laneFields = {
@@ -135,7 +135,7 @@ export const scenarioForm = strictForm({
   seed: z.int().optional(),
   lanes: z.array(laneForm).optional(),
   ...laneFields,
-  /** What the server is answered that wants a summary to compact with, one each; then one is made by rule. */
+  /** Replies to the server's requests for a summary, one each; after them summaries are made by rule. */
   compaction: z.array(moveForm).optional(),
 });
 
@@ -146,10 +146,10 @@ export type LaneForm = Pick<ScenarioForm, keyof typeof laneFields>;
 /** Also what a module exports as `scenario`. */
 export type ScenarioForm = z.infer<typeof scenarioForm>;
 
-/** Moves of a module: made when they are wanted. What comes back is checked like a move in a file. */
-export type MoveMaker = (scene: RespondInput) => MoveForm | Promise<MoveForm>;
+/** Moves of a module, made on demand. The result is checked like a move in a file. */
+export type MoveMaker = (input: RespondInput) => MoveForm | Promise<MoveForm>;
 
-/** Texts to look for: `/…/flags` is a regular expression, anything else a part of the text in whatever case. */
+/** Tests a text: `/…/flags` is a regular expression, anything else a substring in any case. */
 export function patternTest(written: string): (text: string) => boolean {
   const expression = parseExpression(written);
   if (expression !== undefined) return (text) => expression.test(text);
@@ -157,7 +157,7 @@ export function patternTest(written: string): (text: string) => boolean {
   return (text) => text.toLowerCase().includes(part);
 }
 
-/** Why a pattern is none; undefined where it is one. */
+/** Why a pattern is invalid; undefined if it is valid. */
 export function patternProblem(written: string): string | undefined {
   try {
     parseExpression(written);
@@ -167,7 +167,7 @@ export function patternProblem(written: string): string | undefined {
   }
 }
 
-/** Without `g` and `y`, which would make one test depend on the one before. Throws on a malformed one. */
+/** Drops `g` and `y`, which would make one test depend on the previous one. Throws on a malformed expression. */
 function parseExpression(written: string): RegExp | undefined {
   const [, source, flags] = /^\/(.+)\/([dgimsuvy]*)$/s.exec(written) ?? [];
   return source === undefined ? undefined : new RegExp(source, (flags ?? "").replaceAll(/[gy]/g, ""));

@@ -1,12 +1,12 @@
 import type { z } from "zod";
 
-/** Something in a scenario that is not as it must be. */
+/** Something in a scenario that is wrong. */
 export interface ScenarioProblem {
   readonly file: string;
-  /** Counted from 1; absent in a module, which has no lines left once it runs. */
+  /** Counted from 1; absent for a module, which has no lines left once it runs. */
   readonly line?: number;
   readonly column?: number;
-  /** Where in the scenario: `moves[2].tools[0].name`; empty where it is about the whole. */
+  /** Place in the scenario: `moves[2].tools[0].name`; empty if the problem is about the whole. */
   readonly path: string;
   /** A clause whose subject is the place, with what is allowed there. */
   readonly what: string;
@@ -20,7 +20,7 @@ export function formatScenarioProblem({ file, line, column, path, what }: Scenar
 /** Keys and indices from the top of the scenario down. */
 export type Place = readonly PropertyKey[];
 
-/** A problem before it is known in which file it stands. */
+/** A problem before its file is known. */
 export interface Flaw {
   readonly at: Place;
   readonly what: string;
@@ -32,7 +32,7 @@ export const formatPath = (at: Place): string =>
     .join("")
     .replace(/^\./, "");
 
-/** Of a value that was parsed with `reportInput`, so that what is missing is told from what is wrong. */
+/** For values that were parsed with `reportInput`, which tells missing from wrong. */
 export const collectFlaws = (issues: readonly z.core.$ZodIssue[], above: Place = []): readonly Flaw[] =>
   issues.flatMap((issue) => {
     const at = [...above, ...issue.path];
@@ -46,7 +46,7 @@ export const collectFlaws = (issues: readonly z.core.$ZodIssue[], above: Place =
     }
   });
 
-/** Of the forms that a value could have had, the one that fits furthest is the one that was meant. */
+/** Of the forms that a value could have, the one that fits furthest is taken as the intended one. */
 function unionFlaws(issue: z.core.$ZodIssueInvalidUnion, at: Place): readonly Flaw[] {
   const inner = issue.errors.map((issues) => collectFlaws(issues, at));
   const deepest = inner.toSorted((one, other) => flawDepth(other) - flawDepth(one))[0] ?? [];

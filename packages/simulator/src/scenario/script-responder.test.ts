@@ -21,15 +21,19 @@ const hello = requestOf("Hello you");
 const withResult = (content: string): ReturnType<typeof requestOf> =>
   requestOf([userSays("Go"), assistantSays(calls("t1", "bash", {})), answers("t1", content)]);
 
-function actorFor(reading: ReadScenarioOutcome): Responder {
+function responderFor(reading: ReadScenarioOutcome): Responder {
   if (reading.kind !== "scenario") throw new Error(reading.problems.map(formatScenarioProblem).join("\n"));
   return scriptResponder(reading.scenario);
 }
-const actorOf = (text: string): Responder => actorFor(parseScenario({ file: "s.yaml", text: `name: s\n${text}` }));
+const responderOf = (text: string): Responder =>
+  responderFor(parseScenario({ file: "s.yaml", text: `name: s\n${text}` }));
 
-async function heard(actor: Responder, requests: readonly ReturnType<typeof requestOf>[]): Promise<readonly string[]> {
+async function heard(
+  responder: Responder,
+  requests: readonly ReturnType<typeof requestOf>[],
+): Promise<readonly string[]> {
   const replies: string[] = [];
-  for (const request of requests) replies.push(said(await delivered(actor, request)));
+  for (const request of requests) replies.push(said(await delivered(responder, request)));
   return replies;
 }
 const idOf = (block: MoveBlock): string | undefined => (block.type === "tool_use" ? block.id : undefined);
@@ -37,10 +41,10 @@ const hellos = (count: number): readonly ReturnType<typeof requestOf>[] => Array
 
 describe("moves", () => {
   it("say thinking, text and calls in this order", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ tools: [{ name: read, input: { a: 1 }, id: t_1 }, { name: b, rawInput: '{' }], text: T, thinking: H, stop: max_tokens, delayMs: 5, pauseMs: 6 }]",
     );
-    expect(await delivered(actor, hello)).toEqual({
+    expect(await delivered(responder, hello)).toEqual({
       kind: "say",
       blocks: [
         { type: "thinking", thinking: "H" },
@@ -55,17 +59,17 @@ describe("moves", () => {
   });
 
   it("say blocks in the order they are written in, also none", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ blocks: [{ text: a }, { redacted: r }, { tool: { name: x } }, { text: b }] }, { blocks: [] }]",
     );
-    expect(await heard(actor, hellos(2))).toEqual(["a | redacted_thinking: r | x({}) | b", ""]);
+    expect(await heard(responder, hellos(2))).toEqual(["a | redacted_thinking: r | x({}) | b", ""]);
   });
 
   it("are repeated with their number", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ repeat: 2, text: part <n>, tools: [{ name: r, input: { p: ['f-<n>'] } }] }, { text: then <n> }]",
     );
-    expect(await heard(actor, hellos(3))).toEqual([
+    expect(await heard(responder, hellos(3))).toEqual([
       'part 1 | r({"p":["f-1"]})',
       'part 2 | r({"p":["f-2"]})',
       "then <n>",
@@ -73,19 +77,19 @@ describe("moves", () => {
   });
 
   it("in a group are repeated together, with the innermost number", async () => {
-    const actor = actorOf("moves: [{ repeat: 2, moves: [{ text: a<n> }, { repeat: 2, text: b<n> }] }]");
-    expect(await heard(actor, hellos(6))).toEqual(["a1", "b1", "b2", "a2", "b1", "b2"]);
+    const responder = responderOf("moves: [{ repeat: 2, moves: [{ text: a<n> }, { repeat: 2, text: b<n> }] }]");
+    expect(await heard(responder, hellos(6))).toEqual(["a1", "b1", "b2", "a2", "b1", "b2"]);
   });
 
   it("can refuse, once", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ refuse: { type: rate_limit_error, message: slow down, retryAfterSeconds: 3 } }, { text: ok }]",
     );
-    expect((await played(actor, hello)).move).toEqual({
+    expect((await played(responder, hello)).move).toEqual({
       kind: "refuse",
       refusal: { kind: "refused", status: 429, type: "rate_limit_error", message: "slow down", retryAfterSeconds: 3 },
     });
-    expect(said((await played(actor, hello)).move)).toBe("ok");
+    expect(said((await played(responder, hello)).move)).toBe("ok");
   });
 });
 
@@ -93,25 +97,25 @@ describe("branches", () => {
   it("are decided by the request that reaches them", async () => {
     const text =
       "moves: [{ text: a }, { when: { result: FAIL }, do: [{ text: bad }, { text: worse }], else: [{ text: good }] }, { text: z }]";
-    expect(await heard(actorOf(text), [withResult("FAIL"), withResult("FAIL"), hello, hello])).toEqual([
+    expect(await heard(responderOf(text), [withResult("FAIL"), withResult("FAIL"), hello, hello])).toEqual([
       "a",
       "bad",
       "worse",
       "z",
     ]);
-    expect(await heard(actorOf(text), [withResult("FAIL"), withResult("ok"), hello])).toEqual(["a", "good", "z"]);
+    expect(await heard(responderOf(text), [withResult("FAIL"), withResult("ok"), hello])).toEqual(["a", "good", "z"]);
   });
 
   it("without the matching side are passed over", async () => {
-    const actor = actorOf("moves: [{ when: { called: nothing }, do: [{ text: a }] }, { text: b }]");
-    expect(await heard(actor, hellos(1))).toEqual(["b"]);
+    const responder = responderOf("moves: [{ when: { called: nothing }, do: [{ text: a }] }, { text: b }]");
+    expect(await heard(responder, hellos(1))).toEqual(["b"]);
   });
 
   it("that are repeated are decided anew each time", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ repeat: 3, when: { result: FAIL }, do: [{ text: again <n> }], else: [{ text: good <n> }] }]",
     );
-    expect(await heard(actor, [withResult("FAIL"), withResult("ok"), withResult("FAIL")])).toEqual([
+    expect(await heard(responder, [withResult("FAIL"), withResult("ok"), withResult("FAIL")])).toEqual([
       "again 1",
       "good 2",
       "again 3",
@@ -121,27 +125,27 @@ describe("branches", () => {
 
 describe("a move is spent", () => {
   it("only when it was delivered: a lost one comes again", async () => {
-    const actor = actorOf("moves: [{ text: a }, { text: b }]");
-    (await played(actor, hello)).lost?.();
-    expect(await heard(actor, hellos(2))).toEqual(["a", "b"]);
+    const responder = responderOf("moves: [{ text: a }, { text: b }]");
+    (await played(responder, hello)).lost?.();
+    expect(await heard(responder, hellos(2))).toEqual(["a", "b"]);
   });
 
   it("to one of two who ask at the same time; the other gets the next", async () => {
-    const actor = actorOf("moves: [{ text: a }, { text: b }, { text: c }]");
-    const [one, two] = [await played(actor, hello), await played(actor, hello)];
+    const responder = responderOf("moves: [{ text: a }, { text: b }, { text: c }]");
+    const [one, two] = [await played(responder, hello), await played(responder, hello)];
     expect([said(one.move), said(two.move)]).toEqual(["a", "b"]);
     two.delivered?.();
     one.lost?.();
-    expect(await heard(actor, hellos(2))).toEqual(["a", "c"]);
+    expect(await heard(responder, hellos(2))).toEqual(["a", "c"]);
   });
 });
 
 describe("faults", () => {
   it("befall a move one a try, then it comes whole", async () => {
-    const actor = actorOf("moves: [{ text: a, fault: [overloaded, break after=2] }, { text: b }]");
+    const responder = responderOf("moves: [{ text: a, fault: [overloaded, break after=2] }, { text: b }]");
     const tries = [];
     for (let at = 0; at < 3; at += 1) {
-      const { fault, faulted, lost, delivered, move } = await played(actor, hello);
+      const { fault, faulted, lost, delivered, move } = await played(responder, hello);
       faulted?.();
       tries.push([said(move), fault?.kind]);
       (fault === undefined ? delivered : lost)?.();
@@ -151,16 +155,16 @@ describe("faults", () => {
       ["a", "break"],
       ["a", undefined],
     ]);
-    expect(await heard(actor, hellos(1))).toEqual(["b"]);
+    expect(await heard(responder, hellos(1))).toEqual(["b"]);
   });
 
   it("that stand alone go with the next move, also through a branch and behind the last", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ fault: overloaded, repeat: 2 }, { when: { called: x }, else: [{ text: a }] }, { fault: overloaded }]",
     );
     const faults = [];
     for (let at = 0; at < 5; at += 1) {
-      const { fault, faulted, lost, delivered, move } = await played(actor, hello);
+      const { fault, faulted, lost, delivered, move } = await played(responder, hello);
       faulted?.();
       faults.push([said(move).slice(0, 12), fault?.kind]);
       (fault === undefined ? delivered : lost)?.();
@@ -175,10 +179,10 @@ describe("faults", () => {
   });
 
   it("wait where another one happened instead", async () => {
-    const actor = actorOf("moves: [{ text: a, fault: overloaded }]");
+    const responder = responderOf("moves: [{ text: a, fault: overloaded }]");
     const faults = [];
     for (const happens of [false, false, true, false]) {
-      const { fault, faulted, lost } = await played(actor, hello);
+      const { fault, faulted, lost } = await played(responder, hello);
       faults.push(fault?.kind);
       if (happens) faulted?.();
       lost?.();
@@ -187,13 +191,15 @@ describe("faults", () => {
   });
 
   it("come before a refusal, which is then still to come", async () => {
-    const actor = actorOf("moves: [{ fault: overloaded, refuse: { type: api_error, message: m } }, { text: b }]");
-    const first = await played(actor, hello);
+    const responder = responderOf(
+      "moves: [{ fault: overloaded, refuse: { type: api_error, message: m } }, { text: b }]",
+    );
+    const first = await played(responder, hello);
     expect(first.fault?.kind).toBe("overloaded");
     first.faulted?.();
     first.lost?.();
-    expect((await played(actor, hello)).move.kind).toBe("refuse");
-    expect(await heard(actor, hellos(1))).toEqual(["b"]);
+    expect((await played(responder, hello)).move.kind).toBe("refuse");
+    expect(await heard(responder, hellos(1))).toEqual(["b"]);
   });
 });
 
@@ -204,22 +210,22 @@ describe("after the last move", () => {
     ["after: echo", ["a", "You wrote: “Hello you”"]],
     ["after: repeat", ["a", "a", "a"]],
   ])("%s", async (after, expected) => {
-    expect(await heard(actorOf(`moves: [{ text: a }]\n${after}`), hellos(expected.length))).toEqual(expected);
+    expect(await heard(responderOf(`moves: [{ text: a }]\n${after}`), hellos(expected.length))).toEqual(expected);
   });
 
   it("an echo quotes whoever gets it, also behind one that was lost", async () => {
-    const actor = actorOf("moves: [{ text: a }]\nafter: echo");
-    await delivered(actor, hello);
-    (await played(actor, requestOf("From somebody else"))).lost?.();
-    expect(await heard(actor, hellos(1))).toEqual(["You wrote: “Hello you”"]);
+    const responder = responderOf("moves: [{ text: a }]\nafter: echo");
+    await delivered(responder, hello);
+    (await played(responder, requestOf("From somebody else"))).lost?.();
+    expect(await heard(responder, hellos(1))).toEqual(["You wrote: “Hello you”"]);
   });
 
   it("ids that were said are not said again: a call from the start gets one of the simulator's", async () => {
-    const actor = actorOf(
+    const responder = responderOf(
       "moves: [{ repeat: 2, tools: [{ name: x, id: t<n> }, { name: y, id: same }] }]\nafter: repeat",
     );
     const ids = [];
-    for (const request of hellos(4)) ids.push(blocksSaid(await delivered(actor, request)).map(idOf));
+    for (const request of hellos(4)) ids.push(blocksSaid(await delivered(responder, request)).map(idOf));
     expect(ids).toEqual([
       ["t1", "same"],
       ["t2", undefined],
@@ -229,14 +235,14 @@ describe("after the last move", () => {
   });
 
   it("a lost call comes again with its id", async () => {
-    const actor = actorOf("moves: [{ tools: [{ name: x, id: t }] }]");
-    (await played(actor, hello)).lost?.();
-    expect(blocksSaid(await delivered(actor, hello)).map(idOf)).toEqual(["t"]);
+    const responder = responderOf("moves: [{ tools: [{ name: x, id: t }] }]");
+    (await played(responder, hello)).lost?.();
+    expect(blocksSaid(await delivered(responder, hello)).map(idOf)).toEqual(["t"]);
   });
 
   it("a script that repeats but never says anything ends", async () => {
     expect(
-      await heard(actorOf("moves: [{ when: { called: x }, do: [{ text: a }] }]\nafter: repeat"), hellos(2)),
+      await heard(responderOf("moves: [{ when: { called: x }, do: [{ text: a }] }]\nafter: repeat"), hellos(2)),
     ).toEqual([expect.stringMatching(/is over/), expect.stringMatching(/is over/)]);
   });
 });
@@ -251,7 +257,7 @@ moves: [{ text: a }, { text: b }]`;
 
   it("keep their own position; the first that fits answers, else the moves", async () => {
     const title = requestOf("A title, please");
-    expect(await heard(actorOf(text), [title, hello, title, hello, title])).toEqual([
+    expect(await heard(responderOf(text), [title, hello, title, hello, title])).toEqual([
       "t1",
       "a",
       "t2",
@@ -260,25 +266,25 @@ moves: [{ text: a }, { text: b }]`;
     ]);
   });
 
-  it("can have an actor of the simulator", async () => {
-    expect(await heard(actorOf(text), [requestOf("3-5 words")])).toEqual(["Thinking about the request"]);
+  it("can have a responder of the simulator", async () => {
+    expect(await heard(responderOf(text), [requestOf("3-5 words")])).toEqual(["Thinking about the request"]);
   });
 
   it("give the adversary its modes, or the scenario's seed", async () => {
-    expect(await heard(actorOf("actor: adversary\nmodes: [call-missing, empty]"), hellos(2))).toEqual([
+    expect(await heard(responderOf("actor: adversary\nmodes: [call-missing, empty]"), hellos(2))).toEqual([
       "Let me run the tests.",
       "",
     ]);
     const seeded = (seed: number): Promise<readonly string[]> =>
-      heard(actorOf(`actor: adversary\nseed: ${seed}`), hellos(1));
+      heard(responderOf(`actor: adversary\nseed: ${seed}`), hellos(1));
     expect(await seeded(7)).toEqual(await seeded(7));
     const firsts = await Promise.all(Array.from({ length: 12 }, async (_, seed) => (await seeded(seed)).join("")));
     expect(new Set(firsts).size).toBeGreaterThan(1);
   });
 
-  it("start anew with every actor of one scenario", async () => {
+  it("start anew with every responder of one scenario", async () => {
     const reading = parseScenario({ file: "s.yaml", text: `name: s\n${text}` });
-    expect([await heard(actorFor(reading), hellos(1)), await heard(actorFor(reading), hellos(1))]).toEqual([
+    expect([await heard(responderFor(reading), hellos(1)), await heard(responderFor(reading), hellos(1))]).toEqual([
       ["a"],
       ["a"],
     ]);
@@ -287,22 +293,22 @@ moves: [{ text: a }, { text: b }]`;
 
 /** A client that runs tools: asks until a reply calls none, retries what was lost. */
 async function session(
-  actor: Responder,
+  responder: Responder,
   options: { ask: string; run: (name: string, input: string) => string },
 ): Promise<readonly string[]> {
   const messages: object[] = [userSays(options.ask)];
   const log: string[] = [];
   for (let turn = 0; turn < 100; turn += 1) {
-    const take = await played(actor, requestOf(messages));
-    if (take.fault !== undefined) {
-      log.push(`! ${take.fault.kind}`);
-      take.faulted?.();
-      take.lost?.();
+    const reply = await played(responder, requestOf(messages));
+    if (reply.fault !== undefined) {
+      log.push(`! ${reply.fault.kind}`);
+      reply.faulted?.();
+      reply.lost?.();
       continue;
     }
-    take.delivered?.();
-    log.push(said(take.move));
-    const made = blocksSaid(take.move).flatMap((block) => (block.type === "tool_use" ? [block] : []));
+    reply.delivered?.();
+    log.push(said(reply.move));
+    const made = blocksSaid(reply.move).flatMap((block) => (block.type === "tool_use" ? [block] : []));
     if (made.length === 0) return log;
     messages.push(assistantSays(...made.map(({ name, input }, at) => calls(`t${turn}-${at}`, name, input))));
     const results = made.map(({ name, input }, at) => ({
@@ -317,7 +323,7 @@ async function session(
 
 describe("examples", () => {
   const example = async (name: string): Promise<Responder> =>
-    actorFor(await readScenario(`examples/scenarios/${name}.yaml`));
+    responderFor(await readScenario(`examples/scenarios/${name}.yaml`));
 
   it("failing-test.yaml repairs what fails and sees it pass", async () => {
     let edited = false;
@@ -325,8 +331,8 @@ describe("examples", () => {
       if (name === "edit") edited = true;
       return name === "bash" && !edited ? "FAIL test/sum.test.ts" : "ok";
     };
-    const actor = await example("failing-test");
-    const log = await session(actor, { ask: "Fix the test", run });
+    const responder = await example("failing-test");
+    const log = await session(responder, { ask: "Fix the test", run });
     expect(log.map((line) => line.replaceAll(/\(\{.*?\}\)/g, ""))).toEqual([
       "thinking: The test itself says what is expected. First that, then the code. | Let me look at the test. | read | read",
       "Now I see it fail with my own eyes. | bash",
@@ -334,10 +340,10 @@ describe("examples", () => {
       "bash",
       "All green.",
     ]);
-    expect(said(await delivered(actor, requestOf("Answer with a <summary>.")))).toContain(
+    expect(said(await delivered(responder, requestOf("Answer with a <summary>.")))).toContain(
       "1. Primary Request and Intent",
     );
-    expect(said(await delivered(actor, requestOf("Thanks")))).toBe("You wrote: “Thanks”");
+    expect(said(await delivered(responder, requestOf("Thanks")))).toBe("You wrote: “Thanks”");
   });
 
   it("failing-test.yaml leaves alone what passes", async () => {
@@ -371,19 +377,19 @@ describe("examples", () => {
   });
 
   it("counting.ts makes its moves, and stands in docs/scenarios.md as it is", async () => {
-    const actor = actorFor(await readScenario("examples/scenarios/counting.ts"));
-    expect(await heard(actor, [hello, withResult("x")])).toEqual(["That was message 1.", "That was message 3."]);
+    const responder = responderFor(await readScenario("examples/scenarios/counting.ts"));
+    expect(await heard(responder, [hello, withResult("x")])).toEqual(["That was message 1.", "That was message 3."]);
     expect(await readFile("docs/scenarios.md", "utf8")).toContain(
       await readFile("examples/scenarios/counting.ts", "utf8"),
     );
-    expect(actor.name).toBe(counting.name);
+    expect(responder.name).toBe(counting.name);
   });
 
   it("the example of docs/scenarios.md does what the page says", async () => {
     const page = await readFile("docs/scenarios.md", "utf8");
     const text = /```yaml\n(# Complete example.*?)```/s.exec(page)?.[1] ?? "";
-    const actor = actorFor(parseScenario({ file: "docs/scenarios.md", text }));
-    const log = await session(actor, { ask: "Go", run: (name) => (name === "bash" ? "2 tests FAIL" : "ok") });
+    const responder = responderFor(parseScenario({ file: "docs/scenarios.md", text }));
+    const log = await session(responder, { ask: "Go", run: (name) => (name === "bash" ? "2 tests FAIL" : "ok") });
     const told = /```text\n(.*?)```/s.exec(page)?.[1]?.trim().split("\n");
     expect(log).toEqual(told);
   });

@@ -22,19 +22,19 @@ import { type JsonObject, isArray, isObject, type Json } from "palimpsest/intern
 import { stepsWithoutMoveMax } from "../limits.ts";
 import { refusal } from "../refusal.ts";
 
-/** Plays a scenario. Each lane keeps its own position, for as long as the actor lives. */
+/** Answers by a scenario. Each lane keeps its own position for as long as the responder lives. */
 export function scriptResponder(scenario: Scenario): Responder {
   const { seed } = scenario;
-  const lanes = scenario.lanes.map((lane) => ({ lane, actor: laneResponder(lane) }));
+  const lanes = scenario.lanes.map((lane) => ({ lane, responder: laneResponder(lane) }));
   const summaries = new Summaries(scenario.compaction);
   return {
     name: scenario.name,
-    respond: (scene) => {
-      const summary = scene.purpose === "compaction" ? summaries.next() : undefined;
+    respond: (input) => {
+      const summary = input.purpose === "compaction" ? summaries.next() : undefined;
       if (summary !== undefined) return summary;
-      const found = lanes.find(({ lane }) => lane.meets(scene.request));
+      const found = lanes.find(({ lane }) => lane.meets(input.request));
       if (found === undefined) throw new Error("a scenario's last lane takes every request");
-      return found.actor.respond(seed === undefined ? scene : { ...scene, random: deriveRandom(scene, seed) });
+      return found.responder.respond(seed === undefined ? input : { ...input, random: deriveRandom(input, seed) });
     },
   };
 }
@@ -42,7 +42,7 @@ export function scriptResponder(scenario: Scenario): Responder {
 /** A scenario's own summaries, in order; one that did not reach the client is given again. */
 class Summaries {
   readonly #moves: readonly Move[];
-  readonly #cue = new RetryQueue<Move | undefined>();
+  readonly #queue = new RetryQueue<Move | undefined>();
   #at = 0;
 
   constructor(moves: readonly Move[]) {
@@ -51,12 +51,12 @@ class Summaries {
 
   /** Undefined once all are spent. */
   next(): PlannedReply | undefined {
-    const { slot, ...ends } = this.#cue.issue(() => this.#moves[this.#at++]);
+    const { slot, ...ends } = this.#queue.issue(() => this.#moves[this.#at++]);
     return slot === undefined ? undefined : { move: slot, ...ends };
   }
 }
 
-/** By the seed and the request: choices do not depend on which requests came before. */
+/** Depends on the seed and the request, not on which requests came before. */
 const deriveRandom = ({ random }: RespondInput, seed: number): Random =>
   createRandom(seed ^ Math.floor(random() * 2 ** 32));
 
@@ -65,16 +65,17 @@ function laneResponder({ name, part }: Lane): Responder {
     case "steps":
       return withRuleSummaries(new Script(name, part));
     case "made":
-      return withRuleSummaries({ name, respond: async (scene) => ({ move: await makeMove(part.make, scene) }) });
+      return withRuleSummaries({ name, respond: async (input) => ({ move: await makeMove(part.make, input) }) });
     case "actor":
       return presetResponder(part);
   }
 }
 
-/** Moves are replies: a compaction spends none of them. */
-const withRuleSummaries = (actor: Responder): Responder => ({
-  name: actor.name,
-  respond: (scene) => (scene.purpose === "compaction" ? { move: compactionMove(scene.request) } : actor.respond(scene)),
+/** Moves are replies: a compaction does not use one up. */
+const withRuleSummaries = (responder: Responder): Responder => ({
+  name: responder.name,
+  respond: (input) =>
+    input.purpose === "compaction" ? { move: compactionMove(input.request) } : responder.respond(input),
 });
 
 function presetResponder({ actor, modes }: Extract<LanePart, { kind: "actor" }>): Responder {
@@ -88,44 +89,44 @@ function presetResponder({ actor, modes }: Extract<LanePart, { kind: "actor" }>)
   }
 }
 
-async function makeMove(make: MoveMaker, scene: RespondInput): Promise<Move> {
-  const read = moveForm.safeParse(await make(scene), { reportInput: true });
-  const made = read.success
+async function makeMove(make: MoveMaker, input: RespondInput): Promise<Move> {
+  const read = moveForm.safeParse(await make(input), { reportInput: true });
+  const compiled = read.success
     ? compileMove(read.data)
     : { kind: "flawed" as const, flaws: collectFlaws(read.error.issues) };
-  if (made.kind === "move") return made.move;
-  const text = made.flaws.map(({ at, what }) => `${formatPath(at)} ${what}`.trim()).join("; ");
-  throw new TypeError(`the scenario's function gave no move: ${text}`);
+  if (compiled.kind === "move") return compiled.move;
+  const text = compiled.flaws.map(({ at, what }) => `${formatPath(at)} ${what}`.trim()).join("; ");
+  throw new TypeError(`the scenario's function returned no move: ${text}`);
 }
 
 /**
- * Steps, played one after the other. A branch is decided by the request that reaches it; faults are spent when they
- * happen, moves unless they were lost. A refusal that went out is not lost: a retry gets what comes behind it.
+ * Runs steps one after the other. A branch is decided by the request that reaches it; faults are spent when they
+ * strike, moves unless they were lost. A refusal that was sent is not lost: a retry gets the next move.
  */
 class Script implements Responder {
   readonly name: string;
   readonly #part: StepsPart;
-  readonly #cue = new RetryQueue<ScriptLine>();
+  readonly #queue = new RetryQueue<ScriptLine>();
   readonly #ids = new FreshIds();
   /** Faults of moves that were delivered without them. */
   readonly #waiting: Fault[] = [];
   #slots: Slots;
-  #asked: BranchContext | undefined;
+  #branchContext: BranchContext | undefined;
 
   constructor(name: string, part: StepsPart) {
     this.name = name;
     this.#part = part;
-    this.#slots = this.#fromTheStart();
+    this.#slots = this.#startSlots();
   }
 
   respond({ request }: RespondInput): PlannedReply {
-    this.#asked = { request, answers: new Map() };
-    const { slot, delivered, lost } = this.#cue.issue(() => this.#dealt());
+    this.#branchContext = { request, answers: new Map() };
+    const { slot, delivered, lost } = this.#queue.issue(() => this.#issueLine());
     const { move, faults } = slot;
     const [fault] = faults;
     let waits = fault !== undefined;
     return {
-      move: move === "over" ? this.#over(request) : move,
+      move: move === "over" ? this.#endMove(request) : move,
       ...(fault === undefined ? {} : { fault }),
       faulted: () => {
         faults.shift();
@@ -139,8 +140,8 @@ class Script implements Responder {
     };
   }
 
-  /** The next line, with what could not befall the one before it. */
-  #dealt(): ScriptLine {
+  /** The next line, including faults that could not strike the one before. */
+  #issueLine(): ScriptLine {
     const { move, faults } = this.#next();
     return { move, faults: [...this.#waiting.splice(0), ...faults] };
   }
@@ -151,21 +152,22 @@ class Script implements Responder {
     // A generator that has ended gives its last faults only once.
     const faults = value ?? [];
     if (this.#part.after !== "repeat") return { move: "over", faults };
-    this.#slots = this.#fromTheStart();
+    this.#slots = this.#startSlots();
     const first = this.#slots.next();
-    // A whole round of branches without a move: looking further would never end.
+    // A whole round of branches without a move: searching on would never end.
     if (first.done === true) return { move: "over", faults };
     return { move: this.#ids.refresh(first.value.move), faults: [...faults, ...first.value.faults] };
   }
 
-  #fromTheStart(): Slots {
+  #startSlots(): Slots {
     return walkSlots(this.#part.steps, (condition) => this.#meets(condition));
   }
 
-  /** A request answers a condition once, however often a repeated branch asks. */
+  /** A request decides a condition only once, however often a repeated branch tests it. */
   #meets(condition: Condition): boolean {
-    if (this.#asked === undefined) throw new Error("a script looks for its next move only when a request wants one");
-    const { request, answers } = this.#asked;
+    if (this.#branchContext === undefined)
+      throw new Error("a script looks for its next move only when a request wants one");
+    const { request, answers } = this.#branchContext;
     const known = answers.get(condition);
     if (known !== undefined) return known;
     const answer = condition(request);
@@ -173,13 +175,13 @@ class Script implements Responder {
     return answer;
   }
 
-  /** Made for each request anew: the one that gets it may not be the one for which the script ended. */
-  #over(request: MessagesRequest): Move {
+  /** Made anew for each request: the one that gets it may not be the one for which the script ended. */
+  #endMove(request: MessagesRequest): Move {
     return this.#part.after === "echo" ? echoMove(request) : endOfScriptMove(`The scenario “${this.name}”`);
   }
 }
 
-/** A move that is under way, or none any more, and the faults that are still to befall it. */
+/** A move in progress, or `over` if there is none left, and the faults that are still to strike it. */
 interface ScriptLine {
   readonly move: Move | "over";
   readonly faults: Fault[];
@@ -187,7 +189,7 @@ interface ScriptLine {
 
 type Slots = Generator<Slot, Fault[]>;
 
-/** Whom branches ask while the next move is looked for. */
+/** The request that decides branches while the next move is searched. */
 interface BranchContext {
   readonly request: MessagesRequest;
   readonly answers: Map<Condition, boolean>;
@@ -195,27 +197,27 @@ interface BranchContext {
 
 type StepsPart = Extract<LanePart, { kind: "steps" }>;
 
-/** One reply of a script, and the faults that befall it, one a try. Its receiver may take faults out. */
+/** One reply of a script, and the faults that strike it, one per try. The receiver may remove faults. */
 interface Slot {
   readonly move: Move;
   readonly faults: Fault[];
 }
 
-/** Asked when a branch is reached: does the request that wants the next move meet it? */
+/** Called when a branch is reached: does the request that wants the next move meet the condition? */
 type Meets = (condition: Condition) => boolean;
 
 /**
- * The moves in order. Faults that stand alone go with the next move; those behind the last one are returned. Who asks
- * for a move and gets none in so many steps is refused; the next who asks goes on from there.
+ * The moves in order. A fault on its own goes with the next move; faults behind the last move are returned. If no move
+ * is found context the step limit, the request is refused; the next request continues from there.
  */
 function* walkSlots(steps: readonly Step[], meets: Meets): Generator<Slot, Fault[]> {
   const tally: Tally = { steps: 0 };
   let faults: Fault[] = [];
-  for (const one of walk({ steps, meets, tally })) {
-    for (const fault of one.faults) faults.push(fault);
-    if (one.move === undefined) continue;
+  for (const walked of walk({ steps, meets, tally })) {
+    for (const fault of walked.faults) faults.push(fault);
+    if (walked.move === undefined) continue;
     tally.steps = 0;
-    yield { move: one.move, faults };
+    yield { move: walked.move, faults };
     faults = [];
   }
   return faults;
@@ -230,22 +232,22 @@ interface StepWalk {
   readonly steps: readonly Step[];
   readonly meets: Meets;
   readonly tally: Tally;
-  /** The innermost repetition that these steps are in, counted from 1. */
+  /** Number of the innermost repetition that these steps are in, counted from 1. */
   readonly number?: number | undefined;
 }
 
-/** Without a move: faults that stand alone. */
+/** Without a move: faults on their own. */
 interface WalkedStep {
   readonly move?: Move;
   readonly faults: readonly Fault[];
 }
 
-function* walk({ steps, number, ...within }: StepWalk): Generator<WalkedStep> {
+function* walk({ steps, number, ...context }: StepWalk): Generator<WalkedStep> {
   for (const step of steps) {
     for (let time = 1; time <= (step.times ?? 1); time += 1) {
-      within.tally.steps += 1;
-      if (within.tally.steps > stepsWithoutMoveMax) yield { move: noMoveFound, faults: [] };
-      yield* pass(step, { ...within, number: step.times === undefined ? number : time });
+      context.tally.steps += 1;
+      if (context.tally.steps > stepsWithoutMoveMax) yield { move: noMoveFound, faults: [] };
+      yield* pass(step, { ...context, number: step.times === undefined ? number : time });
     }
   }
 }
@@ -255,11 +257,11 @@ const noMoveFound: Move = {
   refusal: refusal("api_error", `the scenario has no move among its next ${stepsWithoutMoveMax} steps`),
 };
 
-function* pass(step: Step, within: Omit<StepWalk, "steps">): Generator<WalkedStep> {
+function* pass(step: Step, context: Omit<StepWalk, "steps">): Generator<WalkedStep> {
   switch (step.kind) {
     case "move":
       yield {
-        move: within.number === undefined ? step.move : insertNumber(step.move, within.number),
+        move: context.number === undefined ? step.move : insertNumber(step.move, context.number),
         faults: step.faults,
       };
       return;
@@ -267,42 +269,42 @@ function* pass(step: Step, within: Omit<StepWalk, "steps">): Generator<WalkedSte
       yield { faults: step.faults };
       return;
     case "group":
-      yield* walk({ ...within, steps: step.steps });
+      yield* walk({ ...context, steps: step.steps });
       return;
     case "branch":
-      yield* walk({ ...within, steps: within.meets(step.meets) ? step.met : step.unmet });
+      yield* walk({ ...context, steps: context.meets(step.meets) ? step.met : step.unmet });
   }
 }
 
 /** `<n>` in a repeated move is the number of the repetition. */
 function insertNumber(move: Move, number: number): Move {
   if (move.kind === "refuse") return move;
-  const put = (text: string): string => text.replaceAll("<n>", String(number));
-  return { ...move, blocks: move.blocks.map((block) => insertNumberInBlock(block, put)) };
+  const insert = (text: string): string => text.replaceAll("<n>", String(number));
+  return { ...move, blocks: move.blocks.map((block) => insertNumberInBlock(block, insert)) };
 }
 
-function insertNumberInBlock(block: MoveBlock, put: (text: string) => string): MoveBlock {
+function insertNumberInBlock(block: MoveBlock, insert: (text: string) => string): MoveBlock {
   switch (block.type) {
     case "text":
-      return { ...block, text: put(block.text) };
+      return { ...block, text: insert(block.text) };
     case "thinking":
     case "redacted_thinking":
-      return { ...block, thinking: put(block.thinking) };
+      return { ...block, thinking: insert(block.thinking) };
     case "tool_use":
       return {
         ...block,
-        input: insertNumberInObject(block.input, put),
-        ...(block.id === undefined ? {} : { id: put(block.id) }),
-        ...(block.rawInput === undefined ? {} : { rawInput: put(block.rawInput) }),
+        input: insertNumberInObject(block.input, insert),
+        ...(block.id === undefined ? {} : { id: insert(block.id) }),
+        ...(block.rawInput === undefined ? {} : { rawInput: insert(block.rawInput) }),
       };
   }
 }
 
-const insertNumberInObject = (object: JsonObject, put: (text: string) => string): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, insertNumberInJson(value, put)]));
+const insertNumberInObject = (object: JsonObject, insert: (text: string) => string): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, insertNumberInJson(value, insert)]));
 
-function insertNumberInJson(value: Json, put: (text: string) => string): Json {
-  if (typeof value === "string") return put(value);
-  if (isArray(value)) return value.map((item) => insertNumberInJson(item, put));
-  return isObject(value) ? insertNumberInObject(value, put) : value;
+function insertNumberInJson(value: Json, insert: (text: string) => string): Json {
+  if (typeof value === "string") return insert(value);
+  if (isArray(value)) return value.map((item) => insertNumberInJson(item, insert));
+  return isObject(value) ? insertNumberInObject(value, insert) : value;
 }

@@ -5,12 +5,12 @@ import type { TraceBlock, Trace, TraceRequest } from "./read-trace.ts";
 import { pathLevel, levels, type ReplyLine } from "./trace-line.ts";
 import { type TextDifference, textDifference } from "./text-difference.ts";
 
-/** The first place where two requests' blocks part. */
+/** The first place where the blocks of two requests differ. */
 export type BlockChange =
   | { readonly kind: "same" }
   /** Request `n` was refused or lost before it became a prompt: it has no blocks to compare. */
   | { readonly kind: "no_prompt"; readonly n: number; readonly outcome: ReplyLine["outcome"] | null }
-  /** The earlier request is the beginning of the later one. */
+  /** The earlier request is a prefix of the later one. */
   | { readonly kind: "appended"; readonly position: number; readonly blocks: number; readonly tokens: number }
   | ({ readonly kind: "changed"; readonly oldHash: string; readonly newHash: string } & BlockPosition & WithDifference)
   | ({ readonly kind: "inserted"; readonly blocks: number; readonly newHash: string } & BlockPosition & WithDifference)
@@ -18,14 +18,14 @@ export type BlockChange =
 
 interface BlockPosition {
   readonly position: number;
-  /** Where it stands in the later request; of one that was removed, where it stood. */
+  /** Its place in the later request; for a removed block, its place in the earlier one. */
   readonly path: string;
   readonly level: Level;
   readonly type: string | undefined;
 }
 
 interface WithDifference {
-  /** Absent where the trace does not hold what differs. */
+  /** Absent if the trace does not hold what differs. */
   readonly difference?: TextDifference;
 }
 
@@ -44,9 +44,9 @@ export function blockChange({ trace, from, to }: ComparedRequests): BlockChange 
   const now = to.blocks.from(position);
   const [oldFirst] = old;
   const [newFirst] = now;
-  const told = describeDifference(trace, oldFirst, newFirst);
+  const difference = describeDifference(trace, oldFirst, newFirst);
   if (oldFirst === undefined) return appendChange(position, now);
-  if (newFirst === undefined) return removeChange({ position, first: oldFirst, blocks: old.length, told });
+  if (newFirst === undefined) return removeChange({ position, first: oldFirst, blocks: old.length, difference });
   const meeting = meetAgain(old, now) ?? findLevelShift(old, now);
   if (meeting?.kind === "inserted") {
     const { path, level, type, hash } = newFirst;
@@ -55,11 +55,20 @@ export function blockChange({ trace, from, to }: ComparedRequests): BlockChange 
   }
   if (meeting?.kind === "removed") {
     const alone = describeDifference(trace, oldFirst, undefined);
-    return removeChange({ position, first: oldFirst, blocks: meeting.blocks, told: alone });
+    return removeChange({ position, first: oldFirst, blocks: meeting.blocks, difference: alone });
   }
   const { path, type, hash: newHash } = newFirst;
   const { hash: oldHash } = oldFirst;
-  return { kind: "changed", position, path, level: earlierLevel(oldFirst, newFirst), type, oldHash, newHash, ...told };
+  return {
+    kind: "changed",
+    position,
+    path,
+    level: earlierLevel(oldFirst, newFirst),
+    type,
+    oldHash,
+    newHash,
+    ...difference,
+  };
 }
 
 function appendChange(position: number, now: readonly TraceBlock[]): BlockChange {
@@ -72,12 +81,12 @@ const removeChange = ({
   position,
   first,
   blocks,
-  told,
+  difference,
 }: {
   readonly position: number;
   readonly first: TraceBlock;
   readonly blocks: number;
-  readonly told: WithDifference;
+  readonly difference: WithDifference;
 }): BlockChange => ({
   kind: "removed",
   position,
@@ -86,16 +95,16 @@ const removeChange = ({
   type: first.type,
   oldHash: first.hash,
   blocks,
-  ...told,
+  ...difference,
 });
 
-/** Which of the two lists comes back first to what the other goes on with: that one has more in between. */
+/** Which of the two lists returns first to what the other continues with: that one has additional blocks in between. */
 function meetAgain(
   old: readonly TraceBlock[],
   now: readonly TraceBlock[],
 ): { readonly kind: "inserted" | "removed"; readonly blocks: number } | undefined {
   for (let blocks = 1; blocks <= meetAgainBlocksMax; blocks += 1) {
-    // One for one: what stood there was changed, not moved.
+    // One for one: the block was changed, not moved.
     if (isAt(old, blocks, now[blocks])) return undefined;
     if (isAt(now, blocks, old[0])) return { kind: "inserted", blocks };
     if (isAt(old, blocks, now[0])) return { kind: "removed", blocks };
@@ -103,7 +112,10 @@ function meetAgain(
   return undefined;
 }
 
-/** Parts of a prompt stand in order: where another part begins on one side only, the rest of that part is gone or new. */
+/**
+ * Parts of a prompt stand in order: if another part begins on one side only, the rest of that part was removed or
+ * added.
+ */
 function findLevelShift(
   old: readonly TraceBlock[],
   now: readonly TraceBlock[],
@@ -122,7 +134,7 @@ const levelRank = (block: TraceBlock | undefined): number =>
 const isAt = (blocks: readonly TraceBlock[], at: number, wanted: TraceBlock | undefined): boolean =>
   wanted !== undefined && blocks[at]?.hash === wanted.hash;
 
-/** A tool may stand with the system prompt for the cache, and no more do so. */
+/** A tool may belong to the system level for the cache, and later no more. */
 const earlierLevel = (old: TraceBlock, now: TraceBlock): Level => {
   if (old.level === now.level) return now.level;
   if (old.level === "tools" || now.level === "tools") return "tools";
@@ -141,7 +153,7 @@ function describeDifference(
   return difference === undefined ? {} : { difference };
 }
 
-/** Words as words, anything else as JSON; nothing where no block is. */
+/** Texts as they are, anything else as JSON; undefined if there is no block. */
 function blockText(blockByHash: Trace["blockByHash"], block: TraceBlock | undefined): string | undefined {
   if (block === undefined) return "";
   const line = blockByHash.get(block.hash);

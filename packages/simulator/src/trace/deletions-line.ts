@@ -5,7 +5,7 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 
 const count = z.int().nonnegative();
 
-/** Of a reply's line in a trace: what became of the results that the request deletes in the cache by reference. */
+/** In a reply's trace line: what became of the results that the request deletes in the cache by reference. */
 export const deletionsLine = {
   cacheEdits: z
     .object({ applied: z.array(z.string()), ignored: z.array(z.string()), deleted_input_tokens: count })
@@ -32,10 +32,10 @@ export const deletionsListed = (reply: DeletionsLine | undefined): DeletionsList
   cacheEdits: reply?.cacheEdits ?? null,
 });
 
-/** In a few words; none where the request deletes nothing. */
-export function deletionsText({ cacheEdits: told }: DeletionsListed): readonly string[] {
-  if (told === null) return [];
-  const { applied, ignored, deleted_input_tokens: deleted } = told;
+/** In a few words; empty if the request deletes nothing. */
+export function deletionsText({ cacheEdits: report }: DeletionsListed): readonly string[] {
+  if (report === null) return [];
+  const { applied, ignored, deleted_input_tokens: deleted } = report;
   const others = ignored.length === 0 ? "" : `, ${formatCount(ignored.length)} not there`;
   return [
     `deleted ${formatCount(applied.length)} ${plural(applied.length, "result")}, ${formatCount(deleted)} tokens${others}`,
@@ -45,18 +45,18 @@ export function deletionsText({ cacheEdits: told }: DeletionsListed): readonly s
 interface WithheldResults {
   /** Ids of the calls whose results were left out of what was read. */
   readonly applied: readonly string[];
-  /** Of those that were asked for and were not there. */
+  /** Ids that were asked for but not found. */
   readonly ignored: readonly string[];
   readonly tokens: number;
 }
 
-/** By the request that this reply answers. */
+/** Results withheld by the request that this reply answers. */
 export function findWithheld(reply: DeletionsLine | undefined): WithheldResults {
   const { applied = [], ignored = [], deleted_input_tokens: tokens = 0 } = reply?.cacheEdits ?? {};
   return { applied, ignored, tokens };
 }
 
-/** Whether it deletes something no more that the reply before left out. */
+/** Whether the request no longer deletes something that the previous reply left out. */
 export function releasesDeletion(before: DeletionsLine | undefined, params: JsonObject): boolean {
   const { applied } = findWithheld(before);
   if (applied.length === 0) return false;

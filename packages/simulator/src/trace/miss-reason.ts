@@ -7,8 +7,8 @@ import type { Json } from "palimpsest/internal/schema/json";
 
 /**
  * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
- * `too_early`: the reply that wrote it had not begun; `deletion_missing`: it was written without results that are no longer
- * deleted; `lost`: it should have been there; `no_reply`: one of the two was not answered.
+ * `too_early`: the reply that wrote it had not begun; `deletion_missing`: it was written without results that are no
+ * longer deleted; `lost`: it should have been there; `no_reply`: one of the two was not answered.
  */
 export type MissReason =
   | "model_changed"
@@ -29,11 +29,11 @@ export type MissReason =
 interface MissInput {
   readonly from: TraceRequest;
   readonly to: TraceRequest;
-  /** All of `to` was read, from what `from` left. */
+  /** Whether all of `to` was read from what `from` left. */
   readonly isAllRead: boolean;
 }
 
-/** A change of what was sent comes first; behind it what kept even the unchanged part from being read. */
+/** A change of what was sent comes first, then what kept even the unchanged part from being read. */
 export function missReasons({ from, to, isAllRead }: MissInput): readonly MissReason[] {
   if (from.reply?.usage === undefined || to.reply?.usage === undefined) return ["no_reply"];
   const last = listEntries(from).at(-1);
@@ -46,7 +46,7 @@ export function missReasons({ from, to, isAllRead }: MissInput): readonly MissRe
   return reasons.length === 0 ? ["hit"] : reasons;
 }
 
-/** The longest of what `from` left that is a beginning of `to` for the cache. */
+/** The longest entry that `from` left and that is a prefix of `to` for the cache. */
 export function usableEntry(from: TraceRequest, to: TraceRequest): CacheEntry | undefined {
   if (from.workspace !== to.workspace || from.model !== to.model) return undefined;
   const shared = to.blocks.sharedWith(from.blocks);
@@ -86,7 +86,7 @@ function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
   return `${level}_changed`;
 }
 
-/** Some tools stand with the system prompt for the cache; who sent them changed the tools all the same. */
+/** Some tools belong to the system level for the cache; for the client they are still tools. */
 const blockLevel = (block: TraceBlock | undefined): Level | undefined =>
   block === undefined ? undefined : pathLevel(block.path);
 
@@ -110,16 +110,16 @@ const isBefore = (level: Level | undefined, broken: Level | undefined): boolean 
 
 export interface ParameterChange {
   readonly name: string;
-  /** Null where it was not given. */
+  /** Null if it was absent. */
   readonly old: Json;
   readonly now: Json;
-  /** From which level on it makes another cache entry; null if it makes none. */
+  /** The level from which on it changes the cache entry; null if it does not. */
   readonly breaks: Level | null;
 }
 
 /**
- * Everything besides the blocks in which two requests differ, what breaks the cache first. Of a request that never became
- * a prompt too little is known to compare it.
+ * All differences of two requests besides the blocks; those that break the cache come first. Of a request that never
+ * became a prompt too little is known to compare it.
  */
 export function parameterChanges({ from, to, reasons }: ChangesInput): readonly ParameterChange[] {
   if (from.salts === undefined || to.salts === undefined) return [];
@@ -138,7 +138,10 @@ export function parameterChanges({ from, to, reasons }: ChangesInput): readonly 
 const brokenLevel = (from: TraceRequest, to: TraceRequest): Level | undefined =>
   levels.find((level) => saltsDiffer(level, { from, to }));
 
-/** The API's invalidation table. What is not named here is no part of the prompt: `max_tokens`, `stream`, `temperature` … */
+/**
+ * The API's invalidation table. Parameters that are not named here are not part of the prompt: `max_tokens`, `stream`,
+ * `temperature` …
+ */
 const levelByParameter: Readonly<Record<string, Level>> = {
   workspace: "tools",
   model: "tools",
@@ -161,9 +164,11 @@ interface ChangesInput extends RequestPair {
   readonly reasons: readonly string[];
 }
 
-/** The table says where it may matter, the salts whether it did: a default that is spelled out changes nothing. */
+/**
+ * The table says where a parameter may matter, the salts whether it did: a default that is spelled out changes nothing.
+ */
 function breaksAt(name: string, { reasons, ...pair }: ChangesInput): Level | null {
-  // No part of any key: it matters where an entry was written without a result that is not deleted any more.
+  // Not part of any key: it matters only if an entry was written without a result that is no longer deleted.
   if (name === extension.field.path) return reasons.includes("deletion_missing") ? "messages" : null;
   const level = Object.hasOwn(levelByParameter, name) ? levelByParameter[name] : undefined;
   return level !== undefined && saltsDiffer(level, pair) ? level : null;

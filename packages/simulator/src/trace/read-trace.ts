@@ -15,20 +15,20 @@ export interface Trace {
   /** In the order of their lines. */
   readonly requests: readonly TraceRequest[];
   readonly blockByHash: ReadonlyMap<string, BlockLine>;
-  /** The last line was not written whole: it is left out. */
+  /** Whether the last line was incomplete and left out. */
   readonly torn: boolean;
 }
 
 export interface TraceRequest extends Omit<RequestLine, "type" | "blocks"> {
   readonly blocks: BlockList;
   readonly breakpoints: readonly TraceBreakpoint[];
-  /** Number of the earlier request whose beginning it shares. */
+  /** Number of the earlier request whose prefix it shares. */
   readonly base: number | null;
-  /** Absent while it runs, or where the simulator was ended meanwhile. */
+  /** Absent while the request runs, or if the simulator was ended meanwhile. */
   readonly reply?: ReplyLine;
 }
 
-/** Such a request has its parameters and its end in a trace, and no blocks. */
+/** Requests of the OpenAI API have their parameters and outcome in a trace, but no blocks. */
 export const isOpenAiForm = ({ endpoint }: Pick<TraceRequest, "endpoint">): boolean =>
   endpoint === "/v1/chat/completions" || /^\/v1\/responses(?:\/|$)/.test(endpoint);
 
@@ -43,13 +43,13 @@ export type ReadTraceOutcome =
   | { readonly kind: "not-a-trace"; readonly message: string }
   | { readonly kind: "damaged"; readonly line: number; readonly message: string };
 
-/** Reads a trace whole. Memory: every distinct block once, and for a request what is new in it. */
+/** Reads a whole trace. Memory: every distinct block once, and for each request what is new in it. */
 export async function readTrace(lines: AsyncIterable<string>): Promise<ReadTraceOutcome> {
   const draft = new TraceDraft();
   let unread: string | undefined;
   let number = 0;
   for await (const line of lines) {
-    // Only the last line may be torn, so one that does not read is held until it is known to be the last.
+    // Only the last line may be torn, so an unreadable line is held until it is known whether it is the last.
     if (unread !== undefined) return damageOutcome(number, unread);
     number += 1;
     const refused = draft.add(line);
@@ -65,7 +65,7 @@ class TraceDraft {
   readonly #requestByNumber = new Map<number, TraceRequest>();
   readonly #blockByHash = new Map<string, BlockLine>();
 
-  /** Why the line could not be taken. */
+  /** Returns why the line could not be read; undefined if it could. */
   add(text: string): string | undefined {
     const read = traceLine.safeParse(tryParseJson(text));
     if (!read.success) return "it is no line of a trace";
@@ -149,23 +149,23 @@ function tryParseJson(text: string): ReturnType<typeof parseJson> | undefined {
 export interface TraceBlock {
   readonly hash: string;
   readonly tokens: number;
-  /** `messages.3.content.0` */
+  /** For example `messages.3.content.0`. */
   readonly path: string;
   readonly level: Level;
-  /** Unknown where the trace lacks its content. */
+  /** Unknown if the trace lacks its content. */
   readonly type: string | undefined;
 }
 
 interface BlockListParts {
   readonly base: BlockList | undefined;
-  /** Blocks of the base that come first. */
+  /** Number of leading blocks that are the base's. */
   readonly shared: number;
   readonly added: readonly TraceBlock[];
 }
 
 /**
- * The blocks of one request: the beginning of another list and what comes behind it, so that the lists of a whole
- * conversation take the memory of its blocks. Looking something up goes back through the lists before it.
+ * The blocks of one request: a prefix of another list and what follows it, so that the lists of a whole conversation
+ * take only the memory of its blocks. A lookup goes back through the earlier lists.
  */
 class BlockList implements Iterable<TraceBlock> {
   readonly length: number;
@@ -186,48 +186,48 @@ class BlockList implements Iterable<TraceBlock> {
   }
 
   at(position: number): TraceBlock | undefined {
-    const holder = BlockList.#holder(this, position);
+    const holder = BlockList.#listHolding(this, position);
     return holder === undefined ? undefined : holder.#added[position - holder.#shared];
   }
 
-  /** Of the first `count` blocks. */
+  /** Tokens of the first `count` blocks. */
   tokensUpTo(count: number): number {
     const last = Math.min(count, this.length) - 1;
-    const holder = BlockList.#holder(this, last);
+    const holder = BlockList.#listHolding(this, last);
     return holder === undefined ? 0 : (holder.#tokensUpTo[last - holder.#shared] ?? 0);
   }
 
-  /** From a position to the end. */
+  /** The blocks from a position to the end. */
   from(position: number): readonly TraceBlock[] {
-    return BlockList.#parts(this, position).flat();
+    return BlockList.#slicesFrom(this, position).flat();
   }
 
   *[Symbol.iterator](): Iterator<TraceBlock> {
     yield* this.from(0);
   }
 
-  /** Blocks from the beginning on that both have. Free as far as one list was told by the other. */
+  /** Number of leading blocks that both have. Free as far as one list is built on the other. */
   sharedWith(other: BlockList): number {
-    const told = BlockList.#told(this, other);
-    const ours = this.from(told);
-    const theirs = other.from(told);
+    const declared = BlockList.#declaredShared(this, other);
+    const ours = this.from(declared);
+    const theirs = other.from(declared);
     const end = ours.findIndex(({ hash }, at) => hash !== theirs[at]?.hash);
-    return told + (end === -1 ? ours.length : end);
+    return declared + (end === -1 ? ours.length : end);
   }
 
-  static #told(one: BlockList, other: BlockList): number {
+  static #declaredShared(one: BlockList, other: BlockList): number {
     if (one.#base === other) return one.#shared;
     return other.#base === one ? other.#shared : 0;
   }
 
-  static #holder(of: BlockList, position: number): BlockList | undefined {
+  static #listHolding(of: BlockList, position: number): BlockList | undefined {
     if (position < 0 || position >= of.length) return undefined;
     let list: BlockList | undefined = of;
     while (list !== undefined && position < list.#shared) list = list.#base;
     return list;
   }
 
-  static #parts(of: BlockList, position: number): readonly (readonly TraceBlock[])[] {
+  static #slicesFrom(of: BlockList, position: number): readonly (readonly TraceBlock[])[] {
     const backwards: (readonly TraceBlock[])[] = [];
     let end = of.length;
     for (let list: BlockList | undefined = of; list !== undefined && end > position; list = list.#base) {

@@ -1,8 +1,8 @@
 import { differenceCharsMax, differenceContextChars } from "../limits.ts";
 
-/** Where two texts part, with a little of what both have around it. */
+/** The place where two texts differ, with a little of what both have around it. */
 export interface TextDifference {
-  /** Characters that both begin with. */
+  /** Number of characters that both begin with. */
   readonly at: number;
   readonly before: string;
   readonly old: string;
@@ -10,7 +10,7 @@ export interface TextDifference {
   readonly after: string;
 }
 
-/** Undefined where they are the same. One difference, from the first character that differs to the last. */
+/** Undefined if they are equal. One difference, from the first character that differs to the last. */
 export function textDifference(old: string, now: string): TextDifference | undefined {
   if (old === now) return undefined;
   const start = countSharedStart(old, now);
@@ -49,7 +49,7 @@ function clipMiddle(text: string): string {
   return `${cutBack(text.slice(0, half))} … ${cutFront(text.slice(-half))}`;
 }
 
-/** A character outside the basic plane is two halves: a cut must not leave one of them. */
+/** A character outside the basic plane is a surrogate pair: a cut must not leave half of it. */
 const cutFront = (text: string): string => (isLowHalf(text[0]) ? text.slice(1) : text);
 const cutBack = (text: string): string => (isHighHalf(text.at(-1)) ? text.slice(0, -1) : text);
 const isHighHalf = (half: string | undefined): boolean => half !== undefined && half >= "\uD800" && half <= "\uDBFF";

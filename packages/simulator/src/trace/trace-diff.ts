@@ -14,14 +14,14 @@ import {
 } from "./miss-reason.ts";
 import type { TraceRequest } from "./read-trace.ts";
 
-/** What changed from one request to a later one, and what that did to the cache. */
+/** What changed from one request to a later one, and how that affected the cache. */
 export interface TraceDiff {
   readonly from: number;
   readonly to: number;
   readonly blocks: BlockChange;
   readonly parameters: readonly ParameterChange[];
   readonly cache: CacheComparison & {
-    /** The newest request that left these. Null where there are none, or where it is not in the trace. */
+    /** The newest request that left the tokens read elsewhere. Null if there are none, or if it is not in the trace. */
     readonly elsewhere: number | null;
   };
 }
@@ -30,15 +30,15 @@ interface CacheComparison {
   readonly reasons: readonly MissReason[];
   /** What the earlier request left in the cache. */
   readonly offeredTokens: number;
-  /** Of these, as they are billed. */
+  /** Offered tokens that were read, as they are billed. */
   readonly readTokens: number;
-  /** Of these, deleted in the cache by reference: neither read nor billed. */
+  /** Offered tokens that were deleted in the cache by reference: neither read nor billed. */
   readonly deletedTokens: number;
-  /** Read of what other requests left. */
+  /** Tokens read of what other requests left. */
   readonly elsewhereTokens: number;
-  /** Of what was offered, and is in the later prompt too: written or sent again. */
+  /** Offered tokens that are in the later prompt too, but were written or sent again. */
   readonly againTokens: number;
-  /** More than if all of that had been read. Null where a price is not known. */
+  /** Cost beyond a full hit. Null if a price is unknown. */
   readonly extraUsd: number | null;
 }
 
@@ -59,7 +59,7 @@ export function compareCache({ trace, from, to }: ComparedRequests): CacheCompar
   const usable = offered === undefined ? undefined : usableEntry(from, to);
   const offeredCount = offered === undefined ? 0 : offered.at + 1;
   const split = replySplit(to.reply);
-  // What is deleted by reference lies in what was read; it is not billed.
+  // Results deleted by reference lie in what was read; they are not billed.
   const { tokens: allDeletedTokens } = extension.trace.withheld(to.reply);
   const readEnd = (split?.cacheReadTokens ?? 0) + allDeletedTokens;
   const usableEnd = Math.min(readEnd, usable === undefined ? 0 : from.blocks.tokensUpTo(usable.at + 1));
@@ -77,7 +77,7 @@ export function compareCache({ trace, from, to }: ComparedRequests): CacheCompar
   };
 }
 
-/** Tokens of results that the request deleted behind this place. */
+/** Tokens of results that the request deleted after this place. */
 function countDeletedBehind(place: number, { trace, to }: Pick<ComparedRequests, "trace" | "to">): number {
   const applied = new Set(extension.trace.withheld(to.reply).applied);
   let behind = 0;
@@ -90,7 +90,10 @@ function countDeletedBehind(place: number, { trace, to }: Pick<ComparedRequests,
   return behind;
 }
 
-/** Which call a block answers, as far as the trace holds it. Of a long one it holds the beginning. */
+/**
+ * Id of the call that a block answers, as far as the trace holds it. The trace holds only the beginning of a long
+ * block.
+ */
 function resultId({ blockByHash }: ComparedRequests["trace"], hash: string): string {
   const block = blockByHash.get(hash);
   if (block?.blockType !== "tool_result") return "";
@@ -104,7 +107,7 @@ function findSource(requests: readonly TraceRequest[], to: TraceRequest): number
   const hit = to.cache?.hit ?? null;
   if (hit === null) return null;
   const source = requests.findLast(
-    (one) => one.n < to.n && one.reply?.usage !== undefined && (usableEntry(one, to)?.at ?? -1) >= hit,
+    (request) => request.n < to.n && request.reply?.usage !== undefined && (usableEntry(request, to)?.at ?? -1) >= hit,
   );
   return source?.n ?? null;
 }
@@ -115,20 +118,20 @@ interface Span {
   readonly end: number;
 }
 
-/** A part that cost something, and what a full hit would have made of it. */
+/** A part that was billed, and what it would have cost in a full hit. */
 interface PaidSpan extends Span {
   readonly whenHit: "read" | "deleted";
 }
 
 interface PaidInput extends ComparedRequests {
   readonly offeredCount: number;
-  /** From wherever. */
+  /** Whichever request wrote it. */
   readonly readEnd: number;
 }
 
 /**
- * Blocks of the later prompt that were offered, each as often as it was, and that cost more than in a full hit: all that
- * was not read, and what was read though either request would have it deleted.
+ * Blocks of the later prompt that were offered, each as often as it was, and that cost more than in a full hit: all
+ * that was not read, and what was read although either request would have it deleted.
  */
 function findPaidSpans({ trace, from, to, offeredCount, readEnd }: PaidInput): readonly PaidSpan[] {
   const { applied, ignored } = extension.trace.withheld(to.reply);
@@ -152,9 +155,9 @@ function findPaidSpans({ trace, from, to, offeredCount, readEnd }: PaidInput): r
 }
 
 /**
- * Each request with the one it is best compared with: the answered one of its workspace whose beginning it shares, else
- * the last one before it there; of several one that left something in the cache. Undefined for the first, and for a
- * request that never reached the cache.
+ * Each request with the one that it is best compared with: the answered one of its workspace whose prefix it shares, or
+ * else the last one before it there; among several, one that left something in the cache. Undefined for the first, and
+ * for a request that never reached the cache.
  */
 export function* pairWithEarlier(
   requests: readonly TraceRequest[],
@@ -162,16 +165,16 @@ export function* pairWithEarlier(
   const requestByNumber = new Map<number, TraceRequest>();
   const lastByWorkspace = new Map<string, TraceRequest>();
   const lastLeavingByWorkspace = new Map<string, TraceRequest>();
-  const sharing = ({ base, workspace }: TraceRequest, isWanted: (one: TraceRequest) => boolean) => {
-    let one = base === null ? undefined : requestByNumber.get(base);
-    while (one !== undefined && !(isWanted(one) && one.workspace === workspace))
-      one = one.base === null ? undefined : requestByNumber.get(one.base);
-    return one;
+  const findSharing = ({ base, workspace }: TraceRequest, isWanted: (candidate: TraceRequest) => boolean) => {
+    let candidate = base === null ? undefined : requestByNumber.get(base);
+    while (candidate !== undefined && !(isWanted(candidate) && candidate.workspace === workspace))
+      candidate = candidate.base === null ? undefined : requestByNumber.get(candidate.base);
+    return candidate;
   };
   const nearest = (request: TraceRequest): TraceRequest | undefined =>
-    sharing(request, hasLeft) ??
+    findSharing(request, hasLeft) ??
     requestByNumber.get(findSource(requests, request) ?? -1) ??
-    sharing(request, hasReachedCache) ??
+    findSharing(request, hasReachedCache) ??
     lastLeavingByWorkspace.get(request.workspace) ??
     lastByWorkspace.get(request.workspace);
   for (const request of requests) {
@@ -186,7 +189,7 @@ const hasLeft = (request: TraceRequest): boolean => hasReachedCache(request) && 
 
 const hasReachedCache = ({ cache, reply }: TraceRequest): boolean => cache !== undefined && reply?.usage !== undefined;
 
-/** As it was billed; in a trace that does not say it, as the client was told. */
+/** As it was billed; if the trace does not say so, as it was reported to the client. */
 function replySplit(reply: ReplyLine | undefined): UsageSplit | undefined {
   if (reply?.usage === undefined) return undefined;
   const { usage, split } = reply;
@@ -200,7 +203,10 @@ function replySplit(reply: ReplyLine | undefined): UsageSplit | undefined {
   );
 }
 
-/** Behind what is read a prompt is written for an hour, then for five minutes, the rest is input: so each token has its price. */
+/**
+ * After what is read, a prompt is written for an hour, then for five minutes, and the rest is input: so each token has
+ * its price.
+ */
 function extraUsd({
   prices,
   split,

@@ -4,16 +4,16 @@ import { traceWaitingBytesMax } from "../limits.ts";
 
 interface TraceFileDeps {
   readonly path: string;
-  /** Called once at most: from then on lines are dropped. */
+  /** Called at most once: from then on lines are dropped. */
   readonly onError: (error: Error) => void;
 }
 
 type TraceFileOutcome =
   | { readonly kind: "open"; readonly file: TraceFile }
-  /** A trace is one run of the simulator: what is there already is neither continued nor replaced. */
+  /** A trace is one run of the simulator: an existing file is neither continued nor replaced. */
   | { readonly kind: "exists" };
 
-/** Rejects where the machine refuses. The file is its owner's alone: it holds everything that was sent. */
+/** Rejects if the operating system refuses. Only the owner may read the file: it holds everything that was sent. */
 export async function openTraceFile({ path, onError }: TraceFileDeps): Promise<TraceFileOutcome> {
   const handle = await open(path, "a", 0o600);
   if ((await handle.stat()).size > 0) {
@@ -23,23 +23,23 @@ export async function openTraceFile({ path, onError }: TraceFileDeps): Promise<T
   return { kind: "open", file: new TraceFile(handle, onError) };
 }
 
-/** Lines for a file, in the order of the calls, several in one write. Nothing here rejects. */
+/** Writes lines to a file in the order of the calls, several in one write. Nothing here rejects. */
 export class TraceFile {
   readonly #handle: Pick<FileHandle, "appendFile" | "close">;
   readonly #onError: (error: Error) => void;
   #waiting: string[] = [];
   #waitingBytes = 0;
-  /** Present while lines go out; resolves when none waits any more. */
+  /** Present while lines are written; resolves when none is waiting. */
   #draining: Promise<void> | undefined;
   #state: "open" | "broken" | "closed" = "open";
-  #told = false;
+  #isReported = false;
 
   constructor(handle: Pick<FileHandle, "appendFile" | "close">, onError: (error: Error) => void) {
     this.#handle = handle;
     this.#onError = onError;
   }
 
-  /** Resolves at once, unless so much waits for the disk that whoever writes must wait too. */
+  /** Resolves at once, unless so much waits for the disk that the caller must wait too. */
   readonly write = async (line: string): Promise<void> => {
     if (this.#state !== "open") return;
     this.#waiting.push(`${line}\n`);
@@ -48,7 +48,7 @@ export class TraceFile {
     if (this.#waitingBytes > traceWaitingBytesMax) await this.#draining;
   };
 
-  /** What was written so far is in the file, or has been reported as failed. */
+  /** Resolves when everything written so far is in the file, or has been reported as failed. */
   async flush(): Promise<void> {
     await this.#draining;
   }
@@ -61,7 +61,7 @@ export class TraceFile {
   }
 
   async #drain(): Promise<void> {
-    // Lines of the same moment go out together.
+    // Lines of the same tick are written together.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const lines = this.#waiting;
@@ -79,13 +79,13 @@ export class TraceFile {
 
   #fail(error: unknown): void {
     if (this.#state === "open") this.#state = "broken";
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#isReported) return;
+    this.#isReported = true;
     this.#onError(error instanceof Error ? error : new Error(String(error)));
   }
 }
 
-/** The lines of a file; what stands behind the last newline is one too. Only a newline ends a line: JSON may hold U+2028. */
+/** The lines of a file, including an unfinished last one. Only a newline ends a line: JSON may hold U+2028. */
 export async function* fileLines(path: string): AsyncGenerator<string> {
   let parts: string[] = [];
   const chunks: AsyncIterable<string> = createReadStream(path, { encoding: "utf8" });

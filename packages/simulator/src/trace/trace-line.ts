@@ -4,12 +4,12 @@ import { extension } from "../extension.ts";
 import type { Level } from "palimpsest/internal/cache/prompt";
 
 /**
- * The lines of a trace, JSON one a line:
+ * The lines of a trace, one JSON value per line:
  *
  *   trace                      once, first
  *   block                      content of a block, before the first request that has it
- *   request                    its blocks told as: the first `shared` of request `base`, then `added`
- *   reply                      at the end of request `n`, perhaps behind later requests
+ *   request                    its blocks are the first `shared` of request `base`, then `added`
+ *   reply                      at the end of request `n`, perhaps after later requests
  *
  * Positions count a request's blocks from 0.
  */
@@ -30,11 +30,11 @@ const headLine = z.object({
 const blockLine = z.object({
   type: z.literal("block"),
   hash: z.string(),
-  /** Where it was seen first. */
+  /** The level at which it was first seen. */
   level,
   blockType: z.string(),
   tokens: count,
-  /** Without its marker. Where it was cut: the beginning of its JSON, as a text. */
+  /** Without its marker. If it was cut: the beginning of its JSON, as a string. */
   value: anyJson,
   cut: z.object({ ofChars: count }).optional(),
 });
@@ -50,14 +50,17 @@ const requestLine = z.object({
   betas: z.array(z.string()),
   /** The body without model, tools, system and messages. */
   params: object,
-  /** What besides the blocks decides about the cache, from which level on. Absent, like all of `blocks`, where it was refused early. */
+  /**
+   * What determines the cache besides the blocks, by the level from which on it matters. Absent, like all of `blocks`,
+   * if the request was refused early.
+   */
   salts: z.record(level, z.string()).optional(),
   blocks: z.object({
     base: count.nullable(),
     shared: count,
-    /** Hash, tokens, path; the level where the path does not say it. */
+    /** Hash, tokens, path, and the level if the path does not say it. */
     added: z.array(z.tuple([z.string(), count, z.string(), level.optional()])),
-    /** Positions of all breakpoints, those of the shared blocks too: markers move, blocks do not. */
+    /** Positions of all breakpoints, including those on shared blocks: markers move, blocks do not. */
     marks: z.array(z.tuple([count, lifetime])),
   }),
   cache: z
@@ -72,7 +75,7 @@ const requestLine = z.object({
       ),
     })
     .optional(),
-  /** In the form of fault-text.ts. */
+  /** In the format of `formatFault`. */
   faults: z.array(z.string()),
 });
 
@@ -116,12 +119,12 @@ const replyLine = z.object({
   messageId: z.string().optional(),
   stopReason: z.string().nullish(),
   /**
-   * As the client was told, which a fault may have made wrong; `split` is what the money is for. Of the OpenAI form: what
-   * is written for 30 minutes stands as for five, for 12 hours as for one.
+   * As reported to the client, which a fault may have made wrong; `split` is what was billed. For the OpenAI API,
+   * writes for 30 minutes are listed under five minutes and writes for 12 hours under one hour.
    */
   usage: usage.optional(),
   split: split.optional(),
-  /** Where the server compacted: all that was billed; `split` is the first one's. */
+  /** If the server compacted: everything that was billed; `split` is that of the first. */
   iterations: z.array(z.object({ type: z.enum(["message", "compaction"]), split, outputTokens: count })).optional(),
   costUsd: usd.optional(),
   costUsdByKind: usdByKind.optional(),
@@ -129,7 +132,7 @@ const replyLine = z.object({
   content: z.array(anyJson).optional(),
   diagnostics: anyJson.optional(),
   ...extension.trace.shape,
-  /** What the server took out of the conversation before the model saw it. */
+  /** What the server removed from the conversation before the model saw it. */
   appliedEdits: z.array(appliedEdit).optional(),
   inputTokens: count.optional(),
   error: z.object({ type: z.string(), message: z.string() }).optional(),
@@ -143,10 +146,10 @@ export type BlockLine = Readonly<z.infer<typeof blockLine>>;
 export type RequestLine = Readonly<z.infer<typeof requestLine>>;
 export type ReplyLine = Readonly<z.infer<typeof replyLine>>;
 
-/** In the order of the prompt: a change at one breaks all behind it. */
+/** In the order of the prompt: a change at one level breaks all later ones. */
 export const levels: readonly Level[] = ["tools", "system", "messages"];
 
-/** As the path says it. For the cache a block may stand at another: web tools stand with the system prompt. */
+/** The level by the path. For the cache a block may be at another one: web tools are at the system level. */
 export function pathLevel(path: string): Level | undefined {
   const [first] = path.split(".");
   return levels.find((one) => one === first);

@@ -12,7 +12,9 @@ import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
 import type { BreakpointOutcome, CachePlan } from "palimpsest/internal/cache/prompt-cache";
 
 interface TraceWriterDeps {
-  /** One line without its end. Keeps the order of the calls. Must not reject: a trace never breaks a reply. */
+  /**
+   * Writes one line without its line end. Keeps the order of the calls. Must not reject: a trace never breaks a reply.
+   */
   readonly write: (line: string) => Promise<void>;
 }
 
@@ -22,8 +24,8 @@ interface BaseRequest {
 }
 
 /**
- * Writes what goes through the simulator as lines (line.ts). A request costs lines for what is new in it: the rest is
- * named by an earlier request. The work on one request grows with its blocks, the memory has limits.
+ * Writes what goes through the simulator as lines (`trace-line.ts`). A request costs lines only for what is new in it:
+ * the rest refers to an earlier request. The work per request grows with its blocks; the memory is limited.
  */
 export class TraceWriter {
   readonly #deps: TraceWriterDeps;
@@ -41,7 +43,7 @@ export class TraceWriter {
     return this.#write([{ type: "trace", version: traceVersion, seed, startedAt: toIso(startedAt) }]);
   }
 
-  /** Resolves once the lines are taken; they stand in the trace in the order of the calls, also of calls that overlap. */
+  /** Resolves once the lines are accepted; they stand in the trace in the order of the calls, even if calls overlap. */
   request(request: TracedRequest): Promise<void> {
     const blocks = request.prompt?.blocks ?? [];
     const { base, shared } = this.#nearest(blocks);
@@ -101,11 +103,11 @@ export class TraceWriter {
     ]);
   }
 
-  /** The recent request that shares the longest beginning; of several the newest. */
+  /** The recent request that shares the longest prefix; among several, the newest. */
   #nearest(blocks: readonly PromptBlock[]): { readonly base: number | null; readonly shared: number } {
     let found: { base: number | null; shared: number } = { base: null, shared: 0 };
     for (const base of this.#bases) {
-      // A longer beginning than the longest so far has the block behind that one too.
+      // A prefix longer than the longest so far has the block after that one too.
       if (base.blocks.length <= found.shared || !isSame(base.blocks[found.shared], blocks[found.shared])) continue;
       const shared = countSharedBlocks(base.blocks, blocks);
       if (shared > found.shared) found = { base: base.n, shared };
@@ -113,7 +115,7 @@ export class TraceWriter {
     return found;
   }
 
-  /** A block's content, unless the trace has it. */
+  /** The line with a block's content, unless the trace has it. */
   #content({ hash, level, type, tokens, path, shown }: PromptBlock, body: object): readonly TraceLine[] {
     const known = this.#known.delete(hash);
     this.#known.add(hash);
@@ -126,7 +128,7 @@ export class TraceWriter {
     return [{ type: "block", hash, level, blockType: type, tokens, ...cutForTrace(value) }];
   }
 
-  /** All calls at once, so that lines of another request do not come between. */
+  /** Starts all writes at once, so that lines of another request do not come in between. */
   async #write(lines: readonly TraceLine[]): Promise<void> {
     await Promise.all(lines.map((line) => this.#deps.write(JSON.stringify(line))));
   }
@@ -155,11 +157,11 @@ const blockTuple = ({ hash, tokens, path, level }: PromptBlock): RequestLine["bl
 
 const toIso = (at: Millis): string => new Date(at).toISOString();
 
-/** What stands at a prompt's path (`messages.3.content.0`) in a request's body; null where nothing does. */
+/** The value at a prompt's path (`messages.3.content.0`) in a request's body; null if there is none. */
 export function blockValue(body: object, path: string): Json {
   let value: unknown = body;
   for (const step of path.split(".")) {
-    // Text where blocks may stand too is one block.
+    // A string in place of blocks is one block.
     if (typeof value === "string") return { type: "text", text: value };
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return null;
     value = Object.getOwnPropertyDescriptor(value, step)?.value;
@@ -178,7 +180,7 @@ export function cutForTrace(value: Json): { readonly value: Json; readonly cut?:
   return { value: json.slice(0, tracedValueCharsMax), cut: { ofChars: json.length } };
 }
 
-/** Markers are no part of a block's hash, so they are none of the content that stands for the hash. */
+/** Markers are not part of a block's hash, so they are not part of the content stored under the hash. */
 function stripMarkers(value: Json): Json {
   if (!isObject(value)) return value;
   const { cache_control: _marker, ...rest } = value;
@@ -186,24 +188,24 @@ function stripMarkers(value: Json): Json {
   return { ...rest, content: rest["content"].map(stripMarkers) };
 }
 
-/** A request as the simulator tells it to its trace. */
+/** A request, as it is written to the trace. */
 export interface TracedRequest {
-  /** Grows from request to request; the reply names the same. */
+  /** Increases from request to request; the reply has the same number. */
   readonly n: number;
-  /** `req_…` */
+  /** For example `req_…`. */
   readonly id: string;
   readonly at: Millis;
   readonly workspace: string;
   readonly model: string;
-  /** `/v1/messages` */
+  /** For example `/v1/messages`. */
   readonly endpoint: string;
   readonly betas: readonly string[];
   /** As it came or as it was read: blocks are looked up in it by the prompt's paths. */
   readonly body: object;
-  /** Absent where the request was refused before it became one. */
-  readonly prompt?: Prompt;
-  /** Absent where the cache was not asked. */
-  readonly cache?: TracedCache;
+  /** Absent if the request was refused before it became one. */
+  readonly prompt?: Prompt | undefined;
+  /** Absent if the cache was not consulted. */
+  readonly cache?: TracedCache | undefined;
   readonly faults: readonly Fault[];
 }
 
@@ -216,33 +218,33 @@ interface TracedCache {
 
 interface TracedBreakpoint {
   readonly at: number;
-  /** The entry that its look-back found, and that lives on by it. */
+  /** The entry that its look-back found, and whose life it extends. */
   readonly found: { readonly at: number; readonly lifetime: Lifetime } | null;
   /** `read`: the entry found is at this very block; `not_written`: a longer prefix was read. */
   readonly outcome: "read" | "written" | "not_written" | "below_minimum";
 }
 
-/** The end of a request, whatever it was. */
+/** The end of a request, whatever its outcome. */
 export interface TracedReply {
   readonly n: number;
   readonly status: number;
   /** `broken`: the client did not get all of it. */
   readonly outcome: "delivered" | "broken" | "refused";
-  /** When the response began: from then on others may read what it wrote to the cache. */
+  /** When the response began: from then on other requests may read what it wrote to the cache. */
   readonly beganAt?: Millis | undefined;
   readonly message?: ReplyMessage;
-  /** Of a reply that is no message: one of the OpenAI form. */
+  /** For a reply that is not a message: one of the OpenAI API. */
   readonly usage?: SampledUsage;
   readonly cost?: TracedCost;
-  /** How the request's prompt was billed; the message's usage may be a fault's. */
+  /** How the request's prompt was billed; the message's usage may be wrong because of a fault. */
   readonly split?: UsageSplit;
-  /** Where the server compacted: all that was billed, in order; the first is what the request's prompt was asked for. */
-  readonly iterations?: readonly Iteration[];
-  /** By which it was billed, kind by kind, also those that this reply has no tokens of. */
+  /** If the server compacted: everything that was billed, in order; the first belongs to the request's prompt. */
+  readonly iterations?: readonly Iteration[] | undefined;
+  /** The prices that were applied, also for kinds that this reply has no tokens of. */
   readonly pricesUsdPerMTok?: Readonly<Prices>;
-  /** What a count of tokens answered. */
+  /** The result of a token count. */
   readonly inputTokens?: number;
-  readonly error?: { readonly type: string; readonly message: string };
+  readonly error?: { readonly type: string; readonly message: string } | undefined;
 }
 
 interface TracedCost {

@@ -34,13 +34,13 @@ const betaFields: readonly BetaField[] = [
   },
 ];
 
-/** Without its beta a field is not known at all. */
+/** Without its beta a field is unknown. */
 export const checkBetas: Rule = ({ request, model, betas }) => {
   const { version } = modelName(model.id);
   for (const { path, value, betas: any, generalSince } of betaFields) {
-    const given = value(request);
+    const sent = value(request);
     const isFree = generalSince !== undefined && version >= generalSince;
-    if (given === undefined || given === null || isFree || any.some((name) => betas.has(name))) continue;
+    if (sent === undefined || sent === null || isFree || any.some((name) => betas.has(name))) continue;
     return invalid("Extra inputs are not permitted", path);
   }
   if ((request.mcp_servers ?? []).length > 0)
@@ -48,7 +48,7 @@ export const checkBetas: Rule = ({ request, model, betas }) => {
   return undefined;
 };
 
-/** How long the answer may become, and where it stops. */
+/** Limits of the answer's length, and its stop sequences. */
 export const checkMaxTokens: Rule = (input) => {
   const request = requestWithAnswer(input);
   if (request === undefined) return undefined;
@@ -65,7 +65,7 @@ export const checkMaxTokens: Rule = (input) => {
     : invalid("each stop sequence must contain non-whitespace", `stop_sequences.${blank}`);
 };
 
-/** `max_tokens: 0` only writes the cache: nothing may be asked of an answer that there will not be. */
+/** `max_tokens: 0` only writes the cache: nothing may be asked of an answer that will not exist. */
 export const checkPrewarm: Rule = (input) => {
   const request = requestWithAnswer(input);
   if (request?.max_tokens !== 0) return undefined;
@@ -98,7 +98,7 @@ export const checkContextManagement: Rule = ({ request, betas }) => {
 
 const editPath = (at: number): string => `context_management.edits.${at}`;
 
-/** Without its beta an edit is not known. */
+/** Without its beta an edit is unknown. */
 function checkBeta(
   { type }: ContextEdit,
   { at, betas }: { readonly at: number; readonly betas: ReadonlySet<string> },
@@ -137,7 +137,9 @@ interface SizeInput {
   readonly promptTokens: number;
 }
 
-/** Prompt and answer against the model's window. A count of tokens has no answer: it is never refused for its length. */
+/**
+ * Checks prompt and answer against the model's window. A token count has no answer: it is never refused for its length.
+ */
 export function checkSize({ request, model, traits, betas, promptTokens }: SizeInput): Refusal | undefined {
   if (!("max_tokens" in request)) return undefined;
   const windowTokens = model.windowTokens;

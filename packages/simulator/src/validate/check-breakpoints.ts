@@ -13,7 +13,7 @@ interface MarkedBlock {
   readonly lifetime: Lifetime;
 }
 
-/** How many blocks are marked, which may be, and that no longer-lived mark follows a shorter-lived one. */
+/** How many blocks may be marked, which ones, and that no longer-lived marker follows a shorter-lived one. */
 export const checkBreakpoints: Rule = ({ request }) => {
   const misplaced = firstMisplaced(request);
   if (misplaced !== undefined) return misplaced;
@@ -33,7 +33,7 @@ export const checkBreakpoints: Rule = ({ request }) => {
 
 /**
  * Path of the block that the top-level `cache_control` marks: the last one that can be cached. A conversation always
- * has one among its messages, since a user's content is never empty.
+ * has one among its messages, because a user's content is never empty.
  */
 export const automaticBreakpoint = (request: Request): string | undefined => automaticMarker(request)?.path;
 
@@ -78,7 +78,10 @@ function findMisplacedIn(block: WireBlock, path: string): Refusal | undefined {
   return findMisplacedAt(block, path);
 }
 
-/** Of one block that may be marked itself: no empty text, and nothing that a document, a search result or a citation is made of. */
+/**
+ * Checks that a block may be marked itself: not an empty text, and not a part of a document, a search result or a
+ * citation.
+ */
 function findMisplacedAt(block: WireBlock | WireResultPart, path: string): Refusal | undefined {
   if (block.type === "text" && block.text === "" && isMarked(block))
     return invalid("cache_control cannot be set for empty text blocks", path);

@@ -23,9 +23,10 @@ import {
 import { isServerResult } from "./check-pairing.ts";
 
 /**
- * Who may ask for a compaction, with what beside it and of what, and where the blocks stand that come back. Blocks
- * with a signature are those of a compaction on demand: one, first of all. Without one they are a threshold's, and the
- * last counts. Whether a signature is right is not asked here. Without a compaction's beta nothing is looked at.
+ * When a request may ask for a compaction, in combination with what, and where the blocks stand that come back. Blocks
+ * with a signature are those of a compaction on demand: there is one, and it comes first. Blocks without are those of a
+ * threshold, and the last one counts. Whether a signature is right is checked elsewhere. Without a compaction's beta
+ * nothing is examined.
  */
 export const checkCompaction: Rule = (input) =>
   hasCompactionBeta(input.betas) ? (checkCompactionRequest(input) ?? checkBlocks(input)) : undefined;
@@ -44,19 +45,19 @@ function checkCompactionRequest(input: CheckInput): Refusal | undefined {
   const edit = (request.context_management?.edits ?? []).findIndex(isCompactEdit);
   if (edit !== -1 && traits.compaction === "refused")
     return invalid("`compact_20260112` is not supported on this model", `context_management.edits.${edit}`);
-  // A count takes the parameter and does nothing with it.
-  const asked = requestWithAnswer(input);
-  if (asked?.compaction === null || asked?.compaction === undefined) return undefined;
+  // A count accepts the parameter and ignores it.
+  const answered = requestWithAnswer(input);
+  if (answered?.compaction === null || answered?.compaction === undefined) return undefined;
   if (traits.compaction === "refused") return invalid("compaction is not supported on this model", "compaction");
   return (
-    checkBeside(asked) ??
-    checkEnd(groupTurns(asked.messages).filter(({ role }) => role !== "system")) ??
-    checkReferences(asked)
+    checkOtherFields(answered) ??
+    checkEnd(groupTurns(answered.messages).filter(({ role }) => role !== "system")) ??
+    checkReferences(answered)
   );
 }
 
-/** There is no reply to a request for a compaction: nothing may be said about its form. */
-function checkBeside(request: MessagesRequest): Refusal | undefined {
+/** There is no reply to a request for a compaction, so the request must not say anything about its form. */
+function checkOtherFields(request: MessagesRequest): Refusal | undefined {
   const { context_management, stop_sequences, output_config, output_format, max_tokens } = request;
   if (context_management !== null && context_management !== undefined)
     return invalid("`compaction` cannot be combined with `context_management`", "compaction");
@@ -84,7 +85,9 @@ function checkEnd(turns: readonly Turn[]): Refusal | undefined {
 const nothingToSummarise = (): Refusal =>
   withCode("compaction_nothing_to_summarize", invalid("there is no content to summarize", "messages"));
 
-/** Of the last turn: a call of a client's tool can have no result yet, a server tool's has it in the same turn. */
+/**
+ * For the last turn: a call of a client's tool cannot have a result yet; a server tool's call has it in the same turn.
+ */
 const hasOpenCall = ({ blocks }: Turn): boolean => {
   const answeredIds = new Set(blocks.flatMap(({ block }) => (isServerResult(block) ? [block.tool_use_id] : [])));
   return blocks.some(
@@ -129,7 +132,7 @@ function checkBlocks({ request, traits, betas }: CheckInput): Refusal | undefine
 
 interface SignedInput extends Pick<CheckInput, "request" | "betas"> {
   readonly signed: PlacedCompaction;
-  /** All that have content. */
+  /** All blocks with content. */
   readonly full: readonly PlacedCompaction[];
 }
 

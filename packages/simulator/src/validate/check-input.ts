@@ -13,14 +13,14 @@ export interface CheckInput {
   readonly endpoint: "messages" | "count_tokens";
 }
 
-/** One idea of what a valid request is. Looks at a request that has its shape. */
+/** One rule of a valid request. The request's shape has already been checked. */
 export type Rule = (input: CheckInput) => Refusal | undefined;
 
-/** The request if an answer is wanted; what concerns the answer is no matter of a count. */
+/** The request if an answer is wanted; rules about the answer do not apply to a count. */
 export const requestWithAnswer = ({ request, endpoint }: CheckInput): MessagesRequest | undefined =>
   endpoint === "messages" && "max_tokens" in request ? request : undefined;
 
-/** Content given as a text is one text block; an empty text is no block at all. */
+/** Content that is a string is one text block; an empty string is no block at all. */
 export function contentBlocks(content: WireMessage["content"]): readonly WireBlock[] {
   if (typeof content !== "string") return content;
   return content === "" ? [] : [{ type: "text", text: content }];
@@ -36,7 +36,7 @@ export const isCustomTool = (tool: WireTool): tool is CustomTool =>
 export const isThinkingBlock = (block: WireBlock | undefined): boolean =>
   block?.type === "thinking" || block?.type === "redacted_thinking";
 
-/** Kinds of thinking in which the model thinks. */
+/** Whether the requested kind of thinking makes the model think. */
 export const isThinking = (request: CheckInput["request"]): boolean => {
   const type = request.thinking?.type;
   return type === "enabled" || type === "adaptive" || type === "between_tools";
@@ -49,13 +49,13 @@ export const forcesTool = (request: CheckInput["request"]): boolean =>
 export interface BetaField {
   readonly path: string;
   readonly value: (request: CheckInput["request"]) => unknown;
-  /** Any of them lets the field in. */
+  /** Any of them allows the field. */
   readonly betas: readonly string[];
-  /** Models from this version on take the field without a beta. */
+  /** Models from this version on accept the field without a beta. */
   readonly generalSince?: number;
 }
 
-/** What the API makes of consecutive messages of one role: one turn. */
+/** Consecutive messages of one role, which the API treats as one turn. */
 export interface Turn {
   readonly role: WireMessage["role"];
   readonly blocks: readonly PlacedBlock[];

@@ -4,10 +4,10 @@ import { invalid, type Refusal } from "../refusal.ts";
 import { type Rule, type PlacedBlock, formatPlace, type Turn, groupTurns } from "./check-input.ts";
 
 /**
- * Every call is answered once, first thing in the next turn; every result answers a call of the turn before. A server
- * tool's call is answered inside its own turn; its result may be to come where the assistant is still at it: in its last
- * turn, with nothing behind but results of the calls beside it.
- * Needs no `tools`: old calls may stand in a conversation whose tools are gone.
+ * Every call is answered once, at the start of the next turn; every result answers a call of the turn before. A server
+ * tool's call is answered inside its own turn; its result may still be missing while the assistant is not done: in its
+ * last turn, followed only by results of the calls beside it.
+ * Does not need `tools`: a conversation may hold old calls of tools that are gone.
  */
 export const checkPairing: Rule = ({ request: { messages } }) => {
   const turns = groupTurns(messages).filter(({ role }) => role !== "system");
@@ -118,7 +118,7 @@ function checkServerTools(turn: Turn, paused: ReadonlySet<WireBlock>): Refusal |
 const canContinue = (next: Turn | undefined): boolean =>
   next === undefined || next.blocks[0]?.block.type === "tool_result";
 
-/** The calls in which a turn ends: what a paused turn still waits for. */
+/** The calls that a turn ends with: what a paused turn still waits for. */
 function trailingCalls({ blocks }: Turn): ReadonlySet<WireBlock> {
   const last = blocks.findLastIndex(({ block }) => !block.type.endsWith("tool_use"));
   return new Set(blocks.slice(last + 1).map(({ block }) => block));

@@ -8,7 +8,10 @@ import { blockPath, contentBlocks, type Rule, isThinking, type Turn, groupTurns 
 import { changesTools } from "../prompt/tool-set.ts";
 import { isServerResult } from "./check-pairing.ts";
 
-/** How many messages, who begins, and which blocks stand in whose turn. Two messages of one role in a row are one turn. */
+/**
+ * How many messages, which role begins, and which blocks may stand in which turn. Two messages of one role in a row are
+ * one turn.
+ */
 export const checkRoles: Rule = ({ request: { messages }, betas }) => {
   if (messages.length === 0) return invalid("at least one message is required", "messages");
   if (messages.length > messagesMax)
@@ -20,13 +23,13 @@ export const checkRoles: Rule = ({ request: { messages }, betas }) => {
   return firstRefusal(messages, (message, at) => checkBlockRoles(message, { at, unknown }));
 };
 
-/** A compaction is what the conversation begins with, whoever brings it: what stood before it may be left away. */
+/** A conversation may begin with a compaction, whichever role brings it: what stood before it may be omitted. */
 const beginsCompacted = ({ role, content }: WireMessage): boolean => {
   const first = typeof content === "string" ? undefined : content.find((block) => !isFailedCompaction(block));
   return role === "assistant" && first?.type === "compaction";
 };
 
-/** Kinds of blocks that are not known without a beta. */
+/** Kinds of blocks that are unknown without a beta. */
 const unknownTypes = (betas: ReadonlySet<string>): ReadonlySet<WireBlock["type"]> =>
   new Set([
     ...(hasCompactionBeta(betas) ? [] : (["compaction"] as const)),
@@ -69,7 +72,7 @@ function blockOwner(block: WireBlock): "anyone" | WireMessage["role"] {
     case "tool_addition":
     case "tool_removal":
       return "system";
-    // Where it may stand is a rule of its own.
+    // Its place is checked by a rule of its own.
     case "compaction":
       return "anyone";
     case "tool_use":
@@ -81,7 +84,10 @@ function blockOwner(block: WireBlock): "anyone" | WireMessage["role"] {
   }
 }
 
-/** Nothing empty, neither a message nor a text; a last assistant message may be, where prefill is allowed, and a system message that sets something. */
+/**
+ * No message and no text may be empty, except a last assistant message if prefill is allowed, and a system message that
+ * sets something.
+ */
 export const checkContent: Rule = ({ request: { messages, system } }) => {
   for (const [at, block] of (typeof system === "string" ? [] : (system ?? [])).entries()) {
     const problem = textProblem(block.text);
@@ -134,8 +140,9 @@ function textProblem(text: string): string | undefined {
 }
 
 /**
- * A conversation that ends in the assistant's words asks to go on from there. Ending in a server tool's call or result,
- * or in a compaction, is no prefill: so a paused turn goes on, on every model. What is only summed up is not gone on with.
+ * A conversation that ends with the assistant's text asks the model to continue it. Ending in a server tool's call or
+ * result, or in a compaction, is not prefill: that is how a paused turn continues, on every model. A request that only
+ * summarises does not continue anything.
  */
 export const checkPrefill: Rule = ({ request, traits, endpoint }) => {
   const last = request.messages.at(-1);
@@ -168,11 +175,11 @@ function firstRefusal<Value>(
   return undefined;
 }
 
-/** Which models take system messages inside `messages`, where they may stand, and what they may set. */
+/** Which models accept system messages inside `messages`, where they may stand, and what they may set. */
 export const checkSystemMessages: Rule = (input) =>
   input.request.messages.every(isPlain) ? undefined : (checkEffort(input) ?? checkClearAt(input) ?? checkPlaces(input));
 
-/** Nothing of it concerns these rules: most conversations have no other messages. */
+/** A message that these rules do not concern: most conversations have no other messages. */
 const isPlain = ({ role, output_config: config, clear_at: clearAt }: WireMessage): boolean =>
   role !== "system" && config === undefined && clearAt === undefined;
 
@@ -189,7 +196,7 @@ const checkEffort: Rule = ({ request: { messages }, betas }) => {
 
 export const clearAtBeta = "mid-conversation-system-clear-at-2026-08-21";
 
-/** Says when a message stops being shown; `never`, spelled out, is a use of it too. */
+/** `clear_at` says when a message stops being shown; an explicit `never` needs the beta too. */
 const checkClearAt: Rule = ({ request: { messages }, betas }) => {
   const isKnown = betas.has(clearAtBeta);
   const at = messages.findIndex(
@@ -199,8 +206,8 @@ const checkClearAt: Rule = ({ request: { messages }, betas }) => {
 };
 
 /**
- * Directly behind a user turn, or behind an assistant turn that ends in a server tool's result, and then last or before
- * an assistant turn. So a system message never parts a call from its result.
+ * Directly after a user turn, or after an assistant turn that ends in a server tool's result, and then last or before
+ * an assistant turn. So a system message never separates a call from its result.
  */
 const checkPlaces: Rule = ({ request: { messages }, traits }) => {
   if (!messages.some(({ role }) => role === "system")) return undefined;

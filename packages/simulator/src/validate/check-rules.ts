@@ -14,9 +14,9 @@ import { checkThinking } from "./check-thinking.ts";
 import { checkToolChanges, checkTools } from "./check-tools.ts";
 
 /**
- * The order decides which of several violations is told: fields before messages, the form of messages before what
- * they mean to each other. A marked empty text is told as such, not as an empty text; a call at the very end as a call
- * without a result, not as prefill.
+ * The order decides which of several violations is reported: fields before messages, the form of messages before their
+ * relations. A marked empty text is reported as such, not as an empty text; a call at the very end as a call without a
+ * result, not as prefill.
  */
 const rules: readonly Rule[] = [
   checkBetas,
@@ -37,10 +37,10 @@ const rules: readonly Rule[] = [
   checkMedia,
 ];
 
-/** Those that concern only what the model is shown: what a compaction stands for is nobody's matter any more. */
+/** Rules that concern only what the model is shown: what a compaction replaces is not checked by them. */
 const rulesOfShown: ReadonlySet<Rule> = new Set([checkBreakpoints, checkPairing, checkMedia]);
 
-/** The first rule that a request violates. Its shape must have been checked, and its signatures are not checked here. */
+/** The first rule that a request violates. Its shape must have been checked; its signatures are not checked here. */
 export function checkRules(input: CheckInput): Refusal | undefined {
   const shown = hasCompactionBeta(input.betas) ? fromCompaction(input) : input;
   for (const rule of rules) {
@@ -50,7 +50,10 @@ export function checkRules(input: CheckInput): Refusal | undefined {
   return undefined;
 }
 
-/** Empty up to the last compaction with content; everything behind keeps its place, so that problems are told where they are. */
+/**
+ * Blanks everything up to the last compaction with content; what follows keeps its index, so that problems are reported
+ * at their place.
+ */
 function fromCompaction(input: CheckInput): CheckInput {
   const { messages } = input.request;
   const from = findLastCompaction(messages);
@@ -65,5 +68,5 @@ function fromCompaction(input: CheckInput): CheckInput {
 const fromBlock = (content: WireMessage["content"], from: number): WireBlock[] =>
   contentBlocks(content).map((block, index) => (index < from ? blankBlock : block));
 
-/** A block that says nothing. */
+/** A block without content. */
 const blankBlock: WireBlock = { type: "compaction", content: null };

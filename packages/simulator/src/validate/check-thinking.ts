@@ -11,7 +11,7 @@ import {
   groupTurns,
 } from "./check-input.ts";
 
-/** What `thinking` asks for, what it excludes, and where thinking must stand. Signatures are not looked at here. */
+/** What `thinking` asks for, what it excludes, and where thinking must stand. Signatures are not checked here. */
 export const checkThinking: Rule = (input) =>
   checkKind(input) ?? checkControls(input) ?? checkSampling(input) ?? checkBudget(input) ?? checkOpening(input);
 
@@ -52,7 +52,7 @@ function checkBudget(input: CheckInput): Refusal | undefined {
   if (thinking.budget_tokens < thinkingTokensMin)
     return invalid(`Input should be greater than or equal to ${thinkingTokensMin}`, "thinking.enabled.budget_tokens");
   const maxTokens = requestWithAnswer(input)?.max_tokens;
-  // Thinking between calls may take more than one reply holds.
+  // Thinking between calls may exceed what one reply holds.
   if (maxTokens === undefined || input.betas.has("interleaved-thinking-2025-05-14")) return undefined;
   return maxTokens > thinking.budget_tokens
     ? undefined
@@ -60,7 +60,7 @@ function checkBudget(input: CheckInput): Refusal | undefined {
 }
 
 /**
- * No turn ends in thinking. With `enabled`, a tool loop that still goes on must begin with it: the loop is everything
+ * No turn ends in thinking. With `enabled`, an unfinished tool loop must begin with thinking: the loop is everything
  * since the last user turn without results.
  */
 function checkOpening({ request }: CheckInput): Refusal | undefined {
@@ -69,10 +69,10 @@ function checkOpening({ request }: CheckInput): Refusal | undefined {
     if (isThinkingBlock(turn.blocks.at(-1)?.block))
       return invalid("The final block in an assistant message cannot be `thinking`.", `messages.${turn.last}`);
   if (request.thinking?.type !== "enabled") return undefined;
-  const person = turns.findLastIndex(
+  const lastUserAt = turns.findLastIndex(
     ({ role, blocks }) => role === "user" && !blocks.some(({ block }) => block.type === "tool_result"),
   );
-  const opening = turns[person + 1]?.blocks[0];
+  const opening = turns[lastUserAt + 1]?.blocks[0];
   if (opening === undefined || isThinkingBlock(opening.block)) return undefined;
   return invalid(
     `Expected \`thinking\` or \`redacted_thinking\`, but found \`${opening.block.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`,

@@ -7,7 +7,7 @@ import { toolsAtEnd, inlineToolsBeta, mayChangeTools, type ToolStep, toolSteps }
 import { field, isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
 import { availableToolsCharsMax, availableToolsMax } from "../limits.ts";
 
-/** Names, schemas and the choice between tools. Calls in `messages` need not be of a tool that is still there. */
+/** Names, schemas and the choice between tools. Calls in `messages` need not be of a tool that is still declared. */
 export const checkTools: Rule = (input) => {
   const tools = input.request.tools ?? [];
   const names = new Set<string>();
@@ -24,7 +24,7 @@ export const checkTools: Rule = (input) => {
   return checkChoice(input);
 };
 
-/** Of one definition, at `tools.0` or wherever else it stands. */
+/** Checks one definition, at `tools.0` or wherever else it stands. */
 function checkTool(tool: WireTool, place: string): Refusal | undefined {
   const path = `${place}.${tool.type ?? "custom"}`;
   if (isCustomTool(tool)) {
@@ -48,7 +48,7 @@ function checkTool(tool: WireTool, place: string): Refusal | undefined {
     : undefined;
 }
 
-/** Where the conversation changes the tools, the choice is between those at its end. */
+/** If the conversation changes the tools, the choice is between those at its end. */
 function checkChoice({ request, traits, betas }: CheckInput): Refusal | undefined {
   const choice = request.tool_choice;
   if (choice === undefined || choice === null) return undefined;
@@ -65,7 +65,7 @@ function checkChoice({ request, traits, betas }: CheckInput): Refusal | undefine
 
 interface SchemaProblem {
   readonly message: string;
-  /** Inside `input_schema`. */
+  /** Place inside `input_schema`. */
   readonly field?: string;
 }
 
@@ -74,8 +74,8 @@ const invalidSchema: SchemaProblem = {
 };
 
 /**
- * Is it a plausible schema of an object? Looks at what clients get wrong (types, properties, required, sub-schemas);
- * whether the schema can be satisfied is not asked.
+ * Whether it is a plausible schema of an object. Checks what clients get wrong (types, properties, required,
+ * sub-schemas), not whether the schema can be satisfied.
  */
 function schemaProblem(schema: JsonObject): SchemaProblem | undefined {
   const type = field(schema, "type");
@@ -89,7 +89,7 @@ function schemaProblem(schema: JsonObject): SchemaProblem | undefined {
 const combiners = ["oneOf", "allOf", "anyOf"] as const;
 const types: ReadonlySet<Json> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-/** A list of what is still to be looked at instead of recursion: nobody can nest deeper than the stack. */
+/** Uses a work list instead of recursion, so that deep nesting cannot overflow the stack. */
 function isPlausible(root: JsonObject): boolean {
   const waiting: Json[] = [root];
   for (let schema = waiting.pop(); schema !== undefined; schema = waiting.pop()) {
@@ -155,8 +155,9 @@ function* subSchemas(schema: JsonObject): Generator<Json> {
 }
 
 /**
- * What system messages do to the tools: what they name must be known at that point, what they define must be a valid tool
- * of a free name, and what is offered then must not be too much. Without a beta such blocks are refused with the roles.
+ * What system messages do to the tools: what they name must be known at that point, what they define must be a valid
+ * tool with a free name, and what is then offered must not be too much. Without a beta such blocks are refused by the
+ * rule on roles.
  */
 export const checkToolChanges: Rule = ({ request, betas }) => {
   if (!mayChangeTools(betas)) return undefined;
@@ -167,7 +168,7 @@ export const checkToolChanges: Rule = ({ request, betas }) => {
   return undefined;
 };
 
-/** What a compaction tells was allowed when it was said. */
+/** What a compaction lists was already checked when it was made. */
 function definitionProblem(
   { change: { tool }, path, holder }: ToolStep,
   betas: CheckInput["betas"],

@@ -13,13 +13,13 @@ import type { z } from "zod";
 
 interface ShapeOutcome<Request> {
   readonly kind: "shaped";
-  /** Holds the very message objects of the body, but for those without content. */
+  /** Holds the very message objects of the body, except for those without content. */
   readonly request: Request;
 }
 
 /**
- * Gives bodies their shape, or says what is wrong with it. A caller in the same process sends the same message objects
- * turn after turn; those that have passed are not looked at again, so who changes one in place is not caught.
+ * Checks the shape of bodies, or says what is wrong with it. A caller in the same process sends the same message
+ * objects turn after turn; those that have passed are not checked again, so a change made in place is not noticed.
  */
 export class RequestShapes {
   readonly #passed: PassedValues = { messages: new WeakSet(), tools: new WeakSet(), filledByMessage: new WeakMap() };
@@ -60,7 +60,7 @@ function firstRefusal(issues: Issues, body: Json): Refusal {
 }
 
 interface ShapedLists {
-  /** What is left of the body for the schema of the other fields. */
+  /** The rest of the body, for the schema of the other fields. */
   readonly rest: Json;
   readonly refusal?: Refusal;
   readonly shaped: { messages: WireMessage[]; tools?: WireTool[] | null };
@@ -125,14 +125,14 @@ function shapeList(
   return { kind: "list", values: values.map((value, at) => filledByPlace.get(at) ?? value) };
 }
 
-/** A system message that sets something need not say anything. */
+/** A system message that sets something need not have content. */
 const setsOnlyConfig = (message: Json): message is JsonObject =>
   isObject(message) &&
   field(message, "role") === "system" &&
   field(message, "content") === undefined &&
   (field(message, "output_config") ?? null) !== null;
 
-/** The same one each time, so that it is known again. */
+/** Returns the same object each time, so that it is recognised. */
 function fillContent(message: JsonObject, { filledByMessage }: PassedValues): JsonObject {
   const known = filledByMessage.get(message) ?? { ...message, content: [] };
   filledByMessage.set(message, known);
@@ -173,7 +173,9 @@ interface FoundIssue {
   readonly path: IssuePath;
 }
 
-/** Says what a schema found in the API's words and with the API's path, tags of unions included: `tools.0.custom.name`. */
+/**
+ * Reports a schema's issue in the API's words and with the API's path, tags of unions included: `tools.0.custom.name`.
+ */
 function issueRefusal(issue: Issue, { at, body }: { readonly at: IssuePath; readonly body: Json }): Refusal {
   const found = innermost(issue, at);
   if (isUnknownTag(found.issue)) {
@@ -185,7 +187,9 @@ function issueRefusal(issue: Issue, { at, body }: { readonly at: IssuePath; read
   return path.length === 0 ? invalid(message) : invalid(message, formatIssuePath(path, body));
 }
 
-/** Of a union that took nothing, the branch that the value was meant for: the one that does not refuse it as a whole. */
+/**
+ * If no branch of a union fits, the one that the value was meant for: the branch that does not reject it as a whole.
+ */
 function innermost(issue: Issue, base: IssuePath): FoundIssue {
   const path = [...base, ...issue.path];
   if (issue.code !== "invalid_union" || issue.errors.length === 0) return { issue, path };
@@ -242,7 +246,7 @@ function issueMessage(issue: Issue, { value, name }: IssuePlace): string {
   }
 }
 
-/** Fields that take whole numbers only; a schema first tells of a text that it is no number at all. */
+/** Fields that accept whole numbers only; for a string, a schema first reports that it is not a number at all. */
 const wholeNumbers: ReadonlySet<PropertyKey> = new Set(["max_tokens", "top_k", "budget_tokens", "value"]);
 
 function typeMessage(expected: string, { value, name }: IssuePlace): string {
@@ -276,7 +280,7 @@ function formatIssuePath(path: IssuePath, body: Json): string {
 
 const taggedFields: ReadonlySet<PropertyKey> = new Set(["source", "thinking", "tool_choice", "cache_control"]);
 
-/** Where one of several types may stand, the API names the type it took the value for. */
+/** If several types are allowed, the API names the type that it took the value for. */
 function unionTag(
   value: Json | undefined,
   { step, parent }: { step: PropertyKey; parent: PropertyKey | undefined },
