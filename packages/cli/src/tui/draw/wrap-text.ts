@@ -24,7 +24,7 @@ interface WrapOptions extends DrawArea {
   readonly first: string;
   /** Before all other lines, with the same width. Default: spaces. */
   readonly rest?: string;
-  readonly paint?: Paint;
+  readonly paint?: Paint | undefined;
 }
 
 /** Wraps an untrusted text behind a mark. It is painted line by line, so that no style continues in the next one. */
