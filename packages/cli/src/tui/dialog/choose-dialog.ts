@@ -79,7 +79,7 @@ function moveCursor({ found, at }: ChooseState, key: string): number | undefined
 
 interface SearchableChoice {
   readonly choice: Choice;
-  /** In small letters. */
+  /** In lower case. */
   readonly label: string;
   readonly description: string;
 }
@@ -90,14 +90,14 @@ const toSearchable = (choice: Choice): SearchableChoice => ({
   description: (choice.description ?? "").slice(0, dialogLineCharsMax).toLowerCase(),
 });
 
-/** By their labels, letters in order; then those whose description holds what was typed. Among equals as they were given. */
-function filterChoices(known: readonly SearchableChoice[], typed: string): readonly Choice[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return known.map(({ choice }) => choice);
+/** Fuzzy matches of the labels first, then choices whose description contains the text. Ties keep their order. */
+function filterChoices(searchable: readonly SearchableChoice[], typed: string): readonly Choice[] {
+  const query = typed.trim().toLowerCase();
+  if (query === "") return searchable.map(({ choice }) => choice);
   const scored: { readonly choice: Choice; readonly score: number }[] = [];
-  for (const { choice, label, description } of known) {
+  for (const { choice, label, description } of searchable) {
     const score =
-      fuzzyScoreLowercase(wanted, label) ?? (description.includes(wanted) ? Number.NEGATIVE_INFINITY : undefined);
+      fuzzyScoreLowercase(query, label) ?? (description.includes(query) ? Number.NEGATIVE_INFINITY : undefined);
     if (score !== undefined) scored.push({ choice, score });
   }
   return scored
