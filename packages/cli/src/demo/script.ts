@@ -12,17 +12,17 @@ import {
   editCall,
   readCall,
   type ScriptStep,
-  whenFileSeen,
+  lookFirst,
 } from "./scripted-model.ts";
 
 /** A duration in bare milliseconds, such as `45 * 60_000`. */
 const bareMillis = /(?<count>\d+) \* (?<unit>60_000|3_600_000|86_400_000)\b/;
 
-const helperByUnit: ReadonlyMap<string, string> = new Map([
-  ["60_000", "minutes"],
-  ["3_600_000", "hours"],
-  ["86_400_000", "days"],
-]);
+const helperByUnit: Readonly<Record<string, string>> = {
+  "60_000": "minutes",
+  "3_600_000": "hours",
+  "86_400_000": "days",
+};
 
 const searchCall = toolCall("grep", {
   pattern: String.raw`\d \* (60_000|3_600_000|86_400_000)\b`,
@@ -30,36 +30,37 @@ const searchCall = toolCall("grep", {
   output: "content",
 });
 
+/** Reads and changes each module that grep finds. */
 export const tidyTask = (): ScriptTask => ({
   says: "Then no module should reckon with bare milliseconds any more. Put all of them on the helpers of src/clock.js. Show me a plan first.",
-  steps: tidySteps(),
+  steps: [
+    alwaysReply("Where that is done:", searchCall),
+    (seen) => {
+      const paths = new Set(seen.findAll(/^(?<path>src\/[\w-]+\.js):\d+:/).map(({ path = "" }) => path));
+      if (paths.size === 0) return { ...replyWith("Once more.", searchCall), step: "waits" };
+      const plan = [
+        "# Times by their names",
+        "",
+        ...[...paths].map((path) => `- ${path}: its bare milliseconds become helpers of src/clock.js`),
+        "",
+        "No level, no limit and no test is changed. At the end all tests run, and the search finds nothing.",
+      ].join("\n");
+      return {
+        ...replyWith(`${paths.size} modules do that. The plan:`, toolCall("plan", { plan })),
+        follows: [...paths].flatMap(moduleSteps),
+      };
+    },
+    alwaysReply("All of them are done. Whether anything is left, and the tests:", searchCall, bashCall(testCommand)),
+    whenTestsPass((passed) => `The search finds nothing any more, and all ${passed} tests pass.`),
+  ],
 });
-
-/** Reads and changes each module that grep finds. */
-const tidySteps = (): readonly ScriptStep[] => [
-  alwaysReply("Where that is done:", searchCall),
-  (seen) => {
-    const paths = new Set(seen.findAll(/^(?<path>src\/[\w-]+\.js):\d+:/).map(({ path = "" }) => path));
-    if (paths.size === 0) return { ...replyWith("Once more.", searchCall), step: "waits" };
-    const plan = [
-      "# Times by their names",
-      "",
-      ...[...paths].map((path) => `- ${path}: its bare milliseconds become helpers of src/clock.js`),
-      "",
-      "No level, no limit and no test is changed. At the end all tests run, and the search finds nothing.",
-    ].join("\n");
-    return {
-      ...replyWith(`${paths.size} modules do that. The plan:`, toolCall("plan", { plan })),
-      follows: [...paths].flatMap(moduleSteps),
-    };
-  },
-  alwaysReply("All of them are done. Whether anything is left, and the tests:", searchCall, bashCall(testCommand)),
-  whenTestsPass((passed) => `The search finds nothing any more, and all ${passed} tests pass.`),
-];
 
 const moduleSteps = (path: string): readonly ScriptStep[] => [
   alwaysReply("", readCall(path)),
-  whenFileSeen(path, (text) => replyWith("", ...editCalls(path, text))),
+  (seen) => {
+    const text = seen.file(path);
+    return text === undefined ? lookFirst(readCall(path)) : replyWith("", ...editCalls(path, text));
+  },
 ];
 
 function editCalls(path: string, text: string): readonly ToolCall[] {
@@ -67,7 +68,7 @@ function editCalls(path: string, text: string): readonly ToolCall[] {
   const helpers = new Set<string>();
   const changes = [...new Set(lines)].map((from) => {
     const to = from.replaceAll(new RegExp(bareMillis.source, "g"), (_, count: string, unit: string) => {
-      const helper = helperByUnit.get(unit) ?? "minutes";
+      const helper = helperByUnit[unit] ?? "minutes";
       helpers.add(helper);
       return `${helper}(${count})`;
     });

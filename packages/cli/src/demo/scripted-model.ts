@@ -59,15 +59,7 @@ export const whenSeen =
     return found === undefined ? lookFirst(look) : play(found, seen);
   };
 
-/** A step that needs the text of a file. */
-export const whenFileSeen =
-  (path: string, play: (text: string, seen: RequestContents) => StepReply): ScriptStep =>
-  (seen) => {
-    const text = seen.file(path);
-    return text === undefined ? lookFirst(readCall(path)) : play(text, seen);
-  };
-
-const lookFirst = (look: ToolCall): StepReply => ({
+export const lookFirst = (look: ToolCall): StepReply => ({
   ...replyWith("That is not in front of me any more.", look),
   step: "waits",
 });
@@ -169,56 +161,39 @@ const findOpenTodos = (blocks: readonly MoveBlock[]): readonly string[] | undefi
     .map(({ content }) => content);
 
 /** What a request shows: the scripted model knows nothing else. */
-export interface RequestContents {
-  /** The first match in the newest results, else the last one in the whole view. */
-  find(pattern: RegExp): MatchGroups | undefined;
-  /** All matches in the newest results. */
-  findAll(pattern: RegExp): readonly MatchGroups[];
-  /** The text of the last read of the file. Undefined if the view no longer shows it. */
-  file(path: string): string | undefined;
-  /** The path of a file whose edit was refused in the newest round. */
-  readonly refusedEdit: string | undefined;
-}
+export type RequestContents = ReturnType<typeof readRequest>;
 
 /** The groups of a match, by their names. */
 type MatchGroups = Readonly<Record<string, string>>;
 
-function readRequest(request: MessagesRequest): RequestContents {
+function readRequest(request: MessagesRequest) {
   const newest = newestResults(request).map(stripLineNumbers).join("\n");
   const all = allTexts(request).map(stripLineNumbers).join("\n");
   const calls = collectToolCalls(request);
   return {
-    find: (pattern) => findMatches(newest, pattern)[0] ?? findMatches(all, pattern).at(-1),
-    findAll: (pattern) => findMatches(newest, pattern),
-    file: (path) => {
-      const read = calls.findLast(
-        ({ name, input, result }) => name === "read" && input["file_path"] === path && isReadText(result),
-      );
-      return read?.result === undefined ? undefined : stripLineNumbers(read.result.text);
+    /** The first match in the newest results, else the last one in the whole view. */
+    find: (pattern: RegExp) => findMatches(newest, pattern)[0] ?? findMatches(all, pattern).at(-1),
+    /** All matches in the newest results. */
+    findAll: (pattern: RegExp) => findMatches(newest, pattern),
+    /** The text of the last read of the file. Undefined if the view no longer shows it. */
+    file: (path: string): string | undefined => {
+      const reads = calls.filter(({ name, input }) => name === "read" && input["file_path"] === path);
+      // Neither a cleared read nor one that only refers to an earlier read begins with a first line.
+      const text = reads.findLast(({ result }) => result?.failed === false && /^ *1\t/.test(result.text))?.result?.text;
+      return text === undefined ? undefined : stripLineNumbers(text);
     },
-    refusedEdit: findRefusedEdit(calls),
+    /** The path of a file whose edit was refused in the newest round. */
+    refusedEdit: calls
+      .filter(({ name, at, result }) => name === "edit" && at === calls.at(-1)?.at && result?.failed === true)
+      .map(({ input }) => textField(input, "file_path"))
+      .at(0),
   };
 }
-
-type Calls = ReturnType<typeof collectToolCalls>;
-
-/** Neither a cleared read nor one that only refers to an earlier read shows the file. */
-const isReadText = (result: Calls[number]["result"]): boolean =>
-  result !== undefined && !result.failed && firstLineNumber.test(result.text);
-
-const firstLineNumber = /^ *1\t/;
 
 const stripLineNumbers = (text: string): string => text.replaceAll(/^ *\d+\t/gm, "");
 
 const findMatches = (text: string, pattern: RegExp): readonly MatchGroups[] =>
   [...text.matchAll(new RegExp(pattern.source, "gm"))].map((match) => ({ ...match.groups }));
-
-function findRefusedEdit(calls: Calls): string | undefined {
-  const last = calls.at(-1)?.at;
-  const refused = calls.find(({ name, at, result }) => name === "edit" && at === last && result?.failed === true);
-  const path = refused?.input["file_path"];
-  return typeof path === "string" ? path : undefined;
-}
 
 /** Well-formed and true, but it omits the first changed file and every error, so that the audit has something to find. */
 function writeSummary(changed: readonly string[], openTodos: readonly string[]): string {

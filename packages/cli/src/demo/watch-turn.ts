@@ -22,18 +22,13 @@ export interface DemoContext {
   readonly signal: AbortSignal;
 }
 
-interface RunTaskInput {
-  readonly agent: Agent;
-  readonly task: ScriptTask;
-  readonly detail?: DetailLevel;
-}
-
 /** One turn, drawn while it runs if there is a printer. Throws if the turn fails or is aborted. */
 export async function runTask(
   { model, totals, signal, printer }: Pick<DemoContext, "model" | "totals" | "signal"> & { printer?: ChatPrinter },
-  { agent, task: { says, steps }, detail = "full" }: RunTaskInput,
+  { agent, task, detail = "full" }: { readonly agent: Agent; readonly task: ScriptTask; readonly detail?: DetailLevel },
 ): Promise<void> {
-  model.startTask({ says, steps });
+  const { says } = task;
+  model.startTask(task);
   totals.messages.push(says);
   printer?.startTurn(detail);
   await printer?.apply({ kind: "say", text: says });
