@@ -27,7 +27,7 @@ export function withInputs(page: string): string {
 }
 
 const noServers = new ToolServers(
-  { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (text) => text, wait: async () => undefined },
+  { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (value) => value, wait: async () => undefined },
   { definitions: [], shownAnnouncement: () => undefined },
 );
 
