@@ -39,9 +39,10 @@ const conditionsNow: StoredCase["conditions"] = { ...conditions(), measured: new
 for (const [name, value] of Object.entries(conditionsNow)) console.log(`${name.padEnd(8)} ${value}`);
 
 const results: Record<string, StoredCase> = {};
-for (const { name, run } of cases) {
+for (const benchCase of cases) {
+  const { name } = benchCase;
   if (names.length > 0 && !names.includes(name)) continue;
-  const figures = await run();
+  const figures = await benchCase.run();
   if (figures.length === 0) {
     console.log(`\n${name}: left out, what it needs is not here (PALIMPSEST_CORPUS, bubblewrap)`);
     continue;

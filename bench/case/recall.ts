@@ -131,7 +131,7 @@ async function measure({ file, queries, times }: Measuring): Promise<void> {
       await index.search({ query });
     };
     times.first.push(await timed(first));
-    times.later.push((await timed(() => each(later, (query) => index.search({ query })))) / later.length);
+    times.later.push((await timed(() => each(later, (text) => index.search({ query: text })))) / later.length);
   });
   const database = new DatabaseSync(":memory:");
   const first = async (): Promise<StatementSync> => {
@@ -142,7 +142,7 @@ async function measure({ file, queries, times }: Measuring): Promise<void> {
   const start = performance.now();
   const search = await first();
   times.sqliteFirst.push(performance.now() - start);
-  times.sqliteLater.push((await timed(() => each(later, async (query) => search.all(anyOf(query))))) / later.length);
+  times.sqliteLater.push((await timed(() => each(later, async (text) => search.all(anyOf(text))))) / later.length);
   database.close();
 }
 

@@ -31,7 +31,7 @@ function again(times: number, body: () => JsonObject): Promise<number> {
   const simulator = new loaded.Simulator();
   const bodies = Array.from({ length: times }, body);
   return worked(times, async () => {
-    for (const body of bodies) await ask(simulator, body);
+    for (const each of bodies) await ask(simulator, each);
   });
 }
 
