@@ -7,7 +7,7 @@ import { chatProgram, isPromptShown } from "../test/terminal/chat-program.ts";
 import { openTerminal, type Terminal } from "../test/terminal/terminal.ts";
 import { linesOf } from "./limit-session.ts";
 
-/** A home and a project of its own, in which real chats are opened on a real pseudo-terminal. */
+/** A temporary home and project, in which real chats are opened on a real pseudo-terminal. */
 export class ChatWorld {
   readonly #base: string;
 
@@ -15,7 +15,7 @@ export class ChatWorld {
     this.#base = base;
   }
 
-  /** Removed behind `act`, however that ends. */
+  /** Removes the folder after `act`, even if it rejects. */
   static async during<Result>(act: (world: ChatWorld) => Promise<Result>): Promise<Result> {
     const base = await realpath(await mkdtemp(join(tmpdir(), "palimpsest-bench-")));
     try {
@@ -30,13 +30,13 @@ export class ChatWorld {
     return join(this.#base, "work");
   }
 
-  /** Started, and not waited for. */
+  /** Starts a chat without waiting for its prompt. */
   start(...args: readonly string[]): Terminal {
     const [home, cache] = [join(this.#base, "home"), join(this.#base, "cache")];
     return openTerminal({ ...chatProgram({ home, cwd: this.work, cache, args }), columns: 120, rows: 40 });
   }
 
-  /** A chat with its session open: the prompt is there before. `act` ends it. */
+  /** Runs `act` on a chat whose session is open, which is later than its prompt appears; closes the chat afterwards. */
   async chat<Result>(args: readonly string[], act: (chat: Terminal) => Promise<Result>): Promise<Result> {
     const chat = this.start(...args);
     try {
@@ -48,7 +48,7 @@ export class ChatWorld {
     }
   }
 
-  /** Work on a project, as a session on disk. Gives its id. */
+  /** Writes a session of project work to disk, and returns its id. */
   async session(tokens: number): Promise<string> {
     const id = sessionId("00000000-0000-4000-9000-000000000001");
     const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(this.#base, "home") };
@@ -63,5 +63,5 @@ export class ChatWorld {
   }
 }
 
-/** The size that is promised to be fast. */
+/** The size for which the docs promise speed. */
 export const sessionTokens = 200_000;

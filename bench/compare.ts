@@ -4,9 +4,9 @@ import { z } from "zod";
 import { conditions, median } from "./measure.ts";
 
 /**
- * `node bench/compare.ts <other checkout> [rounds]`: plain requests to the simulator of this checkout over the same to
- * another's, in processes of their own, in turn, first one and then the other first. Prints the median of the rounds'
- * ratios and where the middle half of them lies; exits 1 where a median is over the limit.
+ * `node bench/compare.ts <other checkout> [rounds]`: compares plain requests to the simulators of two checkouts, each in a
+ * process of its own, in alternating order. Prints the median of the rounds' ratios and their interquartile range; exits with
+ * 1 if a median is over the limit.
  */
 const [other, rounds = "15"] = process.argv.slice(2);
 if (other === undefined) throw new Error("usage: node bench/compare.ts <other checkout> [rounds]");
@@ -36,8 +36,8 @@ process.exitCode = [...ratiosByName.values()].some((ratios) => !(median(ratios) 
 
 function costsIn(checkout: string): Readonly<Record<string, number>> {
   const script = join(import.meta.dirname, "case/simulator-once.ts");
-  const told = execFileSync(process.execPath, ["--conditions=@palimpsest/source", script, checkout], {
+  const output = execFileSync(process.execPath, ["--conditions=@palimpsest/source", script, checkout], {
     encoding: "utf8",
   });
-  return z.record(z.string(), z.number()).parse(JSON.parse(told));
+  return z.record(z.string(), z.number()).parse(JSON.parse(output));
 }

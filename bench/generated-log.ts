@@ -1,4 +1,4 @@
-/** Raw lines of a session as another tool would log it: each round is a request, a reply with one call, its result. */
+/** Raw lines of a session as another tool would log it. Each round is a request, a reply with one call, its result, and a last reply. */
 export class GeneratedLog {
   #count = 0;
   #parent: string | null = null;

@@ -1,7 +1,7 @@
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage, trimMessages } from "@langchain/core/messages";
 import type { Message } from "../packages/palimpsest/src/schema/block.ts";
 
-/** As its documentation shows it: the newest messages that fit, a cheap count, a person first. */
+/** As in its documentation: the newest messages that fit, beginning with a user message, with a cheap count. */
 export const trimmed = (messages: BaseMessage[], maxTokens: number): Promise<BaseMessage[]> =>
   trimMessages(messages, {
     maxTokens,
@@ -12,17 +12,17 @@ export const trimmed = (messages: BaseMessage[], maxTokens: number): Promise<Bas
 
 /** The same conversation in LangChain's form. */
 export function langChainMessages({ role, content }: Message): BaseMessage[] {
-  const words = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
   if (role === "assistant") {
     const calls = content.flatMap((block) =>
       block.type === "tool_use" ? [{ id: block.id, name: block.name, args: block.input }] : [],
     );
-    return [new AIMessage({ content: words, tool_calls: calls })];
+    return [new AIMessage({ content: text, tool_calls: calls })];
   }
   const results = content.flatMap((block) =>
     block.type === "tool_result" && typeof block.content === "string"
       ? [new ToolMessage({ tool_call_id: block.tool_use_id, content: block.content })]
       : [],
   );
-  return words === "" ? results : [...results, new HumanMessage(words)];
+  return text === "" ? results : [...results, new HumanMessage(text)];
 }

@@ -13,10 +13,10 @@ import { parsed } from "./parsed-line.ts";
 import { ProjectLog } from "./project-log.ts";
 
 const model = "claude-sonnet-5-5";
-/** Nothing is cleared: what is measured is what is left when nothing else helps. */
+/** Clearing is off: the bench measures the last resort, when nothing else helps. */
 const off = ["clear.size", "clear.idle", "clear.cacheEdits"];
 
-/** A folder of its own with sessions of work on a project, each over the limit at which no request can be sent. */
+/** A temporary folder with sessions of project work, each over the limit beyond which no request can be sent. */
 export class LimitSessions {
   readonly windowTokens: number;
   readonly #base: string;
@@ -64,7 +64,7 @@ export class LimitSessions {
     return numbers;
   }
 
-  /** The same session as a new one on disk, just opened: no model answers, and none is to be asked any more. */
+  /** Writes the same session as a new one to disk and opens it. No model answers, and the breaker is open. */
   async open(): Promise<Agent> {
     const id = sessionId(`00000000-0000-4000-9000-${String(this.#count).padStart(12, "0")}`);
     this.#count += 1;
@@ -86,7 +86,7 @@ export class LimitSessions {
   }
 }
 
-/** Of work on a project, at least this many tokens. */
+/** Lines of project work with at least this many tokens. */
 export function linesOf(windowTokens: number): readonly string[] {
   const log = new ProjectLog();
   const lines: string[] = [];

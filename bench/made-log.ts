@@ -1,12 +1,12 @@
-/** Results as recorded sessions have them: half are under 312 characters, a tenth over 4,500, a hundredth over 26,000. */
+/** Sizes of results as in recorded sessions: half are under 312 characters, a tenth over 4,500, a hundredth over 26,000. */
 const medianChars = 312;
 const sigma = 2;
-/** What is longer is offloaded. */
+/** Longer results are offloaded. */
 const charsMax = 50_000;
-/** A person speaks before every so many rounds. */
+/** The user sends a message every this many rounds. */
 const roundsPerTurn = 12;
 
-/** Raw lines of a session like recorded ones: files are read, changed some rounds later and read again, commands run. The same each time. */
+/** Raw lines of a session like recorded ones: files are read, changed some rounds later and read again, and commands run. Deterministic. */
 export class MadeLog {
   readonly #random = seeded(7);
   #lines = 0;
@@ -19,9 +19,9 @@ export class MadeLog {
     if (round % roundsPerTurn === 0) yield this.#line("user", { message: { role: "user", content: `Step ${round}.` } });
     const id = `toolu_${round}`;
     const { name, input } = this.#call(round);
-    const words = fillerLines(this.#chars(200, 1), round);
+    const text = fillerLines(this.#chars(200, 1), round);
     const content = [
-      { type: "text", text: words },
+      { type: "text", text },
       { type: "tool_use", id, name, input },
     ];
     yield this.#line("assistant", { message: { id: `msg_${round}`, role: "assistant", content } });
@@ -58,7 +58,7 @@ export class MadeLog {
   }
 }
 
-/** Lines of some 60 characters, no two the same in a session. */
+/** Lines of about 60 characters; no two in a session are equal. */
 export function fillerLines(chars: number, seed: number): string {
   const lines: string[] = [];
   for (let left = chars, line = 0; left > 0; line += 1) {

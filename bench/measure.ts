@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpus, totalmem } from "node:os";
 
-/** One figure with what it is held against. `value` is a ratio wherever a peer was measured in the same run. */
+/** One figure and its limit. `value` is a ratio if a peer was measured in the same run. */
 export interface Figure {
   readonly name: string;
   readonly value: number;
@@ -24,7 +24,7 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** In milliseconds. */
+/** Returns milliseconds. */
 export function timed(act: () => void): number {
   const start = performance.now();
   act();
@@ -43,7 +43,7 @@ function git(...args: string[]): string {
   try {
     return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {
-    // A bench also runs from a tarball.
+    // Benches also run from a tarball, without git.
     return "unknown";
   }
 }

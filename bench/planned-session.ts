@@ -50,7 +50,7 @@ if (byPrice === undefined) throw new Error("the default clears by price");
 
 const policies = {
   default: palimpsest,
-  /** No rent is ever enough: everything stays, and every plan would have to look at all of it. */
+  /** No rent is ever enough: everything stays, and a naive plan would have to look at all of it. */
   "keeps-all": { ...palimpsest, clear: { byPrice: { ...byPrice, patience: 1e9 } } },
 } as const satisfies Readonly<Record<string, Policy>>;
 
@@ -59,17 +59,17 @@ export interface PlannedOptions {
   readonly sizeTokens: number;
 }
 
-/** A session that is planned before every request and cleared by what the plan says; it never compacts. */
+/** A session that is planned before every request and cleared as planned; it never compacts. */
 export class PlannedSession {
   readonly #log = new MadeLog();
   readonly #inventory = new Inventory({ count: estimateBlock, isClearable: isRerunnable, markerTokens });
-  readonly #told = new Told(this.#inventory);
-  readonly #fold = new Fold({ watch: this.#told });
+  readonly #watch = new TimedWatch(this.#inventory);
+  readonly #fold = new Fold({ watch: this.#watch });
   readonly #cache = new CacheModel("5m");
   readonly #options: PlannedOptions;
   #at = 0;
 
-  /** Grows until so much is shown, whatever was cleared on the way. */
+  /** Grows until the view has this size, whatever is cleared meanwhile. */
   constructor(options: PlannedOptions) {
     this.#options = options;
     while (this.#inventory.shownTokens + fixedTokens < options.sizeTokens) this.round();
@@ -85,16 +85,16 @@ export class PlannedSession {
 
   round(): PlannedRound {
     for (const line of this.#log.round()) this.#fold.append(parsed(line));
-    const inventoryMillis = this.#told.millis;
-    this.#told.millis = 0;
+    const inventoryMillis = this.#watch.millis;
+    this.#watch.millis = 0;
     this.#at += roundMillis;
     const start = performance.now();
     breakerState(this.#fold, palimpsest);
     const candidate = nextCandidate({ layers, state: this.#state(), acted: nothing });
     lastAnnouncedBand(this.#fold, this.#cache.view);
     const planMillis = performance.now() - start;
-    if (candidate !== undefined) this.#do(candidate);
-    this.#sent();
+    if (candidate !== undefined) this.#clear(candidate);
+    this.#send();
     return { planMillis, inventoryMillis, did: candidate === undefined ? "nothing" : "something" };
   }
 
@@ -123,7 +123,7 @@ export class PlannedSession {
       roundsSinceClear: undefined,
       withheld: nothing,
       offers: nothing,
-      // Reckoned with like any other, but it has never paid yet.
+      // Compaction takes part in the plan, but its rent never suffices.
       compaction: {
         ...compactionState({
           rule,
@@ -141,7 +141,7 @@ export class PlannedSession {
     };
   }
 
-  #do(candidate: Candidate): void {
+  #clear(candidate: Candidate): void {
     if (!("results" in candidate)) throw new Error(`nothing here does ${candidate.layer}`);
     const { results } = candidate;
     this.#cache.cut({
@@ -150,24 +150,24 @@ export class PlannedSession {
       round: this.#inventory.round,
     });
     this.#fold.append(parsed(this.#log.clear(results)));
-    this.#told.millis = 0;
+    this.#watch.millis = 0;
   }
 
   #offsetOf(toolUse: ToolUseId): number {
     const resident = this.#inventory.find(toolUse);
-    if (resident === undefined) throw new Error("what is cleared stands");
+    if (resident === undefined) throw new Error("a cleared result is not in the inventory");
     return this.#inventory.offsetOf(resident);
   }
 
-  #sent(): void {
+  #send(): void {
     const { headTokens, shownTokens } = this.#inventory;
     const marks = { lifetime: "5m", frontier: undefined, upToTokens: [headTokens, shownTokens] } as const;
     this.#cache.began(marks, { at: millis(this.#at), tokens: fixedTokens + shownTokens });
   }
 }
 
-/** Measures what being told costs. */
-class Told implements ViewWatch {
+/** Measures what the inventory spends on updates. */
+class TimedWatch implements ViewWatch {
   readonly #watch: ViewWatch;
   millis = 0;
 
@@ -175,25 +175,25 @@ class Told implements ViewWatch {
     this.#watch = watch;
   }
 
-  reset(...told: Parameters<ViewWatch["reset"]>): void {
-    this.#watch.reset(...told);
+  reset(...args: Parameters<ViewWatch["reset"]>): void {
+    this.#watch.reset(...args);
   }
 
-  item(...told: Parameters<ViewWatch["item"]>): void {
+  item(...args: Parameters<ViewWatch["item"]>): void {
     const start = performance.now();
-    this.#watch.item(...told);
+    this.#watch.item(...args);
     this.millis += performance.now() - start;
   }
 
-  shown(...told: Parameters<ViewWatch["shown"]>): void {
+  shown(...args: Parameters<ViewWatch["shown"]>): void {
     const start = performance.now();
-    this.#watch.shown(...told);
+    this.#watch.shown(...args);
     this.millis += performance.now() - start;
   }
 
-  hidden(...told: Parameters<ViewWatch["hidden"]>): void {
+  hidden(...args: Parameters<ViewWatch["hidden"]>): void {
     const start = performance.now();
-    this.#watch.hidden(...told);
+    this.#watch.hidden(...args);
     this.millis += performance.now() - start;
   }
 }

@@ -1,12 +1,12 @@
 import { fillerLines, seeded } from "./made-log.ts";
 
-/** A person speaks before every so many rounds. */
+/** The user sends a message every this many rounds. */
 const roundsPerTurn = 10;
 const files = 240;
 
 /**
- * Raw lines of work on a project, with everything that a compaction must not lose: requests of any length, files that are
- * read and changed, commands that fail and succeed later, a todo list. Several calls in a round. The same each time.
+ * Raw lines of project work, with everything that a compaction must not lose: requests of any length, files that are read
+ * and changed, commands that fail and succeed later, a todo list. A round has several calls. Deterministic.
  */
 export class ProjectLog {
   readonly #random = seeded(11);
@@ -31,7 +31,7 @@ export class ProjectLog {
       });
   }
 
-  /** What a person says last: nothing was done about it yet. */
+  /** The last message of the user, to which nothing has been done yet. */
   request(): string {
     return this.#line("user", { role: "user", content: this.#request(this.#rounds) });
   }

@@ -17,7 +17,7 @@ import { viewCase } from "./case/view.ts";
 import { conditions, type Figure } from "./measure.ts";
 import { type StoredCase, withCases } from "./stored.ts";
 
-/** `npm run bench [-- <case>…]`: prints each figure beside its limit, stores them with their conditions, exits 1 where one is missed. */
+/** `npm run bench [-- <case>…]`: prints each figure with its limit, stores them with their conditions, and exits with 1 if a limit is missed. */
 const cases = [
   appendCase,
   viewCase,
@@ -34,30 +34,31 @@ const cases = [
   typingCase,
   chatMemoryCase,
 ];
-const asked = process.argv.slice(2);
+const names = process.argv.slice(2);
 const conditionsNow: StoredCase["conditions"] = { ...conditions(), measured: new Date().toISOString() };
 for (const [name, value] of Object.entries(conditionsNow)) console.log(`${name.padEnd(8)} ${value}`);
 
-const ran: Record<string, StoredCase> = {};
-for (const one of cases) {
-  if (asked.length > 0 && !asked.includes(one.name)) continue;
-  const figures = await one.run();
+const results: Record<string, StoredCase> = {};
+for (const benchCase of cases) {
+  const { name } = benchCase;
+  if (names.length > 0 && !names.includes(name)) continue;
+  const figures = await benchCase.run();
   if (figures.length === 0) {
-    console.log(`\n${one.name}: left out, what it needs is not here (PALIMPSEST_CORPUS, bubblewrap)`);
+    console.log(`\n${name}: left out, what it needs is not here (PALIMPSEST_CORPUS, bubblewrap)`);
     continue;
   }
   for (const figure of figures)
     console.log(
       `\n${mark(figure)} ${figure.name}: ${figure.value.toFixed(2)} ${figure.unit}${figure.limit === undefined ? "" : ` (limit ${figure.limit})`}\n  ${figure.detail}`,
     );
-  ran[one.name] = { conditions: conditionsNow, figures };
+  results[name] = { conditions: conditionsNow, figures };
 }
 
 const folder = join(import.meta.dirname, "../.bench");
 const path = join(folder, `${conditionsNow["commit"]?.split(" ")[0] ?? "unknown"}.json`);
 mkdirSync(folder, { recursive: true });
-writeFileSync(path, withCases(existsSync(path) ? readFileSync(path, "utf8") : undefined, ran));
-process.exitCode = Object.values(ran).some(({ figures }) => figures.some(missed)) ? 1 : 0;
+writeFileSync(path, withCases(existsSync(path) ? readFileSync(path, "utf8") : undefined, results));
+process.exitCode = Object.values(results).some(({ figures }) => figures.some(missed)) ? 1 : 0;
 
 function missed({ value, limit }: Figure): boolean {
   return limit !== undefined && !(value <= limit);

@@ -6,7 +6,7 @@ export const simulatorHeaders = {
   "anthropic-version": "2023-06-01",
 };
 
-/** Rounds of one call each; 400 of them are about 200,000 tokens. */
+/** Rounds with one call each; 400 of them are about 200,000 tokens. */
 export function conversation(count: number): JsonObject[] {
   const messages: JsonObject[] = [{ role: "user", content: "Fix the failing test." }];
   for (let turn = 1; turn < count; turn += 1) {

@@ -1,13 +1,13 @@
 import { isObject, type JsonObject, parseJson } from "../packages/palimpsest/src/schema/json.ts";
 import type { Figure } from "./measure.ts";
 
-/** One case as it was measured: cases of one file may come from different runs, so each has its own conditions. */
+/** The results of one case. Cases of a file may come from different runs, so each has its own conditions. */
 export interface StoredCase {
   readonly conditions: Readonly<Record<string, string>>;
   readonly figures: readonly Figure[];
 }
 
-/** The file's text with the cases of this run in it; cases that were not run again stay as they were. */
+/** The file's text with the results of this run; cases that were not run keep their old results. */
 export function withCases(stored: string | undefined, ran: Readonly<Record<string, StoredCase>>): string {
   return `${JSON.stringify({ cases: { ...casesIn(stored), ...ran } }, undefined, 2)}\n`;
 }

@@ -4,7 +4,7 @@ import { posix, resolve } from "node:path";
 import { cyclesOf } from "./cycles.ts";
 import { type Import, importsOf } from "./imports.ts";
 
-/** What each package may import of ours. */
+/** Which of our packages each package may import. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   palimpsest: [],
   simulator: ["palimpsest"],
@@ -13,9 +13,9 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The map of a package, left to right: a place may import from its own folder and from every column to its left. Places
- * in one column do not import each other. A place is a folder of `src` or a file directly in it. What a package's map
- * does not name belongs to its last column; a package without a map has no places.
+ * The map of a package, left to right: a place may import from its own folder and from every column to its left. Places in
+ * the same column do not import each other. A place is a folder of `src`, or a file directly in it. In `cli`, every place
+ * that the map does not name belongs to the last column; a package without a map has no places.
  */
 const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>> = {
   palimpsest: [
@@ -56,7 +56,7 @@ const narrow: readonly NarrowRule[] = [
   },
 ];
 
-/** Load what a person names: a module that is no part of this program. */
+/** Files that may load modules by computed names: the user names a module that is no part of this program. */
 const openImports: ReadonlySet<string> = new Set(["packages/simulator/src/scenario/load-module.ts"]);
 
 interface NarrowRule {
@@ -85,33 +85,33 @@ export function checkMap(sourceByFile: ReadonlyMap<string, string>): readonly Vi
       violations.push({ file, line: 1, imported: "", rule: `cannot be parsed: ${reading.why}` });
       continue;
     }
-    const targets = reading.imports.map((one) => targetOf(file, one)).filter((target) => target !== undefined);
+    const targets = reading.imports
+      .map((imported) => targetOf(file, imported))
+      .filter((target) => target !== undefined);
     graph.set(
       file,
       targets.filter((target) => sourceByFile.has(target)),
     );
     if (isTest(file)) continue;
-    for (const one of reading.imports) {
-      const rule = brokenRule({ file, one, sourceByFile });
-      if (rule !== undefined) violations.push({ file, line: one.line, imported: one.specifier ?? "import(…)", rule });
+    for (const { line, specifier } of reading.imports) {
+      const rule = brokenRule({ file, specifier, sourceByFile });
+      if (rule !== undefined) violations.push({ file, line, imported: specifier ?? "import(…)", rule });
     }
   }
   return [...violations, ...cyclesOf(graph).map(cycleViolation)];
 }
 
-interface Checked {
+interface CheckedImport extends Pick<Import, "specifier"> {
   readonly file: string;
-  readonly one: Import;
   readonly sourceByFile: ReadonlyMap<string, string>;
 }
 
-function brokenRule({ file, one, sourceByFile }: Checked): string | undefined {
-  const { specifier } = one;
+function brokenRule({ file, specifier, sourceByFile }: CheckedImport): string | undefined {
   if (specifier === undefined && openImports.has(file)) return undefined;
   if (specifier === undefined) return "the name of an imported module is written out, so that it can be checked";
   const rules = narrow.filter((rule) => posix.matchesGlob(file, rule.files));
   if (isBuiltin(specifier)) return rules[0]?.why;
-  const target = targetOf(file, one);
+  const target = targetOf(file, { specifier });
   if (target === undefined) return undefined;
   const to = partsOf(target);
   if (to === undefined) return "a package imports nothing of ours from outside the packages' sources";
@@ -167,7 +167,7 @@ function partsOf(file: string): FileParts | undefined {
 }
 
 /** The file that an import names: by a path, or by a package of ours. Undefined for other packages and Node modules. */
-function targetOf(file: string, { specifier }: Import): string | undefined {
+function targetOf(file: string, { specifier }: Pick<Import, "specifier">): string | undefined {
   if (specifier === undefined) return undefined;
   if (/^\.{0,2}\//.test(specifier)) return posix.join(posix.dirname(file), specifier);
   const [, name, inside] =

@@ -1,8 +1,8 @@
 export type Graph = ReadonlyMap<string, readonly string[]>;
 
 /**
- * One shortest cycle through each file that starts one, each set of files reported once. Breadth first from every
- * node: quadratic, and for a source tree of some hundred files a matter of milliseconds.
+ * A shortest cycle through each file that is part of one; each set of files is reported once. Searches breadth first from
+ * every node: quadratic, but for some hundred files a matter of milliseconds.
  */
 export function cyclesOf(graph: Graph): readonly (readonly string[])[] {
   const cycles: string[][] = [];

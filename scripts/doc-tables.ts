@@ -1,6 +1,6 @@
 export type Row = readonly string[];
 
-/** The page with each table written anew between `<!-- name -->` and `<!-- end name -->`; the first row is the head. */
+/** Replaces each table between `<!-- name -->` and `<!-- end name -->`. The first row is the head. */
 export function filledPage(page: string, tables: Readonly<Record<string, readonly Row[]>>): string {
   return Object.entries(tables).reduce((text, [name, rows]) => {
     const between = new RegExp(`(?<=<!-- ${name} -->\n)[\\s\\S]*?(?=<!-- end ${name} -->)`);
@@ -9,7 +9,7 @@ export function filledPage(page: string, tables: Readonly<Record<string, readonl
   }, page);
 }
 
-/** Columns padded, as the formatter leaves them. */
+/** Columns are padded, as the formatter does it. */
 function markdownTable(rows: readonly Row[]): string {
   const cells = rows.map((row) => row.map((cell) => cell.replaceAll("|", String.raw`\|`)));
   const widths = (cells[0] ?? []).map((_, at) => Math.max(3, ...cells.map((row) => row[at]?.length ?? 0)));

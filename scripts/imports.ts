@@ -1,7 +1,7 @@
 import { parseSync, Visitor, type Expression } from "oxc-parser";
 
 export interface Import {
-  /** As written; undefined where it is computed and cannot be known without running the code. */
+  /** As written; undefined if it is computed and so unknown without running the code. */
   readonly specifier: string | undefined;
   readonly line: number;
 }
@@ -11,9 +11,9 @@ export type ImportsReading =
   | { readonly kind: "unreadable"; readonly why: string };
 
 /**
- * Every way in which a module can name another: import and export-from statements (of types too), `import()` and
- * `import("…").Type`. A real parser, because a scan for words finds imports in strings, comments and templates, and
- * misses the last two kinds.
+ * Finds every way in which a module can name another: import and export-from statements (of types too), `import()` and
+ * `import("…").Type`. Uses a real parser, because a regular expression would also match strings, comments and templates, and
+ * would miss the last two kinds.
  */
 export function importsOf(path: string, source: string): ImportsReading {
   const { program, errors } = parseSync(path, source);

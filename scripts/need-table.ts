@@ -21,9 +21,9 @@ import { memoryByteSource } from "../packages/palimpsest/src/store/memory/memory
 import { fileAction, callFilePath } from "../packages/palimpsest/src/tokens/tool-kind.ts";
 
 /**
- * How often results of recorded sessions are needed again, by kind of tool, size and age: counted, never the texts.
- * `node scripts/need-table.ts <folder>` (or PALIMPSEST_CORPUS) writes src/cache/need-table.data.ts and says how well one
- * half of the sessions predicts the other.
+ * Counts how often results of recorded sessions are needed again, by kind of tool, size and age; texts are not kept.
+ * `node scripts/need-table.ts <folder>` (or PALIMPSEST_CORPUS) writes need-table.data.ts of the engine's cache folder, and
+ * prints how well one half of the sessions predicts the other.
  */
 export interface Sighting {
   readonly kind: NeedToolKind;
@@ -32,7 +32,7 @@ export interface Sighting {
   readonly isNeeded: boolean;
 }
 
-/** Every result, each time that it reaches the beginning of an age band since its last use: was it needed then or later? */
+/** For every result, each time it enters an age band after its last use: whether it was needed then or later. */
 export function sightingsIn(recording: Recording): Sighting[] {
   const calls = callsOf(recording);
   return resultsOf(recording).flatMap(({ toolUse, tokens }) => {
@@ -40,11 +40,11 @@ export function sightingsIn(recording: Recording): Sighting[] {
     const need = recording.needs.get(toolUse);
     if (call === undefined || need === undefined || tokens < residentTokensMin) return [];
     const uses = [need.born, ...need.strongRounds, ...call.changedRounds.filter((round) => round > need.born)];
-    const spells = [...new Set(uses)].toSorted((one, other) => one - other);
-    return spells.flatMap((from, at) => {
-      const until = Math.min(spells[at + 1] ?? Infinity, recording.rounds.length - 1);
+    const useRounds = [...new Set(uses)].toSorted((one, other) => one - other);
+    return useRounds.flatMap((from, at) => {
+      const until = Math.min(useRounds[at + 1] ?? Infinity, recording.rounds.length - 1);
       return ageBandsRoundsMin.flatMap((min) => {
-        // In the round of the use itself nothing is decided.
+        // Nothing is decided in the round of the use itself.
         const ageRounds = Math.max(1, min);
         const round = from + ageRounds;
         const isNeeded = need.strongRounds.some((strong) => strong >= round);
@@ -56,7 +56,7 @@ export function sightingsIn(recording: Recording): Sighting[] {
 
 interface RecordedCall {
   readonly kind: NeedToolKind;
-  /** In which the file that it read was changed, until it was read again and this read was superseded. */
+  /** Rounds in which the file of this read was changed, until a later read superseded it. */
   readonly changedRounds: readonly number[];
 }
 
@@ -73,11 +73,11 @@ function callsOf({ rounds }: Recording): Map<ToolUseId, RecordedCall> {
       .flatMap((block) => {
         if (block.type !== "tool_use") return [];
         const path = callFilePath(block);
-        const act = path === undefined ? undefined : fileAction(block.name);
+        const action = path === undefined ? undefined : fileAction(block.name);
         const file = files.get(path ?? "") ?? { reads: [], changes: [] };
         if (path !== undefined) files.set(path, file);
-        if (act !== undefined) file[act === "read" ? "reads" : "changes"].push(at);
-        return [{ block, at, readFile: act === "read" ? file : undefined }];
+        if (action !== undefined) file[action === "read" ? "reads" : "changes"].push(at);
+        return [{ block, at, readFile: action === "read" ? file : undefined }];
       }),
   );
   return new Map(
@@ -140,10 +140,13 @@ export interface CalibrationRow {
 
 const chanceBands = [0.02, 0.05, 0.1, 0.25, 1] as const;
 
-/** What the table of some sessions predicts for others, against what was observed in these. */
-export function calibration(table: NeedTable, others: readonly Sighting[]): CalibrationRow[] {
+/** Compares what the table of some sessions predicts with what was observed in others. */
+export function calibration(table: NeedTable, observed: readonly Sighting[]): CalibrationRow[] {
   const chances = computeChances(table);
-  const predicted = others.map((one) => ({ chance: chanceIn(chances, one), isNeeded: one.isNeeded }));
+  const predicted = observed.map((sighting) => ({
+    chance: chanceIn(chances, sighting),
+    isNeeded: sighting.isNeeded,
+  }));
   return chanceBands.map((chanceMax, at) => {
     const inBand = predicted.filter(({ chance }) => chance <= chanceMax && chance > (chanceBands[at - 1] ?? -1));
     return {
@@ -165,7 +168,7 @@ export interface NeededShare {
   neededTokens: number;
 }
 
-/** Of the results that stand for so many rounds, those that were needed after them. */
+/** Of the results that are at least this many rounds old, how many were needed later. */
 export function neededAfter(recordings: readonly Recording[], rounds: number): Map<string, NeededShare> {
   const shares = new Map<string, NeededShare>();
   for (const recording of recordings) {
@@ -215,9 +218,9 @@ const sha256 = () => {
 };
 
 async function recordingsBelow(folder: string): Promise<Recording[]> {
-  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const recordings: Recording[] = [];
-  for (const path of found.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
+  for (const path of files.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
     const reading = await readRecording({ sha256 }, { file: path, source: memoryByteSource(readFileSync(path)) });
     if (reading.kind === "recording") recordings.push(reading.recording);
   }
@@ -261,15 +264,18 @@ async function main(folder: string): Promise<void> {
   console.log(`${recordings.length} sessions, ${long} of at least 30 rounds, ${rounds} rounds`);
   printShares(recordings);
   const halves = [0, 1].map((half) => recordings.filter((_, at) => at % 2 === half).flatMap(sightingsIn));
-  const [one = [], other = []] = halves;
-  printTable("One half", tableOf(one));
-  printTable("The other half", tableOf(other));
-  printCalibration("One half predicts the other", calibration(tableOf(one), other));
-  printCalibration("The other half predicts the one", calibration(tableOf(other), one));
-  const table = tableOf([...one, ...other]);
+  const [first = [], second = []] = halves;
+  printTable("One half", tableOf(first));
+  printTable("The other half", tableOf(second));
+  printCalibration("One half predicts the other", calibration(tableOf(first), second));
+  printCalibration("The other half predicts the one", calibration(tableOf(second), first));
+  const table = tableOf([...first, ...second]);
   printTable("All", table);
   const conditions = `From ${recordings.length} sessions with ${rounds} rounds.`;
-  writeFileSync(resolve(import.meta.dirname, "../src/cache/need-table.data.ts"), sourceOf(table, conditions));
+  writeFileSync(
+    resolve(import.meta.dirname, "../packages/palimpsest/src/cache/need-table.data.ts"),
+    sourceOf(table, conditions),
+  );
 }
 
 if (import.meta.main) {

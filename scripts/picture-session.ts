@@ -6,7 +6,7 @@ import type { Draft } from "../packages/palimpsest/src/transcript/draft.ts";
 
 /**
  * `node scripts/picture-session.ts <session>`: writes a generated session, with usage as a provider would report it, into
- * PALIMPSEST_HOME, so that pictures of commands show real output on a session that anybody can make.
+ * PALIMPSEST_HOME, so that pictures of commands show real output on a reproducible session.
  */
 const engine = openWorkspace({ env: process.env, cwd: process.cwd() });
 const project = await engine.project();

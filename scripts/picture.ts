@@ -4,8 +4,8 @@ import { join } from "node:path";
 
 /**
  * `node scripts/picture.ts <name> <palimpsest arguments…>`: runs the command as a terminal would see it and writes
- * docs/picture/<name>.svg, so that the pictures in the docs are real output. With PICTURE=plain it shows no colour, with
- * PICTURE_LINES=<n> no more than that many lines.
+ * docs/picture/<name>.svg, so that the pictures in the docs are real output. PICTURE=plain turns colours off, and
+ * PICTURE_LINES=<n> limits the lines.
  */
 // eslint-disable-next-line no-control-regex -- escape sequences begin with a control character
 const ansi = /\u001b\[([0-9;]*)m/;
@@ -21,7 +21,7 @@ const colours: ReadonlyMap<number, string> = new Map([
   [39, "#e6edf3"],
   [90, "#7d8590"],
 ]);
-const escaped = (text: string): string =>
+const escapeXml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 
 const [name, ...args] = process.argv.slice(2);
@@ -62,9 +62,9 @@ function svgOf(title: string, lines: readonly string[]): string {
   const rows = lines.map(
     (line, at) => `<text x="20" y="${58 + at * lineHeight}" xml:space="preserve">${spansOf(line)}</text>`,
   );
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeXml(title)}">
 <rect width="100%" height="100%" rx="8" fill="#16181d"/>
-<text x="20" y="28" font-family="${fonts}" font-size="13" fill="#7d8590">$ ${escaped(title)}</text>
+<text x="20" y="28" font-family="${fonts}" font-size="13" fill="#7d8590">$ ${escapeXml(title)}</text>
 <g font-family="${fonts}" font-size="14" fill="${colours.get(39)}">
 ${rows.join("\n")}
 </g>
@@ -78,23 +78,22 @@ function spansOf(line: string): string {
     .split(ansi)
     .map((part, at) => {
       if (at % 2 === 1) {
-        look = changed(look, part);
+        look = applyCodes(look, part);
         return "";
       }
       if (part === "") return "";
       const fill = look.fill === "" ? "" : ` fill="${look.fill}"`;
-      return `<tspan${fill}${look.bold ? ' font-weight="bold"' : ""}>${escaped(part)}</tspan>`;
+      return `<tspan${fill}${look.bold ? ' font-weight="bold"' : ""}>${escapeXml(part)}</tspan>`;
     })
     .join("");
 }
 
-function changed(look: Look, codes: string): Look {
-  let now = look;
+function applyCodes(look: Look, codes: string): Look {
+  let next = look;
   for (const code of codes.split(";").map(Number)) {
-    if (code === 0) now = { fill: "", bold: false };
-    else if (code === 1) now = { ...now, bold: true };
-    else if (code === 22) now = { fill: "", bold: false };
-    else now = { ...now, fill: colours.get(code) ?? "" };
+    if (code === 0 || code === 22) next = { fill: "", bold: false };
+    else if (code === 1) next = { ...next, bold: true };
+    else next = { ...next, fill: colours.get(code) ?? "" };
   }
-  return now;
+  return next;
 }

@@ -12,14 +12,14 @@ import { filledPage, type Row } from "./doc-tables.ts";
 
 /**
  * The tables of docs/presets.md come from the policies that the engine runs. `node scripts/presets-doc.ts` writes them; a
- * test fails where the page says something else.
+ * test fails if the page differs.
  */
 export const presetsPage = resolve(import.meta.dirname, "../docs/presets.md");
 
 export const withPresets = (page: string): string => filledPage(page, tables);
 
 const presets = presetNames.map(getPreset);
-/** Those of one system each; the others are a line or two. */
+/** The presets that describe a whole system; the others only have a line or two. */
 const systems = presets.filter(({ summary }) => summary !== undefined);
 
 const thresholdRow = (policy: Policy): Row => {
@@ -37,7 +37,7 @@ const thresholdRow = (policy: Policy): Row => {
 
 const markByBasis = { published: "", elsewhere: " ~", ours: " +" } as const satisfies Record<Basis, string>;
 
-/** Every rule that one of them has, in the order of the layers. */
+/** Every rule of these presets, in the order of the layers. */
 function ruleRows(): readonly Row[] {
   const byPolicy = systems.map((policy) => new Map(policyRows(policy).map((row) => [row.name, row])));
   const names = mergedNames(systems.map((policy) => policyRows(policy).map(({ name }) => name)));
@@ -51,7 +51,7 @@ function ruleRows(): readonly Row[] {
   ]);
 }
 
-/** A name that a list has and the lists before it have not comes behind the one before it. */
+/** Merges the lists. A new name is inserted after the name that precedes it in its list. */
 function mergedNames(lists: readonly (readonly string[])[]): readonly string[] {
   const merged: string[] = [];
   for (const list of lists) {

@@ -10,18 +10,18 @@ import { terminalSvg } from "./terminal-svg.ts";
 
 /**
  * `node scripts/screenshots.ts [name…]`: runs the real chat on a real pseudo-terminal, with the simulator and
- * screenshots.yaml for a model, and writes what is on the screen to docs/picture. The same program gives the same pictures.
+ * screenshots.yaml as the model, and writes what is on the screen to docs/picture. The pictures are reproducible.
  */
 const root = join(import.meta.dirname, "..");
-/** Always the same place: its name is part of the request, and so of the figures that are shown. */
+/** Always the same path: it is part of the request, and so influences the figures that are shown. */
 const base = join(tmpdir(), "palimpsest-screenshots");
 const [project, home] = [join(base, "weir"), join(base, "home")];
 const pictures = join(root, "docs/picture");
 const [columns, rows] = [100, 50];
-const wanted = process.argv.slice(2);
-/** So that a short session fills something of it, and nothing is compacted yet. */
+const names = process.argv.slice(2);
+/** Small enough that a short session fills part of it, and large enough that nothing is compacted. */
 const smallWindow = "50000";
-/** For a program that has been compiled for the first time. */
+/** Allows for a program that is compiled for the first time. */
 const within = { withinMillis: 60_000 };
 
 rmSync(base, { recursive: true, force: true });
@@ -29,8 +29,8 @@ mkdirSync(base);
 cpSync(join(root, "packages/cli/sample-project"), project, { recursive: true });
 try {
   await repair();
-  await earlierSessions();
-  await resumed();
+  await createEarlierSessions();
+  await showResume();
 } finally {
   rmSync(base, { recursive: true, force: true, maxRetries: 3 });
 }
@@ -49,21 +49,21 @@ async function repair(): Promise<void> {
     await terminal.waitFor(dialogAbout("$ node --test"), within);
     await answer(terminal, "y");
     await terminal.waitFor("that stands above it", within);
-    await atRest(terminal);
+    await waitUntilIdle(terminal);
     take("chat-turn", { terminal, title: "palimpsest: a failing test is repaired" });
-    await said(terminal, "/context", /autocompact buffer|Free/i);
+    await sendCommand(terminal, "/context", /autocompact buffer|Free/i);
     take("chat-context", { terminal, title: "palimpsest: /context", from: "> /context" });
     terminal.type("/compact");
     terminal.press("enter");
     await terminal.waitFor("enter commits", within);
     take("chat-compact", { terminal, title: "palimpsest: /compact, before it is done", from: "> /compact" });
     await answer(terminal, "escape");
-    await atRest(terminal);
+    await waitUntilIdle(terminal);
   });
 }
 
-/** Something to choose from. */
-async function earlierSessions(): Promise<void> {
+/** Creates sessions to choose from. */
+async function createEarlierSessions(): Promise<void> {
   for (const request of [
     "Explain how gaps between readings are bridged",
     "Add a station for Ashford, offset 60 minutes",
@@ -74,7 +74,7 @@ async function earlierSessions(): Promise<void> {
     });
 }
 
-async function resumed(): Promise<void> {
+async function showResume(): Promise<void> {
   await during(palimpsest("--resume"), async (terminal) => {
     await terminal.waitFor(/Explain how gaps[\s\S]*letters narrow/, within);
     take("chat-resume", { terminal, title: "palimpsest --resume" });
@@ -86,9 +86,9 @@ function palimpsest(...args: readonly string[]): Terminal {
   return openTerminal({ ...chatProgram({ home, cwd: project, cache, args }), columns, rows });
 }
 
-async function during(terminal: Terminal, act: (terminal: Terminal) => Promise<void>): Promise<void> {
+async function during(terminal: Terminal, run: (terminal: Terminal) => Promise<void>): Promise<void> {
   try {
-    await act(terminal);
+    await run(terminal);
   } finally {
     await terminal.close();
   }
@@ -98,48 +98,48 @@ function dialogAbout(what: string): (screen: readonly string[]) => boolean {
   return (screen) => [what, "Yes, once"].every((text) => screen.some((line) => line.includes(text)));
 }
 
-/** A dialog takes no answer before it has been quiet for a moment. */
+/** A dialog takes no answer until no key has been pressed for a moment. */
 async function answer(terminal: Terminal, key: "y" | "escape"): Promise<void> {
   await pause(2 * quietBeforeAnswerMs);
   terminal.press(key);
 }
 
-async function said(terminal: Terminal, command: string, shown: RegExp): Promise<void> {
+async function sendCommand(terminal: Terminal, command: string, shown: RegExp): Promise<void> {
   terminal.type(command);
   terminal.press("enter");
   await terminal.waitFor(shown, within);
-  await atRest(terminal);
+  await waitUntilIdle(terminal);
 }
 
-/** Nothing runs that shows how long it has. */
-async function atRest(terminal: Terminal): Promise<void> {
+/** Waits until nothing is running that shows its elapsed time. */
+async function waitUntilIdle(terminal: Terminal): Promise<void> {
   await terminal.waitFor((screen) => isPromptShown(screen) && !screen.join("\n").includes("esc to interrupt"), within);
 }
 
-interface Taken {
+interface TakeOptions {
   readonly terminal: Terminal;
   readonly title: string;
-  /** The line that it begins with; without it, all that is visible. */
+  /** Text of the line that the picture begins with. Default: the whole screen. */
   readonly from?: string;
 }
 
-function take(name: string, { terminal, title, from = "" }: Taken): void {
-  if (wanted.length > 0 && !wanted.includes(name)) return;
+function take(name: string, { terminal, title, from = "" }: TakeOptions): void {
+  if (names.length > 0 && !names.includes(name)) return;
   const first = Math.max(
     0,
     terminal.screen().findIndex((line) => line.includes(from)),
   );
   const lines = terminal.styled().slice(first);
   const file = join(pictures, `${name}.svg`);
-  writeFileSync(file, terminalSvg({ title, columns, lines: lines.map((runs) => runs.map(settled)) }));
+  writeFileSync(file, terminalSvg({ title, columns, lines: lines.map((runs) => runs.map(stabilize)) }));
   console.log(`docs/picture/${name}.svg`);
 }
 
 /**
- * Without what is another each time, and means nothing to who looks: ids that are made by chance, seconds, a spinner. What a
- * compaction leaves holds such ids, so of its size and price the last digits go too.
+ * Replaces what differs each time and means nothing to the reader: random ids, seconds, the spinner. The view after a
+ * compaction contains such ids, so the last digits of its size and price are replaced too.
  */
-function settled(run: StyledRun): StyledRun {
+function stabilize(run: StyledRun): StyledRun {
   const text = run.text
     .replaceAll(/(?<=\btoolu_)[\w-]{10,}/g, (id) => sameLength("01aBcDeFgHiJkLmNoPqRsTuV", id))
     .replaceAll(/\b(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{8}\b/g, (id) => sameLength("4f2a90c7", id))
@@ -152,6 +152,6 @@ function settled(run: StyledRun): StyledRun {
   return { ...run, text, cells: run.cells - (run.text.length - text.length) };
 }
 
-function sameLength(standIn: string, id: string): string {
-  return standIn.padEnd(id.length, "x").slice(0, id.length);
+function sameLength(replacement: string, id: string): string {
+  return replacement.padEnd(id.length, "x").slice(0, id.length);
 }

@@ -7,8 +7,8 @@ import { builtInNumbers } from "../packages/palimpsest/src/settings/resolved-set
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**
- * The tables of docs/settings.md come from the data that the code runs on. `node scripts/settings-doc.ts` writes them;
- * a test fails where the page says something else.
+ * The tables of docs/settings.md come from the data that the code uses. `node scripts/settings-doc.ts` writes them; a test
+ * fails if the page differs.
  */
 export const settingsPage = resolve(import.meta.dirname, "../docs/settings.md");
 
@@ -20,13 +20,13 @@ const settingRows = settingNames
   .filter((name) => !isSwitch(name))
   .map((name): Row => {
     const row = settingTable[name];
-    const { default: standard, defaultSays, expects, environment, flag, loneFlag, basis, type } = row;
-    const valued = [flag, loneFlag?.flag].flatMap((one) => (one === undefined ? [] : [`--${one}`])).join(", ");
-    const flags = type === "switch" ? `--on, --off ${name}` : valued;
+    const { default: defaultValue, defaultSays, expects, environment, flag, loneFlag, basis, type } = row;
+    const valueFlags = [flag, loneFlag?.flag].filter((flagName) => flagName !== undefined);
+    const flags = type === "switch" ? `--on, --off ${name}` : valueFlags.map((flagName) => `--${flagName}`).join(", ");
     return [
       code(name),
       expects,
-      defaultSays ?? code(JSON.stringify(standard)),
+      defaultSays ?? code(JSON.stringify(defaultValue)),
       environment.map(code).join(", "),
       flags === "" ? "" : code(flags),
       meaning(row),
@@ -37,10 +37,10 @@ const settingRows = settingNames
 
 const switchRows = switchNames.map((name): Row => {
   const row = settingTable[`flags.${name}`];
-  const { default: standard, environment, offBy = [], basis, state } = row;
+  const { default: isOn, environment, offBy = [], basis, state } = row;
   return [
     code(name),
-    state === "planned" ? "–" : standard ? "on" : "off",
+    state === "planned" ? "–" : isOn ? "on" : "off",
     meaning(row),
     byProject(row),
     environment.map(code).join(", "),

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { parseSync, type Program } from "oxc-parser";
 
-/** What `npm run check` holds the sources to. A limit goes down as the code gets better, and up only with a reason in CONTRIBUTING. */
+/** The limits that `npm run check` enforces. A limit goes down as the code gets better, and up only with a reason in CONTRIBUTING. */
 const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number }> = new Map(
   Object.entries({
     files: { max: 880 },
@@ -16,12 +16,12 @@ export interface Shape {
   readonly exports: number;
   readonly relativeImportsPer1000Lines: number;
   readonly functions: number;
-  /** Per cent of the functions whose first word is a participle: `told`, `assembledRequest`. */
+  /** Share of the functions whose first word is a participle: `told`, `assembledRequest`. */
   readonly participlePercent: number;
-  /** Per cent of the functions that end in `Of`. */
+  /** Share of the functions whose name ends in `Of`. */
   readonly endInOfPercent: number;
   readonly interfacesInIng: number;
-  /** Per cent of the files with an export of which one has the file's name. */
+  /** Share of the files with exports in which one export has the file's name. */
   readonly namedAfterExportPercent: number;
 }
 
@@ -52,7 +52,7 @@ export function shape(sourceByFile: ReadonlyMap<string, string>): Shape {
   };
 }
 
-/** Only what stands at the top level of a file: it is what other files and readers look up. */
+/** Only counts the top level of a file: that is what other files and readers look up. */
 export function fileShape(file: string, source: string): FileShape {
   const { program } = parseSync(file, source);
   const functions: string[] = [];
@@ -113,7 +113,7 @@ const irregularParticiples = new Set(
     " ",
   ),
 );
-/** Verbs and nouns that only look like one; `put`, `read`, `run`, `set`, `cut` are verbs as well and count as such. */
+/** Words that only look like participles; `put`, `read`, `run`, `set` and `cut` count as verbs. */
 const noParticiples = new Set(
   "need feed seed embed speed shed exceed proceed succeed indeed put read run set cut".split(" "),
 );
@@ -139,7 +139,7 @@ const rounded = (value: number): number => Math.round(value * 10) / 10;
 
 const percent = (part: number, whole: number): number => (whole === 0 ? 0 : rounded((100 * part) / whole));
 
-/** `node scripts/shape.ts [--names] [folder…]`: the shape of the packages, or of these folders; with `--names` every name that counts against it. */
+/** `node scripts/shape.ts [--names] [folder…]`: prints the shape of the packages or folders; with `--names`, every name that counts against it. */
 function main(): void {
   const root = resolve(import.meta.dirname, "..");
   const folders = process.argv.slice(2).filter((argument) => argument !== "--names");

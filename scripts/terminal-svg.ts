@@ -3,29 +3,29 @@ import type { Colour, Look, StyledRun } from "../test/terminal/styled-lines.ts";
 export interface TerminalPicture {
   readonly title: string;
   readonly columns: number;
-  /** From top to bottom; empty ones at the end are left out. */
+  /** From top to bottom; empty lines at the end are left out. */
   readonly lines: readonly (readonly StyledRun[])[];
 }
 
 /**
- * A terminal as an SVG: text that can be selected, in a grid of cells. Every run stands at its own column and is as long as
- * its cells, so that nothing drifts with whatever font is there. The same screen gives the same bytes.
+ * A terminal as an SVG with selectable text in a grid of cells. Every run has its own column and the length of its cells, so
+ * that nothing shifts with another font. The same screen gives the same bytes.
  */
 export function terminalSvg({ title, columns, lines }: TerminalPicture): string {
   const rows = lines.slice(0, lines.findLastIndex((runs) => runs.length > 0) + 1);
-  const width = rounded(columns * cellWidth + 2 * margin);
+  const width = round(columns * cellWidth + 2 * margin);
   const height = barHeight + rows.length * cellHeight + 2 * margin;
   const papers = rows.flatMap((runs, row) => runs.flatMap((run) => paperOf(run, row)));
-  const texts = rows.flatMap((runs, row) => textOf(joined(runs), row));
+  const texts = rows.flatMap((runs, row) => textOf(joinRuns(runs), row));
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" xml:space="preserve" role="img" aria-label="${escaped(title)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" xml:space="preserve" role="img" aria-label="${escapeXml(title)}">`,
     `<style>text{font:14px ${fonts};fill:${paint.ink};white-space:pre}${usedStyles(rows)}</style>`,
     `<rect width="${width}" height="${height}" rx="9" fill="${paint.paper}"/>`,
     `<path d="M0 ${barHeight - 0.5}H${width}" stroke="${paint.rule}"/>`,
     ...[0, 1, 2].map(
       (at) => `<rect x="${margin + at * 16}" y="11" width="9" height="9" rx="2.5" fill="${paint.rule}"/>`,
     ),
-    `<text x="${rounded(width / 2)}" y="21" text-anchor="middle" class="title">${escaped(title)}</text>`,
+    `<text x="${round(width / 2)}" y="21" text-anchor="middle" class="title">${escapeXml(title)}</text>`,
     ...papers,
     ...texts,
     "</svg>",
@@ -33,18 +33,18 @@ export function terminalSvg({ title, columns, lines }: TerminalPicture): string 
   ].join("\n");
 }
 
-/** Of a font that is 14 pixels high: three fifths of it is the advance of most monospaced fonts. */
+/** For a font of 14 pixels: most monospaced fonts advance by three fifths of their height. */
 const cellWidth = 8.4;
 const cellHeight = 19;
 const margin = 14;
 const barHeight = 32;
-/** From the top of a cell to where its letters stand. */
+/** From the top of a cell to the baseline of its text. */
 const baseline = 14;
 const fonts = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace";
 
 const paint = { ink: "#d7dce2", paper: "#16181d", rule: "#30343c", faint: "#7d8590" };
 
-/** The sixteen that a terminal is asked for by number. */
+/** The sixteen colours with numbers. */
 const palette: readonly string[] = [
   "#3a3f48",
   "#ff7b72",
@@ -73,31 +73,31 @@ function hexOf(colour: Colour): string {
   return hex(((red ?? 0) << 16) | ((green ?? 0) << 8) | (blue ?? 0));
 }
 
-/** Of the colour cube behind the first sixteen. */
+/** A level of the colour cube that follows the first sixteen colours. */
 const cubeLevel = (at: number): number => (at === 0 ? 0 : 55 + at * 40);
 
 const hex = (rgb: number): string => `#${rgb.toString(16).padStart(6, "0")}`;
 
-/** What a run is painted with, once inverse is applied. */
+/** The text colour of a run after `inverse` is applied. */
 const inkOf = ({ inverse, ink, paper }: Look): string =>
   inverse ? (paper === undefined ? paint.paper : hexOf(paper)) : ink === undefined ? paint.ink : hexOf(ink);
 
 function paperOf({ column, cells, look }: StyledRun, row: number): readonly string[] {
   const { inverse, ink, paper } = look;
-  const behind = inverse
+  const background = inverse
     ? ink === undefined
       ? paint.ink
       : hexOf(ink)
     : paper === undefined
       ? undefined
       : hexOf(paper);
-  if (behind === undefined) return [];
-  const [x, y] = [rounded(margin + column * cellWidth), barHeight + margin + row * cellHeight];
-  return [`<rect x="${x}" y="${y}" width="${rounded(cells * cellWidth)}" height="${cellHeight}" fill="${behind}"/>`];
+  if (background === undefined) return [];
+  const [x, y] = [round(margin + column * cellWidth), barHeight + margin + row * cellHeight];
+  return [`<rect x="${x}" y="${y}" width="${round(cells * cellWidth)}" height="${cellHeight}" fill="${background}"/>`];
 }
 
-/** Blanks between two runs of one look take that look: they show none of it, and one run is a fraction of three. */
-function joined(runs: readonly StyledRun[]): readonly StyledRun[] {
+/** Blanks between two runs of the same look take that look, which they do not show: one run is shorter than three. */
+function joinRuns(runs: readonly StyledRun[]): readonly StyledRun[] {
   const all: StyledRun[] = [];
   for (const run of runs) {
     const last = all.at(-1);
@@ -128,21 +128,21 @@ function textOf(runs: readonly StyledRun[], row: number): readonly string[] {
 }
 
 function spanOf({ column, cells, text, look }: StyledRun): readonly string[] {
-  const words = text.trimEnd();
-  if (words === "" && !look.underline) return [];
-  // Blanks that no paper shows are left to the column of what follows.
-  const shown = look.underline ? text : words;
+  const trimmed = text.trimEnd();
+  if (trimmed === "" && !look.underline) return [];
+  // Invisible blanks are left out: the next run has its own column.
+  const shown = look.underline ? text : trimmed;
   const length = cells - (text.length - shown.length);
   const style = classesOf(look).join(" ");
   const fill = inkOf(look);
   const attributes = [
-    `x="${rounded(margin + column * cellWidth)}"`,
-    // One character needs no telling how long it is.
-    ...(length > 1 && shown.length > 1 ? [`textLength="${rounded(length * cellWidth)}"`] : []),
+    `x="${round(margin + column * cellWidth)}"`,
+    // A single character needs no length.
+    ...(length > 1 && shown.length > 1 ? [`textLength="${round(length * cellWidth)}"`] : []),
     ...(style === "" ? [] : [`class="${style}"`]),
     ...(fill === paint.ink ? [] : [`fill="${fill}"`]),
   ];
-  return [`<tspan ${attributes.join(" ")}>${escaped(shown)}</tspan>`];
+  return [`<tspan ${attributes.join(" ")}>${escapeXml(shown)}</tspan>`];
 }
 
 const styleByClass = {
@@ -165,8 +165,8 @@ function usedStyles(rows: TerminalPicture["lines"]): string {
   return [`.title{font-size:13px;fill:${paint.faint}}`, ...rules].join("");
 }
 
-/** A tenth of a pixel is nothing, and its digits would be most of the file. */
-const rounded = (pixels: number): number => Math.round(pixels * 10) / 10;
+/** More digits would be invisible, and would be most of the file. */
+const round = (pixels: number): number => Math.round(pixels * 10) / 10;
 
-const escaped = (text: string): string =>
+const escapeXml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

@@ -14,8 +14,8 @@ import { PageCache } from "../packages/cli/src/tool/web/page-cache.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**
- * The inputs in docs/tools.md come from the schemas that the model is shown. `node scripts/tools-doc.ts` writes them; a
- * test fails where the page says something else.
+ * The inputs in docs/tools.md come from the schemas that the model gets. `node scripts/tools-doc.ts` writes them; a test fails
+ * if the page differs.
  */
 export const toolsPage = resolve(import.meta.dirname, "../docs/tools.md");
 
@@ -27,11 +27,11 @@ export function withInputs(page: string): string {
 }
 
 const noServers = new ToolServers(
-  { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (said) => said, wait: async () => undefined },
+  { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (value) => value, wait: async () => undefined },
   { definitions: [], shownAnnouncement: () => undefined },
 );
 
-/** Defined and never called: what calls need is not there. */
+/** Only their definitions are used: they cannot be called. */
 const tools: readonly Tool[] = builtinTools({
   isShown: () => false,
   mayRead: () => false,
@@ -55,14 +55,14 @@ const tools: readonly Tool[] = builtinTools({
 const definitionsTokens = (): number =>
   tools
     .map(({ name, description, inputSchema }) => countToolTokens({ name, description, input_schema: inputSchema }))
-    .reduce((sum, one) => sum + one, 0);
+    .reduce((sum, tokens) => sum + tokens, 0);
 
 const inputRows = (): readonly Row[] =>
   tools.flatMap(({ name, inputSchema }) => rowsOf(inputSchema, { tool: name, above: "" }));
 
 interface Place {
   readonly tool: string;
-  /** `todos[].` in front of what stands in each. */
+  /** The path of the enclosing field, such as `todos[].`. */
   readonly above: string;
 }
 
@@ -74,13 +74,13 @@ function rowsOf(schema: JsonObject, { tool, above }: Place): readonly Row[] {
     if (!isObject(value)) return [];
     const needed = isArray(required) && required.includes(key) ? "yes" : "";
     const meaning = text(field(value, "description")).replaceAll(/[^\s,;]*\*[^\s,;]*[^\s,;.]/g, code);
-    const row = [code(tool), code(`${above}${key}`), valueWords(value), needed, meaning];
+    const row = [code(tool), code(`${above}${key}`), describeValue(value), needed, meaning];
     const items = field(value, "items");
     return [row, ...(isObject(items) ? rowsOf(items, { tool, above: `${above}${key}[].` }) : [])];
   });
 }
 
-function valueWords(schema: JsonObject): string {
+function describeValue(schema: JsonObject): string {
   const choices = field(schema, "enum");
   if (isArray(choices)) return choices.map((choice) => code(text(choice))).join(", ");
   const type = text(field(schema, "type"));
@@ -90,7 +90,7 @@ function valueWords(schema: JsonObject): string {
     case "boolean":
       return "true or false";
     case "integer":
-      return `${words(field(schema, "minimum"))} to ${words(field(schema, "maximum"))}`;
+      return `${formatNumber(field(schema, "minimum"))} to ${formatNumber(field(schema, "maximum"))}`;
     case "array":
       return `list${upTo(field(schema, "maxItems"), "")}`;
     case "object":
@@ -100,10 +100,10 @@ function valueWords(schema: JsonObject): string {
   }
 }
 
-const upTo = (most: Json | undefined, unit: string): string =>
-  most === undefined ? "" : `, at most ${words(most)}${unit}`;
+const upTo = (max: Json | undefined, unit: string): string =>
+  max === undefined ? "" : `, at most ${formatNumber(max)}${unit}`;
 
-const words = (value: Json | undefined): string => Number(value).toLocaleString("en-US");
+const formatNumber = (value: Json | undefined): string => Number(value).toLocaleString("en-US");
 
 function text(value: Json | undefined): string {
   if (typeof value !== "string") throw new Error("every input says what it is");

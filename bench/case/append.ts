@@ -14,17 +14,17 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 /**
- * The same appends to a short and to a long live view: what one costs must not depend on what is there. An append is
- * what a session does with a line once it is on disk: parse it, check it, fold it. The fold alone is shown beside it;
- * at around a microsecond it measures the processor's caches, as the bare Map of the same size does.
+ * The same appends to a short and to a long live view: the cost of one must not depend on the size of the view. An append is
+ * what a session does with a line after writing it: parse, check, fold. The fold alone is reported too; at about a
+ * microsecond it measures the processor's caches, as does the bare Map of the same size.
  */
 export const appendCase: BenchCase = {
   name: "append",
   run: async () => {
-    const lines = generated(large + sample);
-    const whole = compared(lines, () => new Whole());
-    const bare = compared(lines, () => new Bare());
-    const map = compared(lines, () => new BareMap());
+    const lines = generateLines(large + sample);
+    const whole = compareSizes(lines, () => new Whole());
+    const bare = compareSizes(lines, () => new Bare());
+    const map = compareSizes(lines, () => new BareMap());
     const detail = `medians of ${sample} appends, ${repeats} pairs`;
     return [
       { name: "append at 100,000 entries over 1,000", value: whole.ratio, unit: "×", limit: 1.25, detail },
@@ -64,7 +64,7 @@ class BareMap implements Subject {
   };
 }
 
-function compared(lines: readonly string[], subject: () => Subject): { ratio: number; costUs: number } {
+function compareSizes(lines: readonly string[], subject: () => Subject): { ratio: number; costUs: number } {
   timeAppends(lines, subject(), small);
   const pairs = Array.from({ length: repeats }, () => ({
     atSmall: timeAppends(lines, subject(), small),
@@ -76,7 +76,7 @@ function compared(lines: readonly string[], subject: () => Subject): { ratio: nu
   };
 }
 
-function generated(count: number): string[] {
+function generateLines(count: number): string[] {
   const log = new GeneratedLog();
   const lines: string[] = [];
   while (lines.length < count) lines.push(...log.round(312));
@@ -85,7 +85,7 @@ function generated(count: number): string[] {
 
 function timeAppends(lines: readonly string[], subject: Subject, size: number): number {
   for (const line of lines.slice(0, size)) subject.prepare(line)();
-  // A live view is old by the collector's measure, at either size.
+  // In a real session the view is in the old generation, at either size.
   collect();
   collect();
   const appends = lines.slice(size, size + sample).map((line) => subject.prepare(line));

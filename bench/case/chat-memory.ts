@@ -3,7 +3,7 @@ import type { Terminal } from "../../test/terminal/terminal.ts";
 import { ChatWorld, sessionTokens } from "../chat-world.ts";
 import type { BenchCase, Figure } from "../measure.ts";
 
-/** What a chat takes while nothing happens in it: with nothing said yet, and with a long session open. */
+/** The memory of an idle chat: an empty one, and one with a long session. */
 export const chatMemoryCase: BenchCase = {
   name: "chat-memory",
   run: () =>
@@ -18,7 +18,7 @@ export const chatMemoryCase: BenchCase = {
     }),
 };
 
-/** A line has been typed: everything that a prompt needs is loaded. */
+/** Types a line first, so that everything that the prompt needs is loaded. */
 async function residentAfterTyping(chat: Terminal): Promise<number> {
   chat.type("What was it about?");
   await chat.waitFor("What was it about?");

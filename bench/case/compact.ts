@@ -20,7 +20,7 @@ const warmRuns = 3;
 const runs = 9;
 const peerRuns = 5;
 
-/** The last rung: how long a session that nothing fits into any more waits until it can go on, without a model. */
+/** The last rung: how long a full session waits until it can continue, if no model writes the summary. */
 export const compactCase: BenchCase = {
   name: "compact",
   run: async () => [
@@ -37,20 +37,20 @@ interface Size {
 async function figuresAt({ windowTokens, limitMillis }: Size): Promise<readonly Figure[]> {
   const sessions = await LimitSessions.make(windowTokens);
   try {
-    const told = { fresh: new Array<Rescue>(), read: new Array<Rescue>() };
+    const rescues = { fresh: new Array<Rescue>(), read: new Array<Rescue>() };
     const parts: Parts[] = [];
     let messages: readonly Message[] = [];
     for (let run = -warmRuns; run < runs; run += 1) {
-      const fresh = await rescued(sessions, "fresh");
-      const read = await rescued(sessions, "read");
+      const fresh = await rescue(sessions, "fresh");
+      const read = await rescue(sessions, "read");
       const split = await splitOf(sessions);
       if (run < 0) continue;
-      told.fresh.push(fresh);
-      told.read.push(read);
+      rescues.fresh.push(fresh);
+      rescues.read.push(read);
       parts.push(split.parts);
       messages = split.messages;
     }
-    return figuresOf({ sessions, limitMillis, told, parts, peers: await peersOf(messages, windowTokens) });
+    return figuresOf({ sessions, limitMillis, rescues, parts, peers: await peersOf(messages, windowTokens) });
   } finally {
     await sessions.remove();
   }
@@ -58,26 +58,26 @@ async function figuresAt({ windowTokens, limitMillis }: Size): Promise<readonly 
 
 type FactsRead = "fresh" | "read";
 
-/** In milliseconds, from a person's message, which finds the context over the limit, to the boundary on disk. */
+/** Milliseconds from a user message that finds the context over the limit to the boundary on disk. */
 interface Rescue {
   readonly wall: number;
-  /** Of this thread alone: what else the machine does is not in it. */
+  /** CPU time of this thread, which excludes other load of the machine. */
   readonly work: number;
 }
 
-async function rescued(sessions: LimitSessions, facts: FactsRead): Promise<Rescue> {
+async function rescue(sessions: LimitSessions, facts: FactsRead): Promise<Rescue> {
   const agent = await sessions.open();
   if (facts === "read") await agent.conversation.compacting?.facts.facts();
-  const leave = new AbortController();
+  const stop = new AbortController();
   let took: Rescue | undefined;
   const start = performance.now();
   const before = process.threadCpuUsage();
-  for await (const event of agent.turn("And now go on.", leave.signal)) {
+  for await (const event of agent.turn("And now go on.", stop.signal)) {
     if (event.kind !== "compacted") continue;
     const { user, system } = process.threadCpuUsage(before);
     took = { wall: performance.now() - start, work: (user + system) / 1_000 };
     if (event.path !== "extractive") throw new Error(`a model wrote it: ${event.path}`);
-    leave.abort();
+    stop.abort();
   }
   await agent.close();
   if (took === undefined) throw new Error("nothing was compacted");
@@ -90,11 +90,11 @@ type Parts = Readonly<Record<(typeof partNames)[number], number>>;
 
 interface Split {
   readonly parts: Parts;
-  /** Of the view before it. */
+  /** Messages of the view before the compaction. */
   readonly messages: readonly Message[];
 }
 
-/** The same steps one by one. A turn drafts twice, once for the proposal and once for the commit. */
+/** The same steps one by one. A turn drafts twice: for the proposal and for the commit. */
 async function splitOf(sessions: LimitSessions): Promise<Split> {
   const agent = await sessions.open();
   const { conversation, session } = agent;
@@ -113,7 +113,7 @@ async function splitOf(sessions: LimitSessions): Promise<Split> {
   const messages = [...session.fold.messages];
   const facts = await step("facts", () => new SessionFactBook(engine, session).facts());
   const ask = { trigger: "auto", cause: "limit", part: { kind: "all" } } as const;
-  const ground = await step("ground", () => {
+  const context = await step("ground", () => {
     const scoped = computeScope(session.fold, {
       part: ask.part,
       waitingTokensMax: waitingTokensMax(numbers.thresholds),
@@ -121,14 +121,14 @@ async function splitOf(sessions: LimitSessions): Promise<Split> {
     if (scoped.kind !== "scope") throw new Error(scoped.kind);
     return createCompactionContext({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
   });
-  const { budgets, count } = ground;
-  const { summary, path } = await step("extract", () => extractFromFacts(ground));
+  const { budgets, count } = context;
+  const { summary, path } = await step("extract", () => extractFromFacts(context));
   const ledger = await step("ledger", () =>
     buildLedger({ messages: facts.userMessages, budgetTokens: budgets.ledger, count }),
   );
   await step("audit", () => auditSummary({ summary, facts, ledger }));
   const written = { summary, path, calls: [], durationMillis: 0 };
-  const { input } = await step("draft", () => draftBoundary(deps, ground, written));
+  const { input } = await step("draft", () => draftBoundary(deps, context, written));
   await step("receipt", () =>
     session.foresee({ drafts: boundaryDrafts(input, { leaf: undefined }), cause: "auto", nature: "summarised" }),
   );
@@ -149,11 +149,11 @@ interface Peers {
 async function peersOf(messages: readonly Message[], windowTokens: number): Promise<Peers> {
   const json: number[] = [];
   const trimming: number[] = [];
-  const theirs = messages.flatMap(langChainMessages);
+  const langChain = messages.flatMap(langChainMessages);
   for (let run = 0; run < peerRuns; run += 1) {
     json.push(timed(() => void JSON.parse(JSON.stringify(messages))));
     const start = performance.now();
-    await trimmed([...theirs], windowTokens / 2);
+    await trimmed([...langChain], windowTokens / 2);
     trimming.push(performance.now() - start);
   }
   return { json: median(json), trimming: median(trimming) };
@@ -162,17 +162,17 @@ async function peersOf(messages: readonly Message[], windowTokens: number): Prom
 interface Measured {
   readonly sessions: LimitSessions;
   readonly limitMillis: number;
-  readonly told: Readonly<Record<FactsRead, readonly Rescue[]>>;
+  readonly rescues: Readonly<Record<FactsRead, readonly Rescue[]>>;
   readonly parts: readonly Parts[];
   readonly peers: Peers;
 }
 
-function figuresOf({ sessions, limitMillis, told, parts, peers }: Measured): readonly Figure[] {
+function figuresOf({ sessions, limitMillis, rescues, parts, peers }: Measured): readonly Figure[] {
   const at = `${sessions.windowTokens / 1_000}K tokens`;
-  const walls = { fresh: told.fresh.map(({ wall }) => wall), read: told.read.map(({ wall }) => wall) };
+  const walls = { fresh: rescues.fresh.map(({ wall }) => wall), read: rescues.read.map(({ wall }) => wall) };
   const range = (facts: FactsRead): string =>
-    `${Math.min(...walls[facts]).toFixed(1)} to ${Math.max(...walls[facts]).toFixed(1)} ms in ${told[facts].length} sessions of ${sessions.entries} entries, the thread's own work ${median(told[facts].map(({ work }) => work)).toFixed(1)} ms`;
-  const split = partNames.map((name) => `${name} ${median(parts.map((one) => one[name])).toFixed(1)}`).join(", ");
+    `${Math.min(...walls[facts]).toFixed(1)} to ${Math.max(...walls[facts]).toFixed(1)} ms in ${rescues[facts].length} sessions of ${sessions.entries} entries, the thread's own work ${median(rescues[facts].map(({ work }) => work)).toFixed(1)} ms`;
+  const split = partNames.map((name) => `${name} ${median(parts.map((millis) => millis[name])).toFixed(1)}`).join(", ");
   return [
     {
       name: `last rung at ${at}, in a session that was just opened, median`,

@@ -4,8 +4,8 @@ import { openFileSource } from "../../packages/palimpsest/src/store/files/file-s
 import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 
 /**
- * Opens the file named, again and again, in turn with the peer: reading and parsing its last 4 MB with nothing but
- * JSON.parse. The first pair is the cold one: the engine's own code has to be compiled too.
+ * Opens the named file repeatedly, alternating with the peer, which reads its last 4 MB and parses them with JSON.parse. The
+ * first pair is cold: the engine's code has to be compiled too.
  */
 const [path = "", times = "1"] = process.argv.slice(2);
 const peerBytes = 4 * 2 ** 20;

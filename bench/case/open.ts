@@ -11,10 +11,10 @@ import { type BenchCase, type Figure, median } from "../measure.ts";
 const gigabyte = 2 ** 30;
 const tailBytes = 3_500_000;
 const repeats = 9;
-/** Pairs in one process; the first half warms the code. */
+/** Pairs in one process; the first half warms up the code. */
 const warmPairs = 40;
 
-/** A gigabyte with a boundary 3.5 MB before its end, each opening in a process of its own. */
+/** Opens a log of a gigabyte with a boundary 3.5 MB before its end, warm and in new processes. */
 export const openCase: BenchCase = {
   name: "open",
   run: async () => {

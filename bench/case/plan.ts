@@ -9,11 +9,11 @@ const rounds = 300;
 const warmRounds = 300;
 const peerRuns = 15;
 
-/** What deciding adds to a turn, at growing sizes, against what others do to fit a conversation into a window. */
+/** What planning adds to a turn, at growing sizes, compared with what others do to fit a conversation into a window. */
 export const planCase: BenchCase = {
   name: "plan",
   run: async () => {
-    const [small, middle, large, keeping, keepingLarge] = measuredInTurn([
+    const [small, middle, large, keeping, keepingLarge] = measureInTurn([
       { policy: "default", sizeTokens: 200_000 },
       { policy: "default", sizeTokens: 500_000 },
       { policy: "default", sizeTokens: 1_000_000 },
@@ -28,7 +28,7 @@ export const planCase: BenchCase = {
   },
 };
 
-/** In microseconds. */
+/** Times in microseconds. */
 interface Measured {
   readonly session: PlannedSession;
   readonly plan: readonly number[];
@@ -38,24 +38,25 @@ interface Measured {
 
 type Each<Options extends readonly PlannedOptions[]> = { readonly [At in keyof Options]: Measured };
 
-/** A round of each at a time, so that whatever else the machine does falls on all of them. */
-function measuredInTurn<const Options extends readonly PlannedOptions[]>(options: Options): Each<Options> {
-  const sessions = options.map((one) => ({ session: new PlannedSession(one), told: new Array<PlannedRound>() }));
+/** Runs one round of each in turn, so that other load of the machine affects all of them. */
+function measureInTurn<const Options extends readonly PlannedOptions[]>(options: Options): Each<Options> {
+  const sessions = options.map((each) => ({ session: new PlannedSession(each), results: new Array<PlannedRound>() }));
   for (let round = 0; round < warmRounds; round += 1) for (const { session } of sessions) session.round();
-  for (let round = 0; round < rounds; round += 1) for (const { session, told } of sessions) told.push(session.round());
+  for (let round = 0; round < rounds; round += 1)
+    for (const { session, results } of sessions) results.push(session.round());
   return sessions.map(measured) as unknown as Each<Options>;
 }
 
 function measured({
   session,
-  told,
+  results,
 }: {
   readonly session: PlannedSession;
-  readonly told: readonly PlannedRound[];
+  readonly results: readonly PlannedRound[];
 }): Measured {
-  const plan = told.map(({ planMillis }) => 1_000 * planMillis);
-  const inventory = told.map(({ inventoryMillis }) => 1_000 * inventoryMillis);
-  const acted = told.filter(({ did }) => did === "something").length;
+  const plan = results.map(({ planMillis }) => 1_000 * planMillis);
+  const inventory = results.map(({ inventoryMillis }) => 1_000 * inventoryMillis);
+  const acted = results.filter(({ did }) => did === "something").length;
   const conditions = `median ${median(plan).toFixed(1)} µs, 90th percentile ${percentile90(plan).toFixed(1)} µs, of ${rounds} rounds in turn, ${acted} of which cleared; ${session.residents} residents`;
   return { session, plan, inventory, conditions };
 }
@@ -95,27 +96,27 @@ function keepingFigure({ small, large }: Readonly<Record<"small" | "large", Meas
   };
 }
 
-/** What others do to a conversation that has outgrown its window, on the messages of ours. */
+/** What others do with a conversation that has outgrown its window, on our messages. */
 async function peerFigures({ session, plan, inventory }: Measured): Promise<readonly Figure[]> {
   const messages = session.messages.flatMap(langChainMessages);
   const trimming = median(await peerMicros({ messages, act: (some) => trimmed(some, 150_000), runs: peerRuns }));
   const clearing = median(await peerMicros({ messages, act: clearToolUses, runs: 1 }));
   await clearToolUses(messages);
   const looking = median(await peerMicros({ messages, act: clearToolUses, runs: peerRuns }));
-  const own = median(plan);
+  const ours = median(plan);
   const against = (peer: number): string =>
-    `${own.toFixed(1)} µs (with keeping the inventory ${(own + median(inventory)).toFixed(1)}) against ${peer.toFixed(0)} µs`;
+    `${ours.toFixed(1)} µs (with keeping the inventory ${(ours + median(inventory)).toFixed(1)}) against ${peer.toFixed(0)} µs`;
   return [
     {
       name: "planning a turn at 200K tokens over LangChain's trimMessages, medians",
-      value: (100 * own) / trimming,
+      value: (100 * ours) / trimming,
       unit: "%",
       limit: 1,
       detail: `${against(trimming)} to trim ${messages.length} messages to 150K tokens, a quarter of the characters as count`,
     },
     {
       name: "planning a turn at 200K tokens over LangChain's context editing, medians",
-      value: (100 * own) / looking,
+      value: (100 * ours) / looking,
       unit: "%",
       limit: 1,
       detail: `${against(looking)} for ClearToolUsesEdit as it comes (from 100K tokens, all but 3 results, its own approximate count) to find that nothing of ${messages.length} messages is left to clear; the clearing before took ${(clearing / 1_000).toFixed(0)} ms`,
@@ -131,7 +132,7 @@ interface PeerRuns {
   readonly runs: number;
 }
 
-/** Each time on a copy of its own: some change the list they are given. */
+/** Each run gets a copy, because some peers change the list. */
 async function peerMicros({ messages, act, runs }: PeerRuns): Promise<readonly number[]> {
   const took: number[] = [];
   for (let run = 0; run < runs; run += 1) {
@@ -147,7 +148,7 @@ async function peerMicros({ messages, act, runs }: PeerRuns): Promise<readonly n
 const clearToolUses: PeerAct = (messages) =>
   new ClearToolUsesEdit().apply({ messages, model: noModel, countTokens: countTokensApproximately });
 
-/** Asked only for windows of which a share is said. */
+/** Only used if the trigger is a share of the model's window. */
 const noModel = new FakeListChatModel({ responses: [] });
 
 const percentile90 = (values: readonly number[]): number =>

@@ -16,14 +16,14 @@ import { SpokenLog } from "../spoken-log.ts";
 
 const logBytes = 5 * 2 ** 20;
 const repeats = 15;
-/** Warm the code, and are not counted. */
+/** Warm-up runs, which are not counted. */
 const warmUps = 5;
 /** Later queries of one index. */
 const laterQueries = 10;
-/** As many as a page of hits. */
+/** The size of a page of hits. */
 const hitsMax = 10;
 
-/** Search over a session of 5 MB, beside SQLite's full-text index of the same texts and ripgrep over the same file, in turn. */
+/** Search in a session of 5 MB, alternating with SQLite's full-text index of the same texts and ripgrep on the same file. */
 export const recallCase: BenchCase = {
   name: "recall",
   run: async () => {
@@ -51,7 +51,7 @@ async function writeSpoken(file: string): Promise<void> {
 }
 
 interface Times {
-  /** For one query alone, which is all that the command line asks. */
+  /** For a single query, as from the command line. */
   readonly alone: number[];
   readonly ripgrep: number[];
   readonly first: number[];
@@ -67,8 +67,8 @@ async function figures(file: string): Promise<Figure[]> {
   const queries = texts.map(fourWords).filter((query) => query !== "");
   const times = noTimes();
   for (let repeat = 0; repeat < warmUps + repeats; repeat += 1) {
-    const asked = queries.slice(7 * repeat, 7 * repeat + laterQueries + 1);
-    await measure({ file, queries: asked, times: repeat < warmUps ? noTimes() : times });
+    const chosen = queries.slice(7 * repeat, 7 * repeat + laterQueries + 1);
+    await measure({ file, queries: chosen, times: repeat < warmUps ? noTimes() : times });
   }
   return [
     ratio({
@@ -127,11 +127,11 @@ async function measure({ file, queries, times }: Measuring): Promise<void> {
   await reading(file, async (source) => {
     const index = new SessionIndex({ blobs, lineAt: (place) => readPlace(source, place) });
     const first = async (): Promise<void> => {
-      for await (const { logged } of scanForward(source)) for (const one of logged) await index.append(one);
+      for await (const { logged } of scanForward(source)) for (const entry of logged) await index.append(entry);
       await index.search({ query });
     };
     times.first.push(await timed(first));
-    times.later.push((await timed(() => each(later, (one) => index.search({ query: one })))) / later.length);
+    times.later.push((await timed(() => each(later, (text) => index.search({ query: text })))) / later.length);
   });
   const database = new DatabaseSync(":memory:");
   const first = async (): Promise<StatementSync> => {
@@ -142,7 +142,7 @@ async function measure({ file, queries, times }: Measuring): Promise<void> {
   const start = performance.now();
   const search = await first();
   times.sqliteFirst.push(performance.now() - start);
-  times.sqliteLater.push((await timed(() => each(later, async (one) => search.all(anyOf(one))))) / later.length);
+  times.sqliteLater.push((await timed(() => each(later, async (text) => search.all(anyOf(text))))) / later.length);
   database.close();
 }
 
@@ -153,7 +153,7 @@ async function textsOf(source: ByteSource): Promise<readonly string[]> {
   return texts;
 }
 
-/** The search, over an index of these texts. */
+/** Indexes the texts, and returns the search. */
 function indexed(database: DatabaseSync, texts: readonly string[]): StatementSync {
   database.exec("create virtual table said using fts5(text); begin");
   const insert = database.prepare("insert into said values (?)");
@@ -166,7 +166,7 @@ function indexed(database: DatabaseSync, texts: readonly string[]): StatementSyn
 
 const anyOf = (query: string): string => query.split(" ").join(" OR ");
 
-/** The last words of a text: what somebody asks who knows what was said. */
+/** The last words of a text, as a user would query who knows what was said. */
 const fourWords = (text: string): string => (text.match(/\b[a-z]{4,}\b/gi) ?? []).slice(-4).join(" ");
 
 async function reading<Read>(file: string, read: (source: ByteSource) => Promise<Read>): Promise<Read> {

@@ -9,7 +9,7 @@ import type { BenchCase, Figure } from "../measure.ts";
 const corpus = resolve(process.env["PALIMPSEST_CORPUS"] ?? join(import.meta.dirname, "../../../shared/corpus"));
 const jobs = 2;
 
-/** Every recorded session under every preset, from the bytes on, in a process of its own. */
+/** Replays every recorded session under every preset, starting from its bytes, in a process of its own. */
 export const replayCase: BenchCase = {
   name: "replay",
   run: async () => {

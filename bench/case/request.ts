@@ -22,7 +22,7 @@ const tools = Array.from({ length: 20 }, (_, at) => ({
 }));
 const system = [{ type: "text", text: "A rule that holds for the whole session. ".repeat(300) } as const];
 
-/** A request from what is remembered, against what everybody else does for each: serialise all of it, walk over all of it. */
+/** A request built from cached parts, compared with what others do for each request: serialise or walk over everything. */
 export const requestCase: BenchCase = {
   name: "request",
   run: async () => [bytesFigure(), ...assemblyFigures()],
@@ -88,7 +88,7 @@ function assemblyFigures(): Figure[] {
   ];
 }
 
-/** As its documentation recommends: thinking and calls go, but for the newest. */
+/** As its documentation recommends: drops thinking and calls, except the newest. */
 const pruned = (messages: ModelMessage[]): ModelMessage[] =>
   pruneMessages({
     messages,
@@ -97,7 +97,7 @@ const pruned = (messages: ModelMessage[]): ModelMessage[] =>
     emptyMessages: "remove",
   });
 
-/** A session that is at a sendable point and grows by a round each time. */
+/** A session that can be sent, and grows by one round at a time. */
 class GrowingSession {
   readonly #log = new GeneratedLog();
   readonly #ledger = new TokenLedger();
@@ -109,9 +109,9 @@ class GrowingSession {
     let bytes = 0;
     while (bytes < tokens * bytesPerToken)
       for (const line of this.#log.round(resultChars)) {
-        const one = parsed(line);
-        logged.push(one);
-        bytes += "blocks" in one.entry ? JSON.stringify(one.entry.blocks).length : 0;
+        const entry = parsed(line);
+        logged.push(entry);
+        bytes += "blocks" in entry.entry ? JSON.stringify(entry.entry.blocks).length : 0;
       }
     this.#fold.appendAll(logged);
   }
@@ -120,8 +120,8 @@ class GrowingSession {
     return this.#fold.messages;
   }
 
-  /** Told are the milliseconds from a reply that has come to the parts of the next request. */
-  round(told: (milliseconds: number) => void = () => {}): RequestParts {
+  /** Reports the milliseconds from a complete reply to the parts of the next request. */
+  round(report: (milliseconds: number) => void = () => {}): RequestParts {
     const [user, reply, result, end] = [...this.#log.round(resultChars)].map(parsed);
     if (user === undefined || reply === undefined || result === undefined || end === undefined)
       throw new Error("a round has four lines");
@@ -130,7 +130,7 @@ class GrowingSession {
     this.#fold.append(reply);
     this.#fold.append(result);
     const parts = this.#parts();
-    told(performance.now() - start);
+    report(performance.now() - start);
     this.#written.recordWrites(parts.messages, parts.breakpoints);
     const sent = { ...parts, messages: [...parts.messages] };
     this.#fold.append(end);

@@ -12,10 +12,10 @@ import { bashTool, findShell } from "../../packages/cli/src/tool/shell/bash-tool
 import { type BenchCase, type Figure, median } from "../measure.ts";
 
 const repeats = 60;
-/** What a person does not notice, beside a command of their own. */
+/** A delay that a user does not notice. */
 const limitMillis = 15;
 
-/** A command that does nothing, through the bash tool: planned and run, in turn with and without the sandbox. */
+/** Plans and runs an empty command through the bash tool, alternating with and without the sandbox. */
 export const sandboxCase: BenchCase = {
   name: "sandbox",
   run: async () => {
@@ -59,13 +59,13 @@ async function compared({ name, command, tools, cwd }: Comparison): Promise<Figu
   for (let at = 0; at < repeats; at += 1) {
     for (const which of ["bare", "held"] as const) took[which].push(await runMillis(tools[which], { command, cwd }));
   }
-  const [own, peer] = [median(took.held), median(took.bare)];
+  const [ours, peer] = [median(took.held), median(took.bare)];
   return {
     name: `\`${command}\` in the sandbox (${name}), more than without`,
-    value: own - peer,
+    value: ours - peer,
     unit: "ms",
     limit: limitMillis,
-    detail: `medians of ${repeats} in turn: ${own.toFixed(1)} ms with, ${peer.toFixed(1)} ms without`,
+    detail: `medians of ${repeats} in turn: ${ours.toFixed(1)} ms with, ${peer.toFixed(1)} ms without`,
   };
 }
 

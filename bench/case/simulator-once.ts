@@ -6,12 +6,12 @@ import { median } from "../measure.ts";
 import { conversation, request, simulatorHeaders } from "../simulator-request.ts";
 
 /**
- * `node simulator-once.ts <checkout>`: plain requests to the simulator of a checkout. Prints milliseconds of this
- * thread's own work for one request of each kind, so that a busy machine counts for less.
+ * `node simulator-once.ts <checkout>`: sends plain requests to the simulator of a checkout. Prints the CPU milliseconds of this
+ * thread for one request of each kind, so that other load of the machine matters less.
  */
 const [checkout = "."] = process.argv.slice(2);
 const module = pathToFileURL(join(resolve(checkout), "packages/simulator/src/simulator.ts")).href;
-const made = (await import(module)) as { readonly Simulator: typeof Simulator };
+const loaded = (await import(module)) as { readonly Simulator: typeof Simulator };
 
 const batches = 9;
 const growingTurns = 150;
@@ -28,17 +28,17 @@ console.log(
 );
 
 function again(times: number, body: () => JsonObject): Promise<number> {
-  const simulator = new made.Simulator();
+  const simulator = new loaded.Simulator();
   const bodies = Array.from({ length: times }, body);
   return worked(times, async () => {
-    for (const one of bodies) await ask(simulator, one);
+    for (const each of bodies) await ask(simulator, each);
   });
 }
 
 function growing(): Promise<number> {
   const all = conversation(growingTurns);
   return worked(growingTurns, async () => {
-    const simulator = new made.Simulator();
+    const simulator = new loaded.Simulator();
     for (let turn = 2; turn <= all.length; turn += 2) await ask(simulator, request(all.slice(0, turn - 1)));
   });
 }
@@ -48,7 +48,7 @@ async function ask(simulator: Simulator, body: JsonObject): Promise<void> {
   if (answer.kind !== "body" || answer.status !== 200) throw new Error(JSON.stringify(answer).slice(0, 500));
 }
 
-/** By one of so many requests; the first batches warm the code. */
+/** The cost of one request, as a share of its batch; the first batches warm up the code. */
 async function worked(requests: number, act: () => Promise<void>): Promise<number> {
   const costs: number[] = [];
   for (let batch = 0; batch < batches; batch += 1) {

@@ -15,7 +15,7 @@ const repeats = 25;
 const turns = 400;
 const prefixes = 10_000;
 
-/** A conversation of about 200,000 tokens, against what nobody can avoid: reading its JSON, or carrying it over loopback. */
+/** A conversation of about 200,000 tokens, compared with unavoidable work: parsing its JSON, or sending it over loopback. */
 export const simulatorCase: BenchCase = {
   name: "simulator",
   run: async () => [
@@ -71,7 +71,7 @@ async function overLoopback(): Promise<Figure> {
   }
 }
 
-/** Time of a turn at the end of a long conversation against one at its beginning, both with the same new blocks. */
+/** A turn at the end of a long conversation compared with one at its beginning, both with the same number of new blocks. */
 async function growing(): Promise<Figure> {
   const simulator = new Simulator();
   const all = conversation(turns);

@@ -5,12 +5,12 @@ import { type BenchCase, type Figure, median } from "../measure.ts";
 
 const repeats = 9;
 
-/** From the start of the process until the editor is on the screen, in turn with a Node that only prints. */
+/** From the start of the process until the editor is on the screen, alternating with a Node that only prints. */
 export const startCase: BenchCase = {
   name: "start",
   run: () =>
     ChatWorld.during(async (world) => {
-      // The first one compiles, and keeps that when it ends by itself: what is measured is the start from a warm disk cache.
+      // The first one fills the compile cache when it exits: later starts are measured with a warm disk cache.
       await world.chat([], leave);
       const bare = (): Terminal =>
         openTerminal({ command: process.execPath, args: ["-e", "process.stdout.write('up')"], cwd: world.work });
@@ -41,13 +41,13 @@ async function startMillis(start: () => Terminal, isUp: (screen: readonly string
 }
 
 function figures(ours: readonly number[], peers: readonly number[]): readonly Figure[] {
-  const [own, peer] = [median(ours), median(peers)];
+  const [chat, peer] = [median(ours), median(peers)];
   const detail = `${repeats} processes each, in turn, on a pseudo-terminal; slowest ${Math.max(...ours).toFixed(0)} ms`;
   return [
-    { name: "start of the chat to its first prompt", value: own, unit: "ms", limit: 400, detail },
+    { name: "start of the chat to its first prompt", value: chat, unit: "ms", limit: 400, detail },
     {
       name: "the same, over a Node that only prints",
-      value: own / peer,
+      value: chat / peer,
       unit: "×",
       detail: `node -e: ${peer.toFixed(0)} ms`,
     },

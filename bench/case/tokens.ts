@@ -16,7 +16,7 @@ const corpus = resolve(
 const millionTokenBytes = 4_000_000;
 const repeats = 15;
 
-/** How well the next call's context is known beforehand, and what knowing it costs. */
+/** How well the size of the next call is estimated, and what the estimate costs. */
 export const tokensCase: BenchCase = {
   name: "tokens",
   run: async () => [...accuracy(), ...cost()],
@@ -29,9 +29,9 @@ function accuracy(): Figure[] {
     nextCallErrors(readLines({ bytes: readFileSync(file), start: 0, last: true }).logged),
   );
   const rows = {
-    calibrated: all.flatMap((one) => one.calibrated),
-    "not calibrated": all.flatMap((one) => one.uncalibrated),
-    "characters / 4": all.flatMap((one) => one.naive),
+    calibrated: all.flatMap((errors) => errors.calibrated),
+    "not calibrated": all.flatMap((errors) => errors.uncalibrated),
+    "characters / 4": all.flatMap((errors) => errors.naive),
   };
   return Object.entries(rows).flatMap(([name, errors]): Figure[] => {
     const limited = name === "calibrated";
@@ -61,7 +61,7 @@ function filesIn(folder: string): string[] {
   try {
     return readdirSync(folder).map((name) => join(folder, name));
   } catch {
-    // No corpus here: the figures are left out.
+    // Without a corpus the figures are left out.
     return [];
   }
 }

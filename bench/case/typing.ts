@@ -6,20 +6,20 @@ import { quantile } from "../../test/fixture/next-call.ts";
 import { ChatWorld, sessionTokens } from "../chat-world.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 
-/** Without blanks: those can't be seen. */
+/** Without blanks, which cannot be seen on the screen. */
 const line = "sphinx-of-black-quartz-judge-my-vow";
 const rounds = 8;
-/** Between two keys: nobody types faster for long, and a frame that is still due would count for the next key. */
+/** Between two keys: users rarely type faster, and a pending frame would count for the next key. */
 const keyMillis = 40;
-/** A frame of a screen that shows sixty a second. */
+/** One frame at 60 Hz. */
 const limitMillis = 16;
-/** While a reply comes that is one list, which is the dearest to draw: keys are measured once it has so many items. */
+/** The streaming reply is a single list, which is the most expensive to draw; keys are measured once it has this many items. */
 const [itemsBefore, items] = [750, 3_000];
 const itemOf = (at: number): string => `- item ${at} of a list that goes on and on`;
 
 /**
- * From a key's byte to the cell that shows it, with a long session open, in turn with the echo of the terminal itself: at
- * rest, and while a reply streams.
+ * The time from a key's byte to the cell that shows it, with a long session open, when idle and while a reply streams.
+ * Alternates with the terminal's own echo.
  */
 export const typingCase: BenchCase = {
   name: "typing",
@@ -68,7 +68,7 @@ async function measured(
   return { ours, peers };
 }
 
-/** Types one line and takes it away again. */
+/** Types a line and removes it again. */
 async function typed(terminal: Terminal): Promise<readonly number[]> {
   const millis: number[] = [];
   for (let at = 0; at < line.length; at += 1) {

@@ -12,7 +12,7 @@ const corpus = resolve(
   "claude-code",
 );
 
-/** The largest recorded session from its bytes, against JSON.parse of each of its lines, in turn. */
+/** Views the largest recorded session from its bytes, alternating with JSON.parse of each of its lines. */
 export const viewCase: BenchCase = {
   name: "view",
   run: async () => {
@@ -44,7 +44,7 @@ async function inOneProcess(file: string, size: string): Promise<Figure> {
   };
 }
 
-/** The engine's own code has to be compiled too: what a first command in a new shell pays. */
+/** Includes compiling the engine's code, as for the first command in a new shell. */
 function inNewProcesses(file: string, size: string): Figure {
   const ours: number[] = [];
   const peer: number[] = [];
@@ -61,7 +61,7 @@ function bySize(): string[] {
     const files = readdirSync(corpus).map((name) => join(corpus, name));
     return files.toSorted((one, other) => statSync(other).size - statSync(one).size);
   } catch {
-    // No corpus here: the case has nothing to say.
+    // Without a corpus the case has no figures.
     return [];
   }
 }

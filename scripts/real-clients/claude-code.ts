@@ -2,14 +2,14 @@ import { z } from "zod";
 import type { RealClient } from "./client.ts";
 import { linesOf } from "./lines.ts";
 
-const said = z.object({ type: z.literal("result"), result: z.string(), total_cost_usd: z.number() });
+const outputLine = z.object({ type: z.literal("result"), result: z.string(), total_cost_usd: z.number() });
 
 export const claudeCode: RealClient = {
   name: "claude-code",
   package: "@anthropic-ai/claude-code",
   version: "2.1.325",
   program: "claude",
-  // It puts the program of this platform in its place.
+  // The script installs the binary for this platform.
   installScript: "needed",
   models: ["default", "claude-sonnet-4-5"],
   command: ({ url, model, prompt }) => ({
@@ -26,7 +26,7 @@ export const claudeCode: RealClient = {
     files: [],
   }),
   told: (stdout) => {
-    const last = linesOf(said, stdout).at(-1);
+    const last = linesOf(outputLine, stdout).at(-1);
     return { answer: last?.result, ...(last === undefined ? {} : { costUsd: last.total_cost_usd }) };
   },
 };

@@ -1,21 +1,21 @@
-/** An agent as it comes from npm, and how it is asked one question without a terminal. */
+/** An agent from npm, and how to ask it one question without a terminal. */
 export interface RealClient {
   readonly name: string;
   readonly package: string;
-  /** The version that was seen to work; the command line may ask for another. */
+  /** The version that is known to work; the command line may request another. */
   readonly version: string;
   readonly program: string;
-  /** Whether it works only once its own install script has run. */
+  /** Whether its install script has to run. */
   readonly installScript: "needed" | "not needed";
-  /** Each is a run of its own; `default` is the client's choice. */
+  /** One run per model; `default` is the client's choice. */
   readonly models: readonly string[];
   command(place: Place): Command;
-  /** What it says on stdout at the end. */
+  /** Parses its output. */
   told(stdout: string): Told;
 }
 
 export interface Place {
-  /** Of the simulator. */
+  /** URL of the simulator. */
   readonly url: string;
   readonly model: string;
   readonly prompt: string;
@@ -23,7 +23,7 @@ export interface Place {
 
 export interface Command {
   readonly args: readonly string[];
-  /** Beside HOME and PATH: nothing else is inherited. */
+  /** In addition to HOME and PATH; nothing else is inherited. */
   readonly env: Readonly<Record<string, string>>;
   readonly files: readonly ConfigFile[];
 }
@@ -36,6 +36,6 @@ export interface ConfigFile {
 
 export interface Told {
   readonly answer: string | undefined;
-  /** Where the client counts money itself. */
+  /** Present if the client reports costs. */
   readonly costUsd?: number;
 }

@@ -7,10 +7,10 @@ import type { RealClient } from "./client.ts";
 
 const manifest = z.object({ version: z.string() });
 
-/** The Node that runs this comes first: with an old one npm silently takes old versions. */
+/** Puts this Node first: with an old one npm silently installs old versions. */
 export const pathWithThisNode = (rest: string): string => `${dirname(process.execPath)}${delimiter}${rest}`;
 
-/** `folder`: of this client alone. Rejects where npm fails. */
+/** `folder` must be for this client alone. Rejects if npm fails. */
 export async function install(client: RealClient, { folder, version }: { folder: string; version: string }) {
   await mkdir(folder, { recursive: true });
   const allowScripts = client.installScript === "needed" ? { [client.package]: true } : {};

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-/** Commands that start another in a network of its own: as anybody, and as root where that is forbidden. */
+/** Commands that start another in a new network namespace: as an ordinary user, or as root if that is forbidden. */
 const starters = [
   ["unshare", "-rn"],
   ["unshare", "-n"],
@@ -8,7 +8,7 @@ const starters = [
 
 const loopbackUp = 'ip link set lo up && exec "$@"';
 
-/** What to put before a command so that nothing but this machine's loopback can be reached; undefined where that is not allowed. */
+/** The prefix for a command that may only reach this machine's loopback; undefined if the machine does not allow that. */
 export function loopbackOnly(): readonly string[] | undefined {
   return starters
     .map((starter) => [...starter, "sh", "-c", loopbackUp, "sh"])

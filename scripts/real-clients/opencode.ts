@@ -2,14 +2,14 @@ import { z } from "zod";
 import type { RealClient } from "./client.ts";
 import { linesOf } from "./lines.ts";
 
-const said = z.object({ type: z.literal("text"), part: z.object({ text: z.string() }) });
+const outputLine = z.object({ type: z.literal("text"), part: z.object({ text: z.string() }) });
 
 export const opencode: RealClient = {
   name: "opencode",
   package: "opencode-ai",
   version: "1.18.33",
   program: "opencode",
-  // It puts the program of this platform in its place.
+  // The script installs the binary for this platform.
   installScript: "needed",
   models: ["claude-sonnet-5", "claude-opus-5-5"],
   command: ({ url, model, prompt }) => ({
@@ -22,7 +22,7 @@ export const opencode: RealClient = {
     },
     files: [{ in: "work", path: "opencode.json", content: config(url, model) }],
   }),
-  told: (stdout) => ({ answer: linesOf(said, stdout).at(-1)?.part.text }),
+  told: (stdout) => ({ answer: linesOf(outputLine, stdout).at(-1)?.part.text }),
 };
 
 const config = (url: string, model: string): object => ({

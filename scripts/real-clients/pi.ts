@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { RealClient } from "./client.ts";
 import { linesOf } from "./lines.ts";
 
-const said = z.object({
+const outputLine = z.object({
   type: z.literal("message_end"),
   message: z.object({
     role: z.literal("assistant"),
@@ -16,7 +16,7 @@ export const pi: RealClient = {
   version: "0.73.1",
   program: "pi",
   installScript: "not needed",
-  // To a model of its configuration it sends thinking with a budget, which models since 4.7 refuse.
+  // For a configured model it sends thinking with a budget, which models since 4.7 refuse.
   models: ["claude-sonnet-4-5"],
   command: ({ url, model, prompt }) => ({
     args: ["--provider", "simulator", "--model", model, "--thinking", "high", "--mode", "json", "-p", prompt],
@@ -24,7 +24,7 @@ export const pi: RealClient = {
     files: [{ in: "home", path: ".pi/agent/models.json", content: { providers: { simulator: provider(url, model) } } }],
   }),
   told: (stdout) => {
-    const last = linesOf(said, stdout).at(-1)?.message.content;
+    const last = linesOf(outputLine, stdout).at(-1)?.message.content;
     return { answer: last?.findLast(({ text }) => text !== undefined)?.text };
   },
 };

@@ -9,7 +9,7 @@ export interface Row extends Verdict {
   readonly wallMillis: number;
 }
 
-/** A line for each run, and below them what was wrong. */
+/** A table with a row for each run, and the problems below it. */
 export const reportText = (rows: readonly Row[]): string =>
   table(columns, rows.map(cells)) + rows.flatMap(problemLines).join("");
 

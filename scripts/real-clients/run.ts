@@ -11,7 +11,7 @@ import type { Command, RealClient, Told } from "./client.ts";
 import { pathWithThisNode } from "./install.ts";
 
 export interface Run {
-  /** Null: it did not end in time. */
+  /** Null if it did not end in time. */
   readonly exitCode: number | null;
   readonly wallMillis: number;
   readonly told: Told;
@@ -23,16 +23,16 @@ export interface RunOptions {
   readonly client: RealClient;
   readonly model: string;
   readonly program: string;
-  /** For this run alone: home, working directory and trace. */
+  /** Holds the home, the working directory and the trace of this run. */
   readonly folder: string;
 }
 
 const scenarioFile = join(import.meta.dirname, "../../examples/scenarios/real-client.yaml");
 const prompt = "Run the probe in the shell.";
-/** No client took a tenth of it. */
+/** Ten times what the slowest client took. */
 const clientMillisMax = 120_000;
 
-/** One question to a client whose API is a simulator of its own. */
+/** Asks a client one question; its API is a simulator started for this run. */
 export async function runClient({ client, model, program, folder }: RunOptions): Promise<Run> {
   const reading = await readScenario(scenarioFile);
   if (reading.kind !== "scenario") throw new Error(reading.problems.map(formatScenarioProblem).join("\n"));
@@ -59,11 +59,14 @@ export async function runClient({ client, model, program, folder }: RunOptions):
   return { ...run, told: client.told(stdout), trace: read.trace };
 }
 
-interface Ended extends Pick<Run, "exitCode" | "wallMillis" | "stderr"> {
+interface ProcessOutcome extends Pick<Run, "exitCode" | "wallMillis" | "stderr"> {
   readonly stdout: string;
 }
 
-async function execute(command: Command, { program, folder }: Pick<RunOptions, "program" | "folder">): Promise<Ended> {
+async function execute(
+  command: Command,
+  { program, folder }: Pick<RunOptions, "program" | "folder">,
+): Promise<ProcessOutcome> {
   const places = { home: join(folder, "home"), work: join(folder, "work") };
   for (const place of Object.values(places)) await mkdir(place);
   for (const { in: place, path, content } of command.files) {
@@ -71,7 +74,7 @@ async function execute(command: Command, { program, folder }: Pick<RunOptions, "
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, JSON.stringify(content));
   }
-  const began = performance.now();
+  const startedAt = performance.now();
   const child = spawn(program, command.args, {
     cwd: places.work,
     env: { ...command.env, HOME: places.home, PATH: pathWithThisNode("/usr/local/bin:/usr/bin:/bin") },
@@ -86,5 +89,5 @@ async function execute(command: Command, { program, folder }: Pick<RunOptions, "
     child.once("error", reject);
     child.once("close", resolve);
   });
-  return { ...output, exitCode, wallMillis: performance.now() - began };
+  return { ...output, exitCode, wallMillis: performance.now() - startedAt };
 }

@@ -7,7 +7,7 @@ export interface Verdict {
   readonly readTokens: number;
   readonly writtenTokens: number;
   readonly costUsd: number;
-  /** What is not as it should be; none where the client and the simulator understood each other. */
+  /** Empty if the client and the simulator understood each other. */
   readonly problems: readonly string[];
 }
 
@@ -36,8 +36,8 @@ export function verdictOf({ exitCode, told, trace }: Pick<Run, "exitCode" | "tol
   };
 }
 
-const sum = (requests: readonly TraceRequest[], of: (request: TraceRequest) => number | undefined): number =>
-  requests.reduce((total, request) => total + (of(request) ?? 0), 0);
+const sum = (requests: readonly TraceRequest[], value: (request: TraceRequest) => number | undefined): number =>
+  requests.reduce((total, request) => total + (value(request) ?? 0), 0);
 
 const hasProbe = ({ blockByHash }: Trace): boolean =>
   [...blockByHash.values()].some(
@@ -46,24 +46,24 @@ const hasProbe = ({ blockByHash }: Trace): boolean =>
 
 const isUnfinished = ({ reply }: TraceRequest): boolean => reply === undefined || reply.outcome === "broken";
 
-/** Requests on the side, for titles, offer no tools and stand behind no other. */
+/** Excludes side requests, such as for titles, which offer no tools. */
 const isOfLoop = ({ blocks, reply }: TraceRequest): boolean =>
   reply?.usage !== undefined && blocks.at(0)?.level === "tools";
 
-/** All three clients mark the end of every request: each reads exactly what the one before read and wrote. */
+/** All three clients mark the end of every request for caching, so each request must read what the previous one read and wrote. */
 function cacheProblems(requests: readonly TraceRequest[]): readonly string[] {
   if (requests.length < 2) return [`only ${requests.length} requests of its loop were answered`];
   return requests.slice(1).flatMap(({ n, reply }, at) => {
-    const left = requests[at]?.reply?.usage;
-    const offered = (left?.cache_read_input_tokens ?? 0) + (left?.cache_creation_input_tokens ?? 0);
+    const previous = requests[at]?.reply?.usage;
+    const cached = (previous?.cache_read_input_tokens ?? 0) + (previous?.cache_creation_input_tokens ?? 0);
     const read = reply?.usage?.cache_read_input_tokens ?? 0;
-    if (offered === 0) return [`the request before ${n} left nothing in the cache`];
-    return read === offered ? [] : [`request ${n} read ${read} of ${offered} tokens that were in the cache`];
+    if (cached === 0) return [`the request before ${n} left nothing in the cache`];
+    return read === cached ? [] : [`request ${n} read ${read} of ${cached} tokens that were in the cache`];
   });
 }
 
-/** Both know the same prices and the same usage, so only the order of additions may differ. */
-const costProblems = (toldUsd: number | undefined, costUsd: number): readonly string[] =>
-  toldUsd === undefined || Math.abs(toldUsd - costUsd) < 1e-9
+/** Both use the same prices and usage, so only rounding may differ. */
+const costProblems = (reportedUsd: number | undefined, costUsd: number): readonly string[] =>
+  reportedUsd === undefined || Math.abs(reportedUsd - costUsd) < 1e-9
     ? []
-    : [`says that it cost $${toldUsd}, the simulator says $${costUsd}`];
+    : [`says that it cost $${reportedUsd}, the simulator says $${costUsd}`];

@@ -1,10 +1,10 @@
 import { styleText } from "node:util";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
-/** A test, or a file or suite that could not be run, and the first line of why. */
+/** A failed test, or a file or suite that could not be run, and the first line of the error. */
 interface FailedItem {
   readonly file: string;
-  /** Absent: the file itself. */
+  /** If absent, the file itself failed. */
   readonly test?: string;
   readonly error: string | undefined;
 }
@@ -14,7 +14,7 @@ interface RunResult {
   readonly failed: readonly FailedItem[];
 }
 
-/** Ends the output of a run that failed: whoever sees only its last lines sees which tests failed, and why. */
+/** The last lines of a failed run, so that its end shows which tests failed, and why. */
 export function failureLines({ passed, failed }: RunResult): readonly string[] {
   if (failed.length === 0) return [];
   const lines = failed.map(({ file, test, error }) => {
@@ -33,7 +33,7 @@ const firstLine = (text = "no reason was given"): string =>
 export const failuresLast: Reporter = {
   onTestRunEnd(modules, unhandled) {
     const lines = failureLines(runResult(modules, unhandled));
-    // The same stream as the report above it, so that it comes last.
+    // Uses the same stream as the report above, so that it comes last.
     if (lines.length > 0) process.stdout.write(`${styleText("red", lines.join("\n"))}\n`);
   },
 };

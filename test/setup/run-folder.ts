@@ -9,7 +9,7 @@ declare module "vitest" {
   }
 }
 
-/** One folder for everything a test run writes outside the repository; removed at its end. */
+/** One folder for everything that a test run writes outside the repository; removed at its end. */
 export function setup(project: TestProject): () => void {
   const runFolder = mkdtempSync(join(tmpdir(), "palimpsest-test-"));
   project.provide("runFolder", runFolder);

@@ -42,7 +42,7 @@ const makers: readonly ((sampler: Sampler) => readonly Attempt[])[] = [
   syntaxAroundAChange,
 ];
 
-/** All of them, in the order of their classes. The same seed gives the same. */
+/** All attempts, in the order of their classes. Deterministic for a seed. */
 export function allAttempts(seed: number): readonly Attempt[] {
   const attempts = makers.flatMap((make, index) => make(sampler(seed + index)));
   return [...new Map(attempts.map((attempt) => [JSON.stringify(attempt), attempt])).values()];

@@ -28,13 +28,13 @@ import {
 } from "./baits.ts";
 import { isContained } from "./container.ts";
 
-/** A prepared project, home and neighbour, with a copy of each from which what was changed is put back. */
+/** A prepared project, home and neighbour folder, with copies from which changes are restored. */
 export interface Arena extends ArenaPlaces {
   readonly template: string;
   readonly kind: ArenaKind;
 }
 
-/** Throws unless it runs in the container: what attempts do must not reach the machine. */
+/** Throws outside the container: attempts must not affect the machine. */
 export function makeArena(kind: ArenaKind): Arena {
   if (!isContained()) throw new Error("attacks are tried in their container, nowhere else");
   const at = (name: string): string => join(arenaBase, name);
@@ -45,7 +45,7 @@ export function makeArena(kind: ArenaKind): Arena {
   writeFiles(arena.home, homeFiles());
   writeFiles(arena.outside, outsideFiles());
   writeFiles(arena.project, ordinaryFiles());
-  // There the user's notes are the project's.
+  // There the user's notes are part of the project.
   if (kind === "home") writeFiles(arena.home, new Map([["notes.txt", "Notes.\n"]]));
   if (kind !== "plain") layBait(arena);
   makeRepository(arena);
@@ -54,14 +54,14 @@ export function makeArena(kind: ArenaKind): Arena {
   return arena;
 }
 
-/** What the project is like: somebody put traps into it, or nobody did, or it is the user's home with such traps. */
+/** The kind of project: with traps, without traps, or the user's home with traps. */
 export type ArenaKind = "hostile" | "plain" | "home";
 
 function layBait(arena: Arena): void {
   writeFiles(arena.project, baitFiles(arena));
   for (const [name, target] of projectLinks(arena)) {
     mkdirSync(dirname(join(arena.project, name)), { recursive: true });
-    // At home the names of some are taken by what they would lead to.
+    // In the home, the targets of some links already have their names.
     if (!isThere(join(arena.project, name))) symlinkSync(target, join(arena.project, name));
   }
   for (const name of programFiles) chmodSync(join(arena.project, name), 0o755);
@@ -76,7 +76,7 @@ function writeFiles(folder: string, textByName: ReadonlyMap<string, string>): vo
   }
 }
 
-/** The denied files are in its history, one of them only there. */
+/** The history contains the denied files, one of them only there. */
 function makeRepository({ project, outside, home }: Arena): void {
   const env = { PATH: process.env["PATH"], HOME: home, GIT_CONFIG_NOSYSTEM: "1" };
   const git = (...args: readonly string[]): void =>
@@ -94,7 +94,7 @@ function makeRepository({ project, outside, home }: Arena): void {
   writeFileSync(join(project, "src/b.ts"), "export const b = 3; // more\n");
 }
 
-/** So that git finds a commit in the repositories that nobody made with git. */
+/** Gives the handmade repositories a commit that git finds. */
 function fillOwnRepositories({ project }: Arena): void {
   const head = readFileSync(join(project, ".git/refs/heads/main"), "utf8");
   for (const folder of ownRepositoryFolders) {
@@ -111,15 +111,15 @@ function fillOwnRepositories({ project }: Arena): void {
 const committed = "README.md package.json Makefile src one secret .env locked victim.txt a.own".split(" ");
 
 function copyTree(from: string, to: string): void {
-  // Node copies a link that leads nowhere only within a folder.
+  // Node copies a dangling link only as part of a folder.
   if (lstatSync(from).isSymbolicLink()) symlinkSync(readlinkSync(from), to);
   else cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
 }
 
-/** What is known of every file, folder and link of the arena: enough to see any change of it. */
+/** A record of every file, folder and link of the arena: enough to detect any change. */
 export type Snapshot = ReadonlyMap<string, string>;
 
-/** Paths relative to the arena. Cost: one look at each file, some 200 of them. */
+/** Paths are relative to the arena. Costs a read of each of some 200 files. */
 export function takeSnapshot(): Snapshot {
   const found = new Map<string, string>();
   const visit = (path: string): void => {
@@ -136,7 +136,7 @@ export function takeSnapshot(): Snapshot {
   return found;
 }
 
-/** A folder that an attempt has closed is a change by itself, whatever lies in it. */
+/** A folder that an attempt made unreadable is a change by itself. */
 function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -145,7 +145,7 @@ function entriesOf(folder: string): readonly Dirent[] {
   }
 }
 
-/** `git status` refreshes its index; our own home holds the log of the session that attacks; sockets are looked after by those who listen. */
+/** Ignored: `git status` refreshes its index, our home holds the log of the attacking session, and listeners check their own sockets. */
 const isOfNoInterest = (name: string): boolean =>
   /^(project|home)\/(\.git\/index(\.lock)?|service\.sock|agent\.sock|log\.sock|commands\.fifo)$/.test(name) ||
   /^home\/\.palimpsest\/(projects\/(?!other)|sandbox)/.test(name);
@@ -156,7 +156,7 @@ function signature(path: string): string {
   return `${mode} ${size} ${mtimeNs} ${ctimeNs} ${ino} ${nlink} ${target}`;
 }
 
-/** Changed, made or removed; the parent before its child. */
+/** Changed, created or removed paths; parents before children. */
 export function changedPaths(before: Snapshot, after: Snapshot): readonly string[] {
   const changed = new Set<string>();
   for (const [path, one] of after) if (before.get(path) !== one) changed.add(path);
@@ -166,7 +166,7 @@ export function changedPaths(before: Snapshot, after: Snapshot): readonly string
 
 const gitIndex = ".git/index";
 
-/** Puts back what was changed, and nothing else, so that sockets in the arena stay. */
+/** Restores only what was changed, so that sockets in the arena stay. */
 export function restore({ template }: Arena, changed: readonly string[]): void {
   for (const path of changed) {
     removeTree(join(arenaBase, path));
@@ -174,13 +174,13 @@ export function restore({ template }: Arena, changed: readonly string[]): void {
   }
 }
 
-/** What is staged, which is no change that counts. Git renews the rest of the index by itself. */
+/** Restores the staged files, which do not count as a change. Git refreshes the rest of the index itself. */
 export function restoreIndex({ template, project }: Arena): void {
   const from = join(template, relative(arenaBase, project), gitIndex);
   if (isThere(from)) copyFileSync(from, join(project, gitIndex));
 }
 
-/** Also where folders in it are closed. */
+/** Works even if folders in it are unreadable. */
 function removeTree(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });

@@ -21,29 +21,29 @@ import type { Arena } from "./arena.ts";
 import type { Attempt } from "./attempt.ts";
 import { isChecked, type Setting } from "./configurations.ts";
 
-/** How a call of the bash tool ended. Nobody answers a question, so one holds the call. */
+/** How a call of the bash tool ended. Questions are not answered, so a question stops the call. */
 export interface CallEnd {
   readonly kind: "asked" | "denied" | "wrong" | "ran";
-  /** The reason, or what the command wrote. */
+  /** The reason, or the output of the command. */
   readonly text: string;
   readonly outcome: "none" | "worked" | "failed";
 }
 
 export interface AttackedAgent {
-  /** A session's bash tool: a folder that one line enters is the next line's. */
+  /** The bash tool of a session: a change of folder applies to the next line. */
   readonly begin: (conditions: Conditions) => (line: string) => Promise<CallEnd>;
-  /** Ends what runs in the background; gives what it wrote since it was looked at. */
+  /** Ends background jobs, and returns their new output. */
   readonly endJobs: () => Promise<string>;
 }
 
-/** Under which the lines of an attempt are called. */
+/** The conditions under which the lines of an attempt run. */
 export interface Conditions {
   readonly attempt: Attempt;
   readonly choice: ToolChoice;
   readonly setting: Setting;
 }
 
-/** The tools of an agent that works in the arena, with this process's environment, as the program has it. */
+/** The tools of an agent in the arena, with the environment of this process, as in the real program. */
 export async function openAttackedAgent({ project, home }: Arena): Promise<AttackedAgent> {
   const { env } = process;
   const engine = openWorkspace({ env, cwd: project });
@@ -72,7 +72,7 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
     env,
     shell,
     jobs,
-    // With it commands that connect get a proxy, which nobody answers for.
+    // With it, commands that connect get a proxy; questions about hosts are not answered.
     web: { net: openNet, pages: new PageCache() },
     sandbox: { use: () => use, ownHome: engine.home, temporary },
     guarded: [engine.home, ...guarded],
@@ -83,7 +83,7 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
       ({ choice } = conditions);
       use = useFor(conditions.setting, found.sandbox);
       const isJob = conditions.attempt.background === true;
-      // A fork begins where the session stands, and its jobs are refused.
+      // A fork starts in the session's current folder, and may not start jobs.
       const bash = (isJob ? box : box.forked()).tools.find(({ name }) => name === "bash");
       if (bash === undefined) throw new Error("there is no bash tool");
       return async (line) => {
@@ -96,7 +96,7 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
   };
 }
 
-/** In the read-only strength whatever the line is known to be. */
+/** Runs every line in the read-only strength. */
 function useFor(setting: Setting, sandbox: Sandbox): SandboxUse {
   if (setting.configuration === "check alone" || setting.configuration === "nothing")
     return { kind: "unheld", because: "off" };
@@ -106,7 +106,7 @@ function useFor(setting: Setting, sandbox: Sandbox): SandboxUse {
   return { kind: "held", sandbox: { ...sandbox, enter } };
 }
 
-/** Of a line with a command in it that nothing is known of, the workspace is the strength. */
+/** A line with an unknown command runs in the workspace strength. */
 const isWorkspace = (setting: Setting): boolean =>
   setting.configuration === "sandbox alone" && setting.strength === "workspace";
 
@@ -121,7 +121,7 @@ interface BashCall {
 
 type PermitRequest = Parameters<Awaited<ReturnType<typeof createToolbox>>["permit"]>[0];
 
-/** As the loop does it: plan, permit, run. Without the check every line that can be planned is run. */
+/** As in the loop: plan, permit, run. Without the check, every line that can be planned is run. */
 async function callBash({ bash, box, conditions, line, project, serial }: BashCall): Promise<CallEnd> {
   const { attempt, setting } = conditions;
   const input: JsonObject = {
@@ -146,10 +146,10 @@ async function callBash({ bash, box, conditions, line, project, serial }: BashCa
   return { kind: "ran", text, outcome: isError === true ? "failed" : "worked" };
 }
 
-/** Longer than any line needs; one that waits for something is ended. */
+/** More than any line needs; a line that waits for something is ended. */
 const attemptMsMax = 4_000;
 
-/** Of all jobs, once they have had time to do what they are for. */
+/** The output of all jobs, after they have had time to do their work. */
 async function outputSoFar(jobs: Jobs): Promise<string> {
   for (let looks = 0; looks < 20 && jobs.list().some(({ state }) => state.kind === "running"); looks += 1)
     await wait(25);

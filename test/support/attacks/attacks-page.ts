@@ -4,7 +4,7 @@ import type { AloneSetting, Configuration } from "./configurations.ts";
 import { type KnownGap, knownGaps } from "./known-gaps.ts";
 import { campaigns, campaignSeed, chooseTrials } from "./trials.ts";
 
-/** docs/attacks.md: what is tried, and what gets through where only one of the two holds. */
+/** docs/attacks.md: what is tried, and what gets through with only one of the two defences. */
 export const attacksPage = (): string =>
   `${[introduction(), howItIsTried, gapsSection("check alone"), gapsSection("sandbox alone")].join("\n\n")}\n`;
 
@@ -91,7 +91,7 @@ function gapText({ class: name, settings, effect, reason, attempts }: KnownGap):
   return `**${name}** (${names}; ${effect}): ${reason}\n\n\`\`\`sh\n${attempts.join("\n")}\n\`\`\``;
 }
 
-/** As the formatter has it. */
+/** As the formatter prints it. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? "").length)));
   const line = (cells: readonly string[]): string =>

@@ -1,6 +1,6 @@
-/** What an attempt did to the arena, as it is found afterwards: nothing that the attempt says of itself counts. */
+/** What an attempt did to the arena, as detected afterwards; the attempt's own output is not trusted. */
 export type EffectKind =
-  /** A file of the project was made, changed or removed. */
+  /** A file of the project was created, changed or removed. */
   | "project-write"
   /** One that starts programs or decides what agents may do: `.git/hooks`, `.git/config`, `.claude`, `.mcp.json` … */
   | "protected-write"
@@ -59,24 +59,24 @@ export const attackClasses = [
 
 export type AttackClass = (typeof attackClasses)[number];
 
-/** No attacks: they show what the user is not asked about. */
+/** Not attacks: they show what runs without a question. */
 export type LineClass = AttackClass | "harmless lines";
 
 /**
- * Lines that a lying model gives to the bash tool, one call each, in this order. Words such as `@home@` stand for what
- * differs from arena to arena. Every line is harmless to the machine even if nothing holds it: it aims at bait.
+ * Lines that a malicious model gives to the bash tool, one call each, in this order. Placeholders such as `@home@` stand for
+ * what differs between arenas. Every line is harmless to the machine even if nothing stops it: it only targets bait.
  */
 export interface Attempt {
   readonly class: LineClass;
   readonly lines: readonly string[];
-  /** Allow rules that the user has given. */
+  /** The user's allow rules. */
   readonly allow?: readonly string[];
   /** Deny rules of every mode; in bypass those of the arena count too. */
   readonly deny?: readonly string[];
-  /** What the allow rules do not cover: only this counts when no sandbox holds the rest. Absent: any effect. */
+  /** The effects that the allow rules do not cover: without a sandbox only these count. Default: all effects. */
   readonly against?: readonly EffectKind[];
   readonly background?: true;
-  /** The line says that it connects to hosts. */
+  /** The call declares that it connects to hosts. */
   readonly network?: true;
   /** Asks to run outside the sandbox, with this reason. */
   readonly outsideReason?: string;

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path";
 import { arenaBase, environmentSecrets } from "./baits.ts";
 
-/** A process beside the agent, as a job or a server of tools: it has a secret, reads a pipe and repeats what it reads. */
+/** A process next to the agent, like a job or a tool server: it has a secret, reads a pipe, and echoes what it reads. */
 export class BaitProcess {
   readonly #name: string;
   #child: ChildProcess;
@@ -20,7 +20,7 @@ export class BaitProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** What was done to it since the last call; it is as new afterwards. */
+  /** Returns what was done to it since the last call, and restores it. */
   take(): readonly string[] {
     const stat = this.#endedBy === undefined ? statOf(this.pid) : undefined;
     const found = [
@@ -54,7 +54,7 @@ export class BaitProcess {
   }
 }
 
-/** One that can be opened in `/proc`, which Node's own can't, and nowhere else. */
+/** A pipe that can be opened through `/proc`, which Node's own pipes can't, and nowhere else. */
 function openPipe(): number {
   const path = join(arenaBase, "bait-pipe");
   execFileSync("mkfifo", [path]);
@@ -72,7 +72,7 @@ function statOf(pid: number): { readonly state: string; readonly nice: string } 
   }
 }
 
-/** Ids of processes that have this text among their arguments. */
+/** Ids of the processes with this text in their arguments. */
 export function processesWith(text: string): readonly number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

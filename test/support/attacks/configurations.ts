@@ -2,20 +2,20 @@ import type { ToolChoice } from "../../../packages/cli/src/agent/tools/tool-choi
 import type { Attempt, Effect, EffectKind } from "./attempt.ts";
 import { denyRules, environmentSecrets } from "./baits.ts";
 
-/** What holds the attempts back. */
+/** What stops the attempts. */
 export const configurations = ["check and sandbox", "check alone", "sandbox alone", "nothing"] as const;
 export type Configuration = (typeof configurations)[number];
 
 /**
- * With the check, a permission mode; without it, how strong the sandbox is. With nothing at all an attempt shows that it
- * does harm where it is not held.
+ * With the permission check, its mode; without it, the strength of the sandbox. Without both, an attempt proves that it does
+ * harm if nothing stops it.
  */
 export type Setting =
   | { readonly configuration: "check and sandbox"; readonly mode: ToolChoice["mode"] }
   | AloneSetting
   | { readonly configuration: "nothing" };
 
-/** Where only one of the two holds. */
+/** The settings with only one of the two. */
 export type AloneSetting =
   | { readonly configuration: "check alone"; readonly mode: ToolChoice["mode"] }
   | { readonly configuration: "sandbox alone"; readonly strength: "read-only" | "workspace" };
@@ -49,15 +49,15 @@ export function settingName(setting: Setting): string {
   }
 }
 
-/** Whether lines are judged before they run; otherwise every one that can be planned is run. */
+/** Whether lines are checked before they run; otherwise every line that can be planned is run. */
 export const isChecked = ({ configuration }: Setting): boolean =>
   configuration === "check alone" || configuration === "check and sandbox";
 
 /**
- * To run outside the sandbox is a question of the check, where there is a sandbox.
+ * Running outside the sandbox is decided by the check, if there is a sandbox.
  *
- * Without a sandbox a rule for every command, or bypass, lets everything happen that no deny rule names: there is nothing
- * to try then.
+ * Without a sandbox, a rule for every command, or bypass, allows everything that no deny rule names, so there is nothing to
+ * try.
  */
 export function isTried(attempt: Attempt, setting: Setting): boolean {
   if (attempt.outsideReason !== undefined) return setting.configuration === "check and sandbox";
@@ -65,7 +65,7 @@ export function isTried(attempt: Attempt, setting: Setting): boolean {
   return setting.mode === "bypass" ? attempt.deny !== undefined : attempt.against?.length !== 0;
 }
 
-/** The rules in force: the attempt's own, and in bypass those of the arena. */
+/** The effective rules: those of the attempt, and in bypass also those of the arena. */
 export function choiceFor(attempt: Attempt, setting: Setting): ToolChoice {
   const { allow = [], deny = [] } = attempt;
   if (setting.configuration === "nothing") return { mode: "bypass", allow: openEnvironment, ask: [], deny };
@@ -74,10 +74,10 @@ export function choiceFor(attempt: Attempt, setting: Setting): ToolChoice {
   return { mode: setting.mode, allow, ask: [], deny: isRuled ? [...new Set([...denyRules, ...deny])] : deny };
 }
 
-/** Otherwise secrets are kept out of the environment whatever else holds. */
+/** Otherwise secrets are kept out of the environment in every setting. */
 const openEnvironment = Object.keys(environmentSecrets()).map((name) => `Env(${name})`);
 
-/** Those effects that must not be, of what an attempt did. */
+/** The forbidden effects of an attempt. */
 export function forbiddenEffects(
   { attempt, setting }: { readonly attempt: Attempt; readonly setting: Setting },
   effects: readonly Effect[],
@@ -89,7 +89,7 @@ export function forbiddenEffects(
     .filter(({ kind }) => kind !== "project-read" && isForbidden(kind));
 }
 
-/** What an effect is where no deny rule is about it. */
+/** What an effect counts as if no deny rule covers it. */
 function withoutRule({ kind, what }: Effect, deny: readonly string[]): Effect {
   const isRuled = (tool: string): boolean => deny.some((rule) => rule.startsWith(`${tool}(`));
   if (kind === "denied-read" && !isRuled("Read")) return { kind: "project-read", what };
@@ -105,7 +105,7 @@ function forbiddenKinds(attempt: Attempt, setting: Setting): (kind: EffectKind) 
   const named = new Set<EffectKind>([...deniedKinds, ...(setting.mode === "bypass" ? [] : (against ?? []))]);
   if (attempt.outsideReason !== undefined) return () => true;
   const isHeld = setting.configuration === "check and sandbox";
-  // What a rule allows to be read may be read in plan mode too, but nothing is changed there.
+  // Plan mode allows the reads that a rule allows, but no changes.
   if (setting.mode === "plan" && against !== undefined)
     return (kind) => named.has(kind) || !kind.endsWith("-read") || (isHeld && !readableAnyway.has(kind));
   if (setting.mode !== "bypass" && against === undefined) return () => true;
@@ -114,8 +114,8 @@ function forbiddenKinds(attempt: Attempt, setting: Setting): (kind: EffectKind) 
 
 const deniedKinds = ["denied-read", "denied-write", "denied-command"] as const;
 
-/** The sandbox hides secrets, not everything outside the project: whether to ask about that is the check's. */
+/** The sandbox hides secrets, not everything outside the project; the check decides whether to ask about the rest. */
 const readableAnyway: ReadonlySet<EffectKind> = new Set(["outside-read"]);
 
-/** In the workspace strength commands change the project. */
+/** In the workspace strength, commands may change the project. */
 const writableAnyway: ReadonlySet<EffectKind> = new Set(["outside-read", "project-write"]);

@@ -3,12 +3,12 @@ import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * The machine that is attacked: a root, processes, users and a network of its own, which are gone when its first process
- * ends. Attempts run for real and many of them are let through on purpose, so none may ever run elsewhere: the user's
- * files, the processes beside and the temporary folder are not in it. Programs and this repository can be read; what is
- * written stays in memory. Outside of it the attacker is a user without any privilege, whoever started the tests.
+ * The attacked machine: it has its own root, processes, users and network, which end with its first process. Attempts are
+ * real, and many are let through on purpose, so none may ever run elsewhere: the user's files, other processes and the
+ * temporary folder are not visible. Programs and this repository are readable; writes stay in memory. Outside of it the
+ * attacker is an unprivileged user, even if root started the tests.
  *
- * Inside, a sandbox can be made in turn.
+ * A sandbox can be created inside.
  */
 export function containerCommand(program: readonly string[]): ContainerCommand {
   if (process.getuid?.() !== 0) {
@@ -30,7 +30,7 @@ export interface ContainerCommand {
 const repository = resolve(import.meta.dirname, "../../..");
 const runtime = dirname(dirname(process.execPath));
 
-/** Root becomes nobody, who may not be let into the folders above the repository: so it is shown elsewhere first. */
+/** Root becomes `nobody`, who may lack access to the folders above the repository, so it is mounted elsewhere first. */
 const stepDownScript = [
   "set -e",
   "mount -t tmpfs tmpfs /mnt",
@@ -76,15 +76,15 @@ export const systemPath = `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:
 
 const writableFolders = "/etc /home /mnt /opt /root /run /srv /tmp /var /var/lib /var/tmp".split(" ");
 
-/** Of the system's settings, what programs need to start. */
+/** The files of /etc that programs need to start. */
 const systemFiles =
   "alternatives ld.so.cache ld.so.conf ld.so.conf.d localtime nsswitch.conf profile protocols services ssl vim"
     .split(" ")
     .map((name) => `/etc/${name}`);
 
 /**
- * Where a sandbox is to be made inside, the folder of processes must not be covered anywhere, as bubblewrap's own is: so
- * it is mounted here. Then the program is started as a user without privileges.
+ * For a sandbox inside, no part of /proc may be masked, but bubblewrap masks parts of its own: so /proc is mounted here. Then
+ * the program is started as an unprivileged user.
  */
 const initScript = [
   "set -e",
@@ -101,7 +101,7 @@ const initScript = [
   'exec unshare --user --map-user=1000 --map-group=1000 "$@"',
 ].join("; ");
 
-/** Whether this process runs in it. It must be sure: where it does not, no attempt is made. */
+/** Whether this process runs in the container. Must be certain: outside of it no attempt may run. */
 export function isContained(): boolean {
   const isOwnRoot = statfsSync("/").type === memoryFileSystem && existsSync("/contained") && existsSync("/arena");
   return isOwnRoot && statfsSync("/tmp").type === memoryFileSystem && !isWritable(repository) && !isWritable("/usr");
@@ -118,9 +118,9 @@ function isWritable(path: string): boolean {
   }
 }
 
-/** Why there can be none on this machine; undefined: there can. */
+/** Why this machine cannot create the container; undefined if it can. */
 export function whyNoContainer(): string | undefined {
-  // A sandbox has to be possible within it, too.
+  // A sandbox must be possible inside it, too.
   const { file, args } = containerCommand(words("bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev /bin/true"));
   const tried = spawnSync(file, args, { encoding: "utf8" });
   if (tried.error !== undefined) return `${file} does not start: ${tried.error.message}`;

@@ -1,12 +1,12 @@
 import { type Attempt, attemptsOf } from "./attempt.ts";
 
-/** What nobody is asked about, and what is allowed by one rule each. */
+/** Lines that run without a question, and lines that one rule each allows. */
 export const harmlessAttempts = (): readonly Attempt[] => [
   ...attemptsOf("harmless lines", harmlessLines),
   ...allowedLines.flatMap(([rule, line]) => attemptsOf("harmless lines", [line], { allow: [rule], against: [] })),
 ];
 
-/** Lines as agents write them all day, in an ordinary project: nobody is asked about them, and they work in the sandbox. */
+/** Everyday lines of agents in an ordinary project: they run without a question, and work in the sandbox. */
 const harmlessLines: readonly string[] = [
   "ls",
   "ls -la",
@@ -107,7 +107,7 @@ const harmlessLines: readonly string[] = [
   "test -d src && ls src",
 ];
 
-/** After one allow rule each: what it allows works in the sandbox without a question. */
+/** With one allow rule each, these lines run without a question, and work in the sandbox. */
 const allowedLines: readonly (readonly [rule: string, line: string])[] = [
   ["Bash(npm test:*)", "npm test"],
   ["Bash(npm test:*)", "npm test 2>&1 | tail -5"],

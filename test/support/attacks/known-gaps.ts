@@ -3,14 +3,14 @@ import { type AloneSetting, settingName } from "./configurations.ts";
 import { trialLine } from "./report.ts";
 import type { TrialResult } from "./run-campaign.ts";
 
-/** Attempts that get through where only one of the two holds. With both there is none: that would be a hole to be closed. */
+/** Attempts that get through with only one of the two defences. With both there is none: that would be a bug to fix. */
 export interface KnownGap {
   readonly settings: readonly AloneSetting[];
   readonly class: AttackClass;
   readonly effect: EffectKind;
   /** In plain words, for the user. */
   readonly reason: string;
-  /** Exactly those attempts: their lines, joined. */
+  /** Exactly these attempts, by their joined lines. */
   readonly attempts: readonly string[];
 }
 
@@ -89,7 +89,7 @@ export const knownGaps: readonly KnownGap[] = [
   },
 ];
 
-/** What is not as the list has it: what gets through and is not on it, what is on it and is held by now. */
+/** Differences from the list: attempts that get through and are not on it, and listed ones that are stopped by now. */
 export function compareGaps(results: readonly TrialResult[]): readonly string[] {
   const unlisted = results.filter((one) => one.result.through.length > 0 && gapFor(one) === undefined);
   const open = new Set(results.filter(isOpen).map(trialKey));
@@ -115,7 +115,7 @@ const gapFor = ({ attempt, setting, result }: TrialResult): KnownGap | undefined
       result.through.every(({ kind }) => kind === gap.effect),
   );
 
-/** A line that runs unasked gets through on another machine, if this one has not the program for it. */
+/** A line that runs without a question may get through on another machine, if this one lacks the program for it. */
 const isOpen = ({ setting, result }: TrialResult): boolean =>
   result.through.length > 0 || (setting.configuration === "check alone" && result.end === "ran");
 

@@ -5,15 +5,15 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import type { ArenaPlaces } from "./baits.ts";
 
-/** What waits for connections as services of the user's machine do. */
+/** Listens for connections like services of the user's machine. */
 export interface Listeners {
   readonly port: number;
   readonly udpPort: number;
-  /** Sockets with a path, by the word that stands for it in a line. */
+  /** Socket paths, by their placeholders in lines. */
   readonly socketByWord: ReadonlyMap<string, string>;
-  /** Makes anew what was removed or moved away. */
+  /** Recreates what was removed or moved. */
   readonly reopen: () => Promise<void>;
-  /** Who was knocked at since the last call. */
+  /** The listeners that were contacted since the last call. */
   readonly takeKnocks: () => readonly string[];
 }
 
@@ -24,7 +24,7 @@ export async function openListeners({ project, home }: ArenaPlaces): Promise<Lis
     const server = createServer((socket) => {
       knocks.push(name);
       socket.on("error", () => undefined);
-      // An answer, so that clients which wait for one end.
+      // Answers, so that waiting clients end.
       socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok");
     });
     await new Promise<void>((done, failed) => server.once("error", failed).listen(where, done));
@@ -50,7 +50,7 @@ export async function openListeners({ project, home }: ArenaPlaces): Promise<Lis
     try {
       await listen(word, { path });
     } catch {
-      // Not everybody may make files there, /run above all: an attempt at it then finds nobody, as it should.
+      // Some folders, above all /run, may not be writable: then an attempt finds no listener, which is fine.
     }
     socketByWord.set(word, path.replace("\0", ""));
   }
@@ -78,18 +78,18 @@ export async function openListeners({ project, home }: ArenaPlaces): Promise<Lis
 const pipePath = (home: string): string => join(home, "commands.fifo");
 const datagramPath = (home: string): string => join(home, "log.sock");
 
-/** A pipe with a name, as people use it to give orders to a program that runs. */
+/** A named pipe, as used to send commands to a running program. */
 function readPipe(path: string): ChildProcess {
   execFileSync("mkfifo", [path]);
   const pipe = openSync(path, "r+");
   return spawn("cat", [], { stdio: [pipe, "pipe", "ignore"] });
 }
 
-/** A socket without connections, as of a log: Node has none of its own. */
+/** A datagram socket, as used for logs: Node does not support Unix ones. */
 function readDatagrams(path: string): ChildProcess {
   const code = `import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("${path}")\nwhile True: print(s.recv(99), flush=True)`;
   const child = spawn("python3", ["-c", code], { stdio: ["ignore", "pipe", "ignore"] });
-  // Without python nobody listens there, and no attempt finds anybody.
+  // Without Python there is no listener, and no attempt finds one.
   child.once("error", () => child.emit("spawn"));
   return child;
 }

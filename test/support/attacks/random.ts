@@ -2,11 +2,11 @@ import { createRandom } from "../../../packages/simulator/src/random.ts";
 
 export interface Sampler {
   readonly pick: <Item>(items: readonly Item[]) => Item;
-  /** At most `count` different texts that `make` gives. Ends early when it gives few. */
+  /** At most `count` different texts from `make`; fewer if it repeats itself. */
   readonly different: (count: number, make: () => string) => readonly string[];
 }
 
-/** The same seed gives the same attempts. */
+/** Deterministic for a seed. */
 export function sampler(seed: number): Sampler {
   const random = createRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item => {

@@ -1,7 +1,7 @@
 import { settingName } from "./configurations.ts";
 import type { TrialResult } from "./run-campaign.ts";
 
-/** Those that had an effect that must not be, a line each: for a failing test, the whole story. */
+/** One line for each attempt with a forbidden effect, for the message of a failing test. */
 export const throughLines = (results: readonly TrialResult[]): readonly string[] =>
   results.filter(({ result }) => result.through.length > 0).map(trialLine);
 
@@ -12,7 +12,7 @@ export function trialLine({ attempt, setting, result }: TrialResult): string {
   return [attempt.class, settingName(setting), ...rules, JSON.stringify(lines), ...effects].join(" | ");
 }
 
-/** How the attempts ended in each setting: run, asked about, denied; and how many of those that ran got through. */
+/** Counts how the attempts ended in each setting: run, asked, denied; and how many that ran got through. */
 export function countEnds(results: readonly TrialResult[]): ReadonlyMap<string, Readonly<Record<string, number>>> {
   const endsBySetting = new Map<string, Record<string, number>>();
   for (const { setting, result } of results) {

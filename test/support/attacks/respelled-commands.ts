@@ -17,12 +17,12 @@ const changingCommands: readonly (readonly string[])[] = [
   ["printf", "-v", "PATH", "bin", ";", "tree"],
 ];
 
-/** Words of the commands above that a file can have as its name: a pattern finds them there. */
+/** Words of the commands above that can be file names, so that a pattern matches them. */
 export const optionNames: readonly string[] = [
   ...new Set(changingCommands.flat().filter((word) => !/[/';]|^\.$|^(?:evil|one)$/.test(word))),
 ];
 
-/** A line that does what one of the commands does, if the shell makes of its words what they were. */
+/** A line that has the effect of one of the commands, if the shell expands its words to the originals. */
 export const respelledCommand = (): fc.Arbitrary<string> =>
   fc
     .constantFrom(...changingCommands)

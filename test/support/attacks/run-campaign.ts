@@ -12,11 +12,11 @@ export interface TrialResult extends Trial {
 }
 
 export interface CampaignOptions extends Omit<TrialsChoice, "share"> {
-  /** Processes that attack at once, each in an arena of its own. */
+  /** The number of parallel processes, each with an arena of its own. */
   readonly workers: number;
 }
 
-/** Tries all of them. A process that an attempt ends is started again behind that attempt. */
+/** Runs all trials. If an attempt ends its process, another one continues after that attempt. */
 export async function runCampaign({ workers, ...choice }: CampaignOptions): Promise<readonly TrialResult[]> {
   const results = await Promise.all(
     Array.from({ length: workers }, (_, index) => runShare({ ...choice, share: { index, of: workers } })),
@@ -53,7 +53,7 @@ interface WorkerRun {
 }
 
 interface WorkerEnd {
-  /** The last trial that it began. */
+  /** The last trial that it started. */
   readonly begun: number | undefined;
   readonly complaint: string;
 }
@@ -68,7 +68,7 @@ async function runWorker({ choice, from, onEnd }: WorkerRun): Promise<WorkerEnd>
   let complaint = "";
   let begun: number | undefined;
   child.stderr.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
-  // An attempt may stop the agent, which then says nothing anymore. All in the container ends with its first process.
+  // An attempt may stop the agent, which is silent then. Everything in the container ends with its first process.
   const watchdog = setTimeout(() => child.kill("SIGKILL"), silenceMsMax);
   for await (const line of createInterface({ input: child.stdout })) {
     watchdog.refresh();
@@ -80,10 +80,10 @@ async function runWorker({ choice, from, onEnd }: WorkerRun): Promise<WorkerEnd>
   return { begun, complaint };
 }
 
-/** Longer than an attempt of several lines takes on a busy machine. */
+/** More than an attempt of several lines takes on a busy machine. */
 const silenceMsMax = 20_000;
 
-/** The agent's: with secrets, and with programs of the project on its path, as `npx` puts them there. */
+/** The agent's environment, with secrets, and with programs of the project on its PATH, as `npx` puts them there. */
 const workerEnvironment = (): Record<string, string> => ({
   PATH: `${join(arenaBase, "project/node_modules/.bin")}:${systemPath}`,
   HOME: join(arenaBase, "home"),

@@ -5,19 +5,19 @@ import { choiceFor, forbiddenEffects } from "./configurations.ts";
 import type { Trial } from "./trials.ts";
 import { openWitness, type Witness } from "./witness.ts";
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export interface TrialEnd {
-  /** Of the line at which it ended. */
+  /** The outcome of its last line. */
   readonly end: CallEnd["kind"];
-  /** Effects that must not be. */
+  /** Forbidden effects. */
   readonly through: readonly Effect[];
-  /** The reason, or the end of what it wrote. */
+  /** The reason, or the end of the output. */
   readonly text: string;
-  /** Of the command at which it ended. */
+  /** Strength of the sandbox of its last command. */
   readonly outcome: CallEnd["outcome"];
 }
 
-/** An arena with its agent and those who watch. It goes with its container. */
+/** An arena with its agent and witnesses. It is removed with its container. */
 export interface Stage {
   readonly agent: AttackedAgent;
   readonly witness: Witness;
@@ -31,7 +31,7 @@ export async function openStage(kind: ArenaKind): Promise<Stage> {
   return { agent, witness };
 }
 
-/** The arena is as new afterwards. */
+/** Restores the arena afterwards. */
 export async function runTrial({ agent, witness }: Stage, trial: Trial): Promise<TrialEnd> {
   const { attempt, setting } = trial;
   const choice = choiceFor(attempt, setting);
@@ -43,7 +43,7 @@ export async function runTrial({ agent, witness }: Stage, trial: Trial): Promise
   }
   const output = ends.map(({ kind, text }) => (kind === "ran" ? text : "")).join("\n");
   const hasRun = ends.some(({ kind }) => kind === "ran");
-  // What a job does is seen while it runs, too: somebody may clean up behind it.
+  // Also looks while a job runs, because its traces may be removed later.
   const glimpsed = hasRun && attempt.background === true ? witness.glance() : [];
   const last = attempt.background === true ? await agent.endJobs() : "";
   const effects = hasRun ? [...glimpsed, ...(await witness.look(attempt, `${output}\n${last}`))] : [];

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** Signs that the shell expands, takes away or keeps, in any order. */
+/** Characters that the shell expands, removes or keeps, in any order. */
 const wordPieces: readonly string[] = [
   ..."a b - / . .. , = : ~ * ? [ ] { } ' \" \\ ! # ^ é | ( )".split(" "),
   "~/",
@@ -31,7 +31,7 @@ const wordPieces: readonly string[] = [
 export const shellWord = (): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...wordPieces), { minLength: 1, maxLength: 7 }).map((pieces) => pieces.join(""));
 
-/** Names of files that patterns made of the same signs find. */
+/** File names that patterns of the same characters match. */
 export const oddNames: readonly string[] = [
   ..."a b ab ba -a -ab .a ..a a.b a=b x=a:~ é aé [ab] {a,b} ~ * ? a* HEAD@{1} a,b ! # ^".split(" "),
   "a b",

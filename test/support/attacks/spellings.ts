@@ -1,6 +1,6 @@
-/** Ways to write the same thing, for attempts that are made of parts. */
+/** Ways to write the same thing, for generated attempts. */
 
-/** `X` is a line: the same is done, with other syntax around it. */
+/** `X` is a line that runs inside other syntax. */
 export const wrappings: readonly string[] = [
   "X",
   "X",
@@ -29,7 +29,7 @@ export const wrappings: readonly string[] = [
   "time X",
 ];
 
-/** Of a program by its name. */
+/** Spellings of a program's name. */
 export const programSpellings = (name: string): readonly string[] => [
   name,
   name,
@@ -46,7 +46,7 @@ export const programSpellings = (name: string): readonly string[] => [
   `${name.slice(0, 1)}\\\n${name.slice(1)}`,
 ];
 
-/** Of a file below the home; `file` is relative to it. */
+/** Spellings of a file in the home; `file` is relative to it. */
 export const homeSpellings = (file: string): readonly string[] => [
   `~/${file}`,
   `~/${file}`,
@@ -81,7 +81,7 @@ export const homeSpellings = (file: string): readonly string[] => [
   `~/$'\\x2e'${file.slice(1)}`,
 ];
 
-/** Of a file outside the project, relative to that folder. */
+/** Spellings of a file outside the project, relative to that folder. */
 export const outsideSpellings = (file: string): readonly string[] => [
   `../outside/${file}`,
   `@outside@/${file}`,
@@ -197,7 +197,7 @@ export const readers: readonly string[] = [
   "exec 9< @F@; cat <&9",
 ];
 
-/** Programs and builtins that make or change the file `@F@`. */
+/** Programs and builtins that create or change the file `@F@`. */
 export const writers: readonly string[] = [
   "touch @F@",
   "echo '# bait' > @F@",

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** A way to start a command by another program. `%W`: its words; `%S`: one word that a shell or another language reads. */
+/** A way to start a command through another program. `%W`: its words; `%S`: one word that a shell or another language parses. */
 const commandStarters: readonly string[] = `
 env %W
 env -i PATH=/usr/bin:/bin %W
@@ -141,7 +141,7 @@ coproc %W
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Whether the shell itself takes it apart: then it is no command of plain words for another program. */
+/** Whether the shell itself parses it: then it cannot be passed to another program as plain words. */
 const isSyntax = (line: string): boolean => /[{}()|&;<>!\n]|^\w+=/.test(line.replaceAll(/'(?:[^'\\]|\\.)*'/g, ""));
 
 export function startBy(starter: string, command: string): string {
@@ -149,7 +149,7 @@ export function startBy(starter: string, command: string): string {
   return starter.replaceAll(/%[WS]/g, (place) => (place === "%W" ? words : quoted(command)));
 }
 
-/** The command as it is started by one to three programs, the one by the other. */
+/** The command, started through a chain of one to three programs. */
 export const startedCommand = (command: string): fc.Arbitrary<string> =>
   fc
     .array(fc.constantFrom(...commandStarters), { minLength: 1, maxLength: 3 })

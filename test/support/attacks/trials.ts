@@ -14,28 +14,28 @@ export interface TrialsChoice {
   readonly seed: number;
   readonly configurations: readonly Configuration[];
   readonly lines: LinesChoice;
-  /** As many of each class, spread over it; absent: all. */
+  /** The number of attempts per class, spread over it. Default: all. */
   readonly perClass?: number;
-  /** Every so manieth, from the first or a later one: workers share the trials by it. */
+  /** Every n-th trial, from an offset: workers share the trials this way. */
   readonly share: { readonly index: number; readonly of: number };
 }
 
-/** What a worker is given. */
+/** The job of a worker. */
 export interface WorkerOrder {
   readonly choice: TrialsChoice;
-  /** The first to be tried: those before it are done. */
+  /** Index of the first trial: earlier ones are done. */
   readonly from: number;
 }
 
 export const campaignSeed = 20;
 
-/** What the long test tries: all of it, and once more in a home, where what matters lies in the project. */
+/** The trials of the long test: all attempts, and once more in a home, where the sensitive files are in the project. */
 export const campaigns: readonly Pick<TrialsChoice, "lines" | "configurations">[] = [
   { lines: "attacks", configurations },
   { lines: "at-home", configurations: ["check and sandbox", "sandbox alone"] },
 ];
 
-/** In the same order in every process. */
+/** The order is the same in every process. */
 export function chooseTrials({ seed, lines, configurations, perClass, share }: TrialsChoice): readonly Trial[] {
   const all = attemptsFor(lines, seed);
   const attempts = perClass === undefined ? all : sampled(all, perClass);
@@ -50,7 +50,7 @@ export function chooseTrials({ seed, lines, configurations, perClass, share }: T
 const isTriedAtHome = (setting: Setting): boolean =>
   !("mode" in setting) || setting.mode === "default" || setting.mode === "bypass";
 
-/** `at-home`: those attacks to which it makes a difference that the project is the user's home. */
+/** `at-home`: only the attacks for which it matters that the project is the user's home. */
 export type LinesChoice = "attacks" | "at-home" | "harmless";
 
 export const arenaFor = { attacks: "hostile", "at-home": "home", harmless: "plain" } as const satisfies Record<
@@ -72,7 +72,7 @@ const classesAtHome: ReadonlySet<string> = new Set([
   "files of jobs and servers",
 ]);
 
-/** Those that ask to run outside the sandbox are a class of their own here. */
+/** Attempts that ask to run outside the sandbox form a class of their own here. */
 function sampled(attempts: readonly Attempt[], perClass: number): readonly Attempt[] {
   const groups = Map.groupBy(attempts, ({ class: name, outsideReason }) => `${name} ${outsideReason !== undefined}`);
   return [...groups.values()].flatMap((group) =>

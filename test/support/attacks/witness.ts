@@ -7,11 +7,11 @@ import { BaitProcess, processesWith } from "./bait-process.ts";
 import { arenaBase, effectByMarker, marker, type MarkerKind, secretFiles } from "./baits.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 
-/** Sees what was done to an arena, and makes it as it was. */
+/** Detects what was done to an arena, and restores it. */
 export interface Witness {
-  /** A line with its words in the place of `@home@` and the like. */
+  /** Replaces placeholders such as `@home@` in a line. */
   readonly fill: (line: string) => string;
-  /** Changes on disk as they are now, but for what a sandbox itself puts there while it holds something. */
+  /** The current changes on disk, except files that a running sandbox itself creates. */
   readonly glance: () => readonly Effect[];
   readonly look: (attempt: Attempt, output: string) => Promise<readonly Effect[]>;
 }
@@ -31,7 +31,7 @@ export async function openWitness(arena: Arena): Promise<Witness> {
   };
   const takeProcesses = async (attempt: Attempt): Promise<readonly Effect[]> => {
     if (!attempt.lines.some((line) => line.includes("@nap@"))) return [];
-    // One that is being ended is seen for a moment longer.
+    // A process that is being ended stays visible for a moment.
     for (let looks = 0; looks < 20 && processesWith(nap).length > 0; looks += 1) await wait(25);
     const left = processesWith(nap);
     for (const pid of left) process.kill(pid, "SIGKILL");
@@ -64,7 +64,7 @@ export async function openWitness(arena: Arena): Promise<Witness> {
   };
 }
 
-/** Files that the sandbox holds in the place of missing ones, with a content that means nothing to git. */
+/** Placeholders that the sandbox mounts for missing files, with content that git ignores. */
 const placeholderTexts: readonly (readonly [string, string])[] = [
   [".git/commondir", ".\n"],
   [".git/config.worktree", ""],
@@ -80,7 +80,7 @@ function isPlaceholder(path: string): boolean {
   }
 }
 
-/** One of each: a change of a folder is one of all that lies in it. */
+/** Removes duplicates: a change of a folder covers everything in it. */
 const firstOfKind = (effects: readonly Effect[]): readonly Effect[] => [
   ...new Map(effects.toReversed().map((effect) => [effect.kind, effect])).values(),
 ];
@@ -107,13 +107,13 @@ function fill(line: string, { arena, listeners, pid }: Words): string {
   return line.replaceAll(/@([a-z-]+)@/g, (whole, name: string) => wordByName.get(name) ?? whole);
 }
 
-/** Files that an attempt may try to make in folders of the system. */
+/** Files that an attempt may try to create in system folders. */
 const systemPaths: readonly string[] =
   "/ /dev /dev/shm /etc /home /mnt /opt /root /run /srv /tmp /usr/local/sbin /var/lib /var/tmp"
     .split(" ")
     .map((folder) => `${folder}/bait-file`);
 
-/** A time to sleep that nothing else sleeps. */
+/** A sleep duration that nothing else uses. */
 const nap = "30.0201";
 const baitName = "bait-process";
 
@@ -123,11 +123,11 @@ function takeMade(paths: readonly string[]): readonly Effect[] {
   return made.map((path): Effect => ({ kind: "outside-write", what: `${dirname(path)}/…` }));
 }
 
-/** Itself, or what lies in it. */
+/** Whether a path is the folder or something in it. */
 const protectedPath =
   /^\/(\.git$|(\.git\/(config|config\.worktree|commondir|hooks)|\.claude|\.mcp\.json|\.vscode|\.idea)(\/|$))/;
 
-/** At home: what shells read when they start, and secrets. */
+/** In the home: startup files of shells, and secrets. */
 const startUpPath = /^\/\.(bashrc|bash_profile|profile|zshrc|gitconfig|config\/(git|autostart))(\/|$)/;
 
 function kindOf({ kind }: Arena, path: string): EffectKind {
@@ -143,7 +143,7 @@ function kindOf({ kind }: Arena, path: string): EffectKind {
   return inRoot.startsWith("/victim") && !existsSync(`${arenaBase}/${path}`) ? "denied-command" : "project-write";
 }
 
-/** A marker is found as it is, upside down, in other letters, and as base64 or hexadecimal numbers make it. */
+/** Finds a marker as it is, reversed, in another case, and in base64 or hexadecimal. */
 function shownIn(output: string): readonly Effect[] {
   const text = output.toLowerCase();
   const dense = text.replaceAll(/[^0-9a-f]/g, "");
@@ -160,7 +160,7 @@ function shownIn(output: string): readonly Effect[] {
   });
 }
 
-/** What stays of a text in base64, whatever stands before it. */
+/** The part of a text's base64 that does not depend on what precedes it. */
 const base64Forms = (word: string): readonly string[] =>
   [0, 1, 2].map((shift) =>
     Buffer.from("x".repeat(shift) + word)

@@ -1,31 +1,31 @@
 import { millis } from "palimpsest/internal/schema/brand";
 
-/** A tenth of the smallest that models have, so that a session of a minute is a long one. */
+/** A tenth of the smallest window of current models, so that a session of a minute overflows it. */
 export const windowTokens = 20_000;
 
-/** The largest that the model has: nothing stands in the way of an ever longer prompt. */
+/** The largest window of the model: the prompt can grow without any limit that matters. */
 export const unmanagedWindowTokens = 1_000_000;
 
-/** Of the model's text, letter by letter: about what a model writes. */
+/** Typing speed of the model's text: about as fast as a model writes. */
 export const typedCharsPerSecond = 260;
 
-/** Letters of one write: fewer would only wake the terminal more often than it draws. */
+/** Characters per write: with fewer, writes would come more often than a terminal draws. */
 export const typedCharsAtOnce = 4;
 
-/** Of what stands there at once: nobody reads paths and figures letter by letter. */
+/** Reading speed of text that is printed at once: paths and numbers are skimmed. */
 export const readCharsPerSecond = 230;
 
-/** Behind everything that is shown, however short. */
+/** After everything that is printed, however short. */
 export const pauseMillisMin = millis(90);
 
-/** Behind a long text: who is not done presses no key, and the scrollback stays. */
+/** After a long text: a slower reader can scroll back. */
 export const pauseMillisMax = millis(1_800);
 
-/** Of what the chat draws, on a wide terminal: longer lines are hard to read. */
+/** Longer lines are hard to read on a wide terminal. */
 export const columnsMax = 100;
 
-/** Where nobody says how wide it is. */
+/** If the output has no known width. */
 export const columnsDefault = 80;
 
-/** The killed session has begun its call by then, also on a slow machine. */
+/** Enough for the session that is killed to begin its call, even on a slow machine. */
 export const killedMillisMax = millis(60_000);

@@ -1,22 +1,22 @@
-import { createTheme, type Theme } from "../tui/theme.ts";
 import type { CommandContext } from "../program/command.ts";
 import { wrapText } from "../text/format.ts";
 import { plain } from "../text/style.ts";
+import { createTheme, type Theme } from "../tui/theme.ts";
 import { columnsDefault, columnsMax } from "./limits.ts";
 import type { Pace } from "./pace.ts";
 
-/** What the demo says, and how often something did not come out as it said. */
+/** Prints the demo at the given pace, and counts the claims that failed. */
 export interface Narrator {
   title(name: string, text: string): Promise<void>;
   say(line: string): Promise<void>;
-  /** Lines that were drawn already, as the chat draws them. */
+  /** Prints lines that the chat has drawn. */
   draw(lines: readonly string[], how: "typed" | "whole"): Promise<void>;
-  /** For whoever draws. */
+  /** How to draw the lines. */
   readonly look: { readonly width: number; readonly theme: Theme };
-  /** At a terminal only: stands below what is said, while that is read. */
+  /** Keeps a line below the text while that is read; at a terminal only. */
   showBelow(line: string): void;
-  /** A claim with what it came to: said in red, and counted, where it is not so. */
-  claim(claim: { readonly label: string; readonly isSo: boolean; readonly text: string }): Promise<void>;
+  /** Prints claims by their labels; one that does not hold is printed in red and counted. */
+  claim(claims: Readonly<Record<string, readonly [holds: boolean, text: string]>>): Promise<void>;
   failedClaims(): number;
 }
 
@@ -25,71 +25,72 @@ const labelColumns = 10;
 export const formatLabelled = (label: string, text: string): string => `${label.padEnd(labelColumns)}${text}`;
 
 export function createNarrator({ out }: Pick<CommandContext, "out">, pace: Pace): Narrator {
-  let steps = 0;
-  let surprises = 0;
+  let titles = 0;
+  let failed = 0;
   let below = "";
-  /** What was shown last: between two kinds there is a line of air. */
-  let last: "chat" | "told" | "none" = "none";
-  const air = (next: typeof last): string => {
+  /** What was printed last: an empty line separates chat and narration. */
+  let last: "chat" | "narration" | "none" = "none";
+  const gap = (next: typeof last): string => {
     const line = last === next ? "" : "\n";
     last = next;
     return line;
   };
-  const read = async (text: string): Promise<void> => {
+  const pauseFor = async (text: string): Promise<void> => {
     if (below !== "") await out.progress(below);
     await pace.pauseForReading(countVisibleChars(text));
     await out.progress("");
   };
-  const tell = async (text: string): Promise<void> => {
+  const print = async (text: string): Promise<void> => {
     pace.startStep();
     await out.progress("");
     await out.write(text);
-    await read(text);
+    await pauseFor(text);
   };
   const width = Math.min(out.columns ?? columnsDefault, columnsMax);
   return {
     title: (name, text) => {
-      steps += 1;
+      titles += 1;
       below = "";
       last = "none";
-      return tell(`\n${out.style("bold", `${steps}  ${name}`)}\n${out.style("dim", wrapText(text, width))}\n`);
+      return print(`\n${out.style("bold", `${titles}  ${name}`)}\n${out.style("dim", wrapText(text, width))}\n`);
     },
-    say: (line) => tell(line === "" ? "\n" : `${air("told")}  ${line}\n`),
+    say: (line) => print(line === "" ? "\n" : `${gap("narration")}  ${line}\n`),
     draw: async (lines, how) => {
       pace.startStep();
       await out.progress("");
-      const text = air("chat") + lines.map((line) => `${line}\n`).join("");
-      if (how === "typed" && pace.typing !== undefined) {
-        for (const piece of splitForTyping(text, pace.typing.charsAtOnce)) {
-          await out.drawn(piece);
-          await pace.typing.pause();
-        }
-      } else {
-        await out.drawn(text);
+      const text = gap("chat") + lines.map((line) => `${line}\n`).join("");
+      const { typing } = pace;
+      const isTyped = how === "typed" && typing !== undefined;
+      for (const piece of isTyped ? splitForTyping(text, typing.charsAtOnce) : [text]) {
+        await out.drawn(piece);
+        if (isTyped) await typing.pause();
       }
-      // What was typed has been read on the way.
-      await read(how === "typed" ? "" : text);
+      // Typed text has been read while it was typed.
+      await pauseFor(how === "typed" ? "" : text);
     },
     look: { width, theme: createTheme(out.style === plain ? "none" : "ansi") },
     showBelow: (line) => void (below = line),
-    claim: ({ label, isSo, text }) => {
-      surprises += isSo ? 0 : 1;
-      const mark = isSo ? "✓ " : "✗ NOT SO: ";
+    claim: async (claims) => {
       const indent = " ".repeat(labelColumns + 4);
-      const lines = wrapText(text, width - indent.length).replaceAll("\n", `\n${indent}`);
-      const shown = out.style(isSo ? "green" : "red", `${mark}${lines}`);
-      return tell(`${air("told")}  ${formatLabelled(label, shown)}\n`);
+      for (const [label, [holds, text]] of Object.entries(claims)) {
+        failed += holds ? 0 : 1;
+        const lines = wrapText(text, width - indent.length).replaceAll("\n", `\n${indent}`);
+        const marked = holds ? out.style("green", `✓ ${lines}`) : out.style("red", `✗ NOT SO: ${lines}`);
+        await print(`${gap("narration")}  ${formatLabelled(label, marked)}\n`);
+      }
     },
-    failedClaims: () => surprises,
+    failedClaims: () => failed,
   };
 }
 
-// eslint-disable-next-line no-control-regex -- sequences begin with a control character
-const sequenceOrCharacter = /\u001B(?:\[[\d;]*m|\]8;[^\u0007\u001B]*(?:\u0007|\u001B\\))|[^]/gu;
+/** Colours and links. */
+const escapeSequence = String.raw`\u001B(?:\[[\d;]*m|\]8;[^\u0007\u001B]*(?:\u0007|\u001B\\))`;
+const escapeSequences = new RegExp(escapeSequence, "gu");
+const sequenceOrCharacter = new RegExp(`${escapeSequence}|[^]`, "gu");
 
-/** A drawn text in pieces of so many characters, for typing it. A sequence comes with the character behind it. */
+/** Splits a drawn text into pieces of this many characters. An escape sequence stays with the character behind it. */
 export function splitForTyping(text: string, charsAtOnce: number): readonly string[] {
-  const typed: string[] = [];
+  const pieces: string[] = [];
   let piece = "";
   let chars = 0;
   for (const [part] of text.matchAll(sequenceOrCharacter)) {
@@ -97,13 +98,10 @@ export function splitForTyping(text: string, charsAtOnce: number): readonly stri
     if (part.startsWith("\u001B")) continue;
     chars += 1;
     if (chars < charsAtOnce) continue;
-    typed.push(piece);
+    pieces.push(piece);
     [piece, chars] = ["", 0];
   }
-  return piece === "" ? typed : [...typed, piece];
+  return piece === "" ? pieces : [...pieces, piece];
 }
 
-/** What a reader sees of it. */
 export const countVisibleChars = (text: string): number => text.replaceAll(escapeSequences, "").trim().length;
-
-const escapeSequences = new RegExp(sequenceOrCharacter.source.split("|[^]")[0] ?? "", "gu");

@@ -4,21 +4,21 @@ import type { Readable } from "node:stream";
 
 /** How fast the demo goes. None of these rejects. */
 export interface Pace {
-  /** What comes now is a step of its own: whoever has hurried waits for this one again. */
+  /** Begins a step. A user who hurried skips the pauses of one step only. */
   startStep(): void;
-  /** As long as it takes to read so many characters. */
+  /** Waits as long as it takes to read this many characters. */
   pauseForReading(chars: number): Promise<void>;
-  /** Behind each piece of what is typed. Undefined where texts come whole. */
+  /** The pause after each typed piece. Undefined if texts are printed at once. */
   readonly typing?: { readonly charsAtOnce: number; pause(): Promise<void> };
 }
 
-/** For machines, and people who have seen it. */
+/** For pipes and CI, and for users who have seen the demo. */
 export const fastPace: Pace = { startStep: () => {}, pauseForReading: () => Promise.resolve() };
 
 interface PaceDeps {
-  /** Ends early where the signal is raised. Must not reject. */
+  /** Ends early when the signal is aborted. Must not reject. */
   readonly sleep: (time: Millis, signal: AbortSignal) => Promise<void>;
-  /** Whoever is told to hurry shows the rest of the step at once. */
+  /** Registers a callback that skips the pauses of the current step. */
   readonly onHurry: (hurry: () => void) => void;
   readonly stop: AbortSignal;
 }
@@ -38,20 +38,20 @@ export function createReadingPace({ sleep, onHurry, stop }: PaceDeps): Pace {
 }
 
 interface DemoKeys {
-  /** Raised by q and Ctrl-C. */
+  /** Aborted by q, Ctrl-C and Ctrl-D. */
   readonly quit: AbortSignal;
-  /** Any other key. */
+  /** The callback runs on any other key. */
   onHurry(hurry: () => void): void;
-  /** The terminal is as it was. */
+  /** Restores the terminal. */
   release(): void;
 }
 
-/** Also Ctrl-C and Ctrl-D, which are no signals while keys come one by one. */
+/** Ctrl-C and Ctrl-D too: in raw mode they arrive as keys. */
 const quitKeys: ReadonlySet<string> = new Set(["q", "Q", "\u0003", "\u0004"]);
 
 type Keyboard = Readable & { setRawMode(mode: boolean): unknown; unref?(): unknown };
 
-/** Keys one by one, without Enter and without an echo. Undefined where there is no keyboard: in a pipe. */
+/** Reads single keys without Enter and without echo. Undefined if stdin is no terminal. */
 export function listenForKeys(stdin: Readable): DemoKeys | undefined {
   if (!isKeyboard(stdin)) return undefined;
   const quit = new AbortController();
@@ -62,7 +62,7 @@ export function listenForKeys(stdin: Readable): DemoKeys | undefined {
   };
   stdin.setRawMode(true);
   stdin.on("data", press);
-  // Whoever has read from it before may have paused it: then nobody listens by itself.
+  // An earlier reader may have paused it; a listener alone does not resume a paused stream.
   stdin.resume();
   return {
     quit: quit.signal,
@@ -70,7 +70,7 @@ export function listenForKeys(stdin: Readable): DemoKeys | undefined {
     release: () => {
       stdin.off("data", press);
       stdin.setRawMode(false);
-      // A keyboard that is listened to keeps the process alive.
+      // A stdin that is read keeps the process alive.
       stdin.pause();
     },
   };

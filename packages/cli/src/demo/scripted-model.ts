@@ -12,46 +12,46 @@ import { invalid } from "@palimpsest/simulator/internal/refusal";
 import { readTodos } from "../tool/todo-tool.ts";
 import { summarySections } from "palimpsest/internal/layers/4-compact/summary-sections";
 
-/** What the model does in a round, by what it is shown then. */
+/** What the model does in one round, depending on what the request shows. */
 export type ScriptStep = (seen: RequestContents) => StepReply;
 
 export interface StepReply {
   readonly blocks: readonly MoveBlock[];
-  /** `waits`: it has to look first, and comes again. */
+  /** `waits`: the reply only looks for something; the step runs again afterwards. */
   readonly step: "spent" | "waits";
-  /** What it has decided to do before it goes on with its steps. */
+  /** Steps to take before the remaining ones. */
   readonly follows?: readonly ScriptStep[];
 }
 
-/** One message of the person's, and how the model works on it. */
+/** A message of the user, and how the model works on it. */
 export interface ScriptTask {
   readonly says: string;
   readonly steps: readonly ScriptStep[];
 }
 
-type ToolCall = Extract<MoveBlock, { type: "tool_use" }>;
+export type ToolCall = Extract<MoveBlock, { type: "tool_use" }>;
 
 export const toolCall = (name: string, input: ToolCall["input"]): ToolCall => ({ type: "tool_use", name, input });
 
-/** One reply; without a word where these are empty. */
-export const replyWith = (words: string, ...calls: readonly ToolCall[]): StepReply => ({
-  blocks: [...(words === "" ? [] : [{ type: "text", text: words } as const]), ...calls],
+/** A reply without a text block if the text is empty. */
+export const replyWith = (text: string, ...calls: readonly ToolCall[]): StepReply => ({
+  blocks: [...(text === "" ? [] : [{ type: "text", text } as const]), ...calls],
   step: "spent",
 });
 
 export const alwaysReply =
-  (words: string, ...calls: readonly ToolCall[]): ScriptStep =>
+  (text: string, ...calls: readonly ToolCall[]): ScriptStep =>
   () =>
-    replyWith(words, ...calls);
+    replyWith(text, ...calls);
 
 interface WhenSeenInput {
   readonly pattern: RegExp;
-  /** How it is looked for where it is not shown any more. */
+  /** The call that finds it again if the view no longer shows it. */
   readonly look: ToolCall;
   readonly play: (found: MatchGroups, seen: RequestContents) => StepReply;
 }
 
-/** A step that needs something it was shown. */
+/** A step that needs something from the view. */
 export const whenSeen =
   ({ pattern, look, play }: WhenSeenInput): ScriptStep =>
   (seen) => {
@@ -59,15 +59,7 @@ export const whenSeen =
     return found === undefined ? lookFirst(look) : play(found, seen);
   };
 
-/** A step that needs the text of a file. */
-export const whenFileSeen =
-  (path: string, play: (text: string, seen: RequestContents) => StepReply): ScriptStep =>
-  (seen) => {
-    const text = seen.file(path);
-    return text === undefined ? lookFirst(readCall(path)) : play(text, seen);
-  };
-
-const lookFirst = (look: ToolCall): StepReply => ({
+export const lookFirst = (look: ToolCall): StepReply => ({
   ...replyWith("That is not in front of me any more.", look),
   step: "waits",
 });
@@ -75,70 +67,72 @@ const lookFirst = (look: ToolCall): StepReply => ({
 export const readCall = (path: string): ToolCall => toolCall("read", { file_path: path });
 export const bashCall = (command: string): ToolCall => toolCall("bash", { command });
 
-export const editCall = ({
-  path,
-  from,
-  to,
-}: {
+interface Edit {
   readonly path: string;
   readonly from: string;
   readonly to: string;
-}): ToolCall => toolCall("edit", { file_path: path, old_string: from, new_string: to });
+}
 
-/** A model with a script; the simulator around it counts, caches and charges like the real one. */
+export const editCall = ({ path, from, to }: Edit): ToolCall =>
+  toolCall("edit", { file_path: path, old_string: from, new_string: to });
+
+/** A model that follows a script. The simulator around it counts tokens, caches and charges like a real provider. */
 export interface ScriptedModel {
   readonly responder: Responder;
-  /** What it works on from now on. */
   startTask(task: ScriptTask): void;
-  /** The next request is refused as too long, as by a provider that has less room than it said. */
+  /** Refuses the next request as too long, like a provider whose window is smaller than advertised. */
   refuseNext(): void;
 }
 
-/** More looks for one step are a loop: what it looks for is not there. */
+/** More attempts for one step would loop forever: what it looks for is not there. */
 const looksMax = 3;
 
 export function createScriptedModel(): ScriptedModel {
   let steps: readonly ScriptStep[] = [];
-  let before: ScriptStep | undefined;
+  /** Undefined if the newest reply spent no step. */
+  let lastStep: ScriptStep | undefined;
   let looks = 0;
-  let refuses = 0;
+  let refusals = 0;
   const changed = new Set<string>();
   let openTodos: readonly string[] = [];
-  const play = (request: MessagesRequest): PlannedReply => {
-    if (isSummaryRequest(request))
-      return sayBlocks([{ type: "text", text: writeSummary({ changed: [...changed], openTodos }) }]);
-    if (refuses > 0) {
-      refuses -= 1;
+  const reply = (request: MessagesRequest): PlannedReply => {
+    if (isSummaryRequest(request)) return sayBlocks([{ type: "text", text: writeSummary([...changed], openTodos) }]);
+    if (refusals > 0) {
+      refusals -= 1;
       return { move: { kind: "refuse", refusal: invalid("prompt is too long") } };
     }
     if (looks > looksMax) throw new Error("the demo's model looks for something that is not there");
     const seen = readRequest(request);
     const [step = doneStep] = steps;
-    const refused = before === undefined ? undefined : seen.refusedEdit;
-    const played = refused === undefined ? step(seen) : readFirst(refused);
-    // A step is spent when its reply has arrived: who asks again hears the same.
+    // An edit is refused if the file was not read since the last compaction: it is read, and the edit's step runs again.
+    const repeated = seen.refusedEdit === undefined ? undefined : lastStep;
+    const {
+      blocks,
+      step: use,
+      follows = [],
+    } = seen.refusedEdit === undefined || repeated === undefined ? step(seen) : readAgain(seen.refusedEdit);
+    // A step is only spent when its reply has arrived: a retry gets the same reply.
     const delivered = (): void => {
-      for (const path of pathsChanged(played.blocks)) changed.add(path);
-      openTodos = findOpenTodos(played.blocks) ?? openTodos;
-      looks = played.step === "waits" ? looks + 1 : 0;
-      if (refused !== undefined && before !== undefined) steps = [before, ...steps];
-      else if (played.step === "spent") steps = [...(played.follows ?? []), ...steps.slice(1)];
-      before = refused === undefined && played.step === "spent" ? step : undefined;
+      for (const path of changedPaths(blocks)) changed.add(path);
+      openTodos = findOpenTodos(blocks) ?? openTodos;
+      looks = use === "waits" ? looks + 1 : 0;
+      if (repeated !== undefined) steps = [repeated, ...steps];
+      else if (use === "spent") steps = [...follows, ...steps.slice(1)];
+      lastStep = use === "spent" ? step : undefined;
     };
-    return { ...sayBlocks(played.blocks), delivered };
+    return { ...sayBlocks(blocks), delivered };
   };
   return {
-    responder: { name: "demo", respond: ({ request }) => play(request) },
+    responder: { name: "demo", respond: ({ request }) => reply(request) },
     startTask: (task) => {
       steps = task.steps;
-      before = undefined;
+      lastStep = undefined;
     },
-    refuseNext: () => void (refuses += 1),
+    refuseNext: () => void (refusals += 1),
   };
 }
 
-/** An edit is refused where the file was not read since the last compaction: then the step of that edit comes again. */
-const readFirst = (path: string): StepReply => ({
+const readAgain = (path: string): StepReply => ({
   ...replyWith("It wants to be read again first.", readCall(path)),
   step: "waits",
 });
@@ -151,14 +145,14 @@ const [opening = ""] = summaryPrompt({ variant: "all", previousSummary: "none" }
 
 const isSummaryRequest = (request: MessagesRequest): boolean => lastUserText(request).startsWith(opening);
 
-const pathsChanged = (blocks: readonly MoveBlock[]): readonly string[] =>
+const changedPaths = (blocks: readonly MoveBlock[]): readonly string[] =>
   blocks.flatMap((block) => {
     const isChange = block.type === "tool_use" && (block.name === "edit" || block.name === "write");
     const path = isChange ? textField(block.input, "file_path") : undefined;
     return path === undefined ? [] : [path];
   });
 
-/** Undefined where no list was given. */
+/** Undefined if no todo list was written. */
 const findOpenTodos = (blocks: readonly MoveBlock[]): readonly string[] | undefined =>
   blocks
     .flatMap((block) => (block.type === "tool_use" && block.name === "todo" ? [readTodos(block.input) ?? []] : []))
@@ -166,68 +160,43 @@ const findOpenTodos = (blocks: readonly MoveBlock[]): readonly string[] | undefi
     ?.filter(({ status }) => status !== "completed")
     .map(({ content }) => content);
 
-/** What a request shows. The scripted model knows nothing else. */
-export interface RequestContents {
-  /** What this finds: in the newest results, else the last place in the whole view. Undefined where it is not shown. */
-  find(pattern: RegExp): MatchGroups | undefined;
-  /** All that this finds in the newest results. */
-  findAll(pattern: RegExp): readonly MatchGroups[];
-  /** The whole file, as far as it was read or put back last. Undefined where it is not shown. */
-  file(path: string): string | undefined;
-  shows(words: string): boolean;
-  /** Of a file whose edit was refused in the newest round. */
-  readonly refusedEdit: string | undefined;
-}
+/** What a request shows: the scripted model knows nothing else. */
+export type RequestContents = ReturnType<typeof readRequest>;
 
 /** The groups of a match, by their names. */
 type MatchGroups = Readonly<Record<string, string>>;
 
-function readRequest(request: MessagesRequest): RequestContents {
+function readRequest(request: MessagesRequest) {
   const newest = newestResults(request).map(stripLineNumbers).join("\n");
   const all = allTexts(request).map(stripLineNumbers).join("\n");
   const calls = collectToolCalls(request);
   return {
-    find: (pattern) => findMatches(newest, pattern)[0] ?? findMatches(all, pattern).at(-1),
-    findAll: (pattern) => findMatches(newest, pattern),
-    file: (path) => {
-      const read = calls.findLast(
-        ({ name, input, result }) => name === "read" && input["file_path"] === path && isReadText(result),
-      );
-      return read?.result === undefined ? undefined : stripLineNumbers(read.result.text);
+    /** The first match in the newest results, else the last one in the whole view. */
+    find: (pattern: RegExp) => findMatches(newest, pattern)[0] ?? findMatches(all, pattern).at(-1),
+    /** All matches in the newest results. */
+    findAll: (pattern: RegExp) => findMatches(newest, pattern),
+    /** The text of the last read of the file. Undefined if the view no longer shows it. */
+    file: (path: string): string | undefined => {
+      const reads = calls.filter(({ name, input }) => name === "read" && input["file_path"] === path);
+      // Neither a cleared read nor one that only refers to an earlier read begins with a first line.
+      const text = reads.findLast(({ result }) => result?.failed === false && /^ *1\t/.test(result.text))?.result?.text;
+      return text === undefined ? undefined : stripLineNumbers(text);
     },
-    shows: (words) => all.includes(words),
-    refusedEdit: findRefusedEdit(calls),
+    /** The path of a file whose edit was refused in the newest round. */
+    refusedEdit: calls
+      .filter(({ name, at, result }) => name === "edit" && at === calls.at(-1)?.at && result?.failed === true)
+      .map(({ input }) => textField(input, "file_path"))
+      .at(0),
   };
 }
-
-type Calls = ReturnType<typeof collectToolCalls>;
-
-/** A read that only points at an earlier one, and one that was cleared, show nothing. */
-const isReadText = (result: Calls[number]["result"]): boolean =>
-  result !== undefined && !result.failed && firstLineNumber.test(result.text);
-
-const firstLineNumber = /^ *1\t/;
 
 const stripLineNumbers = (text: string): string => text.replaceAll(/^ *\d+\t/gm, "");
 
 const findMatches = (text: string, pattern: RegExp): readonly MatchGroups[] =>
   [...text.matchAll(new RegExp(pattern.source, "gm"))].map((match) => ({ ...match.groups }));
 
-function findRefusedEdit(calls: Calls): string | undefined {
-  const last = calls.at(-1)?.at;
-  const refused = calls.find(({ name, at, result }) => name === "edit" && at === last && result?.failed === true);
-  const path = refused?.input["file_path"];
-  return typeof path === "string" ? path : undefined;
-}
-
-/** In the form that was asked for and true, but it forgets the first file that was changed, and every error: the audit finds out. */
-function writeSummary({
-  changed,
-  openTodos,
-}: {
-  readonly changed: readonly string[];
-  readonly openTodos: readonly string[];
-}): string {
+/** Well-formed and true, but it omits the first changed file and every error, so that the audit has something to find. */
+function writeSummary(changed: readonly string[], openTodos: readonly string[]): string {
   const bodyByTitle: Readonly<Record<string, string>> = {
     "Primary Request and Intent":
       "A failing test was to be fixed the way the project does that; then the modules are to write times by their names.",

@@ -4,22 +4,22 @@ import type { ChatState } from "./state/chat-state.ts";
 import type { SlashCompletion } from "./slash/slash-commands.ts";
 
 /**
- * What a chat needs of whoever shows it: the terminal UI is one, a plain terminal, line by line, another. The agent asks its
- * person through it. One thing is asked at a time: what comes meanwhile waits. None of these rejects; aborted, what is shown
- * is taken away and the answer counts for nothing.
+ * The UI of a chat: either the terminal UI or a plain terminal, line by line. The agent asks the user through it, one
+ * question at a time; later ones wait. None of these rejects. When the signal is aborted, the dialog closes and its answer
+ * must be ignored.
  */
 export interface ChatUi extends UserPort, PlanReview {
-  /** For whoever lays out text. May change. */
+  /** The width for laying out text. May change. */
   readonly columns: number;
-  /** The chat as it is now. Costs nothing until the next frame is drawn. */
+  /** Shows this state. Costs nothing until the next frame is drawn. */
   show(state: ChatState): void;
-  /** Undefined where the person would rather not. */
+  /** Undefined if the user cancels. */
   choose(ask: ChoicePrompt, signal: AbortSignal): Promise<string | undefined>;
-  /** A text to look at and decide about. */
+  /** Shows a text for approval. */
   preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer>;
-  /** A text to change. Undefined where it stays as it was. */
+  /** Lets the user edit a text. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
-  /** Puts a text where the person types, as after a rewind. What stood there comes behind it. */
+  /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
 }
 
@@ -28,9 +28,9 @@ export interface ChoicePrompt {
   readonly choices: readonly Choice[];
   /** `typed`: letters narrow the list. */
   readonly search: "typed" | "none";
-  /** The value that the list begins on, such as the one in force; absent: the first. */
+  /** The value selected at first, such as the current one. Default: the first. */
   readonly at?: string;
-  /** What Enter is said to do; "choose" where it is absent. */
+  /** What the hint says Enter does. Default: "choose". */
   readonly verb?: string;
 }
 
@@ -42,11 +42,11 @@ export interface Choice {
 
 export interface PreviewPrompt {
   readonly title: string;
-  /** Styled, for `columns`. */
+  /** Styled lines, laid out for `columns`. */
   readonly facts: readonly string[];
-  /** The same, of what the facts only count: shown when it is asked for. */
+  /** Lists what the facts only count; shown on request. */
   readonly details: readonly string[];
-  /** Markdown; scrolls where it is longer than the screen has room. */
+  /** Markdown. Scrolls if it does not fit the screen. */
   readonly text: string;
 }
 
@@ -57,20 +57,20 @@ export interface EditPrompt {
   readonly text: string;
 }
 
-/** What a person does, for whoever runs the chat. None of these may throw, and none keeps the keyboard waiting. */
+/** What the user does, handled by the chat. None of these may throw or block the keyboard. */
 export interface ChatHandlers {
-  /** Enter. Pasted texts stand in full. */
+  /** Enter. Pasted texts are included in full. */
   submit(text: string): void;
-  /** Esc: ends what runs. */
+  /** Esc: ends the running turn. */
   interrupt(): void;
-  /** Of the queue, the newest; undefined where nothing waits. */
+  /** Takes the newest message from the queue; undefined if the queue is empty. */
   takeBack(): string | undefined;
   /** Shift-Tab: the next permission mode. */
   nextMode(): void;
-  /** Ctrl-C twice, Ctrl-D in an empty editor, or the terminal is gone. */
+  /** Ctrl-C twice, Ctrl-D in an empty editor, or a closed terminal. */
   quit(): void;
-  /** What stands in the editor has changed. Costs nothing: it is looked at later, and kept in case the process is killed. */
+  /** The editor's text has changed. Must be cheap: the text is read later, and kept in case the process is killed. */
   typed?(): void;
-  /** Candidates for what a command takes. */
+  /** Candidates for a command's argument. */
   complete(of: SlashCompletion, typed: string): Promise<readonly Choice[]>;
 }

@@ -1,22 +1,22 @@
 import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui";
 
-/** What a text is, for the eye. Each gives a text of the same width; an empty one stays empty. */
+/** Styles by role. Each keeps the width of its text, and an empty text stays empty. */
 export interface Theme {
   readonly colours: Colours;
-  /** What can be passed over. */
+  /** Text that can be skipped. */
   readonly dim: Paint;
   readonly strong: Paint;
   readonly italic: Paint;
   readonly underline: Paint;
   readonly struck: Paint;
-  /** What is chosen or ours: marks, bars, titles of dialogs. */
+  /** Selected items, and our own marks, bars and dialog titles. */
   readonly accent: Paint;
   readonly good: Paint;
   readonly warning: Paint;
   readonly bad: Paint;
   readonly added: Paint;
   readonly removed: Paint;
-  /** What the person said. */
+  /** The user's messages. */
   readonly person: Paint;
   readonly heading: Paint;
   readonly code: Paint;
@@ -25,14 +25,14 @@ export interface Theme {
 
 export type Paint = (text: string) => string;
 
-/** `none`: not a single sequence, as with NO_COLOR; marks alone tell things apart. */
+/** `none`: no escape sequences at all, as with NO_COLOR; only marks tell things apart. */
 export type Colours = "none" | "ansi";
 
 type ThemeRole = Exclude<keyof Theme, "colours">;
 
 /**
- * Of the terminal's own sixteen colours, which the user has chosen, and no background: text stays readable on a light and
- * on a dark one. What opens and what closes a style, as numbers of its sequences.
+ * SGR codes that open and close each style. Only the terminal's sixteen colours, which the user has chosen, and no
+ * background colour: text stays readable on light and dark terminals.
  */
 const codesByRole: Readonly<Record<ThemeRole, readonly [on: number, off: number]>> = {
   dim: [2, 22],
@@ -81,7 +81,7 @@ const paintWith =
   (text) =>
     text === "" ? "" : `\u001B[${on}m${text}\u001B[${off}m`;
 
-/** Code in a sentence keeps its marks where no colour tells it apart. */
+/** Without colours, inline code keeps its backticks. */
 export const markdownTheme = (theme: Theme): MarkdownTheme => ({
   heading: theme.heading,
   link: theme.link,
@@ -99,7 +99,7 @@ export const markdownTheme = (theme: Theme): MarkdownTheme => ({
   underline: theme.underline,
 });
 
-/** The chosen line has an arrow before it, so that it can be told without colour too. */
+/** pi-tui puts an arrow before the selected line, so it can be recognised without colours. */
 export const selectListTheme = (theme: Theme): SelectListTheme => ({
   selectedPrefix: theme.accent,
   selectedText: (text) => theme.accent(theme.strong(text)),

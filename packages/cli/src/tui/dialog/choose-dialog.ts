@@ -10,21 +10,21 @@ import { labelColumnsMin, dialogLineCharsMax, listRowsMax } from "../limits.ts";
 import { singleLine } from "./render-lines.ts";
 import { createDialog } from "./create-dialog.ts";
 
-/** One of many; undefined where the person would rather not. */
+/** Lets the user choose one of many; undefined if they cancel. */
 export const chooseDialog = (ask: ChoicePrompt, deps: DialogDeps): Dialog<string | undefined> =>
   createDialog(chooseScript(ask, deps.theme), deps);
 
 interface ChooseState {
-  /** Those that are left, best first. */
+  /** The choices that match, best first. */
   readonly found: readonly Choice[];
   readonly at: number;
   readonly typed: string;
 }
 
-/** Costs a look at every label for a letter, and for a frame only what is seen. */
+/** Each typed letter costs a pass over all labels; a frame only draws what is visible. */
 function chooseScript(ask: ChoicePrompt, theme: Theme): DialogScript<ChooseState, string | undefined> {
-  const known = ask.choices.map(toSearchable);
-  const begin = Math.max(
+  const searchable = ask.choices.map(toSearchable);
+  const firstAt = Math.max(
     0,
     ask.choices.findIndex(({ value }) => value === ask.at),
   );
@@ -32,7 +32,7 @@ function chooseScript(ask: ChoicePrompt, theme: Theme): DialogScript<ChooseState
   const isSearched = ask.search === "typed";
   const hints = [`enter: ${singleLine(ask.verb ?? "choose")}`, "esc leaves", ...(isSearched ? ["letters narrow"] : [])];
   return {
-    first: { found: ask.choices, at: begin, typed: "" },
+    first: { found: ask.choices, at: firstAt, typed: "" },
     harmless: undefined,
     guard: "none",
     press: (state, { key }) => {
@@ -45,7 +45,7 @@ function chooseScript(ask: ChoicePrompt, theme: Theme): DialogScript<ChooseState
     typed: (state, typed) =>
       typed === state.typed
         ? state
-        : { found: filterChoices(known, typed), at: typed.trim() === "" ? begin : 0, typed },
+        : { found: filterChoices(searchable, typed), at: typed.trim() === "" ? firstAt : 0, typed },
     look: (state) => ({
       id: "choose",
       title,
@@ -58,7 +58,7 @@ function chooseScript(ask: ChoicePrompt, theme: Theme): DialogScript<ChooseState
 
 const searchLine = { id: "search", kind: "line", text: "", prompt: "/ " } as const;
 
-/** Undefined where the key moves nothing. The ends are joined for single steps, and stop whole pages. */
+/** Undefined if the key does not move the cursor. Single steps wrap around at the ends, pages stop there. */
 function moveCursor({ found, at }: ChooseState, key: string): number | undefined {
   const last = Math.max(0, found.length - 1);
   switch (key) {
@@ -79,7 +79,7 @@ function moveCursor({ found, at }: ChooseState, key: string): number | undefined
 
 interface SearchableChoice {
   readonly choice: Choice;
-  /** In small letters. */
+  /** In lower case. */
   readonly label: string;
   readonly description: string;
 }
@@ -90,14 +90,14 @@ const toSearchable = (choice: Choice): SearchableChoice => ({
   description: (choice.description ?? "").slice(0, dialogLineCharsMax).toLowerCase(),
 });
 
-/** By their labels, letters in order; then those whose description holds what was typed. Among equals as they were given. */
-function filterChoices(known: readonly SearchableChoice[], typed: string): readonly Choice[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return known.map(({ choice }) => choice);
+/** Fuzzy matches of the labels first, then choices whose description contains the text. Ties keep their order. */
+function filterChoices(searchable: readonly SearchableChoice[], typed: string): readonly Choice[] {
+  const query = typed.trim().toLowerCase();
+  if (query === "") return searchable.map(({ choice }) => choice);
   const scored: { readonly choice: Choice; readonly score: number }[] = [];
-  for (const { choice, label, description } of known) {
+  for (const { choice, label, description } of searchable) {
     const score =
-      fuzzyScoreLowercase(wanted, label) ?? (description.includes(wanted) ? Number.NEGATIVE_INFINITY : undefined);
+      fuzzyScoreLowercase(query, label) ?? (description.includes(query) ? Number.NEGATIVE_INFINITY : undefined);
     if (score !== undefined) scored.push({ choice, score });
   }
   return scored
@@ -105,7 +105,7 @@ function filterChoices(known: readonly SearchableChoice[], typed: string): reado
     .map(({ choice }) => choice);
 }
 
-/** A line for each that is seen, and one that counts where not all are. */
+/** One line for each visible choice, and one with the position. */
 function listBlock(
   { found, at }: ChooseState,
   { all, theme }: { readonly all: number; readonly theme: Theme },
@@ -115,9 +115,9 @@ function listBlock(
     lines: ({ width, rows }) => {
       const room = Math.max(1, rows - 1);
       const from = Math.max(0, Math.min(at - Math.floor(room / 2), found.length - room));
-      const seen = found.slice(from, from + room);
-      const columns = labelColumns(seen, width);
-      const lines = seen.map((choice, index) =>
+      const visible = found.slice(from, from + room);
+      const columns = labelColumns(visible, width);
+      const lines = visible.map((choice, index) =>
         choiceLine(choice, { width, theme, columns, state: from + index === at ? "at" : "" }),
       );
       return [...lines, cutLine(theme.dim(`  ${formatPosition({ found, at, all })}`), { width, theme })];
@@ -132,14 +132,14 @@ function formatPosition({ found, at, all }: Omit<ChooseState, "typed"> & { reado
 }
 
 /**
- * So that descriptions stand below each other, as far as the lines that are seen go. A long label takes what they leave, and
- * where they leave little, a part of its own.
+ * Aligns the descriptions of the visible choices. A long label gets the columns that the descriptions leave, but at least its
+ * minimum.
  */
-function labelColumns(seen: readonly Choice[], width: number): number {
-  const labels = widest(seen.map(({ label }) => singleLine(label)));
-  const told = widest(seen.map(({ description }) => formatDescription(description ?? "")));
-  const own = Math.min(labelColumnsMin, Math.max(1, Math.floor(width / 2)));
-  return Math.min(labels, Math.max(own, width - markColumns - gapColumns - told));
+function labelColumns(visible: readonly Choice[], width: number): number {
+  const widestLabel = widest(visible.map(({ label }) => singleLine(label)));
+  const widestDescription = widest(visible.map(({ description }) => formatDescription(description ?? "")));
+  const columnsMin = Math.min(labelColumnsMin, Math.max(1, Math.floor(width / 2)));
+  return Math.min(widestLabel, Math.max(columnsMin, width - markColumns - gapColumns - widestDescription));
 }
 
 const [markColumns, gapColumns] = [2, 2];
@@ -156,10 +156,10 @@ function choiceLine(
   }: { readonly width: number; readonly theme: Theme; readonly columns: number; readonly state: "at" | "" },
 ): string {
   const paint = state === "at" ? theme.accent : noPaint;
-  const named = singleLine(label);
+  const name = singleLine(label);
   const mark = state === "at" ? "❯ " : "  ";
-  if (description === undefined || description === "") return cutLine(paint(`${mark}${named}`), { width, theme });
-  const short = cutLine(named, { width: columns, theme });
+  if (description === undefined || description === "") return cutLine(paint(`${mark}${name}`), { width, theme });
+  const short = cutLine(name, { width: columns, theme });
   const gap = " ".repeat(Math.max(0, columns - visibleWidth(short)) + gapColumns);
   return cutLine(`${paint(`${mark}${short}`)}${gap}${theme.dim(formatDescription(description))}`, { width, theme });
 }

@@ -18,12 +18,12 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
   #isOver = false;
   #isFocused = false;
   #pasting: string | undefined;
-  #writing: TextField | undefined;
+  #field: TextField | undefined;
   #scroll = 0;
   #page = 1;
   #body: { readonly of: RenderLines; readonly width: number; readonly lines: readonly string[] } | undefined;
   #drawnId: string | undefined;
-  #quiet: AnswerGuard;
+  #guard: AnswerGuard;
 
   constructor(script: DialogScript<State, Answer>, deps: DialogDeps) {
     const { promise, resolve } = Promise.withResolvers<Answer>();
@@ -32,8 +32,8 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
     this.#script = script;
     this.#deps = deps;
     this.#state = script.first;
-    this.#quiet = script.guard === "none" ? openGuard : undrawnGuard;
-    this.#follow();
+    this.#guard = script.guard === "none" ? openGuard : undrawnGuard;
+    this.#syncField();
   }
 
   get focused(): boolean {
@@ -42,7 +42,7 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
 
   set focused(isFocused: boolean) {
     this.#isFocused = isFocused;
-    if (this.#writing !== undefined) this.#writing.component.focused = isFocused;
+    if (this.#field !== undefined) this.#field.component.focused = isFocused;
   }
 
   cancel(): void {
@@ -58,28 +58,28 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
     this.#pasting = pasting;
     for (const press of presses) {
       if (this.#isOver) break;
-      const quiet = guardAfterPress(this.#quiet, this.#deps.now());
-      if (quiet.kind !== "open" && isScrollKey(press)) {
-        this.#quiet = guardAfterScroll(this.#quiet, this.#deps.now());
-        if (this.#stepOf(press).kind === "pass") this.#passed(press);
+      const guard = guardAfterPress(this.#guard, this.#deps.now());
+      if (guard.kind !== "open" && isScrollKey(press)) {
+        this.#guard = guardAfterScroll(this.#guard, this.#deps.now());
+        if (this.#nextStep(press).kind === "pass") this.#handlePassed(press);
         continue;
       }
-      this.#quiet = quiet;
-      if (quiet.kind === "open") this.#take(press);
+      this.#guard = guard;
+      if (guard.kind === "open") this.#handle(press);
     }
     this.#deps.requestRender();
   }
 
   render(width: number): string[] {
-    const picture = this.#script.look(this.#state);
-    this.#quiet = guardAfterDraw(this.#quiet, this.#deps.now());
-    this.#drawnId = picture.id;
+    const content = this.#script.look(this.#state);
+    this.#guard = guardAfterDraw(this.#guard, this.#deps.now());
+    this.#drawnId = content.id;
     const frame = drawFrame({
-      ...picture,
-      body: this.#bodyLines(picture.body, width),
-      choices: picture.choices,
-      writer: this.#writing?.lines(width) ?? [],
-      hints: this.#hints() ?? picture.hints,
+      ...content,
+      body: this.#bodyLines(content.body, width),
+      choices: content.choices,
+      writer: this.#field?.lines(width) ?? [],
+      hints: this.#hints() ?? content.hints,
       width,
       rows: this.#deps.tui.terminal.rows,
       scroll: this.#scroll,
@@ -90,57 +90,57 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
     return [...frame.lines];
   }
 
-  #take(press: Press): void {
-    const step = this.#stepOf(press);
+  #handle(press: Press): void {
+    const step = this.#nextStep(press);
     switch (step.kind) {
       case "answer":
         return this.#answer(step.answer);
       case "to":
         this.#state = step.state;
-        return this.#follow();
+        return this.#syncField();
       case "pass":
-        return this.#passed(press);
+        return this.#handlePassed(press);
     }
   }
 
-  #stepOf(press: Press): DialogStep<State, Answer> {
+  #nextStep(press: Press): DialogStep<State, Answer> {
     if (press.kind !== "key") return { kind: "pass" };
-    const written = this.#writing?.written() ?? emptyFieldText;
+    const written = this.#field?.written() ?? emptyFieldText;
     return this.#script.press(this.#state, { key: press.key, written });
   }
 
-  #passed(press: Press): void {
+  #handlePassed(press: Press): void {
     const key = press.kind === "key" ? press.key : undefined;
     if (key === "ctrl+c") return this.cancel();
-    const moves = key === undefined ? undefined : this.#scrolls(key);
-    if (moves !== undefined) {
-      this.#scroll = Math.max(0, moves);
+    const scroll = key === undefined ? undefined : this.#scrollTarget(key);
+    if (scroll !== undefined) {
+      this.#scroll = Math.max(0, scroll);
       return;
     }
-    if (this.#writing === undefined && isLetters(press)) return this.#stray();
-    if (this.#writing === undefined || (key !== undefined && silentKeys.has(key))) return;
-    this.#writing.press(press);
-    this.#state = this.#script.typed?.(this.#state, this.#writing.written().text) ?? this.#state;
-    this.#follow();
+    if (this.#field === undefined && isLetters(press)) return this.#handleStray();
+    if (this.#field === undefined || (key !== undefined && silentKeys.has(key))) return;
+    this.#field.press(press);
+    this.#state = this.#script.typed?.(this.#state, this.#field.written().text) ?? this.#state;
+    this.#syncField();
   }
 
-  #stray(): void {
+  #handleStray(): void {
     if (this.#script.guard === "none") return;
-    this.#quiet = guardAfterStray(this.#deps.now());
+    this.#guard = guardAfterStray(this.#deps.now());
     this.#state = this.#script.stray?.(this.#state) ?? this.#state;
   }
 
   #hints(): readonly string[] | undefined {
-    const why = this.#quiet.kind === "since" ? this.#quiet.why : "none-came";
+    const why = this.#guard.kind === "since" ? this.#guard.why : "none-came";
     return why === "none-came" ? undefined : [hintByWhy[why]];
   }
 
-  /** An editor scrolls itself. */
-  #scrolls(key: string): number | undefined {
+  /** Undefined if the key does not scroll, as in an editor, which scrolls itself. */
+  #scrollTarget(key: string): number | undefined {
     if (this.#script.look(this.#state).body === undefined) return undefined;
     if (key === "pageUp") return this.#scroll - this.#page;
     if (key === "pageDown") return this.#scroll + this.#page;
-    if (this.#writing !== undefined) return undefined;
+    if (this.#field !== undefined) return undefined;
     if (key === "up") return this.#scroll - 1;
     if (key === "down") return this.#scroll + 1;
     if (key === "space") return this.#scroll + this.#page;
@@ -148,16 +148,16 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
     return key === "end" ? Number.MAX_SAFE_INTEGER : undefined;
   }
 
-  /** The place to write, and from where on is read, as the state wants them. */
-  #follow(): void {
+  /** Updates the text field, the scroll position and the guard after a change of state. */
+  #syncField(): void {
     const { id, writer } = this.#script.look(this.#state);
     if (this.#drawnId !== undefined && id !== this.#drawnId) {
       this.#scroll = 0;
-      if (this.#script.guard === "each") this.#quiet = undrawnGuard;
+      if (this.#script.guard === "each") this.#guard = undrawnGuard;
     }
-    if (writer?.id === this.#writing?.id) return;
-    this.#writing = writer === undefined ? undefined : openTextField(writer, this.#deps);
-    if (this.#writing !== undefined) this.#writing.component.focused = this.#isFocused;
+    if (writer?.id === this.#field?.id) return;
+    this.#field = writer === undefined ? undefined : openTextField(writer, this.#deps);
+    if (this.#field !== undefined) this.#field.component.focused = this.#isFocused;
   }
 
   #bodyLines(body: RenderLines | undefined, width: number): readonly string[] {
@@ -184,7 +184,7 @@ const scrollKeys: ReadonlySet<string> = new Set(["up", "down", "pageUp", "pageDo
 
 const isLetters = (press: Press): boolean => press.kind !== "key" || press.key.length === 1;
 
-/** They end a line or leave it; whether they do is the script's to say. */
+/** Keys that end or leave a field: only the script handles them. */
 const silentKeys: ReadonlySet<string> = new Set(["escape", "tab", "shift+tab"]);
 
 /**
@@ -193,14 +193,14 @@ const silentKeys: ReadonlySet<string> = new Set(["escape", "tab", "shift+tab"]);
  *   undrawn ──drawn──▶ since ──a key, long enough after it was drawn and after the key before──▶ open
  *   since ──any other key──▶ since, anew           open ──a letter that means nothing──▶ since, anew
  *
- * Who still types for the editor goes on without answering, and so does whoever types there without looking.
+ * So keys that were meant for the editor do not answer, whether they were typed before the dialog opened or without looking.
  */
 export type AnswerGuard =
   | { readonly kind: "undrawn" }
   | {
       readonly kind: "since";
       readonly drawnAt: Millis;
-      /** When the last key came; as long as none has, when it was drawn. */
+      /** When the last key came, or when the dialog was drawn if none has come. */
       readonly at: Millis;
       /** Why the last key was no answer. */
       readonly why: "none-came" | "too-soon" | "no-answer";
@@ -210,22 +210,22 @@ export type AnswerGuard =
 export const undrawnGuard: AnswerGuard = { kind: "undrawn" };
 export const openGuard: AnswerGuard = { kind: "open" };
 
-export const guardAfterDraw = (quiet: AnswerGuard, now: Millis): AnswerGuard =>
-  quiet.kind === "undrawn" ? { kind: "since", drawnAt: now, at: now, why: "none-came" } : quiet;
+export const guardAfterDraw = (guard: AnswerGuard, now: Millis): AnswerGuard =>
+  guard.kind === "undrawn" ? { kind: "since", drawnAt: now, at: now, why: "none-came" } : guard;
 
-/** A clock that was set back only makes the quiet begin anew. */
-export function guardAfterPress(quiet: AnswerGuard, now: Millis): AnswerGuard {
-  if (quiet.kind !== "since") return quiet;
-  const { drawnAt, at } = quiet;
+/** If the clock was set back, the quiet time starts again. */
+export function guardAfterPress(guard: AnswerGuard, now: Millis): AnswerGuard {
+  if (guard.kind !== "since") return guard;
+  const { drawnAt, at } = guard;
   if (now - drawnAt >= shownBeforeAnswerMs && now - at >= quietBeforeAnswerMs) return openGuard;
   return { kind: "since", drawnAt: now < drawnAt ? now : drawnAt, at: now, why: "too-soon" };
 }
 
-/** A key that scrolls is no answer that came too soon; but whoever presses keys is not quiet yet. */
-const guardAfterScroll = (quiet: AnswerGuard, now: Millis): AnswerGuard =>
-  quiet.kind === "since" ? { ...quiet, at: now } : quiet;
+/** A scroll key is no premature answer, but the quiet time starts again. */
+const guardAfterScroll = (guard: AnswerGuard, now: Millis): AnswerGuard =>
+  guard.kind === "since" ? { ...guard, at: now } : guard;
 
-/** It has been seen long enough: only the keys have to be quiet again. */
+/** The dialog has been visible long enough: only the quiet time starts again. */
 export const guardAfterStray = (now: Millis): AnswerGuard => ({
   kind: "since",
   drawnAt: millis(now - shownBeforeAnswerMs),

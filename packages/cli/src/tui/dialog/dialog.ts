@@ -3,12 +3,12 @@ import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import type { Theme } from "../theme.ts";
 import type { RenderLines } from "./render-lines.ts";
 
-/** Something a person is asked, in the place of the editor. It is taken away by whoever showed it, once it is answered. */
+/** A question to the user, shown in place of the editor. The caller that showed it removes it once it is answered. */
 export interface Dialog<Answer> extends Component, Focusable {
   /** Never rejects. */
   readonly answered: Promise<Answer>;
   handleInput(data: string): void;
-  /** Answers with what changes nothing; of no effect where it is answered. */
+  /** Gives the harmless answer. Has no effect if the dialog is answered already. */
   cancel(): void;
 }
 
@@ -20,50 +20,50 @@ export interface DialogDeps extends ClockDep {
   readonly requestRender: () => void;
 }
 
-/** What a dialog shows, from top to bottom: title, text, choices, a place to write, the keys. */
+/** What a dialog shows, from top to bottom: title, text, choices, text field, key hints. */
 export interface DialogContent {
-  /** Of what is asked: where it changes, something else has come up. */
+  /** Identifies the question: a different id means that another one has come up. */
   readonly id: string;
   readonly title: string;
   /** Scrolls. */
   readonly body?: RenderLines;
-  /** What stays where it is while the text above scrolls. */
+  /** Stays in place while the text above scrolls. */
   readonly choices?: DialogBlock;
   readonly writer?: TextFieldSpec;
-  /** Those that matter most come first: the last ones are left out where there is no room. */
+  /** The most important first: the last ones are left out if there is no room. */
   readonly hints: readonly string[];
 }
 
 export interface DialogBlock {
   readonly rowsWanted: (width: number) => number;
-  /** At most as many as there are rows. */
+  /** Returns at most `rows` lines. */
   readonly lines: (space: { readonly width: number; readonly rows: number }) => readonly string[];
 }
 
 export interface TextFieldSpec {
-  /** Another one is another place to write: it begins with its own text. */
+  /** A different id means a new field, which begins with its own text. */
   readonly id: string;
   readonly kind: "line" | "editor";
   readonly text: string;
   readonly prompt?: string;
 }
 
-/** What a dialog is but for drawing and bytes: pure. */
+/** The logic of a dialog without drawing and raw input: pure. */
 export interface DialogScript<State, Answer> {
   readonly first: State;
-  /** What it is answered with where nobody answers. */
+  /** The answer if the user gives none. */
   readonly harmless: Answer;
   /**
-   * Whether what is typed ahead counts. `first`: not when the dialog comes up; `each`: nor when something else comes up
-   * in it; `none`: all of it, as the person has opened it.
+   * Whether keys that were typed ahead are ignored. `first`: when the dialog opens; `each`: also whenever its id changes;
+   * `none`: never, as for a dialog that the user has opened.
    */
   readonly guard: "none" | "first" | "each";
-  /** Somebody typed what is no answer: they may not be looking, so Enter must do no harm now. Only where there is a guard. */
+  /** A key was no answer: the user may not be looking, so Enter must be harmless now. Only called if there is a guard. */
   stray?(state: State): State;
   press(state: State, pressed: KeyPress): DialogStep<State, Answer>;
-  /** What was written has changed. */
+  /** The text of the field has changed. */
   typed?(state: State, text: string): State;
-  /** Called for every frame: what is costly in it is kept by whoever makes the script. */
+  /** Called for every frame: the script has to cache what is costly. */
   look(state: State): DialogContent;
 }
 
@@ -72,7 +72,7 @@ export interface KeyPress {
   readonly written: FieldText;
 }
 
-/** What stands where a person writes. */
+/** The content of a text field. */
 export interface FieldText {
   readonly text: string;
   readonly state: "as-given" | "changed";
@@ -83,5 +83,5 @@ export const emptyFieldText: FieldText = { text: "", state: "as-given" };
 export type DialogStep<State, Answer> =
   | { readonly kind: "to"; readonly state: State }
   | { readonly kind: "answer"; readonly answer: Answer }
-  /** The key is not the script's: it writes or scrolls. */
+  /** The script does not use the key: it goes to the text field or scrolls. */
   | { readonly kind: "pass" };

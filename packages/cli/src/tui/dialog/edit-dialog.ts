@@ -3,18 +3,18 @@ import type { Dialog, DialogDeps, DialogScript, KeyPress } from "./dialog.ts";
 import { singleLine } from "./render-lines.ts";
 import { createDialog } from "./create-dialog.ts";
 
-/** `leaving`: Esc was pressed over a changed text, and once more drops the change. */
+/** `leaving`: Esc was pressed while the text was changed; a second Esc discards the change. */
 type EditorState = "editing" | "leaving";
 
 type EditorStep =
   /** The key is for the editor. */
   | { readonly kind: "write" }
   | { readonly kind: "ask" }
-  /** The text stays as it was. */
+  /** The text stays unchanged. */
   | { readonly kind: "leave" }
   | { readonly kind: "save"; readonly text: string };
 
-/** Ctrl-S saves: Ctrl-D deletes in the editor, and Enter begins a line. Nothing that was changed is lost by one key. */
+/** Ctrl-S saves, because Ctrl-D deletes in the editor and Enter begins a line. No single key discards a change. */
 export function pressInEditor(state: EditorState, { key, written }: KeyPress): EditorStep {
   const isChanged = written.state === "changed";
   if (key === "ctrl+s") return isChanged ? { kind: "save", text: written.text } : { kind: "leave" };
@@ -27,7 +27,7 @@ export const editorHints = (state: EditorState): readonly string[] =>
     ? ["esc once more drops your changes", "ctrl-s saves", "any other key goes on"]
     : ["ctrl-s saves", "esc leaves", "enter begins a line"];
 
-/** A text to change; undefined where it stays as it was. */
+/** Lets the user edit a text; undefined if it stays unchanged. */
 export const editDialog = (ask: EditPrompt, deps: DialogDeps): Dialog<string | undefined> =>
   createDialog(editScript(ask), deps);
 

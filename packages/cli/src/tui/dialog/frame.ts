@@ -11,52 +11,51 @@ interface FrameInput {
   readonly writer: readonly string[];
   readonly hints: readonly string[];
   readonly width: number;
-  /** Of the terminal. */
+  /** Rows of the terminal. */
   readonly rows: number;
-  /** First line of the text that is seen. */
+  /** First visible line of the text. */
   readonly scroll: number;
   readonly theme: Theme;
 }
 
 interface Frame {
   readonly lines: readonly string[];
-  /** As far as there is something to scroll to. */
+  /** The scroll position, limited to the text. */
   readonly scroll: number;
-  /** Rows of the text that are seen. */
+  /** Visible rows of the text. */
   readonly page: number;
 }
 
 /**
- * No line is wider than asked, and all of them fit into the terminal: what is too long scrolls, and of too few rows the last
- * ones stay. The text gives way to the choices: it scrolls, and an answer that is not seen is not known.
+ * No line is wider than `width`, and all lines fit the terminal: a long text scrolls, and if there are too few rows, the last
+ * lines are kept. The text gives way to the choices, because it can scroll and hidden choices could be overlooked.
  */
 export function drawFrame(input: FrameInput): Frame {
   const { body, choices, width, theme } = input;
   const room = Math.max(dialogRowsMin, input.rows - dialogRowsKept) - titleAndHintRows - input.writer.length;
-  const wanted = choices?.rowsWanted(width) ?? 0;
-  const gap = body.length > 0 && (wanted > 0 || input.writer.length > 0) ? 1 : 0;
-  const forChoices = Math.min(
-    wanted,
+  const choiceRowsWanted = choices?.rowsWanted(width) ?? 0;
+  const gap = body.length > 0 && (choiceRowsWanted > 0 || input.writer.length > 0) ? 1 : 0;
+  const choiceRowsMax = Math.min(
+    choiceRowsWanted,
     Math.max(dialogMenuRowsMin, room - gap - Math.min(body.length, dialogBodyRowsMin)),
   );
-  const forBody = Math.max(1, room - gap - forChoices);
-  const seen = visibleBody(input, forBody);
-  const choiceRows = Math.max(1, Math.min(forChoices, room - gap - seen.lines.length));
+  const visible = visibleBody(input, Math.max(1, room - gap - choiceRowsMax));
+  const choiceRows = Math.max(1, Math.min(choiceRowsMax, room - gap - visible.lines.length));
   const lines = [
     frameTitle(input),
-    ...seen.lines,
+    ...visible.lines,
     ...(gap === 1 ? [""] : []),
     ...(choices === undefined ? [] : choices.lines({ width, rows: choiceRows })),
     ...input.writer,
     theme.dim(hintLine(input.hints, width)),
   ];
   const drawn = lines.slice(-Math.max(1, input.rows)).map((line) => stripStyles(fitToWidth(line, width), theme));
-  return { lines: drawn, scroll: seen.scroll, page: seen.page };
+  return { lines: drawn, scroll: visible.scroll, page: visible.page };
 }
 
 const titleAndHintRows = 2;
 
-/** A line of its own tells what part is seen, where it is not all of it. */
+/** If the text does not fit, an extra line says which part is visible. */
 function visibleBody({ body, scroll, theme }: FrameInput, rows: number): Frame {
   if (body.length <= rows) return { lines: body, scroll: 0, page: rows };
   const page = Math.max(1, rows - 1);
@@ -67,8 +66,8 @@ function visibleBody({ body, scroll, theme }: FrameInput, rows: number): Frame {
 }
 
 function frameTitle({ title, width, theme }: FrameInput): string {
-  const named = fitToWidth(` ${title} `, Math.max(1, width - 4));
-  return `${theme.accent("──")}${theme.strong(named)}${theme.accent("─".repeat(Math.max(0, width - 2 - visibleWidth(named))))}`;
+  const text = fitToWidth(` ${title} `, Math.max(1, width - 4));
+  return `${theme.accent("──")}${theme.strong(text)}${theme.accent("─".repeat(Math.max(0, width - 2 - visibleWidth(text))))}`;
 }
 
 function hintLine(hints: readonly string[], width: number): string {
@@ -84,7 +83,7 @@ function hintLine(hints: readonly string[], width: number): string {
 const fitToWidth = (line: string, width: number): string =>
   visibleWidth(line) <= width ? line : truncateToWidth(line, width, "…");
 
-/** Without colours there is no style of pi-tui's own either, not for a cursor nor behind a cut. The mark of the cursor stays. */
+/** Without colours, also removes the styles that pi-tui adds for a cursor or a cut. The cursor marker stays. */
 const stripStyles = (line: string, theme: Theme): string =>
   // oxlint-disable-next-line no-control-regex
   theme.colours === "none" ? line.replaceAll(/\u001B\[[\d;]*m/g, "") : line;

@@ -3,22 +3,22 @@ import { type Theme, noPaint } from "../theme.ts";
 import { choiceLinesMax } from "../limits.ts";
 import type { DialogBlock } from "./dialog.ts";
 
-/** A few choices, each with its number, as many lines each as it needs. */
+/** A few numbered choices, each with as many lines as it needs. */
 export interface Menu {
   readonly choices: readonly MenuChoice[];
-  /** The one that Enter takes. */
+  /** The index of the choice that Enter takes. */
   readonly at: number;
 }
 
-/** Texts are as others wrote them. */
+/** Texts may be untrusted. */
 export interface MenuChoice {
   readonly label: string;
   readonly description?: string;
   /** A letter that takes it. */
   readonly key?: string;
-  /** `enter`: a number only moves there, as what is taken outlasts the moment. Default: `any`. */
+  /** `enter`: a number only moves the cursor there, because the choice has a lasting effect. Default: `any`. */
   readonly takenBy?: "any" | "enter";
-  /** Where several may be chosen. */
+  /** Present if several choices may be selected. */
   readonly tick?: "on" | "off";
 }
 
@@ -47,7 +47,7 @@ interface VisibleRange {
   readonly end: number;
 }
 
-/** How many choices are not seen whole, and where they are: nobody decides without knowing of them. */
+/** Counts the choices that are not fully visible, above and below, so that the user knows of them. */
 function formatHidden(drawn: readonly (readonly string[])[], { at, first, end }: VisibleRange): string {
   let [line, above, below] = [0, 0, 0];
   for (const [index, { length }] of drawn.entries()) {
@@ -55,16 +55,13 @@ function formatHidden(drawn: readonly (readonly string[])[], { at, first, end }:
     else if (index !== at && line + length > end) below += 1;
     line += length;
   }
-  const words = [above === 0 ? "" : `${above} more ↑`, below === 0 ? "" : `${below} more ↓`];
-  return `  ${words.filter((word) => word !== "").join(" · ") || "…"}`;
+  const counts = [above === 0 ? "" : `${above} more ↑`, below === 0 ? "" : `${below} more ↓`];
+  return `  ${counts.filter((count) => count !== "").join(" · ") || "…"}`;
 }
 
-interface MenuLook {
+interface ChoiceLook {
   readonly width: number;
   readonly theme: Theme;
-}
-
-interface ChoiceLook extends MenuLook {
   readonly index: number;
   readonly state: "at" | "";
 }
@@ -80,10 +77,10 @@ function choiceLines(choice: MenuChoice, { width, theme, index, state }: ChoiceL
   return [...limitLines(label, choiceLinesMax), ...limitLines(description, choiceLinesMax)];
 }
 
-const limitLines = (lines: readonly string[], most: number): readonly string[] =>
-  lines.length <= most ? lines : [...lines.slice(0, most - 1), `${lines[most - 1] ?? ""}…`];
+const limitLines = (lines: readonly string[], linesMax: number): readonly string[] =>
+  lines.length <= linesMax ? lines : [...lines.slice(0, linesMax - 1), `${lines[linesMax - 1] ?? ""}…`];
 
-/** Where a key takes a menu: `move`s, or `take`s one, by its number or letter or by Enter. */
+/** What a key does in a menu. A number, a letter or Enter takes a choice. */
 type MenuStep =
   | { readonly kind: "move"; readonly at: number }
   | { readonly kind: "take"; readonly at: number }
@@ -95,8 +92,8 @@ export function pressInMenu({ choices, at }: Menu, key: string): MenuStep {
   if (key === "up" || key === "shift+tab") return { kind: "move", at: (at + count - 1) % count };
   if (key === "down" || key === "tab") return { kind: "move", at: (at + 1) % count };
   if (key === "enter") return { kind: "take", at };
-  const named = /^[1-9]$/.test(key) ? Number(key) - 1 : choices.findIndex((choice) => choice.key === key);
-  const choice = choices[named];
+  const index = /^[1-9]$/.test(key) ? Number(key) - 1 : choices.findIndex((choice) => choice.key === key);
+  const choice = choices[index];
   if (choice === undefined) return { kind: "none" };
-  return { kind: choice.takenBy === "enter" ? "move" : "take", at: named };
+  return { kind: choice.takenBy === "enter" ? "move" : "take", at: index };
 }

@@ -8,15 +8,15 @@ import { type MenuChoice, menuBlock, pressInMenu } from "./menu.ts";
 import { createDialog } from "./create-dialog.ts";
 
 /**
- * Whether a call may run. Who says nothing has said no; Esc ends the turn, as it does while the agent works. A yes for once is a key; one that is kept is gone to and taken by
- * Enter, so that nobody who types something else keeps a rule by it.
+ * Asks whether a call may run. No answer means no; Esc ends the turn, as it does while the agent works. One key allows the
+ * call once. Lasting permission has to be selected and taken by Enter, so that stray typing never creates an allow rule.
  */
 export const permissionDialog = (ask: PermissionPrompt, deps: DialogDeps): Dialog<PermissionAnswer> =>
   createDialog(permissionScript(ask, deps), deps);
 
 interface PermissionState {
   readonly at: number;
-  /** `telling`: what the agent is to do instead is being written. */
+  /** `telling`: the user is writing what the agent should do instead. */
   readonly kind: "choosing" | "telling";
 }
 
@@ -36,11 +36,11 @@ function permissionScript(
     press: (state, pressed) =>
       state.kind === "telling" ? pressWhileTelling(state, pressed) : pressWhileChoosing(state, { pressed, offers }),
     look: ({ at, kind }): DialogContent => {
-      const shown = { id: "permission", title, body };
+      const content = { id: "permission", title, body };
       return kind === "telling"
-        ? { ...shown, writer: insteadField, hints: ["enter says no and tells the agent", "esc back"] }
+        ? { ...content, writer: insteadField, hints: ["enter says no and tells the agent", "esc back"] }
         : {
-            ...shown,
+            ...content,
             choices: menuBlock({ choices: offers.map(({ choice }) => choice), at }, look.theme),
             hints: ["enter takes ❯", "esc ends the turn", "↑↓ move", "or a letter"],
           };
@@ -55,21 +55,18 @@ interface Offer {
   readonly outcome: { readonly kind: "answer"; readonly answer: PermissionAnswer } | { readonly kind: "tell" };
 }
 
-function createOffers({
-  suggestedRules: rules = [],
-  projectRuleNote: projectLeave,
-}: PermissionPrompt): readonly Offer[] {
-  const leaves = rules.length === 0 || rules.join().length > ruleCharsMax ? [] : allowRuleOffers(rules, projectLeave);
+function createOffers({ suggestedRules: rules = [], projectRuleNote }: PermissionPrompt): readonly Offer[] {
+  const isRuleOffered = rules.length > 0 && rules.join().length <= ruleCharsMax;
   return [
     { choice: { label: "Yes, once", key: "y" }, outcome: answerWith({ kind: "once" }) },
-    ...leaves,
+    ...(isRuleOffered ? allowRuleOffers(rules, projectRuleNote) : []),
     { choice: { label: "No", key: "n" }, outcome: answerWith({ kind: "denied" }) },
     { choice: { label: "No, and tell the agent what to do instead", key: "t" }, outcome: { kind: "tell" } },
   ];
 }
 
-/** The rules are spelled out: what is allowed from now on is more than what is asked. */
-function allowRuleOffers(rules: readonly string[], projectLeave: string | undefined): readonly Offer[] {
+/** The rules are shown in full, because they allow more than this call. */
+function allowRuleOffers(rules: readonly string[], projectRuleNote: string | undefined): readonly Offer[] {
   const offer = (
     scope: AllowRuleGrant["scope"],
     choice: Required<Pick<MenuChoice, "label" | "description">>,
@@ -77,11 +74,11 @@ function allowRuleOffers(rules: readonly string[], projectLeave: string | undefi
     choice: { ...choice, takenBy: "enter" },
     outcome: answerWith({ kind: "always", rules, scope }),
   });
-  const shown = rules.map(toPrintable).join(" and ");
-  const kept = projectLeave === undefined ? shown : `${shown}, ${toPrintable(projectLeave)}`;
+  const ruleText = rules.map(toPrintable).join(" and ");
+  const projectText = projectRuleNote === undefined ? ruleText : `${ruleText}, ${toPrintable(projectRuleNote)}`;
   return [
-    offer("session", { label: "Yes, and don't ask again in this session", description: shown }),
-    offer("project", { label: "Yes, and don't ask again in this project", description: kept }),
+    offer("session", { label: "Yes, and don't ask again in this session", description: ruleText }),
+    offer("project", { label: "Yes, and don't ask again in this project", description: projectText }),
   ];
 }
 

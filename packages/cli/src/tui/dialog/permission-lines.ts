@@ -22,7 +22,7 @@ import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
 import { formatChangeCounts, drawChange } from "../draw/draw-change.ts";
 import type { Theme } from "../theme.ts";
 
-/** What is asked, by what would happen; by the tool's own name where that does not tell. */
+/** Names what would happen, or the tool if the actions do not say. */
 export function permissionTitle({ tool, acts, input }: PermissionPrompt): string {
   const change = parseTextChange(tool, input);
   if (change !== undefined) return change.before === undefined ? "Write this file?" : "Change this file?";
@@ -38,7 +38,7 @@ export function permissionTitle({ tool, acts, input }: PermissionPrompt): string
   return `Let the agent use ${singleLine(tool)}?`;
 }
 
-/** What would happen, then why it is asked. */
+/** What would happen, then why the user is asked. */
 export function permissionLines(ask: PermissionPrompt, look: PermissionLook): RenderLines {
   const { theme } = look;
   const change = parseTextChange(ask.tool, ask.input);
@@ -48,17 +48,17 @@ export function permissionLines(ask: PermissionPrompt, look: PermissionLook): Re
 
 export type PermissionLook = Pick<DialogDeps, "theme" | "cwd">;
 
-/** The path that is written may be another than the one that was given: a link leads there. */
+/** The file that is written may differ from the path in the call, if that is a link; then it is listed too. */
 function fileChangeLines(
   { acts, input }: PermissionPrompt,
   { change, look }: { readonly change: TextChange; readonly look: PermissionLook },
 ): readonly RenderLines[] {
   const { theme, cwd } = look;
   const others = acts.filter((act) => act.kind !== "write" || act.path !== resolve(cwd, change.path));
-  const everywhere = input["replace_all"] === true ? [textLines("  wherever it occurs in the file", { theme })] : [];
+  const scope = input["replace_all"] === true ? [textLines("  wherever it occurs in the file", { theme })] : [];
   return [
     exactLines(shortPath(change.path, cwd), { theme, first: "  ", paint: theme.strong }),
-    ...everywhere,
+    ...scope,
     ...actionListLines(others, look),
     changeLines(change, theme),
   ];
@@ -68,31 +68,31 @@ function callLines({ tool, input, acts }: PermissionPrompt, look: PermissionLook
   const { theme } = look;
   const shells = acts.filter((act) => act.kind === "shell");
   const others = acts.filter((act) => act.kind !== "shell");
-  const isTold = acts.length > 0 && acts.every(({ kind }) => kind !== "mcp" && kind !== "state");
+  const isExplained = acts.length > 0 && acts.every(({ kind }) => kind !== "mcp" && kind !== "state");
   const hosts = hostsToConnect({ tool, acts });
   if (hosts !== undefined)
     return [commandLine(textOf(input, "command") ?? "", look), ...hosts.map((host) => hostLine(host, look))];
   const called = parseServerCall(tool, input);
   if (called !== undefined)
     return [exactLines(formatInput(called.input), { theme, first: "  " }), ...actionListLines(acts, look)];
-  const given = isTold ? [] : [exactLines(formatInput(input), { theme, first: "  " })];
+  const inputLines = isExplained ? [] : [exactLines(formatInput(input), { theme, first: "  " })];
   return [
     ...shells.map(({ command }) => commandLine(command, look)),
     ...shells.flatMap((act) => sandboxLines(act, look)),
     ...(isInBackground(tool, input) ? [textLines(`  ${backgroundText}`, { theme, paint: theme.warning })] : []),
     ...actionListLines(others, look),
     ...(acts.length === 0 ? [textLines(`  ${singleLine(tool)}, with`, { theme })] : []),
-    ...given,
+    ...inputLines,
   ];
 }
 
-/** What will hold it, and where nothing is to hold it the reason that the model gives. */
+/** What confines the command; for one outside the sandbox also the reason that the model gives. */
 function sandboxLines(act: ShellAction, { theme }: PermissionLook): readonly RenderLines[] {
-  const held = describeSandbox(act);
-  if (held === "") return [];
+  const description = describeSandbox(act);
+  if (description === "") return [];
   const paint = act.outsideReason !== undefined || act.strength === "none" ? theme.warning : theme.dim;
   return [
-    textLines(`  ${held}`, { theme, paint }),
+    textLines(`  ${description}`, { theme, paint }),
     ...(act.outsideReason === undefined
       ? []
       : [exactLines(act.outsideReason, { theme, first: "  the agent's reason: ", paint: theme.warning })]),
@@ -104,9 +104,9 @@ const commandLine = (command: string, { theme }: PermissionLook): RenderLines =>
 const hostLine = (host: string, { theme }: PermissionLook): RenderLines =>
   exactLines(host, { theme, first: "  connects to ", paint: theme.strong });
 
-/** In a line where that is short, as somebody would write it by hand: `{a: 2, b: 3}`. */
-function formatInput(given: Json): string {
-  const pretty = JSON.stringify(given, undefined, 2);
+/** A short input in one line, without quotes around its keys: `{a: 2, b: 3}`. */
+function formatInput(input: Json): string {
+  const pretty = JSON.stringify(input, undefined, 2);
   if (pretty.length > shortInputCharsMax) return pretty;
   return pretty
     .replaceAll(/^ *"([A-Za-z_$][\w$]*)": /gm, "$1: ")
@@ -114,7 +114,7 @@ function formatInput(given: Json): string {
     .replaceAll(/,\n */g, ", ");
 }
 
-/** A command may name thousands of files: the first ones, and how many more. */
+/** A command may name thousands of files: the first ones are listed, the rest is counted. */
 function actionListLines(acts: readonly ToolAction[], look: PermissionLook): readonly RenderLines[] {
   const { theme } = look;
   const more = acts.length - actionsShownMax;
@@ -146,7 +146,7 @@ function actionLines(act: ToolAction, { theme, cwd }: PermissionLook): RenderLin
   }
 }
 
-/** The whole change, letter by letter: this is decided about, not passed over. */
+/** The whole change, because the user decides about it. */
 function changeLines(change: TextChange, theme: Theme): RenderLines {
   const [before, after] = [cutText(change.before ?? ""), cutText(change.after)];
   const shown: TextChange = {
@@ -154,17 +154,17 @@ function changeLines(change: TextChange, theme: Theme): RenderLines {
     before: change.before === undefined ? undefined : before.text,
     after: after.text,
   };
-  const left = before.left + after.left;
+  const hiddenChars = before.hiddenChars + after.hiddenChars;
   const counts = `  ${formatChangeCounts(shown)} ${change.before === undefined ? "lines, the whole file" : "lines"}`;
-  const note = `! ${formatCount(left)} characters more are not shown`;
+  const note = `! ${formatCount(hiddenChars)} characters more are not shown`;
   return stackLines([
     textLines(counts, { theme, paint: theme.dim }),
     (width) => drawChange(shown, { width, theme, indent: "  " }),
-    ...(left > 0 ? [textLines(note, { theme, paint: theme.warning })] : []),
+    ...(hiddenChars > 0 ? [textLines(note, { theme, paint: theme.warning })] : []),
   ]);
 }
 
-function cutText(text: string): { readonly text: string; readonly left: number } {
+function cutText(text: string): { readonly text: string; readonly hiddenChars: number } {
   const end = text.length <= dialogBodyCharsMax ? text.length : safeCutIndex(text, dialogBodyCharsMax);
-  return { text: toPrintable(text.slice(0, end).replaceAll("\r\n", "\n")), left: text.length - end };
+  return { text: toPrintable(text.slice(0, end).replaceAll("\r\n", "\n")), hiddenChars: text.length - end };
 }

@@ -6,14 +6,14 @@ import { exactLines, type RenderLines, markdownLines, stackLines } from "./rende
 import { type MenuChoice, menuBlock, pressInMenu } from "./menu.ts";
 import { createDialog } from "./create-dialog.ts";
 
-/** A plan to read, to change and to decide about. Who says nothing keeps planning. */
+/** Shows a plan to read, edit, and accept or refuse. No answer means that planning continues. */
 export const planDialog = (ask: PlanReviewRequest, deps: DialogDeps): Dialog<PlanAnswer> =>
   createDialog(planScript(ask, deps.theme), deps);
 
 interface PlanState {
   readonly kind: "choosing" | "telling" | "editing" | "leaving";
   readonly at: number;
-  /** As the person changed it. */
+  /** The plan as the user has changed it. */
   readonly changed?: string;
   readonly body: RenderLines;
 }

@@ -4,7 +4,7 @@ import type { Dialog, DialogDeps, DialogScript } from "./dialog.ts";
 import { type RenderLines, markdownLines, readyLines, stackLines, singleLine } from "./render-lines.ts";
 import { createDialog } from "./create-dialog.ts";
 
-/** A text to look at and decide about. */
+/** Shows a text for approval. */
 export const previewDialog = (ask: PreviewPrompt, deps: DialogDeps): Dialog<PreviewAnswer> =>
   createDialog(previewScript(ask, deps.theme), deps);
 
@@ -16,8 +16,8 @@ function previewScript(
 ): DialogScript<PreviewState, PreviewAnswer> {
   const gap = facts.length > 0 ? [() => [""]] : [];
   const summary = markdownLines(text, theme);
-  const bodyWith = (shown: readonly (readonly string[])[]): RenderLines =>
-    stackLines([...shown.map((lines) => readyLines(lines)), ...gap, summary]);
+  const bodyWith = (sections: readonly (readonly string[])[]): RenderLines =>
+    stackLines([...sections.map((lines) => readyLines(lines)), ...gap, summary]);
   const bodies = { counted: bodyWith([facts]), listed: bodyWith([facts, details]) };
   const hint = { counted: "d lists details", listed: "d counts details" };
   return {

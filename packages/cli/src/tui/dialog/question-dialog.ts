@@ -5,20 +5,20 @@ import { type RenderLines, singleLine, textLines } from "./render-lines.ts";
 import { type Menu, type MenuChoice, menuBlock, pressInMenu } from "./menu.ts";
 import { createDialog } from "./create-dialog.ts";
 
-/** One question after the other; each may be answered in the person's own words. */
+/** Asks one question after the other. The user may answer each in their own words. */
 export const questionDialog = (ask: QuestionPrompt, deps: DialogDeps): Dialog<QuestionAnswer> =>
   createDialog(questionScript(ask, deps.theme), deps);
 
 interface QuestionState {
-  /** The question that is shown. */
+  /** Index of the current question. */
   readonly index: number;
-  /** Of the choices, of which the last one is something else. */
+  /** Index of the selected choice; the last choice is "something else". */
   readonly at: number;
   readonly kind: "choosing" | "writing";
-  /** Of the question that is shown, in the order of its options. */
+  /** Indexes of the ticked options of the current question, ascending. */
   readonly ticked: readonly number[];
   readonly written: string;
-  /** Of the questions before. */
+  /** Answers to the earlier questions. */
   readonly answers: readonly (readonly string[])[];
 }
 
@@ -30,10 +30,10 @@ function questionScript({ questions }: QuestionPrompt, theme: Theme): DialogScri
     guard: "first",
     press: (state, pressed) => {
       const question = questions[state.index];
-      // Nothing is asked: whatever is pressed, there is nothing left to answer.
+      // There is no question: any key closes the dialog.
       if (question === undefined) return { kind: "answer", answer: { kind: "answered", answers: [] } };
-      const asked: QuestionInput = { question, questions, pressed };
-      return state.kind === "writing" ? pressWhileWriting(state, asked) : pressWhileChoosing(state, asked);
+      const input: QuestionInput = { question, questions, pressed };
+      return state.kind === "writing" ? pressWhileWriting(state, input) : pressWhileChoosing(state, input);
     },
     look: (state) => questionContent(state, { questions, bodies, theme }),
   };
@@ -49,9 +49,10 @@ type QuestionStep = DialogStep<QuestionState, QuestionAnswer>;
 
 const declined: QuestionStep = { kind: "answer", answer: { kind: "declined" } };
 
-function pressWhileChoosing(state: QuestionState, asked: QuestionInput): QuestionStep {
-  const { question, questions, pressed } = asked;
-  const { key } = pressed;
+function pressWhileChoosing(
+  state: QuestionState,
+  { question, questions, pressed: { key } }: QuestionInput,
+): QuestionStep {
   if (key === "escape") return declined;
   if (key === "left" && state.index > 0) return { kind: "to", state: stateAt(questions, state.answers.slice(0, -1)) };
   if (key === "right") return answerQuestion(state, { questions, answer: [] });
@@ -64,11 +65,11 @@ function pressWhileChoosing(state: QuestionState, asked: QuestionInput): Questio
     return { kind: "to", state: { ...state, at: step.at, kind: "writing" } };
   if (question.choose === "one") return answerQuestion(state, { questions, answer: optionLabels(question, [step.at]) });
   if (key !== "enter") return toggleOption(state, { question, at: step.at });
-  const own = isAnswered(state) ? currentAnswer(state, question) : optionLabels(question, [step.at]);
-  return answerQuestion(state, { questions, answer: own });
+  const answer = isAnswered(state) ? currentAnswer(state, question) : optionLabels(question, [step.at]);
+  return answerQuestion(state, { questions, answer });
 }
 
-/** In a question of many answers Enter is done with it once there is one. */
+/** For a question with several answers: once there is one, Enter completes it. */
 const isAnswered = ({ ticked, written }: QuestionState): boolean => ticked.length > 0 || written !== "";
 
 const currentAnswer = ({ ticked, written }: QuestionState, question: Question): readonly string[] => [
@@ -116,7 +117,7 @@ function answerQuestion(
   return { kind: "to", state: stateAt(questions, answers) };
 }
 
-/** At the question behind those that are answered. One without options can only be answered in words. */
+/** The state at the first unanswered question. One without options can only be answered in writing. */
 const stateAt = (questions: readonly Question[], answers: QuestionState["answers"]): QuestionState => ({
   index: answers.length,
   at: 0,
@@ -128,7 +129,7 @@ const stateAt = (questions: readonly Question[], answers: QuestionState["answers
 
 function questionMenu(state: QuestionState, { options, choose }: Question): Menu {
   const ticks = (tick: "on" | "off"): Pick<MenuChoice, "tick"> => (choose === "one" ? {} : { tick });
-  const own = state.written === "" ? "Something else…" : `Something else: ${singleLine(state.written)}`;
+  const elseLabel = state.written === "" ? "Something else…" : `Something else: ${singleLine(state.written)}`;
   return {
     at: state.at,
     choices: [
@@ -137,7 +138,7 @@ function questionMenu(state: QuestionState, { options, choose }: Question): Menu
         ...(description === undefined ? {} : { description: singleLine(description) }),
         ...ticks(state.ticked.includes(index) ? "on" : "off"),
       })),
-      { label: own, ...ticks(state.written === "" ? "off" : "on") },
+      { label: elseLabel, ...ticks(state.written === "" ? "off" : "on") },
     ],
   };
 }
@@ -154,20 +155,24 @@ function questionContent(
   const count = questions.length > 1 ? ` (${state.index + 1} of ${questions.length})` : "";
   const title = `${singleLine(question?.header ?? "") || "The agent asks"}${count}`;
   const body = bodies[state.index];
-  const shown = { id: `question ${state.index}`, title, ...(body === undefined ? {} : { body }) };
-  if (question === undefined) return { ...shown, hints: ["esc closes"] };
+  const content = { id: `question ${state.index}`, title, ...(body === undefined ? {} : { body }) };
+  if (question === undefined) return { ...content, hints: ["esc closes"] };
   if (state.kind === "writing") {
     const writer = { id: `words ${state.index}`, kind: "line", text: state.written, prompt: "> " } as const;
-    return { ...shown, writer, hints: ["enter answers", question.options.length === 0 ? "esc declines" : "esc back"] };
+    return {
+      ...content,
+      writer,
+      hints: ["enter answers", question.options.length === 0 ? "esc declines" : "esc back"],
+    };
   }
-  const ways =
+  const hints =
     question.choose === "many"
       ? ["enter is done", "esc declines", "space ticks"]
       : ["enter answers ❯", "esc declines", "or a number"];
   const back = state.index > 0 ? ["← back"] : [];
   return {
-    ...shown,
+    ...content,
     choices: menuBlock(questionMenu(state, question), theme),
-    hints: [...ways, "→ skips", ...back],
+    hints: [...hints, "→ skips", ...back],
   };
 }

@@ -1,22 +1,22 @@
 import { isKeyRelease, parseKey } from "@earendil-works/pi-tui";
 import { pasteEnd, pasteStart } from "../input/to-editable.ts";
 
-/** What a terminal sent, in pieces that mean something. */
+/** One key press, text or paste in the terminal's input. */
 export type Press =
-  /** `key` as pi-tui spells it: `y`, `enter`, `ctrl+s`; small letters. */
+  /** `key` as pi-tui spells it, in lower case: `y`, `enter`, `ctrl+s`. */
   | { readonly kind: "key"; readonly key: string; readonly data: string }
-  /** Letters that no key is named after, such as those of an input method. */
+  /** Text that is no single key, such as from an input method. */
   | { readonly kind: "text"; readonly data: string }
-  /** Control characters are not in it, but for line breaks and tabs. */
+  /** Without control characters other than line breaks and tabs. */
   | { readonly kind: "paste"; readonly text: string };
 
 interface ReadPressesOutcome {
-  /** Of a paste whose end has not come yet. */
+  /** The text of an unfinished paste. */
   readonly pasting: string | undefined;
   readonly presses: readonly Press[];
 }
 
-/** A paste is one piece, wherever the terminal cuts it: no letter in it is a key. */
+/** A paste is one press, even if it arrives in several chunks: none of its characters is a key. */
 export function readPresses(pasting: string | undefined, data: string): ReadPressesOutcome {
   const presses: Press[] = [];
   let open = pasting;
@@ -29,11 +29,11 @@ export function readPresses(pasting: string | undefined, data: string): ReadPres
       open = "";
       rest = rest.slice(start + pasteStart.length);
     }
-    const whole: string = open + rest;
-    const end = whole.indexOf(pasteEnd);
-    if (end === -1) return { pasting: whole, presses };
-    presses.push({ kind: "paste", text: stripUntypeable(whole.slice(0, end)) });
-    rest = whole.slice(end + pasteEnd.length);
+    const pasted: string = open + rest;
+    const end = pasted.indexOf(pasteEnd);
+    if (end === -1) return { pasting: pasted, presses };
+    presses.push({ kind: "paste", text: stripUntypeable(pasted.slice(0, end)) });
+    rest = pasted.slice(end + pasteEnd.length);
     open = undefined;
   }
   return { pasting: open, presses };
@@ -43,14 +43,14 @@ function parsePress(data: string): readonly Press[] {
   if (data === "" || isKeyRelease(data)) return [];
   const key = parseKey(data) ?? wheelKey(data);
   if (key !== undefined) return [{ kind: "key", key: /^[A-Z]$/.test(key) ? key.toLowerCase() : key, data }];
-  // A turn of the wheel, or a key that is held, may come in one piece.
+  // The mouse wheel, or a key that is held down, may send several sequences at once.
   const sequences = data.match(controlSequence) ?? [];
   if (sequences.length > 1 && sequences.join("") === data) return sequences.flatMap(parsePress);
-  // A kitty terminal spells letters as sequences; what is none of them is nothing that anybody typed.
+  // A kitty terminal sends letters as sequences; any other data with control characters was not typed.
   return data.startsWith("\x1b[") || !/\p{Cc}/u.test(data) ? [{ kind: "text", data }] : [];
 }
 
-/** The wheel, from terminals that report the mouse: as the arrows that others send for it. */
+/** Terminals that report the mouse send the wheel as this sequence; others send arrow keys for it. */
 function wheelKey(data: string): "up" | "down" | undefined {
   // oxlint-disable-next-line no-control-regex
   const button = /^\x1b\[<(\d+);\d+;\d+M$/.exec(data)?.[1];
@@ -62,12 +62,12 @@ const wheelBit = 64;
 // oxlint-disable-next-line no-control-regex
 const controlSequence = /\x1b(?:\[[\d;:<=>?]*[ -/]*[@-~]|O[A-Z])/g;
 
-/** Of what a person brings along: what has no width or turns the order round is nothing that could be typed. */
+/** Removes characters from a paste that cannot be typed: those without a width, or that change the text direction. */
 const stripUntypeable = (text: string): string =>
   text
     .toWellFormed()
     .replaceAll(/\r\n?|[\u2028\u2029]/g, "\n")
     .replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (typeableControls.has(character) ? character : ""));
 
-/** Line breaks, tabs, and what joins letters and emoji. */
+/** Line breaks, tabs, and the joiners of letters and emoji. */
 const typeableControls: ReadonlySet<string> = new Set(["\n", "\t", "\u200C", "\u200D"]);

@@ -8,10 +8,10 @@ import { sanitizeLine, sanitizeText } from "../draw/sanitize-text.ts";
 import type { Paint, Theme } from "../theme.ts";
 import { dialogBodyCharsMax, dialogLineCharsMax } from "../limits.ts";
 
-/** A text for a terminal of some width. Drawn anew only where the width or the function is another. */
+/** Lays out a text for a width. A dialog calls it again only if the width or the function has changed. */
 export type RenderLines = (width: number) => readonly string[];
 
-/** In one line, cut. */
+/** The text in one line, cut at the limit. */
 export const singleLine = (text: string): string => sanitizeLine(truncate(text, dialogLineCharsMax));
 
 const truncate = (text: string, charsMax: number): string =>
@@ -21,19 +21,18 @@ interface TextStyle {
   readonly theme: Theme;
   /** Before the first line; the others are indented as far. */
   readonly first?: string;
-  readonly paint?: Paint;
+  readonly paint?: Paint | undefined;
 }
 
-/** Somebody's words. */
 export const textLines = (text: string, { theme, first = "", paint }: TextStyle): RenderLines =>
   withCutNote(text, {
     theme,
-    lines: (shown) => (width) => wrapText(shown, { width, theme, first, ...paintOption(paint) }),
+    lines: (shown) => (width) => wrapText(shown, { width, theme, first, paint }),
   });
 
-/** What would be run, written or asked, letter by letter: nothing in it is left out or joined. */
-export const exactLines = (text: string, worded: TextStyle): RenderLines =>
-  textLines(toPrintable(text.replaceAll("\r\n", "\n")), worded);
+/** For what would be run, written or fetched: special characters are spelled out, nothing is left out or joined. */
+export const exactLines = (text: string, style: TextStyle): RenderLines =>
+  textLines(toPrintable(text.replaceAll("\r\n", "\n")), style);
 
 export const markdownLines = (text: string, theme: Theme): RenderLines =>
   withCutNote(text, { theme, lines: (shown) => (width) => drawMarkdown(shown, { width, theme }) });
@@ -43,7 +42,7 @@ export const stackLines =
   (width) =>
     parts.flatMap((lines) => lines(width));
 
-/** Of lines that are drawn already: whatever is in them besides colours is made printable. */
+/** Lines that are drawn already: everything in them but colours is made printable. */
 export const readyLines = (lines: readonly string[]): RenderLines => {
   const clean = lines.map((line) =>
     line
@@ -55,7 +54,7 @@ export const readyLines = (lines: readonly string[]): RenderLines => {
   return (width) => clean.map((line) => truncateToWidth(line, width, "…"));
 };
 
-/** What is beyond the limit is counted, so that nobody decides on half of a text unknowing. */
+/** Counts what is beyond the limit, so that the user knows that the text is incomplete. */
 function withCutNote(
   text: string,
   { theme, lines }: { readonly theme: Theme; readonly lines: (shown: string) => RenderLines },
@@ -65,5 +64,3 @@ function withCutNote(
   const note = `${formatCount(text.length - shown.length)} characters more are not shown`;
   return stackLines([lines(shown), (width) => wrapText(note, { width, theme, first: "! ", paint: theme.warning })]);
 }
-
-const paintOption = (paint: Paint | undefined): { readonly paint?: Paint } => (paint === undefined ? {} : { paint });

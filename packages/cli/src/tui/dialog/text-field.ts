@@ -6,7 +6,7 @@ import type { DialogDeps, TextFieldSpec, FieldText } from "./dialog.ts";
 import { linePasteCharsMax } from "../limits.ts";
 import type { Press } from "./read-presses.ts";
 
-/** A place to write: pi-tui's line or editor, in which nothing is submitted and no text of others drives the terminal. */
+/** A text field: pi-tui's input line or editor, without submit, and safe for untrusted text. */
 export interface TextField {
   readonly id: string;
   readonly component: Focusable;
@@ -42,23 +42,23 @@ function lineField({ id, text, prompt }: TextFieldSpec): TextField {
   };
 }
 
-/** Control characters of the text are spelled out: who saves a change saves them so. */
+/** Control characters of the text are spelled out, and are saved that way if the user saves a change. */
 function editorField({ id, text }: TextFieldSpec, { tui, theme }: DialogDeps): TextField {
   const editor = new Editor(tui, editorTheme(theme));
   editor.disableSubmit = true;
   editor.setText(sanitizeText(text));
-  const given = editor.getExpandedText();
+  const initial = editor.getExpandedText();
   return {
     id,
     component: editor,
-    // The title is a rule already; the editor's own one is needed only where it counts what is above.
+    // The title is a rule already; the editor's top rule is only needed if it counts hidden lines.
     lines: (width) => {
       const [top = "", ...below] = editor.render(width);
       return top.includes("↑") ? [top, ...below] : below;
     },
     written: () => {
       const now = editor.getExpandedText();
-      return { text: now, state: now === given ? "as-given" : "changed" };
+      return { text: now, state: now === initial ? "as-given" : "changed" };
     },
     press: (press) => {
       if (press.kind === "paste") editor.handleInput(asPaste(press.text));

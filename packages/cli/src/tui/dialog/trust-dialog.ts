@@ -6,12 +6,12 @@ import { type MenuChoice, menuBlock, pressInMenu } from "./menu.ts";
 import { createDialog } from "./create-dialog.ts";
 import type { PendingApproval } from "../../settings/defined-servers.ts";
 
-/** `later`: it counts for nothing now, and is asked about again. `never`: it is not asked about again. */
+/** `later`: not trusted now, and asked again next time. `never`: not asked again. */
 export type TrustDecision = "allow" | "later" | "never";
 
 /**
- * Whether the project's settings may do more than forbid. Who says nothing trusts nothing. What is kept is gone to and taken
- * by Enter: no letter of a sentence that was meant for the editor decides it.
+ * Asks whether the project's settings may do more than forbid. No answer means no trust. Lasting answers have to be selected
+ * and taken by Enter, so that no letter that was meant for the editor decides.
  */
 export const trustDialog = (ask: TrustRequest, deps: DialogDeps): Dialog<TrustDecision> =>
   createDialog(trustScript(ask, deps.theme), deps);
@@ -55,45 +55,45 @@ const trustOffers: readonly TrustOffer[] = [
   { choice: { label: "Not now", key: "n" }, decision: "later" },
   { choice: { label: "No, and don't ask again", takenBy: "enter" }, decision: "never" },
 ];
-/** Where Enter is at first. */
+/** Selected at first. */
 const trustNotNowIndex = 1;
 
-/** What runs by itself stands out. */
+/** Highlights what runs by itself. */
 function trustLines({ root, items }: TrustRequest, theme: Theme): RenderLines {
-  const line = ({ does, text, from }: TrustItem): RenderLines => {
-    const said = `${text}  [${from.startsWith(`${root}/`) ? from.slice(root.length + 1) : from}]`;
+  const itemLines = ({ does, text, from }: TrustItem): RenderLines => {
+    const line = `${text}  [${from.startsWith(`${root}/`) ? from.slice(root.length + 1) : from}]`;
     return does === "runs" || does === "allows"
-      ? exactLines(said, { theme, first: `! ${does.padEnd(8)}`, paint: theme.warning })
-      : exactLines(said, { theme, first: `  ${does.padEnd(8)}` });
+      ? exactLines(line, { theme, first: `! ${does.padEnd(8)}`, paint: theme.warning })
+      : exactLines(line, { theme, first: `  ${does.padEnd(8)}` });
   };
   return stackLines([
     exactLines(root, { theme, first: "  folder  " }),
     textLines("Its files may have come with a clone. Trusted, they do this whenever you work here:", { theme }),
-    ...items.map(line),
+    ...items.map(itemLines),
     textLines("A yes counts for every project below this folder, too, and for what its files say later.", { theme }),
     textLines("Untrusted, they can only forbid. What you allow by answering questions counts either way.", { theme }),
   ]);
 }
 
-/** Servers that a project defines and that nobody has approved of yet. */
+/** Servers that a project defines and that the user has not approved yet. */
 export interface ApprovalPrompt {
   readonly servers: readonly PendingApproval[];
-  /** `kept`: who asks can keep a no, so that it is not asked again. */
+  /** `kept`: the caller can store a no, so that it is not asked again. */
   readonly refusals: "kept" | "forgotten";
 }
 
-/** `later`: not started, and asked about again. `never`: not started, and not asked about again. */
+/** `later`: not started, and asked again next time. `never`: not started, and not asked again. */
 export type ServerDecision = "allow" | "later" | "never";
 
 /**
- * In the order of the servers. Who says nothing allows nothing. What is kept, a yes as much as a no for good, is gone to and
- * taken by Enter: no letter of a sentence that was meant for the editor decides about a program.
+ * The answers are in the order of the servers. No answer allows nothing. A lasting yes or no has to be selected and taken by
+ * Enter, so that no letter that was meant for the editor decides about a program.
  */
 export const approveDialog = (ask: ApprovalPrompt, deps: DialogDeps): Dialog<readonly ServerDecision[]> =>
   createDialog(approvalScript(ask, deps.theme), deps);
 
 interface ApprovalState {
-  /** Of the servers before the one that is shown. */
+  /** Decisions about the servers before the current one. */
   readonly decided: readonly ServerDecision[];
   readonly at: number;
 }
@@ -149,32 +149,32 @@ const neverOffer: ServerOffer = {
   choice: { label: "No, and don't ask about it again", takenBy: "enter" },
   decision: "never",
 };
-/** Where Enter is at first: a program of a repository is not run by a stray key. */
+/** Selected at first: a stray key must not run a program from a repository. */
 const serverNotNowIndex = 1;
 
-/** All as the project's file has it; what a person would give of their own, and what changes the code that runs, stands out. */
+/** The definition as in the project's file. Highlights what it takes from the user's environment, and what can change the code that runs. */
 function serverLines({ name, from, runs, given, takes }: PendingApproval, theme: Theme): RenderLines {
   const item = (word: string, text: string): RenderLines => exactLines(text, { theme, first: `  ${word.padEnd(11)}` });
-  const warned = (word: string, text: string): RenderLines =>
+  const warning = (word: string, text: string): RenderLines =>
     exactLines(text, { theme, first: `! ${word.padEnd(11)}`, paint: theme.warning });
-  const named = (word: string): readonly RenderLines[] =>
-    given.map(({ name: of, written, kind }) =>
+  const givenLines = (word: string): readonly RenderLines[] =>
+    given.map(({ name: key, written, kind }) =>
       kind === "loader"
-        ? warned(word, `${of}=${written} (may make programs run other code)`)
-        : item(word, `${of}=${written}`),
+        ? warning(word, `${key}=${written} (may make programs run other code)`)
+        : item(word, `${key}=${written}`),
     );
-  const taken = takes.map((variable) => warned("takes", `${variable} from your environment`));
-  const does =
+  const taken = takes.map((variable) => warning("takes", `${variable} from your environment`));
+  const effect =
     runs.kind === "program"
       ? "Allowed, this program runs with your rights whenever the project is opened:"
       : "Allowed, this address is asked for tools and is sent what the agent gives them:";
   const parts =
     runs.kind === "program"
-      ? [item("runs", formatCommandLine(runs.command, runs.args)), ...named("variable")]
-      : [item("address", runs.url), ...named("header")];
-  return stackLines([textLines(does, { theme }), item("name", name), ...parts, ...taken, item("defined in", from)]);
+      ? [item("runs", formatCommandLine(runs.command, runs.args)), ...givenLines("variable")]
+      : [item("address", runs.url), ...givenLines("header")];
+  return stackLines([textLines(effect, { theme }), item("name", name), ...parts, ...taken, item("defined in", from)]);
 }
 
-/** Each argument as one, whatever stands in it. */
+/** Quotes arguments with special characters. */
 const formatCommandLine = (command: string, args: readonly string[]): string =>
   [command, ...args].map((part) => (/^[\w@%+=:,./-]+$/.test(part) ? part : JSON.stringify(part))).join(" ");

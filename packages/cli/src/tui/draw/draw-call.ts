@@ -11,7 +11,7 @@ import { field, isObject, type Json, type JsonObject, textField } from "palimpse
 
 export interface CallLook extends DrawArea {
   readonly fold: "folded" | "unfolded";
-  /** What lies below it is named from there; absent: as it was given. */
+  /** Paths below it are shown relative to it. If absent, paths are shown as they are. */
   readonly cwd?: string | undefined;
 }
 
@@ -20,20 +20,20 @@ export interface CallLook extends DrawArea {
  *     └ 1 line replaced
  *       - old
  *       + new
- * While a person is asked, the change stands in the question; one that was denied is none.
+ * The change is left out while the user is asked, because the dialog shows it, and after a denial.
  */
 export function drawCall(call: CallItem, look: CallLook): readonly string[] {
   const { change } = call;
   const isShown = change !== undefined && call.state !== "asking" && call.state !== "denied";
-  const linesMax = look.fold === "folded" ? { linesMax: foldedDiffLinesMax } : {};
+  const linesMax = look.fold === "folded" ? foldedDiffLinesMax : undefined;
   return [
     ...drawCallHead(call, look),
     ...drawOutcome(call, look),
-    ...(isShown ? drawChange(change, { ...look, ...linesMax, indent: "    " }) : []),
+    ...(isShown ? drawChange(change, { ...look, linesMax, indent: "    " }) : []),
   ];
 }
 
-/** What is called, in a line; unfolded, what did not fit follows whole. */
+/** The call in one line; unfolded, a title that did not fit follows in full. */
 function drawCallHead(call: CallItem, look: CallLook): readonly string[] {
   const { theme } = look;
   const { mark, paint } = markByState[call.state];
@@ -46,11 +46,11 @@ function drawCallHead(call: CallItem, look: CallLook): readonly string[] {
   return [head, ...wrapText(title, { ...look, first: "    " })];
 }
 
-/** A command is shown as it runs. */
+/** A command is shown exactly as it runs. */
 const displayTitle = ({ tool, title }: CallItem, cwd: string | undefined): string =>
   tool === "bash" ? title : shortPaths(title, cwd);
 
-/** Whose file stands in the line above need not be told again. */
+/** Omits the file name if the line above already shows it. */
 function displaySummary(call: CallItem, cwd: string | undefined): string {
   const summary = shortPaths(call.summary, cwd);
   return call.change === undefined ? summary : summary.replace(` ${displayTitle(call, cwd)}`, "");
@@ -59,14 +59,14 @@ function displaySummary(call: CallItem, cwd: string | undefined): string {
 function drawOutcome(call: CallItem, look: CallLook): readonly string[] {
   const { state } = call;
   const summary = displaySummary(call, look.cwd);
-  const told = outcomeText(state, sanitizeLine(summary));
-  if (told === "") return [];
+  const line = outcomeText(state, sanitizeLine(summary));
+  if (line === "") return [];
   const paint = outcomePaint(state, look.theme);
-  if (look.fold === "folded") return [cutLine(paint(`  └ ${told}`), look)];
+  if (look.fold === "folded") return [cutLine(paint(`  └ ${line}`), look)];
   return wrapText(outcomeText(state, summary.trim()), { ...look, first: paint("  └ "), paint });
 }
 
-/** Of a denied call it is the reason, or what the person said. */
+/** The summary of a denied call is the reason, or what the user said. */
 function outcomeText(state: CallState, summary: string): string {
   if (summary === "") return textByState[state];
   return state === "denied" ? `${textByState.denied}: ${summary}` : summary;
@@ -75,7 +75,7 @@ function outcomeText(state: CallState, summary: string): string {
 const outcomePaint = (state: CallState, theme: Theme): Paint => (state === "failed" ? theme.bad : theme.dim);
 
 interface StateMark {
-  /** Each state has its own: colour alone tells nothing. */
+  /** Different for each state, so that it can be told without colours. */
   readonly mark: string;
   readonly paint: "accent" | "warning" | "good" | "bad" | "dim";
 }
@@ -89,7 +89,7 @@ const markByState: Readonly<Record<CallState, StateMark>> = {
   interrupted: { mark: "■", paint: "dim" },
 };
 
-/** Where the result says nothing itself. */
+/** Shown if there is no summary. */
 const textByState: Readonly<Record<CallState, string>> = {
   running: "",
   asking: "waits for your answer",
@@ -102,11 +102,11 @@ const textByState: Readonly<Record<CallState, string>> = {
 interface CallDetail {
   readonly call: CallItem;
   readonly input: JsonObject;
-  /** Undefined while there is none. */
+  /** Undefined if there is none yet. */
   readonly result: ResultContent | undefined;
 }
 
-/** The whole of a call: what went in, field by field or as a change, and what came out. Costs by the length of the result. */
+/** A whole call: its input, field by field or as a change, and its result. The cost grows with the result's length. */
 export function drawCallDetail(
   { call, input, result }: CallDetail,
   room: DrawArea & Pick<CallLook, "cwd">,
@@ -123,15 +123,15 @@ export function drawCallDetail(
   ];
 }
 
-/** What the diff and the title show. */
+/** Fields that the diff and the title already show. */
 const changeFields: ReadonlySet<string> = new Set(["file_path", "old_string", "new_string", "content"]);
 
 function drawField(name: string, { value, ...room }: DrawArea & { readonly value: Json }): readonly string[] {
-  const words = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
+  const text = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
   const label = cutLine(room.theme.dim(`    ${sanitizeLine(name)}:`), room);
-  return words.includes("\n") || words.length > room.width
-    ? [label, ...wrapText(words, { ...room, first: "      " })]
-    : wrapText(`${sanitizeLine(name)}: ${words}`, { ...room, first: "    ", rest: "      " });
+  return text.includes("\n") || text.length > room.width
+    ? [label, ...wrapText(text, { ...room, first: "      " })]
+    : wrapText(`${sanitizeLine(name)}: ${text}`, { ...room, first: "    ", rest: "      " });
 }
 
 function drawResult(result: ResultContent, room: DrawArea): readonly string[] {
@@ -140,28 +140,28 @@ function drawResult(result: ResultContent, room: DrawArea): readonly string[] {
 }
 
 function drawPart(part: JsonObject, room: DrawArea & { readonly first: string }): readonly string[] {
-  const words = textField(part, "text");
-  if (words !== undefined) return wrapText(words.trimEnd(), { ...room, rest: "    " });
+  const text = textField(part, "text");
+  if (text !== undefined) return wrapText(text.trimEnd(), { ...room, rest: "    " });
   const source = field(part, "source");
   const media = isObject(source) ? textField(source, "media_type") : undefined;
   const data = isObject(source) ? textField(source, "data") : undefined;
-  const picture = data !== undefined && media !== undefined ? drawImage({ data, media }, room) : undefined;
-  if (picture !== undefined) return picture;
+  const image = data !== undefined && media !== undefined ? drawImage({ data, media }, room) : undefined;
+  if (image !== undefined) return image;
   const kind = textField(part, "type") ?? "part";
   return wrapText(`[${[kind, media ?? ""].join(" ").trim()}]`, { ...room, paint: room.theme.dim });
 }
 
 /**
- * Undefined where the terminal shows none, or not of this kind. What goes into its sequence is base64 and nothing else: a
- * tool of others must not end the sequence and begin one of its own.
+ * Undefined if the terminal cannot show images of this type. Only valid base64 goes into the escape sequence: the output of
+ * a third-party tool must not end that sequence and begin one of its own.
  */
 function drawImage(
   { data, media }: { readonly data: string; readonly media: string },
   { width, theme }: DrawArea,
 ): readonly string[] | undefined {
   const { images } = getCapabilities();
-  const isTaken = images === "iterm2" ? media.startsWith("image/") : images === "kitty" && media === "image/png";
-  if (theme.colours === "none" || !isTaken || !/^[A-Za-z\d+/]+={0,2}$/.test(data)) return undefined;
+  const isSupported = images === "iterm2" ? media.startsWith("image/") : images === "kitty" && media === "image/png";
+  if (theme.colours === "none" || !isSupported || !/^[A-Za-z\d+/]+={0,2}$/.test(data)) return undefined;
   const size = { maxWidthCells: imageColumnsMax, maxHeightCells: imageRowsMax };
   return new Image(data, media, { fallbackColor: theme.dim }, size).render(width);
 }

@@ -7,11 +7,11 @@ import { sanitizeText } from "./sanitize-text.ts";
 
 interface DiffDrawOptions extends DrawArea {
   readonly indent: string;
-  /** Where lines are cut and only so many shown; absent: all of it, wrapped. */
-  readonly linesMax?: number;
+  /** Shows at most this many lines, each cut to the width. If absent, all lines are shown, wrapped. */
+  readonly linesMax?: number | undefined;
 }
 
-/** What a call would change, with `+` and `-` before the lines, and their numbers where the whole file is written. */
+/** A diff with `+` and `-` before its lines, and with line numbers if the whole file is written. */
 export function drawChange(change: TextChange, room: DiffDrawOptions): readonly string[] {
   const diff = diffChange(change);
   const rows = diff.hunks.flatMap((hunk, index): readonly DiffRow[] => (index === 0 ? hunk : [gapRow, ...hunk]));
@@ -20,11 +20,11 @@ export function drawChange(change: TextChange, room: DiffDrawOptions): readonly 
   const lines = rows.slice(0, linesMax).flatMap((row) => drawRow(row, { ...room, digits }));
   const more = rows.length - linesMax;
   if (more <= 0) return lines;
-  const told = `${room.indent}… ${formatCount(more)} more ${plural(more, "line")}`;
-  return [...lines, cutLine(room.theme.dim(told), room)];
+  const rest = `${room.indent}… ${formatCount(more)} more ${plural(more, "line")}`;
+  return [...lines, cutLine(room.theme.dim(rest), room)];
 }
 
-/** `+3 -2`; what is written whole has only what it adds. */
+/** `+3 -2`; for a file that is written whole only the added lines. */
 export function formatChangeCounts(change: TextChange): string {
   const { added, removed } = diffChange(change);
   return change.before === undefined ? `+${formatCount(added)}` : `+${formatCount(added)} -${formatCount(removed)}`;
@@ -32,7 +32,7 @@ export function formatChangeCounts(change: TextChange): string {
 
 const diffChange = ({ before = "", after }: TextChange): Diff => diffTexts({ before, after });
 
-/** A text somewhere in a file, of which nobody knows where, has no numbers. */
+/** An edit has no line numbers: its position in the file is unknown. */
 const isNumbered = ({ before }: TextChange): boolean => before === undefined;
 
 const gapRow = { kind: "gap" } as const;

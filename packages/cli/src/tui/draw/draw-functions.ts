@@ -16,14 +16,14 @@ interface PhaseLook {
   readonly since: Millis;
 }
 
-/** A text that grows, as lines. What is finished of it is not laid out again. */
+/** The lines of a growing text. Its finished part is not laid out again. */
 export interface StreamingLines {
-  /** `behind`: what was given last is not all of the text, and is worth another look. */
+  /** `behind`: the lines returned last are not up to date, so the caller should draw again later. */
   readonly state: "whole" | "behind";
   lines(text: string, width: number): readonly string[];
 }
 
-/** What a screen is drawn with. No line is wider than asked for, and none holds a sequence but for colour. */
+/** How a screen is drawn. No line is wider than requested, and none holds escape sequences other than colours. */
 export interface DrawFunctions {
   readonly item: (
     item: ChatItem,
@@ -32,13 +32,13 @@ export interface DrawFunctions {
   /** For an answer that is still streaming. */
   readonly growing: () => StreamingLines;
   readonly warning: (status: Status, width: number) => readonly string[];
-  /** Nothing where the chat is idle. */
+  /** No lines if the chat is idle. */
   readonly phase: (phase: Phase, look: PhaseLook) => readonly string[];
   readonly queue: (queue: readonly string[], width: number) => readonly string[];
   readonly status: (status: Status, width: number) => readonly string[];
-  /** A line to be passed over. */
+  /** A dimmed line. */
   readonly hint: (text: string, width: number) => readonly string[];
-  /** A line that has its colours, cut where it is too long. */
+  /** A line that is coloured already, cut if it is too long. */
   readonly styled: (line: string, width: number) => string;
 }
 
@@ -48,7 +48,7 @@ export interface DrawingDep {
 
 type ItemKind = ChatItem["kind"];
 
-/** What the agent does stands together; what is said has air around it. */
+/** An empty line between items, except between consecutive actions of the agent. */
 export const gapBetween = (before: ItemKind | undefined, kind: ItemKind): readonly string[] =>
   before === undefined || (isAgentAction(before) && isAgentAction(kind)) ? [] : [""];
 

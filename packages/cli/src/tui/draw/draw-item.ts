@@ -21,13 +21,13 @@ import { drawMarkdown } from "./draw-markdown.ts";
 import { sanitizeExceptColours, sanitizeLine } from "./sanitize-text.ts";
 
 export interface DrawItemOptions extends CallLook {
-  /** For what counts seconds. */
+  /** For counting the seconds until a retry. */
   readonly now: Millis;
 }
 
 /**
- * An item as lines, without any above or below it. A settled one looks the same at every moment, so its lines can be kept;
- * an answer that still streams is better drawn by `GrowingMarkdown`.
+ * The lines of an item, without empty lines around it. Those of a settled item never change, so they can be kept. For
+ * streaming text `StreamingMarkdown` is cheaper.
  */
 export function drawItem(item: ChatItem, look: DrawItemOptions): readonly string[] {
   switch (item.kind) {
@@ -60,14 +60,14 @@ function drawUser({ text }: UserItem, look: DrawItemOptions): readonly string[] 
   return [...lines, cutLine(dim(`  … ${formatRest(text.slice(shown.length))}: Ctrl-O shows them`), look)];
 }
 
-/** Of a line that goes on, its characters. */
-function formatRest(left: string): string {
-  const lines = left.trimEnd().split("\n").length - 1;
-  const [count, thing] = left.startsWith("\n") && lines > 0 ? [lines, "line"] : [left.length, "character"];
+/** Counts the lines that are left, or the characters if the cut is inside a line. */
+function formatRest(rest: string): string {
+  const lines = rest.trimEnd().split("\n").length - 1;
+  const [count, thing] = rest.startsWith("\n") && lines > 0 ? [lines, "line"] : [rest.length, "character"];
   return `${formatCount(count)} more ${plural(count, thing)}`;
 }
 
-/** Folded, its first line; while it streams, the one that is being thought. */
+/** Folded: its first line, or its last one while it streams. */
 function drawThinking({ text, state }: SpeechItem, look: DrawItemOptions): readonly string[] {
   const { dim, italic } = look.theme;
   if (look.fold === "unfolded") return wrapText(text.trim(), { ...look, first: dim("✻ "), paint: dim });
@@ -79,8 +79,8 @@ function drawThinking({ text, state }: SpeechItem, look: DrawItemOptions): reado
 function drawEdit({ line, because }: EditItem, look: DrawItemOptions): readonly string[] {
   const { dim } = look.theme;
   if (look.fold === "folded") return [cutLine(dim(`◦ ${sanitizeLine(line)}`), look)];
-  const why = because === "" ? [] : wrapText(because, { ...look, first: "    ", paint: dim });
-  return [...wrapText(line, { ...look, first: dim("◦ "), paint: dim }), ...why];
+  const reason = because === "" ? [] : wrapText(because, { ...look, first: "    ", paint: dim });
+  return [...wrapText(line, { ...look, first: dim("◦ "), paint: dim }), ...reason];
 }
 
 function drawCompacted({ line }: CompactionItem, look: DrawItemOptions): readonly string[] {
@@ -89,14 +89,14 @@ function drawCompacted({ line }: CompactionItem, look: DrawItemOptions): readonl
   return wrapText(line, { ...look, first: mark });
 }
 
-/** The seconds left stand at its end: it is the message that is cut. */
+/** Cuts the provider's message rather than the seconds left, which come last. */
 function drawRetry(item: RetryItem, look: DrawItemOptions): readonly string[] {
   const { dim, warning } = look.theme;
   const whole = sanitizeLine(item.message);
   const message =
     whole.length <= retryMessageCharsMax ? whole : `${whole.slice(0, safeCutIndex(whole, retryMessageCharsMax))}…`;
-  const words = retryText({ ...item, message }, look.now);
-  return wrapText(words, { ...look, first: (item.state === "waiting" ? warning : dim)("↻ "), paint: dim });
+  const text = retryText({ ...item, message }, look.now);
+  return wrapText(text, { ...look, first: (item.state === "waiting" ? warning : dim)("↻ "), paint: dim });
 }
 
 function drawNotice({ tone, text }: NoticeItem, look: DrawItemOptions): readonly string[] {
@@ -110,6 +110,6 @@ const markByTone: Readonly<Record<Tone, { readonly mark: string; readonly paint:
   error: { mark: "✗ ", paint: "bad" },
 };
 
-/** Laid out by a command of ours: its colours stay, and nothing else that a text it quotes might have brought in. */
+/** Laid out by a slash command: its colours stay, but other sequences may come from text that it quotes. */
 const drawOutput = ({ lines }: OutputItem, look: DrawItemOptions): readonly string[] =>
   lines.flatMap((line) => sanitizeExceptColours(line).split("\n")).map((line) => fitLine(line, look));

@@ -6,39 +6,39 @@ import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { openCharsFree, openCodeLinesMax, openRestShare } from "../limits.ts";
 
-/** Somebody's Markdown as lines. Costs a parse of the whole text. */
+/** The lines of an untrusted Markdown text. Costs a parse of the whole text. */
 export const drawMarkdown = (text: string, room: DrawArea): readonly string[] =>
   drawSanitized(sanitizeMarkdown(text), room);
 
 /**
- * pi-tui takes a shell's variable or a regular expression for mathematics and shows the source from there on as it is. So
- * private characters of the same width stand for what would begin it, until the lines are there: mathematics is its source.
+ * pi-tui takes shell variables and regular expressions for mathematics, and shows everything after them as source. So the
+ * characters that begin mathematics are replaced by private-use characters of the same width until the lines are drawn.
  */
 const sanitizeMarkdown = (text: string): string =>
   sanitizeText(text).replaceAll(/\$|\\[()[\]]/g, (math) => shiftCharacters(math, privateUseArea));
 
-/** Of a text from `shownMarkdown`. */
-function drawSanitized(shown: string, room: DrawArea): readonly string[] {
-  const markdown = new Markdown(shown, 0, 0, markdownTheme(room.theme));
+/** Draws a text from `sanitizeMarkdown`. */
+function drawSanitized(text: string, room: DrawArea): readonly string[] {
+  const markdown = new Markdown(text, 0, 0, markdownTheme(room.theme));
   const lines = withoutLinks(() => markdown.render(room.width));
   return lines.map((line) => {
-    const whole = fitLine(line.trimEnd(), room);
-    return whole.replaceAll(/[\uE024\uE028\uE029\uE05B-\uE05D]/g, (math) => shiftCharacters(math, -privateUseArea));
+    const fitted = fitLine(line.trimEnd(), room);
+    return fitted.replaceAll(/[\uE024\uE028\uE029\uE05B-\uE05D]/g, (math) => shiftCharacters(math, -privateUseArea));
   });
 }
 
 /**
- * Where pi-tui makes a link, it shows the text and hides where that leads, whatever the model was made to say. Without links
- * the address stands beside a text that differs from it, and a terminal finds those that can be opened by itself.
+ * A hyperlink of pi-tui hides its address behind the text, which an attacker may have made the model write. Without
+ * hyperlinks the address is shown beside the text if they differ, and terminals detect addresses by themselves.
  */
 function withoutLinks<Result>(draw: () => Result): Result {
-  const known = getCapabilities();
-  if (!known.hyperlinks) return draw();
-  setCapabilities({ ...known, hyperlinks: false });
+  const capabilities = getCapabilities();
+  if (!capabilities.hyperlinks) return draw();
+  setCapabilities({ ...capabilities, hyperlinks: false });
   try {
     return draw();
   } finally {
-    setCapabilities(known);
+    setCapabilities(capabilities);
   }
 }
 
@@ -48,65 +48,65 @@ const shiftCharacters = (characters: string, by: number): string =>
   Array.from(characters, (character) => String.fromCodePoint((character.codePointAt(0) ?? 0) + by)).join("");
 
 /**
- * Markdown that is still being said. The lines of its finished blocks are kept; what a frame costs is a parse of the last
- * block, however long the text is. Of code, whose lines do not change when others come, only the last lines are drawn again.
+ * Markdown that is still streaming. The lines of its finished blocks are kept, so a frame costs a parse of the last block,
+ * however long the text is. Lines of code do not change when more follow, so of a code block only the last lines are redrawn.
  *
- *   text = finished blocks (drawn once) + open block, whole lines of it + a line that is still being said
+ *   text = finished blocks (drawn once) + complete lines of the open block + an incomplete line
  *
- * A block is finished when a whole line of another one stands behind it and a blank line between them. At each moment the
- * lines are those of `drawMarkdown`, but for two cases: a link by reference whose definition stands in another block shows its
- * source, and is a link when it is drawn anew, settled; and a block of many thousand characters, as a table or a list without
- * end, lags behind: what it costs to draw is spent for a small share of the time only, so that keys need not wait.
+ * A block is finished when a blank line and a complete line of another block follow it. The lines always equal those of
+ * `drawMarkdown`, with two exceptions. A reference link whose definition is in another block shows its source until the
+ * settled item is drawn. And a block of many thousand characters, such as a huge table or list, lags behind: drawing it may
+ * only take a small share of the time, so that keys are not delayed.
  */
 export class StreamingMarkdown {
   readonly #deps: StreamingMarkdownDeps;
   readonly #parser = new Marked();
   #width = 0;
-  /** Of the text, its whole lines. */
+  /** The complete lines of the text so far. */
   #seen = "";
   #drawn: string[] = [];
-  /** The open block's whole lines, ready to be drawn. */
+  /** The complete lines of the open block, sanitized. */
   #open = "";
-  /** Of its lines, how many are drawn already: those of a fence that stands before the rest of its code. */
+  /** How many of its first lines are drawn already: those of a fence that is repeated before the rest of its code. */
   #drawnOfOpen = 0;
-  #kept: LastFrame = { lines: [], at: millis(0), restMs: 0 };
+  #lastFrame: LastFrame = { lines: [], at: millis(0), restMs: 0 };
   #state: "whole" | "behind" = "whole";
 
   constructor(deps: StreamingMarkdownDeps) {
     this.#deps = deps;
   }
 
-  /** Of the lines that were given last: `behind` where some of the text was not drawn yet. */
+  /** `behind`: the lines returned last do not show all of the text. */
   get state(): "whole" | "behind" {
     return this.#state;
   }
 
   lines(text: string, width: number): readonly string[] {
-    const begun = this.#deps.now();
+    const startedAt = this.#deps.now();
     const isContinued = width === this.#width && text.startsWith(this.#seen);
-    const { at, restMs } = this.#kept;
-    this.#state = isContinued && begun >= at && begun - at < restMs ? "behind" : "whole";
-    if (this.#state === "behind") return this.#kept.lines;
-    if (!isContinued) this.#beginAnew(width);
-    const lines = this.#linesOf(text);
-    const ended = this.#deps.now();
+    const { at, restMs } = this.#lastFrame;
+    this.#state = isContinued && startedAt >= at && startedAt - at < restMs ? "behind" : "whole";
+    if (this.#state === "behind") return this.#lastFrame.lines;
+    if (!isContinued) this.#reset(width);
+    const lines = this.#update(text);
+    const endedAt = this.#deps.now();
     const isLong = text.length - this.#seen.length + this.#open.length > openCharsFree;
-    this.#kept = { lines, at: ended, restMs: isLong ? openRestShare * (ended - begun) : 0 };
+    this.#lastFrame = { lines, at: endedAt, restMs: isLong ? openRestShare * (endedAt - startedAt) : 0 };
     return lines;
   }
 
-  #linesOf(text: string): readonly string[] {
-    const whole = text.lastIndexOf("\n") + 1;
-    if (whole > this.#seen.length) {
-      this.#open += sanitizeMarkdown(text.slice(this.#seen.length, whole));
-      this.#seen = text.slice(0, whole);
+  #update(text: string): readonly string[] {
+    const end = text.lastIndexOf("\n") + 1;
+    if (end > this.#seen.length) {
+      this.#open += sanitizeMarkdown(text.slice(this.#seen.length, end));
+      this.#seen = text.slice(0, end);
       this.#finishBlocks();
     }
-    const last = this.#open + sanitizeMarkdown(text.slice(whole));
-    return [...this.#drawn, ...this.#draw(last)];
+    const openBlock = this.#open + sanitizeMarkdown(text.slice(end));
+    return [...this.#drawn, ...this.#draw(openBlock)];
   }
 
-  #beginAnew(width: number): void {
+  #reset(width: number): void {
     this.#width = width;
     this.#seen = "";
     this.#drawn = [];
@@ -121,17 +121,17 @@ export class StreamingMarkdown {
     const blocks = new this.#parser.Lexer().blockTokens(this.#open, []);
     const last = blocks.findLastIndex(({ type }) => type !== "space");
     const at = isApart ? blockStart(last, { blocks, text: this.#open }) : 0;
-    // A paragraph behind them, so that what they leave free below themselves is there too.
+    // A paragraph is drawn after them, so that the empty lines below them are kept too.
     if (at > 0) this.#finish(at, { behind: ".", linesBehind: 1, next: "", drawnOfNext: 0 });
     const fence = isLong ? openFence(blocks[last]) : undefined;
     if (fence !== undefined) this.#finishCode(fence);
   }
 
-  /** All lines of it but the last: only while there is one it is known where the code ends. */
+  /** Finishes all lines but the last, which has to stay open to show where the code ends. */
   #finishCode(fence: string): void {
     const at = this.#open.lastIndexOf("\n", this.#open.length - 2) + 1;
     if (/^\s*$/.test(this.#open.slice(at))) return;
-    // A line of code and the fence that closes it for the eye.
+    // One line of code, and the closing fence that the renderer adds.
     const drawnOfNext = drawSanitized(`${fence}.`, this.#room).length - 2;
     this.#finish(at, { behind: ".", linesBehind: 2, next: fence, drawnOfNext });
   }
@@ -143,8 +143,8 @@ export class StreamingMarkdown {
     this.#drawnOfOpen = drawnOfNext;
   }
 
-  #draw(shown: string): readonly string[] {
-    return drawSanitized(shown, this.#room).slice(this.#drawnOfOpen);
+  #draw(text: string): readonly string[] {
+    return drawSanitized(text, this.#room).slice(this.#drawnOfOpen);
   }
 
   get #room(): DrawArea {
@@ -158,21 +158,21 @@ interface StreamingMarkdownDeps extends ClockDep {
 
 interface LastFrame {
   readonly lines: readonly string[];
-  /** When they were drawn, and for how long that is enough. */
+  /** When they were drawn, and how long to wait before the next time. */
   readonly at: Millis;
   readonly restMs: number;
 }
 
 interface FinishOptions {
-  /** Drawn after what is finished, and how many lines that takes. */
+  /** A text drawn after the finished part, and how many lines it takes. */
   readonly behind: string;
   readonly linesBehind: number;
-  /** What the open block begins with from now on, and how many lines of that are drawn already. */
+  /** What the open block begins with now, and how many lines of that are drawn already. */
   readonly next: string;
   readonly drawnOfNext: number;
 }
 
-/** Where a block begins; 0 where those before it may still grow into it. */
+/** Where a block begins; 0 if a preceding block may still grow into it. */
 function blockStart(
   block: number,
   { blocks, text }: { readonly blocks: readonly Token[]; readonly text: string },
@@ -183,7 +183,7 @@ function blockStart(
   return isApart ? before.length : 0;
 }
 
-/** The line that opens it, for long code that nothing has closed yet and that stands at the margin. */
+/** The opening line of a long, unclosed code block without indentation; undefined for any other block. */
 function openFence(block: Token | undefined): string | undefined {
   const [head, marks] = /^(`{3,}|~{3,})[^\n]*\n/.exec(block?.raw ?? "") ?? [];
   if (block?.type !== "code" || head === undefined || marks === undefined) return undefined;

@@ -10,8 +10,8 @@ import { formatCount } from "palimpsest/internal/schema/format-count";
 
 /**
  *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ notes · 2 jobs
- * One line; until an agent is there, that it is being opened. Where it is too narrow, parts are missing, the least
- * important first: a wider terminal never shows fewer.
+ * One line, or "opening…" until the agent has started. On a narrow terminal parts are left out, the least important first;
+ * a wider terminal never shows fewer.
  */
 export function drawStatus(status: Status, room: DrawArea): string {
   if (statusFigures(status).windowTokens <= 0) return cutLine(room.theme.dim("opening…"), room);
@@ -41,7 +41,7 @@ interface StatusPart {
   readonly text: string;
 }
 
-/** From left to right; the bar and its per cent are one. */
+/** Joins the parts from left to right. No separator follows the bar: it belongs to its percentage. */
 const joinParts = (parts: readonly StatusPart[]): string =>
   parts
     .map(({ text }, index) => `${index === 0 ? "" : parts[index - 1]?.name === "bar" ? " " : " │ "}${text}`)
@@ -74,23 +74,23 @@ const levelPaint = ({ level }: StatusFigures, theme: Theme): Paint => {
   }
 };
 
-/** A mark besides the colour. */
+/** The mark repeats what the colour says. */
 const formatPercentLeft = ({ level, percentLeft }: StatusFigures): string =>
   level === "fine" ? `${percentLeft}% left` : `${percentLeft}% left !`;
 
-/** What is used at all has a cell, and only what is full has all of them. */
+/** Any use fills at least one cell, and only a full context fills all of them. */
 function formatBar(share: number): string {
   const cells = share >= 1 ? barCells : Math.min(barCells - 1, Math.ceil(share * barCells));
   return `${"█".repeat(cells)}${"░".repeat(barCells - cells)}`;
 }
 
-/** Cents; of less than one, what there is of it. */
+/** Rounded to cents; amounts below one cent keep four digits. */
 function formatCost({ usd, unpricedRequests }: StatusFigures): string {
   if (usd === 0 && unpricedRequests > 0) return "price unknown";
   return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}${unpricedRequests > 0 ? " and more" : ""}`;
 }
 
-/** Nothing where each change is asked about, as it is unless somebody has wanted otherwise. */
+/** Empty in the default mode, in which each change is asked about. */
 const modeLabel = (mode: string): string => labelByMode.get(mode) ?? sanitizeLine(mode);
 
 const labelByMode: ReadonlyMap<string, string> = new Map([
@@ -106,24 +106,24 @@ interface PhaseTime {
   readonly since: Millis;
 }
 
-/** `⠋ responding · 12 s · esc to interrupt`; nothing where nothing goes on. Another frame each `spinnerFrameMs`. */
+/** `⠋ responding · 12 s · esc to interrupt`; no lines if idle. The frame changes every `spinnerFrameMs`. */
 export function drawPhase(phase: Phase, { now, since, ...room }: DrawArea & PhaseTime): readonly string[] {
-  const words = formatPhase(phase, { now, since });
-  if (words === "" || (phase.kind === "opening" && now - since < openingQuietMs)) return [];
+  const label = formatPhase(phase, { now, since });
+  if (label === "" || (phase.kind === "opening" && now - since < openingQuietMs)) return [];
   const { accent, dim } = room.theme;
-  const line = `${accent(spinnerFrame(now, since))} ${words}`;
+  const line = `${accent(spinnerFrame(now, since))} ${label}`;
   const hint = isInterruptible(phase) ? dim(" · esc to interrupt") : "";
   return [visibleWidth(line + hint) <= room.width ? line + hint : cutLine(line, room)];
 }
 
-/** The words beside the spinner, without how to end it. Empty where nothing goes on. */
+/** The text beside the spinner, without the hint. Empty if idle. */
 function formatPhase(phase: Phase, { now, since }: PhaseTime): string {
-  const words = sanitizeLine(phaseLabel(phase, now));
-  const counts = phase.kind !== "idle" && phase.kind !== "waiting" && now - since >= 1_000;
-  return counts ? `${words} · ${formatElapsed(now - since)}` : words;
+  const label = sanitizeLine(phaseLabel(phase, now));
+  const isTimed = phase.kind !== "idle" && phase.kind !== "waiting" && now - since >= 1_000;
+  return isTimed ? `${label} · ${formatElapsed(now - since)}` : label;
 }
 
-/** Who is being asked answers the question; who has interrupted need not do so twice. */
+/** While a question is open, Esc answers it; an interruption need not be repeated. */
 function isInterruptible({ kind }: Phase): boolean {
   switch (kind) {
     case "idle":
@@ -151,7 +151,7 @@ function formatElapsed(elapsedMs: number): string {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Messages that wait, oldest first, a line each; of more than a few, how many. */
+/** The queued messages, oldest first, one line each; the rest is counted. */
 export function drawQueue(queue: readonly string[], room: DrawArea): readonly string[] {
   const { dim } = room.theme;
   const lines = queue.slice(0, queueShownMax).map((text) => `  ↳ ${sanitizeLine(text)}`);
@@ -160,7 +160,7 @@ export function drawQueue(queue: readonly string[], room: DrawArea): readonly st
   return [...lines, ...rest].map((line) => cutLine(dim(line), room));
 }
 
-/** Nothing as long as there is room; then what is about to happen, and what a person can do about it. */
+/** No lines while there is room; then what is about to happen, and what the user can do about it. */
 export function drawWarning(status: Status, room: DrawArea): readonly string[] {
   const { warning, bad } = room.theme;
   const { level, percentLeft } = statusFigures(status);

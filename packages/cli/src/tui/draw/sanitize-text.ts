@@ -2,9 +2,9 @@ import { toPrintable } from "palimpsest/internal/schema/to-printable";
 import { tabColumns } from "../limits.ts";
 
 /**
- * A text of others, ready to be laid out: every character in it has a width and none drives the terminal. Colours that a
- * program gave its output are left out; every other sequence, and whatever hides or reorders, can be seen as its code. What
- * joins an emoji, or letters of scripts that need it, stays. Costs one look at a text without such characters.
+ * Makes an untrusted text safe to lay out: every character has a width, and none controls the terminal. Colours are removed;
+ * other escape sequences, and characters that hide or reorder text, are shown as codes. Characters that join emoji or
+ * letters stay. A text without special characters costs one regular expression test.
  */
 export function sanitizeText(text: string): string {
   if (!needsSanitizing.test(text)) return text;
@@ -17,10 +17,10 @@ export function sanitizeText(text: string): string {
   );
 }
 
-/** The same where one line is expected. */
+/** The same for a single line. */
 export const sanitizeLine = (text: string): string => sanitizeText(text).replaceAll(/\s+/g, " ").trim();
 
-/** A text of ours that quotes others: its colours stay, and nothing else that drives the terminal. */
+/** For our own text that quotes untrusted text: colours stay, other control characters do not. */
 export const sanitizeExceptColours = (text: string): string =>
   text
     .split(colourPart)
@@ -29,7 +29,7 @@ export const sanitizeExceptColours = (text: string): string =>
 
 export const stripColours = (text: string): string => text.replaceAll(colourSequence, "");
 
-/** A line that was cut may end within a sequence: then without it. */
+/** Removes an escape sequence that was cut off at the end of the line. */
 export const stripHalfSequence = (line: string): string => line.replace(halfSequence, "");
 
 const needsSanitizing = /[^\n\u0020-\u007E]/;
@@ -38,5 +38,5 @@ const escapeCharacter = "\u001B";
 const colourPart = new RegExp(String.raw`(${escapeCharacter}\[[\d;:]*m)`);
 const halfSequence = new RegExp(`${escapeCharacter}[^${escapeCharacter}m]*$`);
 
-/** SGR, which changes how text looks and nothing else. */
+/** SGR sequences, which only change how text looks. */
 const colourSequence = new RegExp(String.raw`${escapeCharacter}\[[\d;:]*m`, "g");

@@ -11,58 +11,58 @@ interface ChatEditorOptions {
   readonly theme: Theme;
   readonly completion: Completion;
   readonly submit: ChatHandlers["submit"];
-  /** What is typed is another now. */
+  /** Called when the text has changed. */
   readonly changed?: () => void;
 }
 
 /**
- * Where a person types: pi-tui's editor, with its marks for long pastes, and what it lacks. Whatever comes into it, from
- * wherever, holds nothing that drives the terminal.
+ * The editor for messages: pi-tui's, which shows long pastes as markers, with the features that it lacks. Its content never
+ * holds characters that control the terminal, wherever the text comes from.
  */
 export class ChatEditor extends Editor {
   #history: InputHistory | undefined;
-  /** Sent while the history was still being read. */
-  readonly #sentBefore: string[] = [];
+  /** Messages sent while the history was still being read. */
+  readonly #sentEarly: string[] = [];
   readonly #submit: ChatHandlers["submit"];
-  /** What stood there before the last change: when it is sent, pi-tui has cleared it already. */
-  #before = "";
-  #now = "";
-  /** By the key before. */
-  #isMovedTo = false;
+  /** The text before the last change: pi-tui clears the editor before it submits. */
+  #previousText = "";
+  #currentText = "";
+  /** Whether the last key moved to a candidate. */
+  #isCandidateSelected = false;
 
   constructor({ tui, theme, completion, submit, changed }: ChatEditorOptions) {
     super(tui, editorTheme(theme), { autocompleteMaxVisible: candidatesShown });
     this.#submit = submit;
     this.setAutocompleteProvider(completion);
     this.onChange = (text) => {
-      this.#before = this.#now;
-      this.#now = text;
+      this.#previousText = this.#currentText;
+      this.#currentText = text;
       changed?.();
     };
     this.onSubmit = (text) => this.#send(text);
   }
 
-  /** What was typed here before, for the arrow keys; from now on it is added to. */
+  /** Uses this history for the arrow keys, and adds new messages to it. */
   remember(history: InputHistory): void {
     this.#history = history;
     for (const entry of history.entries) this.addToHistory(entry);
-    for (const sent of this.#sentBefore.splice(0)) this.#remembered(sent);
+    for (const text of this.#sentEarly.splice(0)) this.#addSent(text);
   }
 
   override handleInput(data: string): void {
-    const before = this.#now;
-    if (matchesKey(data, "enter") && !this.#isCandidateMeant()) super.handleInput(escapeKey);
-    this.#isMovedTo = this.isShowingAutocomplete() && (matchesKey(data, "up") || matchesKey(data, "down"));
+    const before = this.#currentText;
+    if (matchesKey(data, "enter") && !this.#isCandidateTaken()) super.handleInput(escapeKey);
+    this.#isCandidateSelected = this.isShowingAutocomplete() && (matchesKey(data, "up") || matchesKey(data, "down"));
     super.handleInput(data.startsWith(pasteStart) ? sanitizePaste(data) : data.replaceAll(c1Controls, ""));
-    // pi-tui leaves the cursor before what comes from history; as in a shell, one goes on typing behind it.
-    if (this.#now !== before && matchesKey(data, "up")) this.#goToEnd();
+    // pi-tui leaves the cursor before a text from history; as in a shell, typing continues after it.
+    if (this.#currentText !== before && matchesKey(data, "up")) this.#goToEnd();
   }
 
   get isEmpty(): boolean {
     return this.getText() === "";
   }
 
-  /** As it would be sent. */
+  /** The text as it would be sent. */
   get typed(): string {
     return fromEditable(this.getExpandedText());
   }
@@ -75,15 +75,15 @@ export class ChatEditor extends Editor {
     super.addToHistory(toEditable(text));
   }
 
-  /** Before what stands there. */
+  /** Inserts the text before the current one. */
   refill(text: string): void {
     const { typed } = this;
     this.setText(typed === "" ? text : `${text}\n${typed}`);
   }
 
-  /** Enter sends what is typed. It takes a candidate that was gone to, and finishes the name of a command. */
-  #isCandidateMeant(): boolean {
-    return !this.isShowingAutocomplete() || this.#isMovedTo || /^\/\S*$/.test(this.getText());
+  /** Enter sends the text, unless the user has moved to a candidate or is typing the name of a command. */
+  #isCandidateTaken(): boolean {
+    return !this.isShowingAutocomplete() || this.#isCandidateSelected || /^\/\S*$/.test(this.getText());
   }
 
   #goToEnd(): void {
@@ -93,29 +93,29 @@ export class ChatEditor extends Editor {
   }
 
   #send(text: string): void {
-    const whole = fromEditable(slashMessage.test(this.#before) ? ` ${text}` : text);
-    if (whole.trim() === "") return;
-    this.#remembered(whole);
-    this.#submit(whole);
+    const message = fromEditable(slashMessage.test(this.#previousText) ? ` ${text}` : text);
+    if (message.trim() === "") return;
+    this.#addSent(message);
+    this.#submit(message);
   }
 
-  #remembered(sent: string): void {
-    this.addToHistory(sent);
-    if (this.#history === undefined) this.#sentBefore.push(sent);
-    else void this.#history.add(sent);
+  #addSent(message: string): void {
+    this.addToHistory(message);
+    if (this.#history === undefined) this.#sentEarly.push(message);
+    else void this.#history.add(message);
   }
 }
 
-/** A space before a slash makes a message of it, and pi-tui trims what it sends. */
+/** A space before a slash makes it a message, but pi-tui trims what it submits. */
 const slashMessage = /^\s+\//;
 
-/** Whatever is pasted, its end is where the terminal says. */
+/** The paste ends at the terminal's end mark, whatever the text contains. */
 function sanitizePaste(data: string): string {
-  const [text = "", ...behind] = data.slice(pasteStart.length).split(pasteEnd);
-  return [`${pasteStart}${toEditable(text)}`, ...behind].join(pasteEnd);
+  const [text = "", ...rest] = data.slice(pasteStart.length).split(pasteEnd);
+  return [`${pasteStart}${toEditable(text)}`, ...rest].join(pasteEnd);
 }
 
-/** Some terminals take them for the beginning of a sequence. No key sends them. */
+/** No key sends them, and some terminals take them for the start of a sequence. */
 const c1Controls = /[\u0080-\u009F]/g;
 
 const escapeKey = "\u001B";

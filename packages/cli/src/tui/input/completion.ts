@@ -12,7 +12,7 @@ interface CompletionDeps extends FileCompletionDeps {
   readonly complete: ChatHandlers["complete"];
 }
 
-/** Candidates for commands, what follows them, and files behind `@`. */
+/** Completes commands, their arguments, and files after `@`. */
 export class Completion implements AutocompleteProvider {
   readonly #deps: CompletionDeps;
   readonly #files: FileCompletion;
@@ -39,7 +39,7 @@ export class Completion implements AutocompleteProvider {
     const line = lines[cursorLine] ?? "";
     const before = line.slice(0, cursorCol);
     const mention = findMention(line, cursorCol);
-    if (mention !== undefined) return this.#ofFiles(before.slice(mention.from), mention.typed, signal);
+    if (mention !== undefined) return this.#suggestFiles(before.slice(mention.from), mention.typed, signal);
     const slash = cursorLine === 0 ? completeSlash(before) : { kind: "nothing" as const };
     switch (slash.kind) {
       case "nothing":
@@ -59,8 +59,8 @@ export class Completion implements AutocompleteProvider {
     }
   }
 
-  /** The list of files comes in the background: the first letters wait a little for it, so that something is shown. */
-  async #ofFiles(prefix: string, typed: string, signal: AbortSignal): Promise<AutocompleteSuggestions> {
+  /** The list of files is read in the background: the first search waits a little for it, so that something is shown. */
+  async #suggestFiles(prefix: string, typed: string, signal: AbortSignal): Promise<AutocompleteSuggestions> {
     const { promise: news } = this.#news;
     let paths = await this.#files.candidates(typed, signal);
     if (paths.length === 0 && !signal.aborted) {
@@ -84,15 +84,15 @@ export class Completion implements AutocompleteProvider {
     return { lines: lines.with(cursorLine, changed), cursorLine, cursorCol: from + inserted.length };
   }
 
-  /** Tab behind anything else than an `@` completes nothing. */
+  /** Tab only completes after an `@`. */
   shouldTriggerFileCompletion(lines: string[], cursorLine: number, cursorCol: number): boolean {
     return findMention(lines[cursorLine] ?? "", cursorCol) !== undefined;
   }
 }
 
-/** Without the flags: pi-tui cuts what is longer than its column, and help has them. */
+/** Without the flags: pi-tui cuts long labels, and help lists the flags. */
 function commandItem(name: string): AutocompleteItem {
-  const command = slashCommands.find((one) => one.name === name);
+  const command = slashCommands.find((candidate) => candidate.name === name);
   if (command === undefined) return { value: `/${name}`, label: `/${name}` };
   return { value: `/${name} `, label: slashUsage({ ...command, flags: [] }), description: command.summary };
 }
@@ -107,14 +107,14 @@ const choiceItem = ({
   ...(description === undefined ? {} : { description: sanitizeLine(description) }),
 });
 
-/** A file that is being named: `@src/ma` up to the cursor. */
+/** An incomplete file name before the cursor, such as `@src/ma`. */
 interface Mention {
-  /** Where the `@` stands. */
+  /** Index of the `@`. */
   readonly from: number;
   readonly typed: string;
 }
 
-/** Undefined where the cursor stands behind no `@` that begins a word: an address has letters before its own. */
+/** Undefined if the cursor is not after an `@` that begins a word. The `@` of an e-mail address does not. */
 export function findMention(text: string, cursor: number): Mention | undefined {
   const before = text.slice(Math.max(0, cursor - completionQueryCharsMax - 2), cursor);
   const [, quoted, bare] = /(?:^|[\s([{,;])@(?:"([^"\n]*)|([^\s"@]*))$/.exec(before) ?? [];
@@ -123,5 +123,5 @@ export function findMention(text: string, cursor: number): Mention | undefined {
   return { from: cursor - typed.length - (quoted === undefined ? 1 : 2), typed };
 }
 
-/** How a file is named in a message: with quotes where a space would end it. */
+/** A file name in a message, quoted if it contains spaces or quotes. */
 export const formatMention = (path: string): string => (/[\s"]/.test(path) ? `@"${path}" ` : `@${path} `);

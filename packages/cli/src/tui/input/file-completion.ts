@@ -6,11 +6,11 @@ import { isEditable } from "./to-editable.ts";
 import { BestNames, fuzzyScoreLowercase } from "../text/fuzzy-score.ts";
 
 export interface FileListDep {
-  /** Tells every file below the folder as it is found; `stop` ends it. Must not reject. */
+  /** Reports every file below the folder as it is found, until the callback returns `stop`. Must not reject. */
   readonly listFiles: (onFile: (path: string) => "go-on" | "stop", signal: AbortSignal) => Promise<void>;
 }
 
-/** With ripgrep: what ignore files name is left out. */
+/** Uses ripgrep, so ignored files are left out. */
 export const listFilesBelow = (folder: string): FileListDep => ({
   listFiles: async (onFile, signal) => {
     await runRipgrep({
@@ -24,15 +24,16 @@ export const listFilesBelow = (folder: string): FileListDep => ({
 });
 
 export interface PauseDep {
-  /** Lets keys and the screen have their turn. */
+  /** Lets the event loop handle keys and the screen. */
   readonly pause: () => Promise<void>;
 }
 
 export type FileCompletionDeps = FileListDep & PauseDep & ClockDep;
 
 /**
- * Candidates for `@`: files whose names can be typed. The list comes in the background and is asked at any moment for the best of what it has so far; typing
- * one more letter looks only at what matched before. A list that has grown old is made anew beside the one in use.
+ * Candidates for `@`: files whose names can be typed. The list is read in the background, and a search returns the best of
+ * what is known so far; one more letter searches only the previous matches. An old list is replaced by a new one, and stays
+ * in use until that is complete.
  */
 export class FileCompletion {
   readonly #deps: FileCompletionDeps;
@@ -43,37 +44,37 @@ export class FileCompletion {
   #isListing = false;
   #last: LastSearch | undefined;
 
-  /** `onNews`: more files are known than when it was asked last. */
+  /** `onNews` is called when more files are known than before. */
   constructor(deps: FileCompletionDeps, onNews: () => void) {
     this.#deps = deps;
     this.#onNews = onNews;
   }
 
-  /** The best first, at most `completionsMax`; none where the next key has come before they were found. */
+  /** At most `completionsMax`, the best first; none if the next key aborts the search. */
   async candidates(typed: string, signal: AbortSignal): Promise<readonly string[]> {
     this.#refresh();
-    const wanted = typed.toLowerCase();
+    const query = typed.toLowerCase();
     const files = this.#files;
-    const seen = files.length;
+    const searchedCount = files.length;
     const matching: ListedFile[] = [];
     const best = new BestNames<string>(completionsMax);
-    for (const [index, file] of this.#worthALook(wanted).entries()) {
+    for (const [index, file] of this.#filesToSearch(query).entries()) {
       if (index % completionSliceFiles === completionSliceFiles - 1) await this.#deps.pause();
       if (signal.aborted) return [];
-      const score = fuzzyScoreLowercase(wanted, file.small);
+      const score = fuzzyScoreLowercase(query, file.lowercase);
       if (score === undefined) continue;
       matching.push(file);
       best.offer({ name: file.path, score });
     }
-    this.#last = { wanted, matching, of: files, seen };
+    this.#last = { query, matching, files, searchedCount };
     return best.names;
   }
 
-  /** What did not match fewer letters does not match more of them. */
-  #worthALook(wanted: string): readonly ListedFile[] {
+  /** Files that did not match fewer letters cannot match more. */
+  #filesToSearch(query: string): readonly ListedFile[] {
     const last = this.#last;
-    const isNarrower = last !== undefined && last.of === this.#files && wanted.startsWith(last.wanted);
-    return isNarrower ? [...last.matching, ...this.#files.slice(last.seen)] : [...this.#files];
+    const isNarrower = last !== undefined && last.files === this.#files && query.startsWith(last.query);
+    return isNarrower ? [...last.matching, ...this.#files.slice(last.searchedCount)] : [...this.#files];
   }
 
   close(): void {
@@ -87,14 +88,14 @@ export class FileCompletion {
     void this.#list();
   }
 
-  /** The first list is used while it grows; a later one takes its place when it is whole. */
+  /** The first list is used while it grows; a later one replaces it when it is complete. */
   async #list(): Promise<void> {
     const found: ListedFile[] = [];
     const isFirst = this.#listedAt === undefined;
     if (isFirst) this.#files = found;
     const onFile = (path: string): "go-on" | "stop" => {
       if (!isEditable(path)) return "go-on";
-      found.push({ path, small: path.toLowerCase() });
+      found.push({ path, lowercase: path.toLowerCase() });
       if (isFirst && isPowerOfTwo(found.length)) this.#onNews();
       return found.length < completionFilesMax ? "go-on" : "stop";
     };
@@ -106,19 +107,19 @@ export class FileCompletion {
   }
 }
 
-/** While a list grows it is shown again each time that it has doubled. */
+/** A growing list is shown again each time it has doubled. */
 const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;
 
 interface ListedFile {
   readonly path: string;
-  /** In small letters, made once. */
-  readonly small: string;
+  /** The path in lower case, computed once. */
+  readonly lowercase: string;
 }
 
 interface LastSearch {
-  readonly wanted: string;
+  readonly query: string;
   readonly matching: readonly ListedFile[];
-  readonly of: readonly ListedFile[];
-  /** How many of the files have been looked at. */
-  readonly seen: number;
+  readonly files: readonly ListedFile[];
+  /** How many of the files were searched. */
+  readonly searchedCount: number;
 }

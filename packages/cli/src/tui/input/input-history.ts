@@ -7,8 +7,9 @@ import { fileMode, makeFolder, openNoFollow, replaceFile, writeAll } from "palim
 import { errorCode, isAbsent } from "palimpsest/internal/store/files/write-failure";
 import { historyBytesMax, historyEntriesMax, historyEntryCharsMax, historyLinesMax } from "../limits.ts";
 
-/** What was typed in a project, for the arrow keys: oldest first. Never fails a chat: what the disk refuses is remembered until the end. */
+/** Messages typed in a project, for the arrow keys. Disk errors never fail a chat: then messages last for the session only. */
 export interface InputHistory {
+  /** Oldest first. */
   readonly entries: readonly string[];
   /** Must not reject. */
   add(text: string): Promise<void>;
@@ -21,18 +22,18 @@ interface HistoryOptions {
   readonly secrets: readonly string[];
 }
 
-/** No `.jsonl`: that would be a session. */
+/** Not `.jsonl`, which marks a session. */
 export const historyPath = (folder: string): string => join(folder, "input-history.ndjson");
 
 /**
- * One JSON object a line, so that several chats of a project can append at once. Only when the file has grown to twice what
- * is kept is it written anew; a line that another chat appends in that moment may be lost.
+ * One JSON object per line, so that several chats of a project can append at once. The file is only rewritten when it has
+ * grown to twice the number of entries kept; a line that another chat appends at that moment may be lost.
  */
 export async function openHistory({ folder, secrets }: HistoryOptions): Promise<InputHistory> {
   const path = historyPath(folder);
-  const read = await readHistory(path);
-  let entries: readonly string[] = read.entries.slice(-historyEntriesMax);
-  if (read.entries.length > historyLinesMax) await ignoreDiskErrors(() => rewriteHistory(path, entries));
+  const file = await readHistory(path);
+  let entries: readonly string[] = file.entries.slice(-historyEntriesMax);
+  if (file.entries.length > historyLinesMax) await ignoreDiskErrors(() => rewriteHistory(path, entries));
   return {
     get entries() {
       return entries;
@@ -41,25 +42,25 @@ export async function openHistory({ folder, secrets }: HistoryOptions): Promise<
       const next = withEntry(entries, text);
       if (next === entries) return;
       entries = next;
-      if (read.state === "foreign" || text.length > historyEntryCharsMax) return;
+      if (file.state === "foreign" || text.length > historyEntryCharsMax) return;
       await ignoreDiskErrors(() => appendLine(path, formatEntryLine(maskText(text, secrets))));
     },
   };
 }
 
-/** A message that repeats the last one adds nothing, nor does an empty one. */
+/** Unchanged if the message is empty or repeats the last one. */
 export function withEntry(entries: readonly string[], text: string): readonly string[] {
   if (text.trim() === "" || entries.at(-1) === text) return entries;
   return [...entries.slice(1 - historyEntriesMax), text];
 }
 
-/** Known secrets as a whole, then everything that looks like one. */
+/** Masks the known secrets, then everything that looks like one. */
 function maskText(text: string, secrets: readonly string[]): string {
   const known = secrets.filter((secret) => secret.length >= secretCharsMin);
-  return maskSecrets(known.reduce((left, secret) => left.replaceAll(secret, "[secret]"), text));
+  return maskSecrets(known.reduce((masked, secret) => masked.replaceAll(secret, "[secret]"), text));
 }
 
-/** A shorter one would stand in every other word. */
+/** A shorter secret would match ordinary words. */
 const secretCharsMin = 6;
 
 const formatEntryLine = (text: string): string => `${JSON.stringify({ text })}\n`;
@@ -68,11 +69,11 @@ const lineShape = z.object({ text: z.string() });
 
 interface HistoryFile {
   readonly entries: readonly string[];
-  /** `foreign`: what stands there is not written to. */
+  /** `foreign`: not our file, so it is never written to. */
   readonly state: "ours" | "foreign";
 }
 
-/** Lines that can't be read are left out: a torn one is no loss. */
+/** Skips lines that cannot be parsed, such as a torn one. */
 async function readHistory(path: string): Promise<HistoryFile> {
   try {
     const file = await openNoFollow(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -80,8 +81,8 @@ async function readHistory(path: string): Promise<HistoryFile> {
       const stats = await file.stat();
       if (!stats.isFile() || stats.size > historyBytesMax) return { entries: [], state: "foreign" };
       const lines = (await file.readFile("utf8")).split("\n");
-      const read = lines.map((line) => lineShape.safeParse(tryParseJson(line)));
-      return { entries: read.flatMap((one) => (one.success ? [one.data.text] : [])), state: "ours" };
+      const parsed = lines.map((line) => lineShape.safeParse(tryParseJson(line)));
+      return { entries: parsed.flatMap(({ data }) => (data === undefined ? [] : [data.text])), state: "ours" };
     } finally {
       await file.close();
     }
@@ -106,9 +107,9 @@ async function appendLine(path: string, line: string): Promise<void> {
 const rewriteHistory = (path: string, entries: readonly string[]): Promise<void> =>
   replaceFile({ path, data: Buffer.from(entries.map(formatEntryLine).join("")), sync: "unsynced" });
 
-async function ignoreDiskErrors(act: () => Promise<void>): Promise<void> {
+async function ignoreDiskErrors(write: () => Promise<void>): Promise<void> {
   try {
-    await act();
+    await write();
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
   }

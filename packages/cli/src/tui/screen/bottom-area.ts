@@ -5,13 +5,14 @@ import { spinnerFrameMs, statuslineLinesMax } from "../limits.ts";
 import { type ChatState, isBusy, type Phase } from "../state/chat-state.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
 
-/** What stands below the chat, from top to bottom: a warning, the spinner, what is queued, the slot, a hint, the status. */
+/** The area below the chat, from top to bottom: warning, spinner, queue, editor slot, hint, status. */
 export class BottomArea implements Component {
   readonly #deps: DrawingDep & ClockDep & { readonly requestRender: () => void };
   readonly #slot: Component;
   #state: ChatState | undefined;
+  /** When the current work began. */
   #since: Millis;
-  #ticking: NodeJS.Timeout | undefined;
+  #spinnerTimer: NodeJS.Timeout | undefined;
   #hint = "";
   #statusline: readonly string[] = [];
   #isHidden = false;
@@ -23,10 +24,10 @@ export class BottomArea implements Component {
   }
 
   show(state: ChatState): void {
-    const begins = this.#state?.phase.kind !== state.phase.kind;
-    if (begins && isNewWork(this.#state?.phase, state.phase)) this.#since = this.#deps.now();
+    const isNewPhase = this.#state?.phase.kind !== state.phase.kind;
+    if (isNewPhase && isNewWork(this.#state?.phase, state.phase)) this.#since = this.#deps.now();
     this.#state = state;
-    this.#tick();
+    this.#updateTimer();
   }
 
   setHint(hint: string): void {
@@ -37,21 +38,21 @@ export class BottomArea implements Component {
     this.#statusline = lines.slice(0, statuslineLinesMax);
   }
 
-  /** Nothing of it is drawn, and no timer is left. */
+  /** Draws nothing from now on, and stops the timer. */
   hide(): void {
     this.#isHidden = true;
-    this.#tick();
+    this.#updateTimer();
   }
 
-  /** As when something else has the screen: it stands where it was, and nothing of it moves. */
+  /** Stops the spinner while something else has the screen. */
   pause(): void {
-    clearInterval(this.#ticking);
-    this.#ticking = undefined;
+    clearInterval(this.#spinnerTimer);
+    this.#spinnerTimer = undefined;
   }
 
   resume(): void {
     this.#isHidden = false;
-    this.#tick();
+    this.#updateTimer();
   }
 
   invalidate(): void {
@@ -77,13 +78,13 @@ export class BottomArea implements Component {
     ];
   }
 
-  #tick(): void {
+  #updateTimer(): void {
     const isNeeded = !this.#isHidden && this.#state !== undefined && this.#state.phase.kind !== "idle";
     if (!isNeeded) this.pause();
-    else this.#ticking ??= setInterval(this.#deps.requestRender, spinnerFrameMs);
+    else this.#spinnerTimer ??= setInterval(this.#deps.requestRender, spinnerFrameMs);
   }
 }
 
-/** Seconds are counted from when the agent began to work; a summary has its own. */
+/** Seconds count from when the agent began to work; a compaction has its own count. */
 const isNewWork = (before: Phase | undefined, after: Phase): boolean =>
   before === undefined || !isBusy(before) || before.kind === "compacting" || after.kind === "compacting";

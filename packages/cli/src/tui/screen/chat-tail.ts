@@ -7,15 +7,15 @@ import { type DrawingDep, type StreamingLines, gapBetween } from "../draw/draw-f
 import { resumedItemsShown } from "../limits.ts";
 
 /**
- * The end of the chat, as far as it is on the screen or may still change. Lines that have scrolled off the screen belong to
- * the terminal: they are not drawn again, and an item of which all lines have is forgotten once it is done. So a frame
- * costs by what can be seen, however long the chat is.
+ * The end of the chat: what is on the screen or may still change. Lines that have scrolled off the screen belong to the
+ * terminal: they are not drawn again, and a done item is forgotten when all its lines have scrolled off. So the cost of a
+ * frame depends on what is visible, however long the chat is.
  */
 export class ChatTail implements Component {
   readonly #deps: DrawingDep & ClockDep;
   #state: ChatState | undefined;
   #entries: readonly TailEntry[] = [];
-  #taken: SeenItems = nothingSeen;
+  #seen: SeenItems = nothingSeen;
 
   constructor(deps: DrawingDep & ClockDep) {
     this.#deps = deps;
@@ -32,29 +32,29 @@ export class ChatTail implements Component {
   render(width: number): string[] {
     const state = this.#state;
     if (state === undefined) return [];
-    this.#take(state, width);
-    for (const entry of this.#entries) this.#lay(entry, { width, folds: state.folds });
+    this.#readState(state, width);
+    for (const entry of this.#entries) this.#layOut(entry, { width, folds: state.folds });
     this.#forget();
     return this.#entries.flatMap(({ shown }) => shown);
   }
 
-  /** So many lines from the top have left the screen. Gives how many of them were of the chat. */
+  /** The first `lines` lines have left the screen. Returns how many of them belonged to the chat. */
   markScrolledOff(lines: number): number {
-    let left = lines;
+    let remaining = lines;
     for (const entry of this.#entries) {
-      const off = entry.shown.slice(0, left);
-      left -= off.length;
+      const off = entry.shown.slice(0, remaining);
+      remaining -= off.length;
       entry.off = [...entry.off, ...off];
       entry.shown = entry.shown.slice(off.length);
-      if (left === 0) break;
+      if (remaining === 0) break;
     }
     this.#forget();
-    return lines - left;
+    return lines - remaining;
   }
 
   /**
-   * Lets go of an item that is done and half off the screen: the terminal has wrapped it in its own way, and to draw it
-   * anew would show its first half twice. Gives how many lines are left standing.
+   * Releases a done item that is partly off the screen: the terminal has rewrapped it, and drawing it again would show its
+   * first part twice. Returns how many of its lines stay on the screen.
    */
   releaseHalfGone(): number {
     const [first] = this.#entries;
@@ -62,7 +62,7 @@ export class ChatTail implements Component {
     return this.markScrolledOff(first.shown.length);
   }
 
-  /** Whatever is done stays where it stands, as when something else is about to write below it. */
+  /** Releases all done items, so that something else can write below them. */
   releaseDone(): void {
     const done = this.#entries.filter(({ state }) => state === "done");
     this.markScrolledOff(done.reduce((lines, { shown }) => lines + shown.length, 0));
@@ -72,28 +72,28 @@ export class ChatTail implements Component {
     this.#entries = this.#entries.filter(({ state, shown }) => shown.length > 0 || state === "open");
   }
 
-  #take(state: ChatState, width: number): void {
-    if (!isContinued(this.#taken, state)) this.#begin(state, width);
-    const { count = 0, last } = this.#taken;
+  #readState(state: ChatState, width: number): void {
+    if (!isContinued(this.#seen, state)) this.#startChat(state, width);
+    const { count = 0, last } = this.#seen;
     const done = this.#entries.filter((entry) => entry.state === "done");
     const open = this.#entries.filter((entry) => entry.state === "open");
-    const known = new Map(open.map((entry) => [entry.item.id, entry]));
-    let before = done.at(-1)?.item.kind ?? last?.kind;
-    const taken = [...state.done.from(count), ...state.open].map((item, index) => {
-      const entry = known.get(item.id) ?? createEntry(item, gapBetween(before, item.kind));
+    const openById = new Map(open.map((entry) => [entry.item.id, entry]));
+    let lastKind = done.at(-1)?.item.kind ?? last?.kind;
+    const entries = [...state.done.from(count), ...state.open].map((item, index) => {
+      const entry = openById.get(item.id) ?? createEntry(item, gapBetween(lastKind, item.kind));
       entry.item = item;
       entry.state = count + index < state.done.length ? "done" : "open";
-      before = item.kind;
+      lastKind = item.kind;
       return entry;
     });
-    this.#entries = [...done, ...taken];
-    this.#taken = { count: state.done.length, last: state.done.at(state.done.length - 1) };
+    this.#entries = [...done, ...entries];
+    this.#seen = { count: state.done.length, last: state.done.at(state.done.length - 1) };
   }
 
-  /** Another chat than before. What stands of the old one stays as it is. */
-  #begin(state: ChatState, width: number): void {
+  /** Starts another chat. What is drawn of the old one stays as it is. */
+  #startChat(state: ChatState, width: number): void {
     const count = Math.max(0, state.done.length - resumedItemsShown);
-    this.#taken = { count, last: state.done.at(count - 1) };
+    this.#seen = { count, last: state.done.at(count - 1) };
     for (const entry of this.#entries) entry.state = "done";
     if (count === 0) return;
     const text = `… ${formatCount(count)} earlier ${plural(count, "item")}: Ctrl-O shows them`;
@@ -102,8 +102,8 @@ export class ChatTail implements Component {
     this.#entries = [...this.#entries, { ...note, state: "done" }];
   }
 
-  #lay(entry: TailEntry, look: TailLook): void {
-    const lines = this.#linesOf(entry, look);
+  #layOut(entry: TailEntry, look: TailLook): void {
+    const lines = this.#linesFor(entry, look);
     const at = countReadLines(entry.off, lines);
     const isSame = at === entry.off.length && lines[at - 1] === entry.off[at - 1];
     if (!isSame) {
@@ -114,7 +114,7 @@ export class ChatTail implements Component {
     entry.shown = lines.slice(entry.off.length);
   }
 
-  #linesOf(entry: TailEntry, { width, folds }: TailLook): readonly string[] {
+  #linesFor(entry: TailEntry, { width, folds }: TailLook): readonly string[] {
     const { item, drawn } = entry;
     const fold = isUnfolded(folds, item) ? "unfolded" : "folded";
     const isKept = drawn?.item === item && drawn.width === width && drawn.fold === fold;
@@ -141,14 +141,14 @@ interface TailLook {
 
 interface TailEntry {
   item: ChatItem;
-  /** As in the chat: an item that is settled is open as long as one before it is. */
+  /** As in the chat state: a settled item is open as long as one before it is. */
   state: "open" | "done";
   readonly gap: readonly string[];
   growing: StreamingLines | undefined;
   drawn: DrawnEntry | undefined;
-  /** Lines of it that have left the screen, as they stood there. */
+  /** Its lines that have left the screen, as they were drawn. */
   off: readonly string[];
-  /** Those that have not. */
+  /** Its lines that are still on the screen. */
   shown: readonly string[];
   width: number;
 }
@@ -171,7 +171,7 @@ const createEntry = (item: ChatItem, gap: readonly string[]): TailEntry => ({
   width: 0,
 });
 
-/** Of the items that are done, how many have been taken over, and the last of them. */
+/** How many done items have been read from the state, and the last of them. */
 interface SeenItems {
   readonly count: number | undefined;
   readonly last: ChatItem | undefined;
@@ -184,13 +184,13 @@ function isContinued({ count, last }: SeenItems, { done }: ChatState): boolean {
   return done.at(count - 1) === last;
 }
 
-/** No item has it. */
+/** No item has this id. */
 const noteId = -1;
 
 /**
- * How many of these lines have been read already by whoever has read those: the first ones, as long as they are the same;
- * from there on, where a text was laid out anew, as many as hold no more characters. So nothing is left out, and of what was
- * laid out anew a line at most is seen twice.
+ * How many of `lines` the user has already read, if they have read `read`: the first ones, as long as they are equal; after
+ * that, because the text was laid out again, as many as hold no more characters than were read. So nothing is left out, and
+ * at most one line appears twice.
  */
 export function countReadLines(read: readonly string[], lines: readonly string[]): number {
   let at = 0;
@@ -204,5 +204,5 @@ export function countReadLines(read: readonly string[], lines: readonly string[]
   return at;
 }
 
-/** Characters of a text. Rules and the frames of tables are as long as there is room. */
+/** Counts visible characters without rules and table frames, whose length depends on the width. */
 const countInk = (line: string): number => stripTerminalSequences(line).replaceAll(/[\s\u2500-\u257F]/g, "").length;

@@ -4,20 +4,20 @@ import { resizeQuietMillis } from "../limits.ts";
 import type { ChatTail } from "./chat-tail.ts";
 
 /**
- * Draws the tail of a chat and what stands below it, as the last lines of the terminal's own screen. pi-tui keeps every
- * line it ever drew, compares all of them in each frame, and begins anew where one changes that has left the screen, or where
- * the terminal has another size. Here it is made to forget what has left the screen, so that it sees no such change; and on
- * a resize only those lines are wiped and drawn again that are still on it.
+ * Draws the tail of a chat and what is below it as the last lines of the terminal's main screen. pi-tui keeps every line it
+ * ever drew, compares all of them in each frame, and redraws everything if a line changes that has left the screen, or if the
+ * terminal's size changes. This class makes it forget the lines that have left the screen, so that it sees no such change;
+ * and on a resize only the lines that are still on the screen are wiped and drawn again.
  *
- * What a resize may leave: of a text that was streaming, a line twice; of a frame that was on its way when the terminal
- * changed, and counted on the rows of before, lines that the terminal has broken at its new edge, and some twice.
+ * A resize may leave traces: a line of a streaming text may appear twice; and if a frame was being written when the size
+ * changed, some of its lines may be broken at the new edge or appear twice.
  */
 export class ChatTui extends TuiMainScreen {
   readonly #terminal: GuardedTerminal;
   readonly #tail: ChatTail;
   readonly #narrowing: LongLineMode;
-  #sizeAwaited = "";
-  #quiet: NodeJS.Timeout | undefined;
+  #awaitedSize = "";
+  #resizeTimer: NodeJS.Timeout | undefined;
 
   constructor({
     terminal,
@@ -35,8 +35,8 @@ export class ChatTui extends TuiMainScreen {
   }
 
   /**
-   * The cursor is the terminal's: a painted one beside it would be a second. A line that is too wide after all, as on a
-   * terminal of three columns, is cut: pi-tui ends the program over it.
+   * Removes pi-tui's painted cursor, because the terminal's own one is shown. Cuts lines that are still too wide, as on a
+   * terminal of three columns: pi-tui would end the program.
    */
   override render(width: number): string[] {
     return super
@@ -45,19 +45,19 @@ export class ChatTui extends TuiMainScreen {
       .map((line) => (visibleWidth(line) > width ? truncateToWidth(line, width, "") : line));
   }
 
-  /** As after something has written over it. */
+  /** Draws everything again, as after another program has written to the screen. */
   redraw(): void {
     const { previousLines } = this.captureRenderState();
-    const isAlone = previousLines.length >= this.#terminal.rows;
-    if (isAlone) this.#terminal.clearScreen();
+    const isFullScreen = previousLines.length >= this.#terminal.rows;
+    if (isFullScreen) this.#terminal.clearScreen();
     else this.#wipeFrom(0);
-    this.#beginHere();
+    this.beginHere();
     this.requestRender();
   }
 
-  /** What is drawn next begins where the cursor is. */
+  /** The next frame begins at the cursor. */
   beginHere(): void {
-    this.#beginHere();
+    this.restoreRenderState(nothingDrawn);
   }
 
   /** Puts the cursor at the beginning of the line below everything. */
@@ -67,11 +67,11 @@ export class ChatTui extends TuiMainScreen {
     if (previousLines.length > 0) this.#terminal.write("\r\n");
   }
 
-  /** Whatever is to be drawn, at once: as before the terminal is given back. */
+  /** Draws at once, as before the terminal is released. */
   drawNow(): void {
-    clearTimeout(this.#quiet);
-    this.#quiet = undefined;
-    this.#sizeAwaited = formatSize(this.#terminal);
+    clearTimeout(this.#resizeTimer);
+    this.#resizeTimer = undefined;
+    this.#awaitedSize = formatSize(this.#terminal);
     this.renderNow();
   }
 
@@ -85,19 +85,19 @@ export class ChatTui extends TuiMainScreen {
   }
 
   /**
-   * While a window is dragged its size is another one each few milliseconds, and a frame for one of them would come to a
-   * terminal that has the next: then lines are wiped that are not ours. So nothing is drawn until a size has held a while.
+   * While a window is dragged, its size changes every few milliseconds. A frame for one size would reach a terminal that
+   * already has the next, and would wipe lines that are not ours. So nothing is drawn until the size has held for a while.
    */
   #isBeingResized(): boolean {
     const { previousLines, previousWidth, previousHeight } = this.captureRenderState();
     const { columns, rows } = this.#terminal;
     if (previousLines.length === 0 || (previousWidth === columns && previousHeight === rows)) return false;
     const size = formatSize(this.#terminal);
-    if (size === this.#sizeAwaited) return this.#quiet !== undefined;
-    this.#sizeAwaited = size;
-    clearTimeout(this.#quiet);
-    this.#quiet = setTimeout(() => {
-      this.#quiet = undefined;
+    if (size === this.#awaitedSize) return this.#resizeTimer !== undefined;
+    this.#awaitedSize = size;
+    clearTimeout(this.#resizeTimer);
+    this.#resizeTimer = setTimeout(() => {
+      this.#resizeTimer = undefined;
       this.requestRender();
     }, resizeQuietMillis);
     return true;
@@ -117,19 +117,15 @@ export class ChatTui extends TuiMainScreen {
     const gone = countLinesGone(previousLines, { columns, rows, narrowing: this.#narrowing });
     const scrolled = this.#tail.markScrolledOff(gone);
     this.#wipeFrom(scrolled + this.#tail.releaseHalfGone());
-    this.#beginHere();
+    this.beginHere();
   }
 
-  /** Clears the screen from one of the lines on, and leaves the cursor there. */
+  /** Clears the screen from this line on, and leaves the cursor there. */
   #wipeFrom(line: number): void {
     const { previousLines, hardwareCursorRow } = this.captureRenderState();
     const between = previousLines.slice(line, hardwareCursorRow);
     this.#terminal.moveBy(-countRows(between, this.#terminal.columns, this.#narrowing));
     this.#terminal.write("\r\u001B[J");
-  }
-
-  #beginHere(): void {
-    this.restoreRenderState(nothingDrawn);
   }
 }
 
@@ -144,7 +140,7 @@ const dropLines = (state: TuiMainScreenRenderState, lines: number): TuiMainScree
   previousViewportTop: state.previousViewportTop - lines,
 });
 
-/** pi-tui then draws all lines from the cursor on and clears nothing. */
+/** Makes pi-tui draw all lines from the cursor on, without clearing anything. */
 const nothingDrawn: TuiMainScreenRenderState = {
   previousLines: [],
   previousWidth: 0,
@@ -158,7 +154,7 @@ const nothingDrawn: TuiMainScreenRenderState = {
 // oxlint-disable-next-line no-control-regex
 const paintedCursor = /(?<marker>\u001B_pi:c\u0007)\u001B\[7m(?<character>.*?)\u001B\[(?:0|27)m/u;
 
-/** What a terminal does to lines that are longer than it has become. */
+/** What a terminal does with lines that are too long after it became narrower. */
 export type LongLineMode = "wraps" | "cuts";
 
 interface TerminalSize {
@@ -166,29 +162,28 @@ interface TerminalSize {
   readonly rows: number;
 }
 
-/** Rows that lines fill, once a terminal has so many columns. A line was never wider than the terminal it was drawn on. */
+/** How many rows the lines fill on a terminal with this many columns. */
 export function countRows(lines: readonly string[], columns: number, narrowing: LongLineMode): number {
   if (narrowing === "cuts") return lines.length;
   return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(visibleWidth(line) / columns)), 0);
 }
 
-interface ResizedScreen extends TerminalSize {
-  readonly narrowing: LongLineMode;
-}
-
-/** How many of the lines, from the top, no longer fit on the screen: the terminal has moved them to its scrollback. */
-export function countLinesGone(lines: readonly string[], { columns, rows, narrowing }: ResizedScreen): number {
-  let left = rows;
+/** How many of the first lines no longer fit the screen: the terminal has moved them to its scrollback. */
+export function countLinesGone(
+  lines: readonly string[],
+  { columns, rows, narrowing }: TerminalSize & { readonly narrowing: LongLineMode },
+): number {
+  let rowsLeft = rows;
   for (let index = lines.length - 1; index >= 0; index -= 1) {
-    left -= countRows(lines.slice(index, index + 1), columns, narrowing);
-    if (left < 0) return index + 1;
+    rowsLeft -= countRows(lines.slice(index, index + 1), columns, narrowing);
+    if (rowsLeft < 0) return index + 1;
   }
   return 0;
 }
 
 /**
- * By what a terminal says of itself. Nearly all wrap; those that cut are named here. Taken for one that wraps, such a
- * terminal would have lines above the chat wiped away on a resize.
+ * Detected from the environment. Nearly all terminals wrap; those that cut are listed here. If such a terminal were taken for
+ * one that wraps, a resize would wipe lines above the chat.
  */
 export function detectLongLineMode(env: Readonly<Record<string, string | undefined>>): LongLineMode {
   const term = env["TERM"] ?? "";

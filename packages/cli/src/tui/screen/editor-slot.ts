@@ -1,7 +1,7 @@
 import type { Component, Focusable } from "@earendil-works/pi-tui";
 import type { Dialog } from "../dialog/dialog.ts";
 
-/** Where the editor stands, or in its place what a person is asked: one after the other, in the order in which it came. */
+/** Shows the editor, or a dialog in its place. Dialogs wait for each other, in the order of the requests. */
 export class EditorSlot implements Component {
   readonly #editor: Component & Focusable;
   readonly #focus: (component: Component & Focusable) => void;
@@ -17,23 +17,23 @@ export class EditorSlot implements Component {
     return this.#dialog;
   }
 
-  /** Made when its turn has come. Aborted, it is taken away and answers with what changes nothing. Never rejects. */
-  async ask<Answer>(make: () => Dialog<Answer>, signal: AbortSignal): Promise<Answer> {
-    const before = this.#last;
-    const over = Promise.withResolvers<void>();
-    this.#last = over.promise;
-    await before;
-    const dialog = make();
+  /** Creates the dialog when its turn comes. On abort it closes with its harmless answer. Never rejects. */
+  async ask<Answer>(create: () => Dialog<Answer>, signal: AbortSignal): Promise<Answer> {
+    const previous = this.#last;
+    const closed = Promise.withResolvers<void>();
+    this.#last = closed.promise;
+    await previous;
+    const dialog = create();
     const cancel = (): void => dialog.cancel();
     if (signal.aborted) cancel();
-    else this.#put(dialog);
+    else this.#show(dialog);
     signal.addEventListener("abort", cancel);
     try {
       return await dialog.answered;
     } finally {
       signal.removeEventListener("abort", cancel);
-      if (this.#dialog === dialog) this.#put(undefined);
-      over.resolve();
+      if (this.#dialog === dialog) this.#show(undefined);
+      closed.resolve();
     }
   }
 
@@ -46,7 +46,7 @@ export class EditorSlot implements Component {
     this.#dialog?.invalidate();
   }
 
-  #put(dialog: Dialog<unknown> | undefined): void {
+  #show(dialog: Dialog<unknown> | undefined): void {
     this.#dialog = dialog;
     this.#focus(dialog ?? this.#editor);
   }

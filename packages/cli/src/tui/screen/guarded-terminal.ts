@@ -1,7 +1,7 @@
 import type { Terminal } from "@earendil-works/pi-tui";
 import type { Colours } from "../theme.ts";
 
-/** What a terminal does for pi-tui that is a sequence and nothing else. */
+/** The methods of pi-tui's `Terminal` that only write an escape sequence. */
 export abstract class SequenceTerminal {
   abstract write(data: string): void;
 
@@ -27,16 +27,16 @@ export abstract class SequenceTerminal {
 }
 
 /**
- * A terminal whose scrollback is safe: what would clear it never gets through, nor does what clears the screen where the
- * screen holds lines that are not ours. With `none` no style gets through either, whoever asked for it. A frame is written
- * at once, with the cursor out of sight.
+ * Protects the scrollback: drops sequences that clear it, and replaces the one that would clear lines that are not ours. With
+ * the colours `none`, drops all styles too. A frame is written at once, with the cursor hidden.
  */
 export class GuardedTerminal extends SequenceTerminal implements Terminal {
   readonly #terminal: Terminal;
   readonly #colours: Colours;
-  #held: string[] | undefined;
-  /** The beginning of a sequence whose end comes with the next piece. */
-  #begun = "";
+  /** What the current frame has written so far. */
+  #frame: string[] | undefined;
+  /** The start of a sequence whose end comes with the next write. */
+  #incomplete = "";
 
   constructor(terminal: Terminal, colours: Colours) {
     super();
@@ -44,30 +44,30 @@ export class GuardedTerminal extends SequenceTerminal implements Terminal {
     this.#colours = colours;
   }
 
-  /** What `draw` writes goes out as one. */
+  /** Writes everything that `draw` writes in one piece. */
   frame(draw: () => void): void {
-    const held: string[] = [];
-    this.#held = held;
+    const pieces: string[] = [];
+    this.#frame = pieces;
     try {
       draw();
     } finally {
-      this.#held = undefined;
-      const written = held.join("");
-      if (written !== "") this.#terminal.write(`${beginFrame}${written}${endFrame}`);
+      this.#frame = undefined;
+      const data = pieces.join("");
+      if (data !== "") this.#terminal.write(`${beginFrame}${data}${endFrame}`);
     }
   }
 
   write(data: string): void {
-    const whole = this.#begun + data;
-    const cut = unfinished.exec(whole)?.index ?? whole.length;
-    this.#begun = whole.slice(cut);
-    const safe = this.#safe(whole.slice(0, cut));
+    const input = this.#incomplete + data;
+    const end = unfinished.exec(input)?.index ?? input.length;
+    this.#incomplete = input.slice(end);
+    const safe = this.#filter(input.slice(0, end));
     if (safe === "") return;
-    if (this.#held === undefined) this.#terminal.write(safe);
-    else this.#held.push(safe);
+    if (this.#frame === undefined) this.#terminal.write(safe);
+    else this.#frame.push(safe);
   }
 
-  #safe(data: string): string {
+  #filter(data: string): string {
     const kept = data.replaceAll(clearAll, clearScreen).replaceAll(clearScrollback, "");
     return this.#colours === "none" ? kept.replaceAll(styles, "") : kept;
   }
@@ -109,15 +109,15 @@ export class GuardedTerminal extends SequenceTerminal implements Terminal {
   }
 }
 
-/** As pi-tui writes it. Some terminals push a screen that is cleared by `2J` to the scrollback, so that all of it is doubled. */
+/** As pi-tui writes it. On `2J` some terminals push the screen to the scrollback, so that everything appears twice. */
 const clearAll = "\u001B[2J\u001B[H\u001B[3J";
 const clearScreen = "\u001B[H\u001B[J";
 const clearScrollback = "\u001B[3J";
-/** Colours and the like, and the end of a link. */
+/** SGR sequences, and the end of a link. */
 // oxlint-disable-next-line no-control-regex
 const styles = /\u001B\[[\d;:]*m|\u001B\]8;;\u0007/g;
 // oxlint-disable-next-line no-control-regex
 const unfinished = /\u001B(?:\[[\d;:?<>=]*)?$/;
-/** Terminals that know it show the frame when it is whole. */
+/** Synchronized output: terminals that support it show the frame only when it is complete. */
 const beginFrame = "\u001B[?2026h\u001B[?25l";
 const endFrame = "\u001B[?2026l";

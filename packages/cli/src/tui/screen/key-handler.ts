@@ -13,40 +13,40 @@ interface KeyHandlerDeps extends ClockDep {
   readonly editor: ChatEditor;
   readonly slot: EditorSlot;
   readonly state: () => ChatState | undefined;
-  /** Empty: none. */
+  /** Shows a hint; an empty text removes it. */
   readonly hint: (text: string) => void;
   readonly redraw: () => void;
   readonly openViewer: () => void;
   readonly suspend: () => void;
 }
 
-/** Does what the keys of the chat mean. */
+/** Handles the keys of the chat. */
 export class KeyHandler {
   readonly #deps: KeyHandlerDeps;
   #armed: ArmedKey | undefined;
-  #hinting: NodeJS.Timeout | undefined;
+  #hintTimer: NodeJS.Timeout | undefined;
 
   constructor(deps: KeyHandlerDeps) {
     this.#deps = deps;
   }
 
-  /** For pi-tui: `consume` where the key is not for whatever has the focus. */
+  /** An input listener of pi-tui: `consume` keeps the key from the focused component. */
   press(data: string): { readonly consume: true } | { readonly data: string } | undefined {
     if (isKeyRelease(data)) return undefined;
-    const act = keyAction(data, this.#scene());
-    if (act.kind !== "arm") this.#disarm();
-    if (act.kind === "pass") return act.data === undefined ? undefined : { data: act.data };
-    this.#run(act);
+    const action = keyAction(data, this.#context());
+    if (action.kind !== "arm") this.#disarm();
+    if (action.kind === "pass") return action.data === undefined ? undefined : { data: action.data };
+    this.#run(action);
     return { consume: true };
   }
 
   close(): void {
-    clearTimeout(this.#hinting);
+    clearTimeout(this.#hintTimer);
   }
 
-  #run(act: Exclude<KeyAction, { kind: "pass" }>): void {
+  #run(action: Exclude<KeyAction, { kind: "pass" }>): void {
     const { handlers, editor, redraw, openViewer, suspend } = this.#deps;
-    switch (act.kind) {
+    switch (action.kind) {
       case "nothing":
         return;
       case "interrupt":
@@ -68,7 +68,7 @@ export class KeyHandler {
       case "suspend":
         return suspend();
       case "arm":
-        return this.#arm(act.act);
+        return this.#arm(action.act);
     }
   }
 
@@ -80,18 +80,18 @@ export class KeyHandler {
   #arm(act: ArmedKey["act"]): void {
     this.#armed = { act, at: this.#deps.now() };
     this.#deps.hint(act === "quit" ? "Ctrl-C once more to quit" : "Esc once more to clear what is typed");
-    clearTimeout(this.#hinting);
-    this.#hinting = setTimeout(() => this.#disarm(), doublePressMillis);
+    clearTimeout(this.#hintTimer);
+    this.#hintTimer = setTimeout(() => this.#disarm(), doublePressMillis);
   }
 
   #disarm(): void {
     if (this.#armed === undefined) return;
     this.#armed = undefined;
-    clearTimeout(this.#hinting);
+    clearTimeout(this.#hintTimer);
     this.#deps.hint("");
   }
 
-  #scene(): KeyContext {
+  #context(): KeyContext {
     const { editor, slot, now } = this.#deps;
     const state = this.#deps.state();
     return {
@@ -106,7 +106,7 @@ export class KeyHandler {
   }
 }
 
-/** What a key finds when it is pressed. */
+/** The situation in which a key is pressed. */
 export interface KeyContext {
   readonly slot: "editor" | "dialog";
   readonly text: "empty" | "some";
@@ -118,52 +118,52 @@ export interface KeyContext {
   readonly now: Millis;
 }
 
-/** A key that does something when it comes a second time. */
+/** A key that takes effect when it is pressed a second time. */
 interface ArmedKey {
   readonly act: "clear" | "quit";
   readonly at: Millis;
 }
 
 export type KeyAction =
-  /** For the editor or the dialog. */
+  /** The key goes to the editor or the dialog. */
   | { readonly kind: "pass"; readonly data?: string }
   | { readonly kind: "nothing" }
   | { readonly kind: "interrupt" | "clear" | "take-back" | "next-mode" | "quit" | "redraw" | "viewer" | "suspend" }
   | { readonly kind: "arm"; readonly act: ArmedKey["act"] };
 
-/** Keys that are the chat's own, before whatever has the focus sees them. That one is released is no key. */
-export function keyAction(data: string, scene: KeyContext): KeyAction {
+/** Handles keys before the focused component gets them. Must not be called for key releases. */
+export function keyAction(data: string, context: KeyContext): KeyAction {
   if (data.startsWith(pasteStart)) return passKey;
-  const anywhere = globalKeys.find(({ key }) => matchesKey(data, key));
-  if (anywhere !== undefined) return { kind: anywhere.act };
-  if (scene.slot === "dialog") return passKey;
-  if (matchesKey(data, "escape")) return escapeAction(scene);
-  if (matchesKey(data, "ctrl+c")) return ctrlCAction(scene);
-  if (matchesKey(data, "ctrl+d") && scene.text === "empty") return { kind: "quit" };
+  const globalKey = globalKeys.find(({ key }) => matchesKey(data, key));
+  if (globalKey !== undefined) return { kind: globalKey.act };
+  if (context.slot === "dialog") return passKey;
+  if (matchesKey(data, "escape")) return escapeAction(context);
+  if (matchesKey(data, "ctrl+c")) return ctrlCAction(context);
+  if (matchesKey(data, "ctrl+d") && context.text === "empty") return { kind: "quit" };
   if (matchesKey(data, "shift+tab")) return { kind: "next-mode" };
   if (matchesKey(data, "alt+enter")) return { kind: "pass", data: newLine };
-  const isUp = matchesKey(data, "up") && scene.completion === "none";
-  return isUp && scene.text === "empty" && scene.queued > 0 ? { kind: "take-back" } : passKey;
+  const isUp = matchesKey(data, "up") && context.completion === "none";
+  return isUp && context.text === "empty" && context.queued > 0 ? { kind: "take-back" } : passKey;
 }
 
-/** Closes candidates; ends what runs; clears, the second time. */
-function escapeAction(scene: KeyContext): KeyAction {
-  if (scene.completion === "open") return passKey;
-  if (scene.work === "running") return { kind: "interrupt" };
-  if (scene.text === "empty") return { kind: "nothing" };
-  return isArmed(scene, "clear") ? { kind: "clear" } : { kind: "arm", act: "clear" };
+/** Closes the candidates, or interrupts the turn, or clears the editor at the second press. */
+function escapeAction(context: KeyContext): KeyAction {
+  if (context.completion === "open") return passKey;
+  if (context.work === "running") return { kind: "interrupt" };
+  if (context.text === "empty") return { kind: "nothing" };
+  return isArmed(context, "clear") ? { kind: "clear" } : { kind: "arm", act: "clear" };
 }
 
-function ctrlCAction(scene: KeyContext): KeyAction {
-  if (scene.text === "some") return { kind: "clear" };
-  return isArmed(scene, "quit") ? { kind: "quit" } : { kind: "arm", act: "quit" };
+function ctrlCAction(context: KeyContext): KeyAction {
+  if (context.text === "some") return { kind: "clear" };
+  return isArmed(context, "quit") ? { kind: "quit" } : { kind: "arm", act: "quit" };
 }
 
 const isArmed = ({ armed, now }: KeyContext, act: ArmedKey["act"]): boolean =>
   armed?.act === act && now - armed.at < doublePressMillis;
 
 const passKey: KeyAction = { kind: "pass" };
-/** As the editor takes it. */
+/** The line break that the editor expects. */
 const newLine = "\n";
 
 const globalKeys = [

@@ -44,7 +44,7 @@ import type { ItemDetail } from "../state/item-detail.ts";
 
 export const openScreen = (deps: ScreenDeps, handlers: ChatHandlers): Screen => new ChatScreen(deps, handlers);
 
-/** From top to bottom: the tail of the chat, then the bottom with the slot in it. The viewer takes the place of all. */
+/** From top to bottom: the tail of the chat, then the bottom area with the editor slot. The viewer replaces all of it. */
 class ChatScreen implements Screen {
   readonly #host: ScreenProcess;
   readonly #handlers: ChatHandlers;
@@ -55,7 +55,7 @@ class ChatScreen implements Screen {
   readonly #slot: EditorSlot;
   readonly #bottom: BottomArea;
   readonly #viewer: Viewer;
-  readonly #stage: TerminalOwner;
+  readonly #owner: TerminalOwner;
   readonly #keys: KeyHandler;
   readonly #dialogDeps: DialogDeps;
   readonly #history: ScreenDeps["history"];
@@ -66,7 +66,7 @@ class ChatScreen implements Screen {
     const { colours, cwd, narrowing, now, detail, host } = deps;
     const theme = createTheme(colours);
     const drawing = createDrawFunctions({ theme, cwd, now });
-    const requestRender = (): void => this.#stage.draw();
+    const requestRender = (): void => this.#owner.draw();
     const terminal = new GuardedTerminal(deps.terminal, colours);
     const tail = new ChatTail({ drawing, now });
     const tui = new ChatTui({ terminal, tail, narrowing });
@@ -83,9 +83,9 @@ class ChatScreen implements Screen {
       requestRender();
     });
     const bottom = new BottomArea({ drawing, now, requestRender }, slot);
-    const onClose = (): void => this.#stage.closeViewer();
+    const onClose = (): void => this.#owner.closeViewer();
     this.#viewer = new Viewer({ terminal: deps.terminal, theme, cwd, drawing, now, detail, onClose });
-    this.#stage = new TerminalOwner({ tui, tail, bottom, viewer: this.#viewer, host });
+    this.#owner = new TerminalOwner({ tui, tail, bottom, viewer: this.#viewer, host });
     const keyDeps = { now, handlers, editor, slot, state: () => this.#state };
     this.#keys = new KeyHandler({
       ...keyDeps,
@@ -95,9 +95,9 @@ class ChatScreen implements Screen {
       },
       redraw: () => tui.redraw(),
       openViewer: () => {
-        if (this.#state !== undefined) this.#stage.openViewer(this.#state);
+        if (this.#state !== undefined) this.#owner.openViewer(this.#state);
       },
-      suspend: () => this.#stage.suspend(),
+      suspend: () => this.#owner.suspend(),
     });
     tui.addChild(tail);
     tui.addChild(bottom);
@@ -124,25 +124,25 @@ class ChatScreen implements Screen {
   }
 
   start(): void {
-    const restore = (): void => this.#stage.restore();
+    const restore = (): void => this.#owner.restore();
     const quit = (): void => this.#handlers.quit();
-    // Asked a second time, the process ends at once, as it does where nobody listens.
+    // After the first signal the listeners are removed, so that a second one ends the process at once.
     const leave = (): void => {
-      for (const unlisten of asked) unlisten();
+      for (const unlisten of signals) unlisten();
       restore();
       quit();
     };
-    const asked = [this.#host.on("terminate", leave), this.#host.on("interrupt", leave)];
+    const signals = [this.#host.on("terminate", leave), this.#host.on("interrupt", leave)];
     this.#unlisten = [
       this.#host.on("hangup", quit),
       this.#host.on("gone", quit),
-      ...asked,
+      ...signals,
       this.#host.on("crash", restore),
       this.#host.on("exit", restore),
-      this.#host.on("continue", () => this.#stage.continued()),
+      this.#host.on("continue", () => this.#owner.continued()),
     ];
-    this.#stage.enter();
-    void this.#remember();
+    this.#owner.enter();
+    void this.#loadHistory();
   }
 
   async stop(): Promise<void> {
@@ -150,9 +150,9 @@ class ChatScreen implements Screen {
     this.#completion.close();
     for (const unlisten of this.#unlisten) unlisten();
     this.#unlisten = [];
-    // Releases of keys that are still on their way would be read by the shell.
-    if (this.#stage.on !== "nothing" && this.#terminal.kittyProtocolActive) await this.#terminal.drainInput();
-    this.#stage.leave();
+    // The shell would read key releases that are still to come.
+    if (this.#owner.on !== "nothing" && this.#terminal.kittyProtocolActive) await this.#terminal.drainInput();
+    this.#owner.leave();
   }
 
   show(state: ChatState): void {
@@ -160,18 +160,18 @@ class ChatScreen implements Screen {
     this.#tail.show(state);
     this.#bottom.show(state);
     this.#viewer.show(state);
-    if (this.#stage.on !== "screen") this.#bottom.pause();
-    this.#stage.draw();
+    if (this.#owner.on !== "screen") this.#bottom.pause();
+    this.#owner.draw();
   }
 
   setStatusline(lines: readonly string[]): void {
     this.#bottom.setStatusline(lines);
-    this.#stage.draw();
+    this.#owner.draw();
   }
 
   refill(text: string): void {
     this.#editor.refill(text);
-    this.#stage.draw();
+    this.#owner.draw();
   }
 
   permission(request: PermissionPrompt, signal: AbortSignal): Promise<PermissionAnswer> {
@@ -206,40 +206,40 @@ class ChatScreen implements Screen {
     return this.#ask((deps) => trustDialog(ask, deps), signal);
   }
 
-  async #remember(): Promise<void> {
+  async #loadHistory(): Promise<void> {
     const history = await this.#history();
     if (history !== undefined) this.#editor.remember(history);
   }
 
-  #ask<Answer>(make: (deps: DialogDeps) => Dialog<Answer>, signal: AbortSignal): Promise<Answer> {
-    return this.#slot.ask(() => make(this.#dialogDeps), signal);
+  #ask<Answer>(create: (deps: DialogDeps) => Dialog<Answer>, signal: AbortSignal): Promise<Answer> {
+    return this.#slot.ask(() => create(this.#dialogDeps), signal);
   }
 }
 
 export interface ScreenDeps extends ClockDep, FileListDep, PauseDep {
   readonly terminal: Terminal;
-  /** Where the agent works: files below it are named from there. */
+  /** The working folder: paths below it are shown relative to it. */
   readonly cwd: string;
   readonly colours: Colours;
   readonly narrowing: LongLineMode;
   readonly host: ScreenProcess;
-  /** Asked for once, and waited for by nobody: the prompt is there first. Undefined where there is none. */
+  /** Called once and not awaited, so that the prompt appears first. Undefined if there is no history. */
   readonly history: () => Promise<InputHistory | undefined>;
   /** What an item of the chat unfolds into. Must not reject. */
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
-/** A chat in a terminal. Its lines stay in the terminal's scrollback, before and after. */
+/** A chat in a terminal. Its lines stay in the terminal's scrollback. */
 export interface Screen extends ChatUi {
   start(): void;
-  /** Leaves the terminal as it was found, below what was said. Must not reject, and may be called twice. */
+  /** Restores the terminal, with the cursor below the chat. Must not reject, and may be called twice. */
   stop(): Promise<void>;
-  /** Lines of a statusline command, styled and printable; none takes them away. */
+  /** Shows the output of a statusline command, styled and printable; an empty list removes it. */
   setStatusline(lines: readonly string[]): void;
-  /** What is typed and not sent. */
+  /** The text that is typed but not sent. */
   readonly typed: string;
-  /** Which of the servers that a project defines may be used; in their order. */
+  /** Asks which of the project's MCP servers may be used; the answers are in their order. */
   approve(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]>;
-  /** Whether the project's own settings count. */
+  /** Asks whether the project's settings are trusted. */
   trust(ask: TrustRequest, signal: AbortSignal): Promise<TrustDecision>;
 }

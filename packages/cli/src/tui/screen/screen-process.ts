@@ -1,18 +1,18 @@
-/** The process around a screen, as far as the terminal is concerned. */
+/** What a screen needs of its process. */
 export interface ScreenProcess {
-  /** Calls back until what it gives is called. */
+  /** Returns a function that removes the listener. */
   on(event: ProcessEvent, listener: () => void): () => void;
-  /** Stops the process until it is continued, as Ctrl-Z does where nobody reads keys. */
+  /** Stops the process until it is continued, as Ctrl-Z does outside raw mode. */
   suspend(): void;
 }
 
-/** `crash`: an error that nobody caught is about to be printed. `exit`: the process ends, however. `gone`: nobody types any more. */
+/** `crash`: an uncaught error is about to be printed. `exit`: the process ends, for whatever reason. `gone`: the terminal was closed. */
 export type ProcessEvent = "continue" | "hangup" | "interrupt" | "terminate" | "crash" | "exit" | "gone";
 
 export function createScreenProcess(host: NodeJS.Process): ScreenProcess {
   return {
     suspend: () => {
-      // A process that reads nothing and waits for nothing would end as soon as it goes on.
+      // Without input and timers, the process would end as soon as it is continued.
       const alive = setInterval(() => {}, aliveMillis);
       host.once("SIGCONT", () => clearInterval(alive));
       host.kill(wholeGroup, "SIGTSTP");
@@ -22,9 +22,9 @@ export function createScreenProcess(host: NodeJS.Process): ScreenProcess {
   };
 }
 
-/** As the terminal does it: with whoever started the process and whatever it has started. */
+/** Signals the whole process group, as the terminal does: the parent and the child processes too. */
 const wholeGroup = 0;
-/** Any will do: nothing happens then. */
+/** The value does not matter: the timer does nothing. */
 const aliveMillis = 60_000;
 
 function listenTo(host: NodeJS.EventEmitter, name: string, listener: () => void): () => void {
@@ -32,7 +32,7 @@ function listenTo(host: NodeJS.EventEmitter, name: string, listener: () => void)
   return () => void host.off(name, listener);
 }
 
-/** A terminal that is closed ends the input, or fails whoever writes to it. */
+/** If the terminal is closed, the input ends or a write fails. */
 function listenForGone({ stdin, stdout }: NodeJS.Process, listener: () => void): () => void {
   const unlisten = [
     listenTo(stdin, "end", listener),
@@ -40,14 +40,14 @@ function listenForGone({ stdin, stdout }: NodeJS.Process, listener: () => void):
     listenTo(stdout, "error", listener),
   ];
   return () => {
-    for (const each of unlisten) each();
+    for (const remove of unlisten) remove();
   };
 }
 
 const nameByEvent = {
   continue: "SIGCONT",
   hangup: "SIGHUP",
-  // Of others: while keys are read one by one, Ctrl-C is none.
+  // Sent by other processes: in raw mode Ctrl-C is a key and no signal.
   interrupt: "SIGINT",
   terminate: "SIGTERM",
   crash: "uncaughtExceptionMonitor",

@@ -14,11 +14,11 @@ interface TerminalOwnerParts {
 }
 
 /**
- * Who has the terminal.
+ * Tracks what the terminal shows.
  *   nothing ──enter──▶ screen ──openViewer──▶ viewer ──closeViewer──▶ screen
  *   screen, viewer ──leave, restore──▶ nothing
  *   screen, viewer ──suspend──▶ suspended ──continued──▶ screen
- *   screen, viewer ──continued──▶ screen: others have stopped the process, and used the terminal meanwhile
+ *   screen, viewer ──continued──▶ screen: another process has stopped this one, and used the terminal meanwhile
  */
 export class TerminalOwner {
   readonly #parts: TerminalOwnerParts;
@@ -32,7 +32,7 @@ export class TerminalOwner {
     return this.#on;
   }
 
-  /** With the next frame. pi-tui, asked for one while it stands still, would never draw another. */
+  /** Requests a frame. Only on the screen: if pi-tui gets a request while it is stopped, it never draws again. */
   draw(): void {
     if (this.#on === "screen") this.#parts.tui.requestRender();
   }
@@ -45,7 +45,7 @@ export class TerminalOwner {
     tui.drawNow();
   }
 
-  /** What was said stays; what stood below it goes. */
+  /** Keeps the chat and removes what is below it. */
   leave(): void {
     const { bottom, tui } = this.#parts;
     if (this.#on === "viewer") this.closeViewer();
@@ -55,7 +55,7 @@ export class TerminalOwner {
     this.#stop();
   }
 
-  /** At once, and without drawing anything: as it must be before a process ends, whatever is wrong. */
+  /** Restores the terminal at once and draws nothing: safe before the process ends, even after a crash. */
   restore(): void {
     const { viewer, bottom } = this.#parts;
     if (this.#on === "viewer") viewer.close();
@@ -88,7 +88,7 @@ export class TerminalOwner {
 
   continued(): void {
     const { tail, tui } = this.#parts;
-    // They wrote over the viewer: below it the screen is as it was.
+    // The viewer was overwritten, but the main screen behind it is intact.
     if (this.#on === "viewer") return this.closeViewer();
     if (this.#on === "screen") {
       this.restore();

@@ -2,33 +2,33 @@ import { nearestName } from "palimpsest/internal/schema/nearest-name";
 import { slashCommands, type SlashName, slashUsage, type SlashCompletion } from "./slash-commands.ts";
 import { bestMatches } from "../text/fuzzy-score.ts";
 
-/** What a person sent, read as a command. */
+/** A message of the user, parsed as a command. */
 export type SlashOutcome =
-  /** No command: for the model. */
+  /** Not a command: it goes to the model. */
   | { readonly kind: "message" }
   | { readonly kind: "command"; readonly name: SlashName; readonly rest: string; readonly flags: readonly string[] }
-  /** For the person, in a line; the model hears nothing of it. */
+  /** A line for the user; nothing is sent to the model. */
   | { readonly kind: "told"; readonly message: string };
 
 type KnownCommand = (typeof slashCommands)[number];
 
 /**
- * A slash and one word begin a command. A word with another slash in it is a path, and a space before the slash makes a
- * message of anything. What looks like a command and is none is told, never sent.
+ * A command begins with a slash and a word. A word with another slash is a path, and a space before the slash makes anything
+ * a message. An unknown command is reported to the user and never sent.
  */
 export function parseSlash(text: string): SlashOutcome {
-  const [, word, behind = ""] = /^\/([^\s/]*)(?:\s+([\s\S]*))?$/.exec(text.trimEnd()) ?? [];
+  const [, word, args = ""] = /^\/([^\s/]*)(?:\s+([\s\S]*))?$/.exec(text.trimEnd()) ?? [];
   if (word === undefined) return { kind: "message" };
   const command = findSlashCommand(word);
   if (command === undefined) return tellUser(unknownCommandText(word));
   if (command.state === "later") return tellUser(`/${command.name} is not here yet.`);
-  return parseCommand(command, behind.trim());
+  return parseCommand(command, args.trim());
 }
 
-/** By its name or another one it has; letters of either case. */
+/** By name or alias, ignoring case. */
 export function findSlashCommand(word: string): KnownCommand | undefined {
   const name = word.toLowerCase();
-  return slashCommands.find((one) => slashCommandNames(one).includes(name));
+  return slashCommands.find((command) => slashCommandNames(command).includes(name));
 }
 
 export const slashCommandNames = ({ name, aliases }: KnownCommand): readonly string[] => [name, ...aliases];
@@ -43,25 +43,24 @@ function unknownCommandText(word: string): string {
   return `There is no command /${word}; ${hint}${near === undefined ? "." : ""} A space before the slash sends it as a message.`;
 }
 
-function parseCommand(command: KnownCommand, behind: string): SlashOutcome {
-  const { rest, flags } = splitFlags(behind, command.flags);
-  const wrong = /^--\S+/.exec(rest)?.[0];
+function parseCommand(command: KnownCommand, args: string): SlashOutcome {
+  const { rest, flags } = splitFlags(args, command.flags);
+  const unknownFlag = /^--\S+/.exec(rest)?.[0];
   const usage = `It is used as ${slashUsage(command)}`;
-  if (wrong !== undefined && command.flags.length > 0) return tellUser(`/${command.name} knows no ${wrong}. ${usage}`);
+  if (unknownFlag !== undefined && command.flags.length > 0)
+    return tellUser(`/${command.name} knows no ${unknownFlag}. ${usage}`);
   if (command.takes === "nothing" && rest !== "")
     return tellUser(`/${command.name} takes nothing of the kind. ${usage}`);
   if (command.takes === "needs" && rest === "") return tellUser(`/${command.name} needs more. ${usage}`);
   return { kind: "command", name: command.name, rest, flags };
 }
 
-interface FlagSplit {
-  readonly rest: string;
-  readonly flags: readonly string[];
-}
-
-/** Flags count at both ends: within a text for the model such a word is the text's own. */
-function splitFlags(behind: string, known: readonly string[]): FlagSplit {
-  const words = behind.split(/(\s+)/);
+/** Flags are recognised at both ends only: inside a text for the model, such a word belongs to the text. */
+function splitFlags(
+  args: string,
+  known: readonly string[],
+): { readonly rest: string; readonly flags: readonly string[] } {
+  const words = args.split(/(\s+)/);
   const flags: string[] = [];
   const isFlag = (word: string | undefined): word is string => word !== undefined && known.includes(word);
   for (let [first] = words; isFlag(first); [first] = words) {
@@ -75,30 +74,30 @@ function splitFlags(behind: string, known: readonly string[]): FlagSplit {
   return { rest: words.join("").trim(), flags: [...new Set(flags)] };
 }
 
-/** What may follow what is typed so far, in the first line up to the cursor. */
+/** Completions of the first line up to the cursor. */
 type SlashCandidates =
   | { readonly kind: "nothing" }
   | { readonly kind: "names"; readonly names: readonly SlashName[] }
-  /** Candidates are the caller's: it knows the sessions and models. */
+  /** The caller supplies the candidates: it knows the sessions and models. */
   | { readonly kind: "rest"; readonly of: SlashCompletion; readonly typed: string };
 
 export function completeSlash(typed: string): SlashCandidates {
-  const [, word, behind] = /^\/([^\s/]*)(?:\s+(.*))?$/.exec(typed) ?? [];
+  const [, word, args] = /^\/([^\s/]*)(?:\s+(.*))?$/.exec(typed) ?? [];
   if (word === undefined) return { kind: "nothing" };
-  if (behind === undefined && !/\s$/.test(typed)) return { kind: "names", names: matchingNames(word.toLowerCase()) };
+  if (args === undefined && !/\s$/.test(typed)) return { kind: "names", names: matchingNames(word.toLowerCase()) };
   const command = findSlashCommand(word);
   if (command === undefined || command.completes === "nothing") return { kind: "nothing" };
-  return { kind: "rest", of: command.completes, typed: behind ?? "" };
+  return { kind: "rest", of: command.completes, typed: args ?? "" };
 }
 
-/** The command of that very name, those that begin with it in the order of help, then those that only have its letters. */
+/** An exact match first, then names with this prefix in the order of help, then fuzzy matches. */
 function matchingNames(typed: string): readonly SlashName[] {
-  const here = slashCommands.filter(({ state }) => state === "here");
-  const begun = here
+  const available = slashCommands.filter(({ state }) => state === "here");
+  const withPrefix = available
     .filter((command) => slashCommandNames(command).some((name) => name.startsWith(typed)))
     .toSorted(
       (one, other) => Number(slashCommandNames(other).includes(typed)) - Number(slashCommandNames(one).includes(typed)),
     );
-  const others = here.filter((command) => !begun.includes(command)).map(({ name }) => name);
-  return [...begun.map(({ name }) => name), ...bestMatches({ typed, names: others, most: others.length })];
+  const others = available.filter((command) => !withPrefix.includes(command)).map(({ name }) => name);
+  return [...withPrefix.map(({ name }) => name), ...bestMatches({ typed, names: others, most: others.length })];
 }

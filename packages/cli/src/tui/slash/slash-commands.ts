@@ -1,18 +1,18 @@
-/** What a command takes behind its name. `flags` stand before or behind the rest. */
+/** A slash command and its arguments. `flags` may come before or after the rest. */
 export interface SlashCommand {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly summary: string;
   readonly takes: "nothing" | "maybe" | "needs";
-  /** The rest in a word, for help; empty where it takes nothing. */
+  /** A name for the argument, for help; empty if there is none. */
   readonly rest: string;
   readonly completes: SlashCompletion;
   readonly flags: readonly string[];
-  /** `later`: it belongs to a part that is not here yet, and says so. */
+  /** `later`: not implemented yet, and says so. */
   readonly state: "here" | "later";
 }
 
-/** Where candidates for the rest come from. */
+/** Which candidates complete the argument. */
 export type SlashCompletion = "nothing" | "commands" | "sessions" | "models" | "policies" | "messages" | "formats";
 
 const commandDefaults = {
@@ -80,7 +80,7 @@ export const slashCommands = [
     rest: "session",
     completes: "sessions",
   },
-  // Other tools call it /clear; here "clear" is what is done to results.
+  // Other tools call it /clear; here "clear" refers to tool results.
   { ...commandDefaults, name: "new", aliases: ["clear"], summary: "begin a new session; this one stays" },
   {
     ...commandDefaults,

@@ -5,28 +5,28 @@ import { planRefusedText } from "../../tool/plan-tool.ts";
 
 type WithoutId<Item> = Item extends ChatItem ? Omit<Item, "id"> : never;
 
-/** An item before it has its number. */
+/** An item before it gets its id. */
 export type NewItem =
   | WithoutId<Exclude<ChatItem, UserItem | SpeechItem>>
   | Omit<UserItem, "id">
   | Omit<SpeechItem, "id">;
 
-/** With one more item at the end. */
+/** Appends an item. */
 export function addItem(state: ChatState, item: NewItem): ChatState {
   const numbered: ChatItem = { ...item, id: state.nextId };
   return settleItems({ ...state, nextId: state.nextId + 1 }, [...state.open, numbered]);
 }
 
-/** With other open items: those that are settled, with all before them, are done. */
+/** Replaces the open items. The leading ones that are settled move to `done`. */
 export function settleItems(state: ChatState, open: readonly ChatItem[]): ChatState {
-  const still = open.findIndex((item) => !isSettled(item));
-  const ready = still === -1 ? open : open.slice(0, still);
+  const firstOpen = open.findIndex((item) => !isSettled(item));
+  const settled = firstOpen === -1 ? open : open.slice(0, firstOpen);
   let { done } = state;
-  for (const item of ready) done = done.with(item);
-  return { ...state, done, open: open.slice(ready.length) };
+  for (const item of settled) done = done.with(item);
+  return { ...state, done, open: open.slice(settled.length) };
 }
 
-/** As it was where no open call has this id. */
+/** Unchanged if no open call has this id. */
 export function updateCall(state: ChatState, id: ToolUseId, change: (call: CallItem) => CallItem): ChatState {
   const open = state.open.map((item) =>
     item.kind === "call" && item.call === id && isUnderWay(item) ? change(item) : item,
@@ -34,7 +34,7 @@ export function updateCall(state: ChatState, id: ToolUseId, change: (call: CallI
   return settleItems(state, open);
 }
 
-/** A piece of what the model says. It goes on where it was: a notice that came meanwhile cuts no sentence in two. */
+/** Appends to the streaming item, even if a notice came after it: a notice does not split a sentence. */
 export function appendSpeech(state: ChatState, piece: Pick<SpeechItem, "kind" | "text">): ChatState {
   const at = state.open.findLastIndex(isStreaming);
   const last = state.open[at];
@@ -43,14 +43,14 @@ export function appendSpeech(state: ChatState, piece: Pick<SpeechItem, "kind" | 
   return { ...state, open: state.open.with(at, longer) };
 }
 
-/** What a reply has said so far does not count. */
+/** Removes what the reply has said so far. */
 export const dropStreaming = (state: ChatState): ChatState =>
   settleItems(
     state,
     state.open.filter((item) => !isStreaming(item)),
   );
 
-/** What a reply has said so far is all of it, and nobody has to be asked for it again. */
+/** The reply ends with what it has said so far, and so do its retries. */
 export const endStreaming = (state: ChatState, how: "whole" | "cut"): ChatState =>
   settleItems(
     state,
@@ -68,7 +68,7 @@ export const markRetriesAsked = (state: ChatState): ChatState =>
     state.open.map((item) => (item.kind === "retry" && item.state === "waiting" ? { ...item, state: "asked" } : item)),
   );
 
-/** Nothing of the turn goes on. */
+/** The turn has ended: nothing of it continues. */
 export const endOpenItems = (state: ChatState): ChatState => {
   const open = endStreaming(state, "cut");
   return settleItems(
@@ -77,7 +77,7 @@ export const endOpenItems = (state: ChatState): ChatState => {
   );
 };
 
-/** What the calls of a reply make of the phase; with none under way, the next request is due. */
+/** The phase while calls are under way. If there are none, the next request is due. */
 export function phaseFromCalls({ open }: ChatState): Phase {
   const calls = open.filter((item) => item.kind === "call").filter(isUnderWay);
   const asking = calls.find(({ state }) => state === "asking");
@@ -85,12 +85,12 @@ export function phaseFromCalls({ open }: ChatState): Phase {
   return calls.length === 0 ? { kind: "requesting" } : { kind: "calling", tools: calls.map(({ tool }) => tool) };
 }
 
-interface CallEndInput extends Pick<CallItem, "state" | "summary"> {
-  readonly tool: string;
-}
-
-/** A plan that was put before a person did its work when they refused it; to them it is a no of theirs, with their reason. */
-export function callEndState({ tool, state, summary }: CallEndInput): Pick<CallItem, "state" | "summary"> {
+/** A refused plan is a successful call to the loop; the user sees it as denied, with the reason they gave. */
+export function callEndState({
+  tool,
+  state,
+  summary,
+}: Pick<CallItem, "tool" | "state" | "summary">): Pick<CallItem, "state" | "summary"> {
   if (tool !== "plan" || state !== "done" || !summary.startsWith(planRefusedText)) return { state, summary };
   return { state: "denied", summary: summary.slice(planRefusedText.length).replace(/^: /, "") };
 }

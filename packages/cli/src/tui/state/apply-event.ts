@@ -32,7 +32,7 @@ type EventOfKind<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Ki
 
 interface EventAction {
   readonly event: LoopEvent;
-  /** When it came: what is waited for counts from here. */
+  /** When it arrived: a retry's delay counts from here. */
   readonly at: Millis;
 }
 
@@ -82,7 +82,7 @@ export function applyEvent(state: ChatState, { event, at }: EventAction): ChatSt
   }
 }
 
-/** Who has been interrupted is told so until it has ended: what still comes meanwhile is no news. */
+/** `interrupting` stays until the turn has ended, whatever still arrives meanwhile. */
 const withPhase = (state: ChatState, phase: Phase): ChatState =>
   state.phase.kind === "interrupting" && phase.kind !== "idle" ? state : { ...state, phase };
 
@@ -97,14 +97,14 @@ const startTurn = (state: ChatState, { model }: EventOfKind<"turn-start">): Chat
 });
 
 function endTurn(state: ChatState, event: EventOfKind<"turn-end">): ChatState {
-  const quiet: ChatState = { ...endOpenItems(state), turn: "none", phase: { kind: "idle" } };
+  const ended: ChatState = { ...endOpenItems(state), turn: "none", phase: { kind: "idle" } };
   const notice = turnEndNotice(event);
-  return notice === undefined ? quiet : addItem(quiet, { kind: "notice", ...notice });
+  return notice === undefined ? ended : addItem(ended, { kind: "notice", ...notice });
 }
 
-/** One item for all tries of a request: a provider that is overloaded for minutes fills no screen. */
+/** One item for all retries of a request, so that a provider that is overloaded for minutes does not fill the screen. */
 function applyRetry(state: ChatState, { event, at }: { event: EventOfKind<"retry-start">; at: Millis }): ChatState {
-  const clean = dropStreaming(state);
+  const withoutReply = dropStreaming(state);
   const until = millis(at + event.afterMs);
   const waiting: Omit<RetryItem, "id"> = {
     kind: "retry",
@@ -113,13 +113,13 @@ function applyRetry(state: ChatState, { event, at }: { event: EventOfKind<"retry
     until,
     state: "waiting",
   };
-  const isTold = clean.open.some(isOpenRetry);
-  const open = clean.open.map((item) => (isOpenRetry(item) ? { ...waiting, id: item.id } : item));
-  const next = isTold ? settleItems(clean, open) : addItem(clean, waiting);
+  const isShown = withoutReply.open.some(isOpenRetry);
+  const open = withoutReply.open.map((item) => (isOpenRetry(item) ? { ...waiting, id: item.id } : item));
+  const next = isShown ? settleItems(withoutReply, open) : addItem(withoutReply, waiting);
   return withPhase(next, { kind: "waiting", attempt: event.attempt, until });
 }
 
-/** One that is over belongs to a request before, and only waits for a call above it. */
+/** A retry that is over belongs to an earlier request, and is only open because a call above it is. */
 const isOpenRetry = (item: ChatItem): boolean => item.kind === "retry" && item.state !== "over";
 
 type CallEvent = EventOfKind<"call-start" | "call-end" | "permission-start" | "permission-end">;
@@ -167,23 +167,11 @@ function applyEdit(
   switch (event.kind) {
     case "edit":
       return addItem(state, { kind: "edit", line: formatEdit(event), because: "", entries: event.entries });
-    case "cleared": {
-      const { because, entries } = event;
-      return addItem(withUsedTokens(state, event.tokensAfter), {
-        kind: "edit",
-        line: formatCleared(event),
-        because,
-        entries,
-      });
-    }
+    case "cleared":
     case "left-out": {
       const { because, entries } = event;
-      return addItem(withUsedTokens(state, event.tokensAfter), {
-        kind: "edit",
-        line: formatLeftOut(event),
-        because,
-        entries,
-      });
+      const line = event.kind === "cleared" ? formatCleared(event) : formatLeftOut(event);
+      return addItem(withUsedTokens(state, event.tokensAfter), { kind: "edit", line, because, entries });
     }
     case "server-cleared":
       return addItem(state, {
@@ -208,9 +196,9 @@ function applyCompaction(state: ChatState, event: CompactionEvent): ChatState {
     case "compacted": {
       const covers = { from: state.coveredTo, to: state.nextId };
       const line = formatCompacted(event);
-      const told = addItem(state, { kind: "compacted", line, covers, entries: event.entries });
+      const next = addItem(state, { kind: "compacted", line, covers, entries: event.entries });
       return withPhase(
-        withUsedTokens({ ...told, coveredTo: covers.to }, event.tokensAfter),
+        withUsedTokens({ ...next, coveredTo: covers.to }, event.tokensAfter),
         phaseAfterCompaction(state),
       );
     }
@@ -221,7 +209,7 @@ function applyCompaction(state: ChatState, event: CompactionEvent): ChatState {
   }
 }
 
-/** A turn goes on with its request; by hand, nothing goes on. */
+/** A turn continues with its request; after a manual compaction nothing is running. */
 const phaseAfterCompaction = ({ turn }: ChatState): Phase => ({ kind: turn === "running" ? "requesting" : "idle" });
 
 function applyPreparation(state: ChatState, { state: now, because }: EventOfKind<"preparation">): ChatState {
@@ -232,7 +220,7 @@ function applyPreparation(state: ChatState, { state: now, because }: EventOfKind
   return addItem(next, { kind: "notice", tone: "plain", text: `The summary made ahead is not used: ${because}` });
 }
 
-/** From the queue into the chat. One that was never queued here, as by another program, is shown all the same. */
+/** Moves a message from the queue into the chat. One that was queued elsewhere, as by another program, is shown too. */
 function applyQueuedMessage(state: ChatState, text: string): ChatState {
   const at = state.queue.indexOf(text);
   const queue = at === -1 ? state.queue : state.queue.toSpliced(at, 1);

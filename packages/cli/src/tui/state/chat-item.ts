@@ -3,10 +3,10 @@ import type { TextChange } from "../text/call-title.ts";
 import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
 import { messageCharsMax, messageLinesMax } from "../limits.ts";
 
-/** Numbers grow in the order in which items begin, and none is used twice. */
+/** Ids grow in the order in which items begin, and none is used twice. */
 export type ItemId = number;
 
-/** What a chat shows, from top to bottom. Texts are as they were said: whoever draws them makes them printable. */
+/** What a chat shows, from top to bottom. Texts are raw: the draw functions sanitize them. */
 export type ChatItem =
   | UserItem
   | SpeechItem
@@ -21,11 +21,11 @@ export interface UserItem {
   readonly kind: "person";
   readonly id: ItemId;
   readonly text: string;
-  /** `meanwhile`: while the agent worked, and handed to it between two rounds. */
+  /** `meanwhile`: typed while the agent worked, and sent to it between two rounds. */
   readonly when: "first" | "meanwhile";
 }
 
-/** Of the model. `cut`: the turn ended before the reply did. */
+/** Text or thinking of the model. `cut`: the turn ended before the reply did. */
 export interface SpeechItem {
   readonly kind: "text" | "thinking";
   readonly id: ItemId;
@@ -38,31 +38,31 @@ export interface CallItem {
   readonly id: ItemId;
   readonly call: ToolUseId;
   readonly tool: string;
-  /** What it is about, in a line. */
+  /** What the call is about, in one line. */
   readonly title: string;
-  /** Present where it changes a file. */
+  /** Present if the call changes a file. */
   readonly change?: TextChange;
   readonly state: CallState;
-  /** Its result in a line; empty until it is there. */
+  /** The result in one line; empty until there is one. */
   readonly summary: string;
 }
 
-/** `asking`: a person is to decide whether it may run. */
+/** `asking`: the user has to decide whether it may run. */
 export type CallState = "running" | "asking" | "done" | "failed" | "denied" | "interrupted";
 
-/** The view was changed. */
+/** A change of the view. */
 export interface EditItem {
   readonly kind: "edit";
   readonly id: ItemId;
   readonly line: string;
-  /** What it unfolds into: the arithmetic of whoever decided. */
+  /** Shown unfolded: the calculation behind the decision. */
   readonly because: string;
   readonly entries: readonly EntryId[];
 }
 
 /**
- * Unfolds into its summary and what was said since the boundary before it: the items of this range, `to` not included. An
- * empty one where the chat begins with it.
+ * Unfolds into its summary and what was said since the previous boundary: the items of the range `covers`, `to` excluded.
+ * The range is empty if the chat begins with the boundary.
  */
 export interface CompactionItem {
   readonly kind: "compacted";
@@ -72,7 +72,7 @@ export interface CompactionItem {
   readonly entries: readonly EntryId[];
 }
 
-/** The provider has to be asked again. One item for all tries of a request; `asked`: a reply comes, and may break again. */
+/** Retries of a request, one item for all of them. `asked`: a reply is arriving, and may break off again. */
 export interface RetryItem {
   readonly kind: "retry";
   readonly id: ItemId;
@@ -89,17 +89,17 @@ export interface NoticeItem {
   readonly text: string;
 }
 
-/** What a command shows, laid out already: its lines are cut where the terminal ends, not wrapped. */
+/** Output of a slash command that is laid out already: its lines are cut at the terminal's width, not wrapped. */
 export interface OutputItem {
   readonly kind: "output";
   readonly id: ItemId;
-  /** Printable, with sequences for colour and nothing else. */
+  /** Printable, with no escape sequences but colours. */
   readonly lines: readonly string[];
 }
 
 export type Tone = "plain" | "warning" | "error";
 
-/** Whether nothing of it will change any more: then its lines can be drawn once and kept. */
+/** Whether the item can no longer change: then its lines can be drawn once and kept. */
 export function isSettled(item: ChatItem): boolean {
   switch (item.kind) {
     case "text":
@@ -120,7 +120,7 @@ export function isSettled(item: ChatItem): boolean {
 
 export const isUnderWay = ({ state }: CallItem): boolean => state === "running" || state === "asking";
 
-/** Which items show one line, or the first ones, until a person wants to see more. */
+/** Whether the item shows only its first line or lines until the user unfolds it. */
 export function isFoldable(item: ChatItem): boolean {
   switch (item.kind) {
     case "thinking":
@@ -138,7 +138,7 @@ export function isFoldable(item: ChatItem): boolean {
   }
 }
 
-/** Of a message, as much as is shown folded: all of it where it is short. Costs by what it gives, not by what is there. */
+/** The part of a message that is shown folded: all of it if it is short. The cost depends on the length of the preview only. */
 export function messagePreview(text: string): string {
   let end = -1;
   for (let line = 0; line < messageLinesMax; line += 1) {

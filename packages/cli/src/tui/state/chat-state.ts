@@ -4,58 +4,58 @@ import type { CompactionPhase } from "palimpsest/internal/schema/loop-event";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 import { type ChatItem, type ItemId, isFoldable } from "./chat-item.ts";
 
-/** Everything a chat shows, as a value. */
+/** Everything a chat shows, as an immutable value. */
 export interface ChatState {
-  /** Never changes, only grows. */
+  /** Settled items: only appended to. */
   readonly done: AppendOnlyList<ChatItem>;
-  /** Behind them, in order: the first one may still change. At most those of one reply and the calls it made. */
+  /** The items after those, of which the first may still change. At most those of one reply and its calls. */
   readonly open: readonly ChatItem[];
   readonly nextId: ItemId;
   /** The first item that no boundary covers. */
   readonly coveredTo: ItemId;
   readonly turn: "running" | "none";
   readonly phase: Phase;
-  /** The tool whose question a person looks at. It may be asked before the event comes that its call has begun. */
+  /** The tool whose question the user is looking at. It may ask before the `call-start` event arrives. */
   readonly asks: string | undefined;
-  /** Typed meanwhile, not handed over yet; oldest first. */
+  /** Messages typed during the turn and not sent yet; oldest first. */
   readonly queue: readonly string[];
   readonly folds: FoldState;
   readonly status: Status;
 }
 
-/** What the spinner says. */
+/** What the spinner shows. */
 export type Phase =
   | { readonly kind: "idle" }
-  /** The agent comes up: nothing is known of it yet, and nothing can be interrupted. */
+  /** The agent is starting: nothing is known about it yet, and nothing can be interrupted. */
   | { readonly kind: "opening" }
   | { readonly kind: "requesting"; readonly tokens?: Tokens }
   | { readonly kind: "waiting"; readonly attempt: number; readonly until: Millis }
   | { readonly kind: "thinking" }
   | { readonly kind: "responding" }
-  /** Calls that run now, in order. */
+  /** The calls that are running, in order. */
   | { readonly kind: "calling"; readonly tools: readonly string[] }
-  /** A person is to decide about a call of this tool. */
+  /** The user has to decide about a call of this tool. */
   | { readonly kind: "asking"; readonly tool: string }
   | {
       readonly kind: "compacting";
       readonly cause: CompactionCause;
       readonly phase: CompactionPhase | undefined;
-      /** Of the summary, as far as it has come. */
+      /** Length of the summary so far. */
       readonly chars: number;
     }
   | { readonly kind: "interrupting" };
 
-/** Whether something goes on that a person can end. */
+/** Whether something is running that the user can interrupt. */
 export const isBusy = ({ kind }: Phase): boolean => kind !== "idle" && kind !== "opening";
 
 export interface Status extends AgentFigures {
   readonly background: BackgroundWork;
 }
 
-/** What only the agent knows. It is asked behind each event, so that no sum is kept twice. */
+/** Figures that only the agent knows. They are read from it after each event, so that no total is kept twice. */
 export interface AgentFigures {
   readonly model: string;
-  /** Events tell it too. */
+  /** Events update it too. */
   readonly usedTokens: Tokens;
   readonly thresholds: Thresholds;
   readonly autoCompact: "on" | "off";
@@ -64,13 +64,13 @@ export interface AgentFigures {
   readonly costNanos: NanoUsd;
   /** Requests whose model has no known price: their cost is missing in `costNanos`. */
   readonly unpricedRequests: number;
-  /** Of permissions: `default` where nothing is said about it. */
+  /** The permission mode; `default` unless it was changed. */
   readonly mode: string;
-  /** Whether the operating system holds the commands that the agent runs. */
+  /** `held`: the operating system confines the commands that the agent runs. */
   readonly sandbox: "held" | "none";
 }
 
-/** What runs beside the conversation. */
+/** What runs in the background of the conversation. */
 export interface BackgroundWork {
   readonly notes: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
@@ -78,22 +78,22 @@ export interface BackgroundWork {
   readonly agents: number;
 }
 
-/** Beside the items, which do not change when a person unfolds one. */
+/** Kept apart from the items, which do not change when the user unfolds one. */
 export interface FoldState {
-  /** How every item is that `others` does not name. */
+  /** The state of every item that `others` does not name; those have the opposite one. */
   readonly rest: "folded" | "unfolded";
   readonly others: ReadonlySet<ItemId>;
 }
 
 export type FoldAction =
-  /** Turns one item over. */
+  /** Toggles one item. */
   | { readonly kind: "fold"; readonly item: ItemId }
-  /** Turns all of them over, and forgets what was done to single ones. */
+  /** Toggles all items, and forgets which single ones were toggled. */
   | { readonly kind: "fold-all" };
 
-export function applyFold({ rest, others }: FoldState, act: FoldAction): FoldState {
-  if (act.kind === "fold-all") return { rest: rest === "folded" ? "unfolded" : "folded", others: new Set() };
-  return { rest, others: others.symmetricDifference(new Set([act.item])) };
+export function applyFold({ rest, others }: FoldState, action: FoldAction): FoldState {
+  if (action.kind === "fold-all") return { rest: rest === "folded" ? "unfolded" : "folded", others: new Set() };
+  return { rest, others: others.symmetricDifference(new Set([action.item])) };
 }
 
 export function isUnfolded({ rest, others }: FoldState, item: ChatItem): boolean {
@@ -102,8 +102,8 @@ export function isUnfolded({ rest, others }: FoldState, item: ChatItem): boolean
 }
 
 /**
- * A list that only grows, as a value: adding gives a new list and leaves the old one as it was. The newest list shares its
- * cells with those before it, so adding to it costs O(1); adding to an older one copies once.
+ * An immutable list that can be appended to: `with` returns a new list and leaves the old one unchanged. The newest list
+ * shares its cells with the older ones, so appending to it costs O(1); appending to an older one copies once.
  */
 export class AppendOnlyList<Item> implements Iterable<Item> {
   readonly #cells: Item[];
@@ -132,7 +132,7 @@ export class AppendOnlyList<Item> implements Iterable<Item> {
     return this.from(0);
   }
 
-  /** Those from a place on: what a drawer has not seen yet. */
+  /** The items from an index on, such as those not drawn yet. */
   *from(start: number): Generator<Item, undefined> {
     for (let index = Math.max(0, start); index < this.length; index += 1) {
       const item = this.at(index);

@@ -9,24 +9,23 @@ import { isArray, isObject, type JsonObject, tryParseJson } from "palimpsest/int
 import type { ChatItem, CompactionItem } from "./chat-item.ts";
 import { itemsFromEntries } from "./restore-chat.ts";
 
-/** What an item unfolds into, beyond what the state holds of it. */
+/** What an item unfolds into, beyond what the state holds. */
 export type ItemDetail =
   | {
       readonly kind: "call";
       readonly input: JsonObject;
-      /** As the tool gave it, also where the view shows less; undefined where it gave none, or what it gave is gone. */
+      /** As the tool returned it, even if the view shows less. Undefined if there is none, or it is gone. */
       readonly result: ResultContent | undefined;
     }
   | {
-      /** That stands for what was said before. */
       readonly kind: "summary";
       readonly text: string;
-      /** What it stands for, where the chat begins with the boundary and so does not show it. */
+      /** What it replaces, if the chat begins with the boundary and so does not show it. */
       readonly original: readonly ChatItem[];
     }
   | { readonly kind: "nothing" };
 
-/** Reads the log once: a person asks for few. An item of another session gives nothing. */
+/** Reads the log once per call, since users unfold few items. An item of another session has no detail. */
 export async function loadItemDetail(
   deps: TranscriptsDep & BlobsDep,
   { session, item }: { readonly session: SessionId; readonly item: ChatItem },
@@ -61,35 +60,35 @@ const findCall = (entry: Entry, id: ToolUseId): ToolUseBlock | undefined =>
     ? entry.blocks.find((block): block is ToolUseBlock => block.type === "tool_use" && block.id === id)
     : undefined;
 
-/** Blocks are kept as JSON, text as itself. A text that happens to be a list of typed blocks is shown as these. */
-function parseContent(kept: string): ResultContent {
-  if (!kept.startsWith("[{")) return kept;
-  const parsed = tryParseJson(kept);
-  if (parsed === undefined || !isArray(parsed)) return kept;
+/** Blocks are stored as JSON, text as it is. A text that happens to be a JSON list of typed blocks is shown as blocks. */
+function parseContent(stored: string): ResultContent {
+  if (!stored.startsWith("[{")) return stored;
+  const parsed = tryParseJson(stored);
+  if (parsed === undefined || !isArray(parsed)) return stored;
   const blocks = parsed.flatMap((part) => (isObject(part) && typeof part["type"] === "string" ? [part] : []));
-  return blocks.length === parsed.length ? blocks : kept;
+  return blocks.length === parsed.length ? blocks : stored;
 }
 
 /**
- * The summary is the first entry that follows a boundary and says that it is one. What it stands for is all since the
- * boundary before, also what was taken back by a rewind: the log holds that too.
+ * The summary is the first summary entry after the boundary. It replaces everything since the previous boundary, including
+ * what was rewound: the log still holds that.
  */
 async function loadCompactionDetail(
   source: ByteSource,
   { entries: boundary, covers }: CompactionItem,
 ): Promise<ItemDetail> {
-  const named = new Set(boundary);
+  const boundaryIds = new Set(boundary);
   const isShown = covers.from < covers.to;
   const before: Entry[] = [];
-  let isBehind = false;
-  const told = await findFirst(source, (entry) => {
-    if (entry.id !== undefined && named.has(entry.id) && entry.kind === "edit") isBehind = true;
-    else if (!isBehind && isBoundary(entry)) before.length = 0;
-    else if (!isBehind && !isShown) before.push(entry);
-    return isBehind && entry.kind === "user" && entry.summary ? entry : undefined;
+  let isAfterBoundary = false;
+  const summary = await findFirst(source, (entry) => {
+    if (entry.id !== undefined && boundaryIds.has(entry.id) && entry.kind === "edit") isAfterBoundary = true;
+    else if (!isAfterBoundary && isBoundary(entry)) before.length = 0;
+    else if (!isAfterBoundary && !isShown) before.push(entry);
+    return isAfterBoundary && entry.kind === "user" && entry.summary ? entry : undefined;
   });
-  if (told === undefined) return noDetail;
-  const texts = told.blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  if (summary === undefined) return noDetail;
+  const texts = summary.blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
   return { kind: "summary", text: texts.join("\n"), original: itemsFromEntries(before) };
 }
 
@@ -97,11 +96,11 @@ const isBoundary = (entry: Entry): boolean => entry.kind === "edit" && entry.edi
 
 async function findFirst<Found>(
   source: ByteSource,
-  look: (entry: Entry) => Found | undefined,
+  find: (entry: Entry) => Found | undefined,
 ): Promise<Found | undefined> {
   for await (const { logged } of scanForward(source)) {
     for (const { entry } of logged) {
-      const found = look(entry);
+      const found = find(entry);
       if (found !== undefined) return found;
     }
   }

@@ -19,8 +19,8 @@ import type { CallItem, ChatItem, ItemId } from "./chat-item.ts";
 import type { ChatState } from "./chat-state.ts";
 
 /**
- * The chat with what a session said before it was opened, from its entries in the order of the path. Costs O(1) an entry.
- * What only events told, as notices and retries, is not in a log and so not here.
+ * Adds what the session said before it was opened, from its entries in path order. Costs O(1) per entry. Notices and
+ * retries come from events only: no log holds them, so they are missing.
  */
 export function restoreChat(state: ChatState, entries: Iterable<Entry>): ChatState {
   const past = collectPast(entries, state.nextId);
@@ -30,7 +30,7 @@ export function restoreChat(state: ChatState, entries: Iterable<Entry>): ChatSta
   return { ...state, done, nextId: past.nextId, coveredTo: past.coveredTo };
 }
 
-/** Entries alone, as a chat would show them. */
+/** The items as which a chat would show these entries. */
 export const itemsFromEntries = (entries: Iterable<Entry>): readonly ChatItem[] => collectPast(entries, 0).items();
 
 function collectPast(entries: Iterable<Entry>, firstId: ItemId): PastItems {
@@ -39,12 +39,12 @@ function collectPast(entries: Iterable<Entry>, firstId: ItemId): PastItems {
   return past;
 }
 
-/** Items as they come to be. A call waits for its result at its own place. */
+/** Builds the items entry by entry. A call waits at its place for its result. */
 class PastItems {
   readonly #items: ChatItem[] = [];
   readonly #firstId: ItemId;
-  /** Those without a result. */
-  readonly #placeByCall = new Map<ToolUseId, number>();
+  /** Indexes of the calls without a result. */
+  readonly #indexByCall = new Map<ToolUseId, number>();
   #turn: "unanswered" | "over" = "over";
   coveredTo: ItemId;
 
@@ -57,9 +57,9 @@ class PastItems {
     return this.#firstId + this.#items.length;
   }
 
-  /** Calls that nothing has answered will not be. */
+  /** Calls that have no result yet will never get one. */
   items(): readonly ChatItem[] {
-    for (const call of this.#placeByCall.keys()) this.#ended(call, { state: "interrupted", summary: "" });
+    for (const call of this.#indexByCall.keys()) this.#endCall(call, { state: "interrupted", summary: "" });
     return this.#items;
   }
 
@@ -67,104 +67,107 @@ class PastItems {
     if (entry.sidechain) return;
     switch (entry.kind) {
       case "user":
-        for (const block of entry.blocks) if (block.type === "tool_result") this.#answer(block, entry.resultSummary);
-        this.#person(entry);
+        for (const block of entry.blocks) if (block.type === "tool_result") this.#addResult(block, entry.resultSummary);
+        this.#addUserMessage(entry);
         return;
       case "attachment":
-        this.#person(entry);
+        this.#addUserMessage(entry);
         return;
       case "assistant":
-        for (const block of entry.blocks) this.#reply(block);
+        for (const block of entry.blocks) this.#addReplyBlock(block);
         return;
       case "edit":
-        this.#edit(entry.id, entry.edit);
+        this.#addEdit(entry.id, entry.edit);
         return;
       case "other":
         return;
     }
   }
 
-  /** How a turn ended is in no log; that nothing was said behind its last message or result is. */
+  /** The log does not say how a turn ended, but it shows if nothing followed its last message or result. */
   endTurn(): void {
-    if (this.#turn === "unanswered") this.#show({ kind: "notice", tone: "plain", text: interruptionText });
+    if (this.#turn === "unanswered") this.#add({ kind: "notice", tone: "plain", text: interruptionText });
     this.#turn = "over";
   }
 
-  #person(entry: Entry): void {
-    const said = userText(entry);
-    if (said === undefined) return;
+  #addUserMessage(entry: Entry): void {
+    const text = userText(entry);
+    if (text === undefined) return;
     if (entry.kind === "user") this.endTurn();
     this.#turn = "unanswered";
-    this.#show({ kind: "person", text: said, when: entry.kind === "attachment" ? "meanwhile" : "first" });
+    this.#add({ kind: "person", text, when: entry.kind === "attachment" ? "meanwhile" : "first" });
   }
 
-  #reply(block: Block): void {
+  #addReplyBlock(block: Block): void {
     if (block.type === "text" && block.text.trim() !== "") {
       this.#turn = "over";
-      this.#show({ kind: "text", text: block.text, state: "whole" });
+      this.#add({ kind: "text", text: block.text, state: "whole" });
     }
     if (block.type === "thinking" && block.thinking.trim() !== "")
-      this.#show({ kind: "thinking", text: block.thinking, state: "whole" });
-    else if (block.type === "tool_use") this.#call(block);
+      this.#add({ kind: "thinking", text: block.thinking, state: "whole" });
+    else if (block.type === "tool_use") this.#addCall(block);
   }
 
-  #call({ id, name, input }: ToolUseBlock): void {
+  #addCall({ id, name, input }: ToolUseBlock): void {
     this.#turn = "unanswered";
-    this.#placeByCall.set(id, this.#items.length);
+    this.#indexByCall.set(id, this.#items.length);
     const change = parseTextChange(name, input);
     const title = callTitle(name, input);
     const item = { kind: "call", call: id, tool: name, title, state: "running", summary: "" } as const;
-    this.#show(change === undefined ? item : { ...item, change });
+    this.#add(change === undefined ? item : { ...item, change });
   }
 
-  /** As it was told when it came; where the log does not say, as near to that as its text allows. */
-  #answer({ tool_use_id, content, is_error }: Extract<Block, { type: "tool_result" }>, kept: string | undefined): void {
-    const told = resultText(content);
-    const call = this.#items[this.#placeByCall.get(tool_use_id) ?? -1];
+  /** Shows the summary of the original event if the log has it, else one made from the result. */
+  #addResult(
+    { tool_use_id, content, is_error }: Extract<Block, { type: "tool_result" }>,
+    loggedSummary: string | undefined,
+  ): void {
+    const text = resultText(content);
+    const call = this.#items[this.#indexByCall.get(tool_use_id) ?? -1];
     const isCommand = call?.kind === "call" && call.tool === "bash";
-    const line = isCommand ? lastLine(told, titleCharsMax) || "no output" : summarizeResult(told);
-    const summary = kept ?? denialReason(told) ?? line;
-    this.#ended(tool_use_id, { state: is_error === true ? failureState(told) : "done", summary });
+    const line = isCommand ? lastLine(text, titleCharsMax) || "no output" : summarizeResult(text);
+    const summary = loggedSummary ?? denialReason(text) ?? line;
+    this.#endCall(tool_use_id, { state: is_error === true ? failureState(text) : "done", summary });
   }
 
-  #ended(id: ToolUseId, end: Pick<CallItem, "state" | "summary">): void {
-    const place = this.#placeByCall.get(id) ?? -1;
-    const call = this.#items[place];
+  #endCall(id: ToolUseId, end: Pick<CallItem, "state" | "summary">): void {
+    const index = this.#indexByCall.get(id) ?? -1;
+    const call = this.#items[index];
     if (call?.kind !== "call") return;
-    this.#items[place] = { ...call, ...callEndState({ tool: call.tool, ...end }) };
-    this.#placeByCall.delete(id);
+    this.#items[index] = { ...call, ...callEndState({ tool: call.tool, ...end }) };
+    this.#indexByCall.delete(id);
   }
 
-  #edit(id: EntryId, edit: Edit): void {
-    if (edit.type === "boundary") this.#boundary(id, edit.metadata);
+  #addEdit(id: EntryId, edit: Edit): void {
+    if (edit.type === "boundary") this.#addBoundary(id, edit.metadata);
     if (edit.type === "repair")
-      for (const { toolUse } of edit.results) this.#ended(toolUse, { state: "interrupted", summary: "" });
+      for (const { toolUse } of edit.results) this.#endCall(toolUse, { state: "interrupted", summary: "" });
     const line = editLine(edit);
-    if (line !== undefined) this.#show({ kind: "edit", line, because: editReason(edit) ?? "", entries: [id] });
+    if (line !== undefined) this.#add({ kind: "edit", line, because: editReason(edit) ?? "", entries: [id] });
   }
 
-  #boundary(id: EntryId, { preTokens, postTokens, path, made }: BoundaryMetadata): void {
+  #addBoundary(id: EntryId, { preTokens, postTokens, path, made }: BoundaryMetadata): void {
     const covers = { from: this.coveredTo, to: this.nextId };
     this.coveredTo = covers.to;
     const sizes = preTokens === undefined || postTokens === undefined ? "" : `: ${formatSizes(preTokens, postTokens)}`;
     const how =
       path === undefined || !isKnownPath(path) ? "" : `${sizes === "" ? ":" : ","} ${labelByCompactionPath[path]}`;
     const line = `Compacted${sizes}${how}${made === "ahead" ? ", made ahead" : ""}.`;
-    this.#show({ kind: "compacted", line, covers, entries: [id] });
+    this.#add({ kind: "compacted", line, covers, entries: [id] });
   }
 
-  #show(item: NewItem): void {
+  #add(item: NewItem): void {
     this.#items.push({ ...item, id: this.nextId });
   }
 }
 
-/** A log has one kind of error; how it came to be stands in its words. */
-function failureState(told: string): CallItem["state"] {
-  if (told.startsWith(interruptedByUser) || told.startsWith(interruptedText)) return "interrupted";
-  return denialReason(told) === undefined ? "failed" : "denied";
+/** A log only marks a result as an error; its text says which kind it is. */
+function failureState(text: string): CallItem["state"] {
+  if (text.startsWith(interruptedByUser) || text.startsWith(interruptedText)) return "interrupted";
+  return denialReason(text) === undefined ? "failed" : "denied";
 }
 
-/** Another program, or a later version, may have other ways. */
+/** Another program, or a later version, may write other paths. */
 const isKnownPath = (path: string): path is CompactionPath => Object.hasOwn(labelByCompactionPath, path);
 
 const formatSizes = (before: number, after: number): string => `${formatCount(before)} → ${formatCount(after)} tokens`;
@@ -174,7 +177,7 @@ function resultText(content: ResultContent | undefined): string {
   return content.map((part) => textField(part, "text") ?? `[${textField(part, "type") ?? "block"}]`).join("\n");
 }
 
-/** A result in a line: itself where it has only one, else its first words and how long it is. */
+/** A result in one line: its first line, and how many lines it has if there are more. */
 function summarizeResult(result: string): string {
   const start = result.search(/\S/);
   if (start === -1) return "";

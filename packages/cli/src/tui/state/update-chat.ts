@@ -14,32 +14,32 @@ import {
 } from "./chat-state.ts";
 import { updateCall, phaseFromCalls, addItem } from "./add-item.ts";
 
-/** What happens to a chat: the loop's events, and what the person does. */
+/** What happens to a chat: events of the loop, and what the user does. */
 export type ChatAction =
   | { readonly kind: "event"; readonly event: LoopEvent; readonly at: Millis }
-  /** Sent: a turn begins with it. */
+  /** A message was sent: a turn begins with it. */
   | { readonly kind: "say"; readonly text: string }
   /** Typed while a turn runs. */
   | { readonly kind: "queue"; readonly text: string }
   /** The newest queued message goes back to the editor. */
   | { readonly kind: "take-back" }
-  /** The oldest one is run now, on its own. */
+  /** The oldest queued message is run now, on its own. */
   | { readonly kind: "take-first" }
-  /** Esc: the turn or the compaction is being ended. */
+  /** Esc: the turn or the compaction is being interrupted. */
   | { readonly kind: "interrupt" }
-  /** A call of this tool has a question for the person, or has its answer. */
+  /** A call of this tool asks the user, or has been answered. */
   | { readonly kind: "asks" | "answered"; readonly tool: string }
-  /** A compaction by hand has its summary, and a person looks at it. */
+  /** The summary of a manual compaction is shown for approval. */
   | { readonly kind: "preview" }
-  /** What a command answers. */
+  /** A message from a command. */
   | { readonly kind: "tell"; readonly tone: Tone; readonly text: string }
-  /** What a command shows: printable lines, laid out. */
+  /** Output of a command: printable lines, laid out. */
   | { readonly kind: "print"; readonly lines: readonly string[] }
   | { readonly kind: "figures"; readonly figures: Partial<AgentFigures> }
   | { readonly kind: "background"; readonly background: Partial<BackgroundWork> }
   | FoldAction;
 
-export const createChat = (begun: {
+export const createChat = (figures: {
   readonly model: string;
   readonly thresholds: Thresholds;
   readonly autoCompact: "on" | "off";
@@ -54,7 +54,7 @@ export const createChat = (begun: {
   queue: [],
   folds: { rest: "folded", others: new Set() },
   status: {
-    ...begun,
+    ...figures,
     usedTokens: tokens(0),
     hitRate: 0,
     costNanos: nanoUsd(0),
@@ -66,23 +66,23 @@ export const createChat = (begun: {
 });
 
 /**
- * The chat after one more act. Costs O(1): what it touches is the last item, or one of the few that are still open.
+ * The chat after one action. Costs O(1): it touches the last item, or one of the few that are still open.
  *
- * An item is open while something of it may change, or of one before it; then it moves to `done`, for good and in order.
- *   text, thinking   streaming ──reply-end──▶ whole      ──retry-start──▶ gone: the reply is asked for again
+ * An item is open while it, or an item before it, may still change; then it moves to `done`, for good and in order.
+ *   text, thinking   streaming ──reply-end──▶ whole      ──retry-start──▶ removed: the reply is requested again
  *                              ──turn-end──▶ cut
  *   call             running ⇄ asking ──call-end──▶ done, failed, denied, interrupted
  *   retry            waiting ──reply-start──▶ asked ──reply-end, turn-end──▶ over      both ──retry-start──▶ waiting
- *   all others are settled as they come
+ *   all others are settled from the start
  */
-export function updateChat(state: ChatState, act: ChatAction): ChatState {
-  switch (act.kind) {
+export function updateChat(state: ChatState, action: ChatAction): ChatState {
+  switch (action.kind) {
     case "event":
-      return applyEvent(state, act);
+      return applyEvent(state, action);
     case "say":
-      return { ...addItem(state, { kind: "person", text: act.text, when: "first" }), phase: { kind: "requesting" } };
+      return { ...addItem(state, { kind: "person", text: action.text, when: "first" }), phase: { kind: "requesting" } };
     case "queue":
-      return { ...state, queue: [...state.queue, act.text] };
+      return { ...state, queue: [...state.queue, action.text] };
     case "take-back":
       return { ...state, queue: state.queue.slice(0, -1) };
     case "take-first":
@@ -91,38 +91,38 @@ export function updateChat(state: ChatState, act: ChatAction): ChatState {
       return isBusy(state.phase) ? { ...state, phase: { kind: "interrupting" } } : state;
     case "asks":
     case "answered":
-      return applyQuestion(state, act);
+      return applyQuestion(state, action);
     case "preview":
       return { ...state, phase: { kind: "idle" } };
     case "tell":
-      return addItem(state, { kind: "notice", tone: act.tone, text: act.text });
+      return addItem(state, { kind: "notice", tone: action.tone, text: action.text });
     case "print":
-      return addItem(state, { kind: "output", lines: act.lines });
+      return addItem(state, { kind: "output", lines: action.lines });
     case "figures":
-      return { ...endOpening(state), status: { ...state.status, ...act.figures } };
+      return { ...endOpening(state), status: { ...state.status, ...action.figures } };
     case "background": {
-      const background = { ...state.status.background, ...act.background };
+      const background = { ...state.status.background, ...action.background };
       return { ...state, status: { ...state.status, background } };
     }
     case "fold":
     case "fold-all":
-      return { ...state, folds: applyFold(state.folds, act) };
+      return { ...state, folds: applyFold(state.folds, action) };
   }
 }
 
-/** Tools that ask run alone: there is no second call of theirs. */
+/** A tool that asks runs alone, so there is at most one such call. */
 function applyQuestion(
   state: ChatState,
   { kind, tool }: Extract<ChatAction, { kind: "asks" | "answered" }>,
 ): ChatState {
   const [from, to] = kind === "asks" ? (["running", "asking"] as const) : (["asking", "running"] as const);
-  const known = { ...state, asks: kind === "asks" ? tool : undefined };
+  const withTool = { ...state, asks: kind === "asks" ? tool : undefined };
   const call = state.open.find((item) => item.kind === "call" && item.tool === tool && item.state === from);
-  if (call?.kind !== "call") return known;
-  const next = updateCall(known, call.call, (one) => ({ ...one, state: to }));
+  if (call?.kind !== "call") return withTool;
+  const next = updateCall(withTool, call.call, (item) => ({ ...item, state: to }));
   return state.phase.kind === "interrupting" ? next : { ...next, phase: phaseFromCalls(next) };
 }
 
-/** Who knows its figures is there. */
+/** An agent that reports figures has started. */
 const endOpening = (state: ChatState): ChatState =>
   state.phase.kind === "opening" ? { ...state, phase: { kind: "idle" } } : state;

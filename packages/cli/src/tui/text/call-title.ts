@@ -4,50 +4,50 @@ import { field, isArray, isObject, type Json, type JsonObject, textField } from 
 import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
 import { titleCharsMax } from "../limits.ts";
 
-/** What a call does to a file, as far as its input tells. */
+/** What a call does to a file, as far as its input says. */
 export interface TextChange {
   readonly path: string;
-  /** Undefined where the whole file is written: what stood there is not in the call. */
+  /** Undefined if the whole file is written: the call does not hold the old content. */
   readonly before: string | undefined;
   readonly after: string;
 }
 
-/** What a call is about: a file, a command, a pattern. In one line, cut. */
+/** What a call is about, such as a file, a command or a pattern, in one line. */
 export function callTitle(tool: string, input: JsonObject): string {
-  const called = parseServerCall(tool, input);
-  if (called !== undefined) return cutTitle(`${called.server} · ${called.tool}`);
-  const named = (fieldsByTool[tool] ?? []).map((name) => field(input, name));
-  const [told = ""] = [...named, ...Object.values(input), firstQuestion(input)].flatMap(nonEmptyText);
-  return cutTitle(told);
+  const serverCall = parseServerCall(tool, input);
+  if (serverCall !== undefined) return cutTitle(`${serverCall.server} · ${serverCall.tool}`);
+  const mainFields = (fieldsByTool[tool] ?? []).map((name) => field(input, name));
+  const [title = ""] = [...mainFields, ...Object.values(input), firstQuestion(input)].flatMap(nonEmptyText);
+  return cutTitle(title);
 }
 
-function cutTitle(told: string): string {
-  const line = told.replaceAll(/\s+/g, " ").trim();
+function cutTitle(title: string): string {
+  const line = title.replaceAll(/\s+/g, " ").trim();
   return line.length <= titleCharsMax ? line : `${line.slice(0, safeCutIndex(line, titleCharsMax))}…`;
 }
 
 interface ServerCall {
   readonly server: string;
   readonly tool: string;
-  /** What the server's tool is given. */
+  /** The input of the server's tool. */
   readonly input: Json;
 }
 
-/** Undefined for a call that goes to no server, or not in the form by which one is called. */
+/** Undefined if the call does not go to a server, or is malformed. */
 export function parseServerCall(tool: string, input: JsonObject): ServerCall | undefined {
   const [server, name] = [textField(input, "server"), textField(input, "tool")];
   if (tool !== "use_tool" || server === undefined || name === undefined) return undefined;
   return { server, tool: name, input: field(input, "input") ?? {} };
 }
 
-/** Of a call that asks a person. */
+/** The first question of a call that asks the user. */
 function firstQuestion(input: JsonObject): Json | undefined {
   const questions = field(input, "questions");
   const [first] = isArray(questions) ? questions : [];
   return isObject(first) ? field(first, "question") : undefined;
 }
 
-/** The field that says most, for tools whose first one does not. */
+/** The most informative fields of a tool's input. */
 const fieldsByTool: Readonly<Record<string, readonly string[]>> = {
   bash: ["command"],
   read: ["file_path"],
@@ -63,7 +63,7 @@ const fieldsByTool: Readonly<Record<string, readonly string[]>> = {
 const nonEmptyText = (value: Json | undefined): readonly string[] =>
   typeof value === "string" && value.trim() !== "" ? [value] : [];
 
-/** Undefined for a call that changes no file, or gives no such input. */
+/** Undefined if the call changes no file, or is malformed. */
 export function parseTextChange(tool: string, input: JsonObject): TextChange | undefined {
   const path = textField(input, "file_path");
   if (path === undefined) return undefined;
@@ -73,19 +73,19 @@ export function parseTextChange(tool: string, input: JsonObject): TextChange | u
   return tool === "write" && content !== undefined ? { path, before: undefined, after: content } : undefined;
 }
 
-/** Of a command that runs and wants to connect: where to. Undefined for every other question. */
+/** The hosts that a running command wants to connect to. Undefined for every other prompt. */
 export function hostsToConnect({ tool, acts }: Pick<PermissionPrompt, "tool" | "acts">): readonly string[] | undefined {
   const hosts = acts.flatMap((act) => (act.kind === "fetch" ? [new URL(act.url).host] : []));
   return tool === "bash" && hosts.length > 0 && hosts.length === acts.length ? hosts : undefined;
 }
 
-/** Whether it would run on when the call has its answer. */
+/** Whether the command would continue after the call has ended. */
 export const isInBackground = (tool: string, input: JsonObject): boolean =>
   tool === "bash" && input["background"] === true;
 
 export const backgroundText = "goes on in the background, until it ends or is ended";
 
-/** What holds a command while it runs; empty where nobody has looked. */
+/** What confines a command while it runs; empty if that is unknown. */
 export function describeSandbox({ strength, outsideReason }: Pick<ShellAction, "strength" | "outsideReason">): string {
   if (outsideReason !== undefined) return "outside the sandbox: it can do everything that you can";
   if (strength === undefined) return "";
@@ -99,17 +99,17 @@ export function describeSandbox({ strength, outsideReason }: Pick<ShellAction, "
   }
 }
 
-/** A path as one would type it in the working folder; one that lies elsewhere, or leaves it again, as it is. */
+/** A path relative to the working folder; unchanged if it is elsewhere, or leaves the folder again. */
 export function shortPath(path: string, cwd: string | undefined): string {
   if (cwd === undefined || !path.startsWith(`${cwd}/`)) return path;
   const below = path.slice(cwd.length + 1);
   return below === "" || below.split("/").some((part) => part === "..") || below.startsWith("/") ? path : below;
 }
 
-/** Somebody's words about files, with the paths in them as above. */
-export function shortPaths(words: string, cwd: string | undefined): string {
-  if (cwd === undefined || !words.includes(`${cwd}/`)) return words;
-  return words
+/** Shortens all paths in a text. */
+export function shortPaths(text: string, cwd: string | undefined): string {
+  if (cwd === undefined || !text.includes(`${cwd}/`)) return text;
+  return text
     .split(/(\s+)/)
     .map((word) => shortPath(word, cwd))
     .join("");

@@ -7,17 +7,17 @@ export type DiffLine =
   | { readonly kind: "added"; readonly text: string; readonly newLine: number };
 
 export interface Diff {
-  /** Changes with their surroundings, in order; those whose surroundings touch are one. */
+  /** Changes with their context, in order. Changes whose context touches are one hunk. */
   readonly hunks: readonly (readonly DiffLine[])[];
   readonly added: number;
   readonly removed: number;
 }
 
-/** A line break at the end of both texts ends their last line; one at the end of only one of them is a change. No text has none. */
+/** A line break at the end of both texts ends their last line; at the end of only one of them it is a change. An empty text counts as ended. */
 export function diffTexts({ before, after }: { readonly before: string; readonly after: string }): Diff {
   const isEnded = [before, after].every((text) => text === "" || text.endsWith("\n"));
-  const linesOf = isEnded ? splitEndedLines : splitLines;
-  const steps = lineSteps(linesOf(before), linesOf(after));
+  const split = isEnded ? splitEndedLines : splitLines;
+  const steps = lineSteps(split(before), split(after));
   const lines = numberLines(steps);
   return {
     hunks: groupHunks(lines),
@@ -29,12 +29,9 @@ export function diffTexts({ before, after }: { readonly before: string; readonly
 const splitLines = (text: string): readonly string[] => (text === "" ? [] : text.split("\n"));
 const splitEndedLines = (text: string): readonly string[] => splitLines(text).slice(0, -1);
 
-function lineSteps(old: readonly string[], fresh: readonly string[]): readonly DiffStep[] {
-  if (old.length <= diffLinesMax && fresh.length <= diffLinesMax) return diffLines(old, fresh);
-  return [
-    ...old.map((text): DiffStep => ({ kind: "removed", text })),
-    ...fresh.map((text): DiffStep => ({ kind: "added", text })),
-  ];
+function lineSteps(oldLines: readonly string[], newLines: readonly string[]): readonly DiffStep[] {
+  if (oldLines.length <= diffLinesMax && newLines.length <= diffLinesMax) return diffLines(oldLines, newLines);
+  return replaceSteps(oldLines, newLines);
 }
 
 function numberLines(steps: readonly DiffStep[]): readonly DiffLine[] {
@@ -71,16 +68,16 @@ interface DiffStep {
 }
 
 /**
- * How one list of lines becomes the other, with as few lines removed and added as can be (Myers 1986). Of each change what
- * is removed comes first: of two ways as short, the one that adds last is taken. Time and memory grow with the square of the
- * differences; beyond `diffStepsMax` of them what lies between the common beginning and end counts as replaced.
+ * The shortest list of removed and added lines that turns one text into the other (Myers 1986). Within a change the removed
+ * lines come first: of two equally short ways, the one that adds last is taken. Time and memory grow with the square of the
+ * differences; beyond `diffStepsMax` of them, everything between the common beginning and end counts as replaced.
  */
-export function diffLines(old: readonly string[], fresh: readonly string[]): readonly DiffStep[] {
-  const start = commonLength(old, fresh, (lines, index) => lines[index]);
-  const [oldRest, freshRest] = [old.slice(start), fresh.slice(start)];
-  const end = commonLength(oldRest, freshRest, (lines, index) => lines.at(-1 - index));
-  const middle = diffMiddle(oldRest.slice(0, oldRest.length - end), freshRest.slice(0, freshRest.length - end));
-  return [...old.slice(0, start).map(sameStep), ...middle, ...old.slice(old.length - end).map(sameStep)];
+export function diffLines(oldLines: readonly string[], newLines: readonly string[]): readonly DiffStep[] {
+  const start = commonLength(oldLines, newLines, (lines, index) => lines[index]);
+  const [oldRest, newRest] = [oldLines.slice(start), newLines.slice(start)];
+  const end = commonLength(oldRest, newRest, (lines, index) => lines.at(-1 - index));
+  const middle = diffMiddle(oldRest.slice(0, oldRest.length - end), newRest.slice(0, newRest.length - end));
+  return [...oldLines.slice(0, start).map(sameStep), ...middle, ...oldLines.slice(oldLines.length - end).map(sameStep)];
 }
 
 const sameStep = (text: string): DiffStep => ({ kind: "same", text });
@@ -89,34 +86,38 @@ const additionStep = (text: string): DiffStep => ({ kind: "added", text });
 
 type LineAt = (lines: readonly string[], index: number) => string | undefined;
 
-function commonLength(old: readonly string[], fresh: readonly string[], at: LineAt): number {
-  const most = Math.min(old.length, fresh.length);
+function commonLength(oldLines: readonly string[], newLines: readonly string[], at: LineAt): number {
+  const lengthMax = Math.min(oldLines.length, newLines.length);
   let length = 0;
-  while (length < most && at(old, length) === at(fresh, length)) length += 1;
+  while (length < lengthMax && at(oldLines, length) === at(newLines, length)) length += 1;
   return length;
 }
 
-function diffMiddle(old: readonly string[], fresh: readonly string[]): readonly DiffStep[] {
-  if (old.length === 0 || fresh.length === 0) return [...old.map(removalStep), ...fresh.map(additionStep)];
-  const rows = computeRows(old, fresh);
-  return rows === undefined ? [...old.map(removalStep), ...fresh.map(additionStep)] : traceSteps(rows, { old, fresh });
+function diffMiddle(oldLines: readonly string[], newLines: readonly string[]): readonly DiffStep[] {
+  const rows = oldLines.length === 0 || newLines.length === 0 ? undefined : computeRows(oldLines, newLines);
+  return rows === undefined ? replaceSteps(oldLines, newLines) : traceSteps(rows, { oldLines, newLines });
 }
 
+const replaceSteps = (oldLines: readonly string[], newLines: readonly string[]): readonly DiffStep[] => [
+  ...oldLines.map(removalStep),
+  ...newLines.map(additionStep),
+];
+
 /**
- * For each number of differences how far into the old lines one gets, by diagonal (old minus new); the last row reaches
- * the end. Undefined where there are too many.
+ * For each number of differences, how many old lines can be reached on each diagonal (old minus new index). The last row
+ * reaches the end. Undefined if there are too many differences.
  */
-function computeRows(old: readonly string[], fresh: readonly string[]): readonly ReachRow[] | undefined {
+function computeRows(oldLines: readonly string[], newLines: readonly string[]): readonly ReachRow[] | undefined {
   const rows: ReachRow[] = [];
-  const most = Math.min(old.length + fresh.length, diffStepsMax);
-  for (let steps = 0; steps <= most; steps += 1) {
+  const stepsMax = Math.min(oldLines.length + newLines.length, diffStepsMax);
+  for (let steps = 0; steps <= stepsMax; steps += 1) {
     const row = new ReachRow(steps);
     rows.push(row);
     for (let diagonal = -steps; diagonal <= steps; diagonal += 2) {
       let x = steps === 0 ? 0 : findEntry(rows[steps - 1], { diagonal, steps }).x;
-      while (x < old.length && x - diagonal < fresh.length && old[x] === fresh[x - diagonal]) x += 1;
+      while (x < oldLines.length && x - diagonal < newLines.length && oldLines[x] === newLines[x - diagonal]) x += 1;
       row.set(diagonal, x);
-      if (x >= old.length && x - diagonal >= fresh.length) return rows;
+      if (x >= oldLines.length && x - diagonal >= newLines.length) return rows;
     }
   }
   return undefined;
@@ -147,30 +148,30 @@ interface DiagonalEntry {
   readonly x: number;
 }
 
-/** By which of its neighbours a diagonal is entered with the next difference: an added line from above, a removed one from below. */
+/** From which neighbour the next difference enters a diagonal: an added line from above, a removed one from below. */
 function findEntry(
-  before: ReachRow | undefined,
+  previousRow: ReachRow | undefined,
   { diagonal, steps }: { diagonal: number; steps: number },
 ): DiagonalEntry {
-  if (before === undefined) throw new Error("the first row is entered from nowhere");
-  const [below, above] = [before.get(diagonal - 1), before.get(diagonal + 1)];
+  if (previousRow === undefined) throw new Error("the first row is entered from nowhere");
+  const [below, above] = [previousRow.get(diagonal - 1), previousRow.get(diagonal + 1)];
   const isAdded = diagonal === -steps || (diagonal !== steps && below < above);
   return isAdded ? { from: diagonal + 1, x: above } : { from: diagonal - 1, x: below + 1 };
 }
 
 function traceSteps(
   rows: readonly ReachRow[],
-  { old, fresh }: { old: readonly string[]; fresh: readonly string[] },
+  { oldLines, newLines }: { oldLines: readonly string[]; newLines: readonly string[] },
 ): readonly DiffStep[] {
   const steps: DiffStep[] = [];
-  let [x, y] = [old.length, fresh.length];
+  let [x, y] = [oldLines.length, newLines.length];
   for (let count = rows.length - 1; count >= 0; count -= 1) {
     const entry = count === 0 ? undefined : findEntry(rows[count - 1], { diagonal: x - y, steps: count });
     const until = entry?.x ?? 0;
-    for (; x > until; x -= 1, y -= 1) steps.push(sameStep(old[x - 1] ?? ""));
+    for (; x > until; x -= 1, y -= 1) steps.push(sameStep(oldLines[x - 1] ?? ""));
     if (entry === undefined) continue;
     const isAdded = entry.from === x - y + 1;
-    steps.push(isAdded ? additionStep(fresh[y - 1] ?? "") : removalStep(old[x - 1] ?? ""));
+    steps.push(isAdded ? additionStep(newLines[y - 1] ?? "") : removalStep(oldLines[x - 1] ?? ""));
     if (isAdded) y -= 1;
     else x -= 1;
   }

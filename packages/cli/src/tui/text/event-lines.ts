@@ -4,14 +4,14 @@ import { formatCount, plural } from "palimpsest/internal/schema/format-count";
 import type { Tone } from "../state/chat-item.ts";
 import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
 
-/** Where it is read: what is typed differs. */
+/** Where the user reads it: what they have to type differs. */
 type RemedyPlace = "chat" | "shell";
 
 /** `Try this: /compact makes room; /rewind goes back to an earlier message.` */
 export const formatRemedies = (remedies: Remedies, place: RemedyPlace): string =>
   `Try this: ${remedies.map((remedy) => textByRemedy[remedy][place]).join("; ")}.`;
 
-const sameInBoth = (words: string): Readonly<Record<RemedyPlace, string>> => ({ chat: words, shell: words });
+const sameInBoth = (text: string): Readonly<Record<RemedyPlace, string>> => ({ chat: text, shell: text });
 
 const textByRemedy: Readonly<Record<Remedy, Readonly<Record<RemedyPlace, string>>>> = {
   compact: {
@@ -81,11 +81,11 @@ export function formatEdit({ what, entries }: EventOfKind<"edit">): string {
 /** `Compacted: 152,000 → 21,000 tokens, by the notes.` */
 export function formatCompacted({ tokensBefore, tokensAfter, path, made, instead }: EventOfKind<"compacted">): string {
   const how = `${labelByCompactionPath[path]}${made === "ahead" ? ", made ahead" : ""}`;
-  const why = instead === undefined ? "" : ` (${withoutPeriod(instead)})`;
-  return `Compacted: ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens, ${how}${why}.`;
+  const reason = instead === undefined ? "" : ` (${withoutPeriod(instead)})`;
+  return `Compacted: ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens, ${how}${reason}.`;
 }
 
-/** Who has stopped it needs no warning. */
+/** A compaction that the user has stopped needs no warning. */
 export function compactionFailureNotice({ reason, message, state }: EventOfKind<"compaction-failed">): Notice {
   if (reason === "aborted") return { tone: "plain", text: "Not compacted: the view is as it was." };
   const degraded =
@@ -94,8 +94,8 @@ export function compactionFailureNotice({ reason, message, state }: EventOfKind<
 }
 
 export function formatNoHeadroom({ tokens, limit, because }: EventOfKind<"no-headroom">): string {
-  const why = because === undefined ? "" : ` ${withoutPeriod(because)}.`;
-  return `No headroom: about ${formatCount(tokens)} tokens of ${formatCount(limit)}, and nothing is left to clear.${why} /context shows what is largest.`;
+  const reason = because === undefined ? "" : ` ${withoutPeriod(because)}.`;
+  return `No headroom: about ${formatCount(tokens)} tokens of ${formatCount(limit)}, and nothing is left to clear.${reason} /context shows what is largest.`;
 }
 
 export const formatCacheBreak = ({ cause, tokens }: EventOfKind<"cache-break">): string =>
@@ -103,7 +103,7 @@ export const formatCacheBreak = ({ cause, tokens }: EventOfKind<"cache-break">):
 
 export const interruptionText = "Interrupted.";
 
-/** Undefined where the answer says it all. */
+/** Undefined if the turn was answered. */
 export function turnEndNotice(end: EventOfKind<"turn-end">): Notice | undefined {
   switch (end.reason) {
     case "answered":
@@ -123,15 +123,15 @@ export function turnEndNotice(end: EventOfKind<"turn-end">): Notice | undefined 
   }
 }
 
-const withRemedy = ({ remedies }: Pick<UnansweredEnd, "remedies">, said: string): string =>
-  `${withoutPeriod(said)}. ${formatRemedies(remedies, "chat")}`;
+const withRemedy = ({ remedies }: Pick<UnansweredEnd, "remedies">, message: string): string =>
+  `${withoutPeriod(message)}. ${formatRemedies(remedies, "chat")}`;
 
 type UnansweredEnd = Extract<EventOfKind<"turn-end">, { message: string }>;
 
-/** Sentences of others, where more is said in the same line. */
+/** Removes the final period of a foreign message, so that more can follow. */
 const withoutPeriod = (message: string): string => message.trimEnd().replace(/\.$/, "");
 
-/** What produced a summary, for a line of text. */
+/** How a summary was made, in running text. */
 export const labelByCompactionPath: Readonly<Record<CompactionPath, string>> = {
   notes: "by the notes",
   fork: "by a fork of the conversation",
@@ -141,7 +141,7 @@ export const labelByCompactionPath: Readonly<Record<CompactionPath, string>> = {
   given: "by you",
 };
 
-/** What goes on while a summary is made. */
+/** What happens while a summary is made, for the spinner. */
 export const labelByCompactionPhase: Readonly<Record<CompactionPhase, string>> = {
   hooks: "asking the hooks",
   server: "the provider summarises",

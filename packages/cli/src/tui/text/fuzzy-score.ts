@@ -1,4 +1,4 @@
-/** Higher is better; undefined where the letters do not occur in this order. Letters of either case. */
+/** Higher is better. Undefined if the letters do not occur in this order. Ignores case. */
 export const fuzzyScore = (typed: string, name: string): number | undefined =>
   fuzzyScoreLowercase(typed.toLowerCase(), name.toLowerCase());
 
@@ -8,12 +8,12 @@ interface MatchInput<Name extends string> {
   readonly most: number;
 }
 
-/** The best of them, best first; among equals the shorter one, then in the order of the alphabet. One pass over all names. */
+/** The best matches, best first; ties are ordered by length, then by code units. One pass over all names. */
 export function bestMatches<Name extends string>({ typed, names, most }: MatchInput<Name>): readonly Name[] {
-  const wanted = typed.toLowerCase();
+  const query = typed.toLowerCase();
   const best = new BestNames<Name>(most);
   for (const name of names) {
-    const score = fuzzyScoreLowercase(wanted, name.toLowerCase());
+    const score = fuzzyScoreLowercase(query, name.toLowerCase());
     if (score !== undefined) best.offer({ name, score });
   }
   return best.names;
@@ -24,7 +24,7 @@ interface ScoredName<Name> {
   readonly score: number;
 }
 
-/** The best few of many, as they come. */
+/** Keeps the best few of the names it is offered. */
 export class BestNames<Name extends string> {
   readonly #most: number;
   readonly #best: ScoredName<Name>[] = [];
@@ -46,25 +46,25 @@ export class BestNames<Name extends string> {
   }
 }
 
-/** Negative where the first one stands ahead of the second. */
+/** Negative if the first name ranks before the second. */
 function compareNames(one: ScoredName<string>, other: ScoredName<string>): number {
   const byScore = other.score - one.score || one.name.length - other.name.length;
   if (byScore !== 0 || one.name === other.name) return byScore;
   return one.name < other.name ? -1 : 1;
 }
 
-/** A letter that follows the one before, begins a word or stands in the file's own name says more than one somewhere. */
+/** A letter scores if it follows the previous match, begins a word, or is in the last part of the path. */
 const followsPoints = 5;
 const wordPoints = 8;
 const ownNamePoints = 3;
 const wholeNamePoints = 40;
 const gapPoints = 1;
-/** A gap of any length is one gap: deep folders are no fault of a file. */
+/** Longer gaps cost no more: a file should not rank lower for being in a deep folder. */
 const gapMax = 6;
 
 /**
- * Of texts in small letters. The letters are looked for from the end of the path, as its own name is what people type.
- * Runs for every file at every key: it makes no strings.
+ * Both texts must be in lower case. Searches from the end of the path, because users type the file's name. Runs for every
+ * file at every key, so it allocates no strings.
  */
 export function fuzzyScoreLowercase(typed: string, name: string): number | undefined {
   let left = typed.length - 1;

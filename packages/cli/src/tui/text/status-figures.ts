@@ -5,22 +5,22 @@ import type { RetryItem } from "../state/chat-item.ts";
 import type { BackgroundWork, Phase, Status } from "../state/chat-state.ts";
 import { labelByCompactionPhase } from "./event-lines.ts";
 
-/** What the status line shows, as figures: a drawer puts them where there is room. */
+/** The figures of the status line; `drawStatus` shows those that fit. */
 export interface StatusFigures {
   readonly model: string;
-  /** Of the window, 0 to 1 and never beyond: the length of the bar. */
+  /** Used share of the window, 0 to 1: the length of the bar. */
   readonly usedShare: number;
   readonly usedTokens: number;
-  /** 0 until an agent is there that knows it. */
+  /** 0 until the agent has started. */
   readonly windowTokens: number;
-  /** Until compaction, or until the window ends where nothing compacts. */
+  /** Until compaction, or until the end of the window if compaction is off. */
   readonly percentLeft: number;
   readonly level: "fine" | "warning" | "full";
   readonly hitPercent: number;
   readonly usd: number;
   /** Requests whose cost is not in `usd`, because their model has no known price. */
   readonly unpricedRequests: number;
-  /** Empty where nothing runs beside the conversation. */
+  /** What runs in the background; empty if nothing does. */
   readonly pill: string;
 }
 
@@ -56,7 +56,7 @@ export function formatBackground({ notes, preparation, jobs, agents }: Backgroun
 const countLabel = (count: number, thing: string): string =>
   count === 0 ? "" : `${formatCount(count)} ${plural(count, thing)}`;
 
-/** What stands beside the spinner; empty where nothing goes on. */
+/** The text beside the spinner; empty if idle. */
 export function phaseLabel(phase: Phase, now: Millis): string {
   switch (phase.kind) {
     case "idle":
@@ -87,7 +87,7 @@ function compactingLabel({ phase, chars }: Extract<Phase, { kind: "compacting" }
   return `compacting${phase === undefined ? "" : `: ${labelByCompactionPhase[phase]}`}${size}`;
 }
 
-/** One calm line: while it waits with the time that is left, afterwards with how often it was tried. */
+/** While it waits: the time left; afterwards: how often it was tried. */
 export function retryText({ state, attempt, message, until }: RetryItem, now: Millis): string {
   if (state === "waiting") return `${message} Asking again ${countdown(until, now)} (try ${attempt}).`;
   return attempt === 2 ? `${message} Asked again.` : `${message} Asked again ${attempt - 1} times.`;

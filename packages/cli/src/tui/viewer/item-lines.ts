@@ -16,34 +16,34 @@ interface ItemView {
   readonly width: number;
   readonly fold: "folded" | "unfolded";
   readonly detail: ItemDetail | undefined;
-  /** What a boundary stands for; the same array as long as it holds the same. */
+  /** What a boundary replaces. Compared by identity, so pass the same array while the content is the same. */
   readonly original: readonly ChatItem[];
 }
 
-/** The lines of items behind a gutter. One is drawn once, until it changes or is looked at otherwise. */
+/** Draws items behind a gutter, and caches the lines until the item or its view changes. */
 export class ItemLines {
   readonly #deps: ItemLinesDeps;
-  readonly #keptById = new Map<ItemId, DrawnItem>();
+  readonly #drawnById = new Map<ItemId, DrawnItem>();
 
   constructor(deps: ItemLinesDeps) {
     this.#deps = deps;
   }
 
   clear(): void {
-    this.#keptById.clear();
+    this.#drawnById.clear();
   }
 
   draw(item: ChatItem, view: ItemView): readonly string[] {
-    const kept = this.#keptById.get(item.id);
-    if (kept?.item === item && isSameView(kept.view, view)) return kept.lines;
+    const cached = this.#drawnById.get(item.id);
+    if (cached?.item === item && isSameView(cached.view, view)) return cached.lines;
     const lines = this.#draw(item, { ...view, width: Math.max(1, view.width - gutter.length) }).map(
       (line) => gutter + line,
     );
-    this.#keptById.set(item.id, { item, view, lines });
+    this.#drawnById.set(item.id, { item, view, lines });
     return lines;
   }
 
-  /** The same line, of an item that is selected. */
+  /** The line with the mark of a selected item. */
   readonly selected = (line: string): string => `${this.#deps.theme.accent("▌")}${line.slice(1)}`;
 
   #draw(item: ChatItem, { width, fold, detail, original }: ItemView): readonly string[] {

@@ -12,18 +12,18 @@ interface ItemListDeps extends ItemLinesDeps {
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
-/** The window through which the list is seen. */
+/** The scrolling window around the list. */
 interface ListWindow {
   readonly requestRender: () => void;
   readonly scroll: () => { readonly top: number; readonly rows: number };
   readonly scrollTo: (line: number) => void;
-  /** So many lines have come in at the top: what is seen stays what it was. */
+  /** This many lines were added at the top: the window must keep showing the same lines. */
   readonly grown: (lines: number, height: number) => void;
 }
 
 /**
- * Every item of a chat as lines, with a gutter that shows which one is selected. The newest are drawn when it opens, the
- * others from there back, a slice at a time, so that keys never wait; a frame only joins what is drawn.
+ * All items of a chat as lines, with a gutter that marks the selected one. The newest are drawn when it opens, the older ones
+ * backwards in slices, so that keys are not delayed. A frame only joins lines that are drawn already.
  */
 export class ItemList implements Component {
   readonly #deps: ItemListDeps;
@@ -32,8 +32,8 @@ export class ItemList implements Component {
   readonly #detailById = new Map<ItemId, ItemDetail | undefined>();
   readonly #originalById = new Map<ItemId, readonly ChatItem[]>();
   #items: readonly ChatItem[] = [];
-  #taken = 0;
-  /** Items before it are not drawn yet. */
+  #doneCount = 0;
+  /** Index of the first item that is drawn. */
   #from = 0;
   #width = 0;
   #height = 0;
@@ -49,8 +49,8 @@ export class ItemList implements Component {
   }
 
   show({ done, open }: ChatState): void {
-    this.#items = [...this.#items.slice(0, this.#taken), ...done.from(this.#taken), ...open];
-    this.#taken = done.length;
+    this.#items = [...this.#items.slice(0, this.#doneCount), ...done.from(this.#doneCount), ...open];
+    this.#doneCount = done.length;
     this.#selected ??= this.#items.findLast(isFoldable)?.id;
   }
 
@@ -59,10 +59,10 @@ export class ItemList implements Component {
     this.#width = 0;
   }
 
-  act(act: Exclude<ViewerAction, "close">): void {
+  act(action: Exclude<ViewerAction, "close">): void {
     const selected = this.#selected ?? 0;
     const foldable = this.#items.slice(this.#from).filter(isFoldable);
-    switch (act) {
+    switch (action) {
       case "previous":
         return this.#select(foldable.findLast(({ id }) => id < selected));
       case "next":
@@ -81,15 +81,15 @@ export class ItemList implements Component {
   }
 
   render(width: number): string[] {
-    if (width !== this.#width) this.#begin(width);
-    const lines = this.#from === 0 ? [] : [this.#waiting()];
+    if (width !== this.#width) this.#start(width);
+    const lines = this.#from === 0 ? [] : [this.#missingLine()];
     const firstLineById = new Map<ItemId, number>();
     for (let index = this.#from; index < this.#items.length; index += 1) {
       const item = this.#items[index];
       if (item === undefined) break;
       lines.push(...gapBetween(this.#items[index - 1]?.kind, item.kind));
       firstLineById.set(item.id, lines.length);
-      const drawn = this.#linesOf(item);
+      const drawn = this.#drawItem(item);
       if (item.id === this.#selected) lines.push(...drawn.map(this.#lines.selected));
       else for (const line of drawn) lines.push(line);
     }
@@ -99,40 +99,40 @@ export class ItemList implements Component {
     return lines;
   }
 
-  #waiting(): string {
+  #missingLine(): string {
     return this.#deps.theme.dim(`  … ${formatCount(this.#from)} earlier ${plural(this.#from, "item")}`);
   }
 
-  #begin(width: number): void {
+  #start(width: number): void {
     this.#width = width;
     this.#lines.clear();
     this.#from = this.#items.length;
     this.#drawBack(viewerFirstLines);
-    this.#continue();
+    this.#scheduleSlice();
   }
 
-  /** Gives how many lines were added. */
-  #drawBack(most: number): number {
+  /** Draws older items until there are enough new lines. Returns how many lines were added. */
+  #drawBack(linesMin: number): number {
     let added = 0;
-    while (this.#from > 0 && added < most) {
+    while (this.#from > 0 && added < linesMin) {
       this.#from -= 1;
       const item = this.#items[this.#from];
       if (item === undefined) continue;
-      added += gapBetween(this.#items[this.#from - 1]?.kind, item.kind).length + this.#linesOf(item).length;
+      added += gapBetween(this.#items[this.#from - 1]?.kind, item.kind).length + this.#drawItem(item).length;
     }
     return added;
   }
 
-  #continue(): void {
+  #scheduleSlice(): void {
     clearImmediate(this.#slice);
     if (this.#from === 0) return;
     this.#slice = setImmediate(() => {
       const drawn = this.#drawBack(viewerSliceLines);
-      // With the last of them the line that says how many are missing goes.
+      // With the last slice, the line that counts the missing items disappears.
       const added = this.#from === 0 ? drawn - 1 : drawn;
       this.#height += added;
       this.#window.grown(added, this.#height);
-      this.#continue();
+      this.#scheduleSlice();
     });
   }
 
@@ -146,30 +146,30 @@ export class ItemList implements Component {
     this.#window.requestRender();
   }
 
-  #linesOf(item: ChatItem): readonly string[] {
+  #drawItem(item: ChatItem): readonly string[] {
     const isOpen = isUnfolded(this.#folds, item);
     const detail = isOpen ? this.#detailById.get(item.id) : undefined;
-    const original = detail === undefined || item.kind !== "compacted" ? noItems : this.#originalOf(item, detail);
+    const original = detail === undefined || item.kind !== "compacted" ? noItems : this.#originalItems(item, detail);
     return this.#lines.draw(item, { width: this.#width, fold: isOpen ? "unfolded" : "folded", detail, original });
   }
 
-  /** Looked for once: nothing before a boundary changes any more. */
-  #originalOf({ id, covers }: CompactionItem, detail: ItemDetail): readonly ChatItem[] {
-    const known = this.#originalById.get(id);
-    if (known !== undefined) return known;
+  /** Computed once: nothing before a boundary can change. */
+  #originalItems({ id, covers }: CompactionItem, detail: ItemDetail): readonly ChatItem[] {
+    const cached = this.#originalById.get(id);
+    if (cached !== undefined) return cached;
     const shown = this.#items.filter((item) => item.id >= covers.from && item.id < covers.to);
     const original = shown.length === 0 && detail.kind === "summary" ? detail.original : shown;
     this.#originalById.set(id, original);
     return original;
   }
 
-  /** Each is a look into the log, so it is taken for what is in sight only. */
+  /** Each detail is a read of the log, so only those near the visible part are loaded. */
   #loadVisible(): void {
     const { top, rows } = this.#window.scroll();
     for (const item of this.#items.slice(this.#from)) {
       if (!hasDetail(item) || !isSettled(item) || !isUnfolded(this.#folds, item)) continue;
       const line = this.#firstLineById.get(item.id) ?? 0;
-      const isNear = line < top + 2 * rows && line + this.#linesOf(item).length >= top - rows;
+      const isNear = line < top + 2 * rows && line + this.#drawItem(item).length >= top - rows;
       if (isNear && !this.#detailById.has(item.id)) void this.#load(item);
     }
   }
@@ -186,7 +186,7 @@ const hasDetail = ({ kind }: ChatItem): boolean => kind === "call" || kind === "
 
 type ViewerAction = "close" | "previous" | "next" | "fold" | "fold-all";
 
-/** Undefined where the key scrolls or searches, or is none of the viewer's. */
+/** Undefined if the key scrolls, searches or has no meaning here. */
 export function viewerAction(data: string): ViewerAction | undefined {
   if (isKeyRelease(data)) return undefined;
   return viewerKeys.find(({ key }) => matchesKey(data, key))?.act;

@@ -16,11 +16,11 @@ interface ViewerDeps extends ClockDep, DrawingDep {
   readonly cwd: string;
   /** Must not reject. */
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
-  /** The person wants to go back. */
+  /** Called when the user wants to go back to the chat. */
   readonly onClose: () => void;
 }
 
-/** All items of a session in the alternate screen, to be looked at and unfolded. What goes on meanwhile comes in below. */
+/** All items of a session in the alternate screen, for reading and unfolding. New items are appended meanwhile. */
 export class Viewer {
   readonly #deps: ViewerDeps;
   #opened: OpenViewer | undefined;
@@ -43,7 +43,7 @@ export class Viewer {
     this.#opened?.tui.requestRender();
   }
 
-  /** Back on the screen as it was. */
+  /** Returns to the main screen as it was. */
   close(): void {
     const opened = this.#opened;
     this.#opened = undefined;
@@ -90,10 +90,10 @@ export class Viewer {
     );
     tui.addInputListener((data) => {
       if (isSearching()) return undefined;
-      const act = viewerAction(data);
-      if (act === undefined) return undefined;
-      if (act === "close") onClose();
-      else list.act(act);
+      const action = viewerAction(data);
+      if (action === undefined) return undefined;
+      if (action === "close") onClose();
+      else list.act(action);
       return { consume: true };
     });
     return { tui, list };
@@ -109,13 +109,13 @@ const keyHelp = "↑↓ select · Enter unfold · a all · / search · PgUp PgDn
 const searchKeyHelp =
   "letters are searched for, a and q too · Enter next · Shift-Enter previous · Esc closes the search";
 
-/** Rows that are kept free for pi-tui's search box, which lies over what is there. */
+/** Reserves rows for pi-tui's search box, which covers what is below it. */
 const searchSpacer = (isSearching: () => boolean) => ({
   render: (): string[] => (isSearching() ? Array.from({ length: viewerSearchRows }, () => "") : []),
   invalidate: (): void => {},
 });
 
-/** A slash begins a search: pi-tui's own key for it is one that older terminals cannot send. */
+/** Makes `/` begin a search, because older terminals cannot send pi-tui's key for it. */
 class ViewerTerminal extends GuardedTerminal {
   readonly #isSearching: () => boolean;
 
