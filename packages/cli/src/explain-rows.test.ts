@@ -6,8 +6,7 @@ import { masterBySwitch, type SwitchName, switchNames } from "palimpsest/interna
 
 const packages = resolve(import.meta.dirname, "../..");
 /** Where values are taken from, looked up and shown: what only these read changes nothing. */
-const shown =
-  /^palimpsest\/src\/(schema|policy)\/|\/settings\/(?!resolve|read|defined-servers)|^cli\/src\/.*explain/;
+const shown = /^palimpsest\/src\/(schema|policy)\/|\/settings\/(?!resolve|read|defined-servers)|^cli\/src\/.*explain/;
 const sources = globSync("{palimpsest,cli}/src/**/*.ts", { cwd: packages })
   .filter((path) => !path.endsWith(".test.ts") && !shown.test(path))
   .map((path) => readFileSync(join(packages, path), "utf8"))
