@@ -113,7 +113,7 @@ export interface Workspace {
   /** All settings that apply in `cwd` and the numbers derived from them, each with its source. */
   settings(request?: SettingsRequest): Promise<ProjectSettings>;
   /** The settings while a session runs. The caller closes the watch. */
-  watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsUpdate) => void): Promise<SettingsWatch>;
+  watchSettings(flags: readonly FlagInput[], onNews: (update: SettingsUpdate) => void): Promise<SettingsWatch>;
   /** Adds allow rules for this project to the user's own settings. They apply from then on. */
   addAllowRules(rules: readonly string[]): Promise<SettingsAddOutcome>;
   /** Where `addAllowRules` writes. */

@@ -56,13 +56,13 @@ test("rules that stand there are not written again", async () => {
 });
 
 test.each([
-  ["no JSON", "{", "no JSON"],
-  ["empty", "", "no JSON"],
-  ["no object", "[]", "no object"],
-  ["other projects", '{"projects":[]}', "no object"],
-  ["another project", '{"projects":{"ROOT":[]}}', "no object"],
-  ["other permissions", '{"projects":{"ROOT":{"permissions":[]}}}', "no object"],
-  ["another list", '{"projects":{"ROOT":{"permissions":{"allow":"Bash"}}}}', "no list"],
+  ["no JSON", "{", "not valid JSON"],
+  ["empty", "", "not valid JSON"],
+  ["no object", "[]", "not hold a JSON object"],
+  ["other projects", '{"projects":[]}', "not an object"],
+  ["another project", '{"projects":{"ROOT":[]}}', "not an object"],
+  ["other permissions", '{"projects":{"ROOT":{"permissions":[]}}}', "not an object"],
+  ["another list", '{"projects":{"ROOT":{"permissions":{"allow":"Bash"}}}}', "not a list"],
   ["a key that stands twice", '{"permissions":{},"permissions":{"deny":["Bash"]}}', "twice"],
   ["too large", `{"x":"${"y".repeat(settingsFileBytesMax)}"}`, "too large"],
 ])("what is not as it should be is left alone: %s", async (_name, before, words) => {

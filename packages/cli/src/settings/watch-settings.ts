@@ -35,7 +35,7 @@ export interface SettingsUpdate {
 /** Calls `onNews` after each change of a value or of the problems. `onNews` must not throw. */
 export async function watchSettings(
   inputs: SettingsInput,
-  onNews: (news: SettingsUpdate) => void,
+  onNews: (update: SettingsUpdate) => void,
 ): Promise<SettingsWatch> {
   const settingsWatcher = new SettingsWatcher(inputs, onNews);
   await settingsWatcher.start();
@@ -50,7 +50,7 @@ interface WatchedFolder {
 
 class SettingsWatcher {
   readonly #inputs: SettingsInput;
-  readonly #onNews: (news: SettingsUpdate) => void;
+  readonly #onNews: (update: SettingsUpdate) => void;
   readonly #watchedByFolder = new Map<string, WatchedFolder>();
   #wantedByFolder: ReadonlyMap<string, WantedFolder> = new Map();
   #files: readonly LoadedFile[] = [];
@@ -60,7 +60,7 @@ class SettingsWatcher {
   #timer: NodeJS.Timeout | undefined;
   reading: LoadedSettings;
 
-  constructor(inputs: SettingsInput, onNews: (news: SettingsUpdate) => void) {
+  constructor(inputs: SettingsInput, onNews: (update: SettingsUpdate) => void) {
     this.#inputs = inputs;
     this.#onNews = onNews;
     this.reading = combineSettings([], inputs);

@@ -44,7 +44,8 @@ export const groupLookMs = millis(20);
 /** For output that is still in the pipe after the shell has ended. */
 export const shellDrainMs = millis(200);
 /**
- * Maximum length of the model's reason to run a command outside the sandbox: a sentence or two that the user reads before deciding.
+ * Maximum length of the model's reason to run a command outside the sandbox: a sentence or two that the user reads
+ * before deciding.
  */
 export const outsideReasonCharsMax = 300;
 /** Longer results go to a blob; the head stays in the view. */
@@ -54,9 +55,9 @@ export const shellErrorCharsMax = 20_000;
 /** Maximum length of a command's last line when it summarises the result: no terminal is wider. */
 export const shellSummaryCharsMax = 200;
 /**
- * Maximum size of the output of one command, half from its start and half from its end. It is held in memory, briefly several times
- * over while it becomes text, and then in a file. Output beyond it is lost for good, so the limit is far above what
- * anyone reads.
+ * Maximum size of the output of one command, half from its start and half from its end. It is held in memory, briefly
+ * several times over while it becomes text, and then in a file. Output beyond it is lost for good, so the limit is far
+ * above what anyone reads.
  */
 export const shellOutputBytesMax = bytes(64 * 2 ** 20);
 /** Maximum size of the shell's report of its current folder: a path, not output. */
@@ -84,7 +85,10 @@ export const shellNestingMax = 5;
 export const jobsRunningMax = 16;
 /** Ended jobs that are kept, so that their output can still be read. */
 export const jobsKeptMax = 16;
-/** Maximum size of a job's output since it was last read: all jobs together hold no more than one command in the foreground. */
+/**
+ * Maximum size of a job's output since it was last read: all jobs together hold no more than one command in the
+ * foreground.
+ */
 export const jobOutputBytesMax = bytes(2 * 2 ** 20);
 /** A job that is still running then was forgotten; timers can't hold more than 24 days. */
 export const jobMsMax = millis(24 * 3_600_000);

@@ -123,7 +123,7 @@ describe("what its end means", () => {
     ["echo broken >&2; exit 1", /ended with exit code 1: broken$/],
     ["kill -9 $$", /was ended by SIGKILL$/],
     ["no-such-program-here", /ended with exit code 127: .*not found$/],
-    ["printf '{\"continue\": '", /printed what begins like JSON and is none/],
+    ["printf '{\"continue\": '", /printed invalid JSON/],
     [printing({ continue: "no" }), /wrong value at continue; it is ignored$/],
     ["printf '{\"systemMessage\": \"'; head -c 3000000 /dev/zero | tr '\\0' x", /more than 1,048,576 bytes of JSON/],
     ["exit 0 \0", /could not be started/],

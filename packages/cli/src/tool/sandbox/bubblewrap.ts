@@ -131,8 +131,8 @@ const runtimeFolders: readonly string[] = ["/run", "/var/run"];
 
 /** `/var/run` and `/var/tmp` are links on some systems: then their targets are replaced. */
 function findReplacedFolders(): readonly string[] {
-  const sought = [...temporaryFolders, ...runtimeFolders];
-  return ["/dev", "/proc", ...sought.filter((path) => readPathState(path, () => false).kind === "folder")];
+  const folders = [...temporaryFolders, ...runtimeFolders];
+  return ["/dev", "/proc", ...folders.filter((path) => readPathState(path, () => false).kind === "folder")];
 }
 
 function readPathStates({ mountPoints }: BubblewrapDeps, limits: SandboxLimits): ReadonlyMap<string, PathState> {

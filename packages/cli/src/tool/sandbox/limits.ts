@@ -29,7 +29,10 @@ export const historyMsMax = millis(3_000);
 
 /** Maximum size of one string of a macOS profile: a string over 1,025 bytes makes the whole profile invalid. */
 export const seatbeltStringBytesMax = bytes(1_000);
-/** Maximum size of a macOS profile, which is passed as an argument: all arguments and the environment together have 1 MiB. */
+/**
+ * Maximum size of a macOS profile, which is passed as an argument: all arguments and the environment together have 1
+ * MiB.
+ */
 export const seatbeltProfileBytesMax = bytes(512 * 2 ** 10);
 
 /** Symbolic links on the way to one file; Linux does not follow more. */

@@ -14,7 +14,9 @@ export const skillDescriptionCharsMax = 1_024;
 export const skillArgsCharsMax = 4_000;
 /** Maximum length of the front matter, which has three short fields: longer YAML is not parsed. */
 export const skillFrontCharsMax = 16_384;
-/** Maximum length of a whole announcement: about 2,500 tokens. Skills beyond it are named without their descriptions. */
+/**
+ * Maximum length of a whole announcement: about 2,500 tokens. Skills beyond it are named without their descriptions.
+ */
 export const skillListCharsMax = 10_000;
 /** Names listed in the answer to a call for an unknown skill. */
 export const skillNamesToldMax = 50;

@@ -58,8 +58,8 @@ describe("finding skills", () => {
     await symlink(join(base, "outside"), join(project, "link"));
     const { skills, problems } = await found();
     expect(skills.map(({ name }) => name)).toEqual(["good"]);
-    expect(problems.map((one) => /small letters|front matter|UTF-8|out of the project/.exec(one)?.[0])).toEqual([
-      "small letters",
+    expect(problems.map((one) => /lower-case letters|front matter|UTF-8|out of the project/.exec(one)?.[0])).toEqual([
+      "lower-case letters",
       "front matter",
       "UTF-8",
       "out of the project",
