@@ -244,7 +244,7 @@ describe("/hooks", () => {
     expect(chat.said()).toBe(`PreToolUse (bash)  true\n  ${join(world.home, "settings.json")}, at most 5 s`);
     await write(world, {});
     await chat.run("/hooks");
-    expect(chat.said()).toContain("those count from the next session on");
+    expect(chat.said()).toContain("the new ones count from the next session on");
   });
 });
 
@@ -313,7 +313,7 @@ describe("/export", () => {
     await chat.run("/export told.jsonl");
     expect(chat.said()).toMatch(/told\.jsonl is there already\. Name another file/);
     await chat.run("/export told.pdf");
-    expect(chat.said()).toContain("Neither a form nor a file of one: ");
+    expect(chat.said()).toContain("This is no format, and no file name that ends in one: ");
     await chat.run(`/export ${join(dirname(path), "nowhere", "x.md")}`);
     expect(chat.said()).toMatch(/There is no folder .*nowhere/);
   });

@@ -159,7 +159,7 @@ function parseWholeNumber({
   const value = Number(given.replaceAll("_", ""));
   if (!/^[\d_]+$/.test(given) || value < min || value > max)
     return usageError(
-      `${name} ${given} is out of range or not a number`,
+      `${name} ${given} is no number in the allowed range`,
       max < Number.MAX_SAFE_INTEGER
         ? `A whole number from ${formatCount(min)} to ${formatCount(max)}.`
         : `A whole number from ${formatCount(min)} on.`,
