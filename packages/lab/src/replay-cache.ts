@@ -71,8 +71,8 @@ export class BlockIds {
   readonly #chainByStep = new Map<string, number>();
 
   of(block: Block): number {
-    const known = this.#idByBlock.get(block);
-    if (known !== undefined) return known;
+    const cached = this.#idByBlock.get(block);
+    if (cached !== undefined) return cached;
     const hash = createHash("sha1").update(JSON.stringify(block)).digest("base64");
     const id = this.#idByHash.get(hash) ?? this.#idByHash.size + 1;
     this.#idByHash.set(hash, id);

@@ -113,8 +113,8 @@ export class RequestCheck {
   }
 
   #read(message: Message): WireMessage | "malformed" {
-    const known = this.#wireByMessage.get(message);
-    if (known !== undefined) return known;
+    const cached = this.#wireByMessage.get(message);
+    if (cached !== undefined) return cached;
     const read = this.#readBlocks(message);
     this.#wireByMessage.set(message, read);
     return read;
@@ -131,8 +131,8 @@ export class RequestCheck {
   }
 
   #readBlock(block: Block): WireBlock | "malformed" {
-    const known = this.#wireByBlock.get(block);
-    if (known !== undefined) return known;
+    const cached = this.#wireByBlock.get(block);
+    if (cached !== undefined) return cached;
     const read = wireBlock.safeParse(block).data ?? "malformed";
     this.#wireByBlock.set(block, read);
     return read;

@@ -44,7 +44,7 @@ describe("a fact's fate", () => {
     await recall.finds(fact("x"), 2);
     expect(heard).toEqual(["u0", "a0", "u1", "a1", "u2"]);
     expect(searches).toBe(2);
-    await expect(recall.finds(fact("x"), 1)).rejects.toThrow("behind");
+    await expect(recall.finds(fact("x"), 1)).rejects.toThrow("before the last indexed round");
   });
 
   it("is one for each fact: of every kind, shown, recoverable and lost are all, and those named are recoverable", () => {

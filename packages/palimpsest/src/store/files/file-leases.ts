@@ -31,7 +31,7 @@ interface FileLeasesOptions {
 
 /** Each lease is one small file next to the transcripts. */
 export function fileLeases({ deps, folder, lockDeps }: FileLeasesOptions): Leases {
-  const lock = { ...deps, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
+  const allDeps = { ...deps, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
   const pathOf = (name: string): string => join(folder, `${name}.lock`);
   return {
     acquire: async (name) => {
@@ -41,12 +41,12 @@ export function fileLeases({ deps, folder, lockDeps }: FileLeasesOptions): Lease
       } catch (error) {
         return writeFailure(error, pathOf(name));
       }
-      return acquireLock(lock, pathOf(name));
+      return acquireLock(allDeps, pathOf(name));
     },
     look: async (name) => {
-      const seen = isSessionName(sessionId(name)) ? await readLock(pathOf(name)) : undefined;
-      if (seen === undefined) return { kind: "free" };
-      const verdict = await judgeLock(lock, seen);
+      const current = isSessionName(sessionId(name)) ? await readLock(pathOf(name)) : undefined;
+      if (current === undefined) return { kind: "free" };
+      const verdict = await judgeLock(allDeps, current);
       return verdict.kind === "stale" ? { kind: "left" } : verdict;
     },
   };

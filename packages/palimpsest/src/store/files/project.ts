@@ -44,8 +44,9 @@ type LocateOutcome = ({ readonly kind: "located" } & Project) | WriteFailure;
 export async function locateProject(deps: IdsDep, options: ProjectOptions): Promise<LocateOutcome> {
   const here = await identifyFolder(options.cwd, options.rootCommits ?? askGit);
   try {
-    const known = (await lookUpProject(options.home, here)) ?? (await makeProject({ deps, home: options.home, here }));
-    return { kind: "located", ...toProject(await updateProject(here, known)) };
+    const project =
+      (await lookUpProject(options.home, here)) ?? (await makeProject({ deps, home: options.home, here }));
+    return { kind: "located", ...toProject(await updateProject(here, project)) };
   } catch (error) {
     return writeFailure(error, projectsFolder(options.home));
   }
@@ -54,8 +55,9 @@ export async function locateProject(deps: IdsDep, options: ProjectOptions): Prom
 /** The same lookup without writing anything; undefined if the folder has no project yet. */
 export async function findProject(options: ProjectOptions): Promise<Project | undefined> {
   const here = await identifyFolder(options.cwd, options.rootCommits ?? askGit);
-  const known = await lookUpProject(options.home, here);
-  return known === undefined ? undefined : toProject({ ...known, record: await refreshRecord(here, known.record) });
+  const project = await lookUpProject(options.home, here);
+  if (project === undefined) return undefined;
+  return toProject({ ...project, record: await refreshRecord(here, project.record) });
 }
 
 const toProject = ({ folder, slug, record }: KnownProject): Project => ({ folder, slug, root: record.path });
@@ -79,7 +81,7 @@ async function updateProject(here: FolderIdentity, known: KnownProject): Promise
   return { ...known, record };
 }
 
-/** Different roots may share a slug: the first one to write a record gets the folder, the next one gets a number behind the slug. */
+/** Different roots may share a slug: the first one to write a record gets the folder, the next one gets a number after the slug. */
 async function makeProject(options: { deps: IdsDep; home: string; here: FolderIdentity }): Promise<KnownProject> {
   const { deps, home, here } = options;
   const record = await newRecord(here, deps.uuid());
