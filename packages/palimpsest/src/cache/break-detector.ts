@@ -57,7 +57,8 @@ export interface HashDep {
 }
 
 /**
- * Notices when a request could not read what the one before it left in the cache. Each line of requests has its own detector:
+ * Notices when a request could not read what the one before it left in the cache. Each line of requests has its own
+ * detector:
  *
  *     no baseline  -- a reply -->                       baseline: what its request read and wrote
  *     baseline     -- a reply that read enough -->      the new request's

@@ -10,7 +10,7 @@ import { ageBandsRoundsMin } from "./need-bands.ts";
  * is positive, no cut among those residents can pay. Newer residents are few and are looked at each time.
  *
  *   walked  -- nothing pays -->                              quiet until a bound is positive
- *   quiet   -- a resident is used again -->                 quiet at most until it can be stale
+ *   quiet   -- a resident is used again -->                  quiet at most until it can be stale
  *   quiet   -- one leaves or is superseded, cache cold, other prices, a newer one pays, bound reached -->    walked
  */
 export class ClearPlanner {

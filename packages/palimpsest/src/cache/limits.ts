@@ -9,7 +9,10 @@ export const lookBackBlocks = lookBackMax - 1;
 /** Written places that are remembered: as many as a turn of long rounds makes. Older ones have expired anyway. */
 export const writtenPlacesMax = 256;
 
-/** A buffer for the messages' bytes starts at this size, so that a short conversation does not outgrow it at every request. */
+/**
+ * Initial size of the buffer for the messages' bytes, so that a short conversation does not outgrow it at every
+ * request.
+ */
 export const joinedBytesMin = 64 * 2 ** 10;
 
 /** A drop is a break only above both: counts vary by some tokens, and a small prefix by some per cent. */

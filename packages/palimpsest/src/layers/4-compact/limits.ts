@@ -2,7 +2,10 @@ import { millis } from "../../schema/brand.ts";
 
 // When a compaction is due, and what it asks for.
 
-/** A compaction leaves at least so much room below its threshold: a round or two. Otherwise it would be due again at once. */
+/**
+ * A compaction leaves at least so much room below its threshold, a round or two. Otherwise it would be due again at
+ * once.
+ */
 export const headroomTokensMin = 10_000;
 
 /** But no more than this share of the threshold, so that small windows compact too. */

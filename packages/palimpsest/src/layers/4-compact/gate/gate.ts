@@ -29,8 +29,8 @@ export type GateOutcome =
 /** A summary that passes is safe to install, and passes again unchanged. */
 export function gate(input: GateInput): GateOutcome {
   const summary = input.summary.toWellFormed().trim();
-  const { text, changes } = cleanBeside(summary, {
-    own: input.own,
+  const { text, changes } = cleanChangedParts(summary, {
+    original: input.own,
     clean: (part) => cleanSummary(part, input.userMessages),
   });
   const why = findGateFault(text, input);
@@ -39,12 +39,14 @@ export function gate(input: GateInput): GateOutcome {
     : { kind: "refused", why, text: formatSummaryFault(why) };
 }
 
-function cleanBeside(
+function cleanChangedParts(
   summary: string,
-  { own, clean }: { readonly own: string | undefined; readonly clean: (part: string) => CleanedText },
+  { original, clean }: { readonly original: string | undefined; readonly clean: (part: string) => CleanedText },
 ): CleanedText {
-  if (own === undefined) return clean(summary);
-  const parts = diffRuns(summary, own).map(({ kind, text }) => (kind === "same" ? { text, changes: [] } : clean(text)));
+  if (original === undefined) return clean(summary);
+  const parts = diffRuns(summary, original).map(({ kind, text }) =>
+    kind === "same" ? { text, changes: [] } : clean(text),
+  );
   return { text: parts.map(({ text }) => text).join("\n"), changes: parts.flatMap(({ changes }) => changes) };
 }
 
