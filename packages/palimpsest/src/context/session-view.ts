@@ -3,6 +3,7 @@ import { ReceiptTracker, type RecordedEdit } from "../session/past-receipts.ts";
 import { rewind, type RewindOutcome, undo, type UndoOutcome, type UndoOptions } from "../session/undo.ts";
 import { SessionSearch } from "../session/search-session.ts";
 import type { EditOutcome, Session } from "../session/session.ts";
+import { withSource } from "../session/with-source.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
@@ -68,13 +69,7 @@ export class SessionView {
   /** The full original behind an id. Undefined if the transcript can't be read. */
   async expand(id: string): Promise<ExpandOutcome | undefined> {
     const { deps, session } = this.#parts;
-    const source = await deps.transcripts.openForReading(session.id);
-    if (source === undefined) return undefined;
-    try {
-      return await expand(deps, source, id);
-    } finally {
-      await source.close();
-    }
+    return await withSource(deps, session.id, (source) => expand(deps, source, id));
   }
 
   /** Every edit, oldest first, with the receipts that `followReceipts` has read. */

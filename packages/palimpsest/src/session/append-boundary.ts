@@ -6,7 +6,15 @@ import { field, isArray, isObject, type JsonObject, parseJson } from "../schema/
 import { boundaryText, type Draft, type SummaryBlockDraft, summaryDraft } from "../transcript/draft.ts";
 import { survivors } from "../transcript/projection.ts";
 import { makeCheckpoint, parseCheckpointJson } from "./checkpoint.ts";
-import type { EditOutcome, EditInput, PathMoved, Session, SessionDeps, AppendEntriesOutcome } from "./session.ts";
+import {
+  type AppendEntriesOutcome,
+  type EditInput,
+  type EditOutcome,
+  isMessage,
+  type PathMoved,
+  type Session,
+  type SessionDeps,
+} from "./session.ts";
 import { checkpointShape } from "../schema/checkpoint.ts";
 import type { Entry } from "../schema/entry.ts";
 import { workingStateAttachmentType } from "../schema/restored-part.ts";
@@ -160,8 +168,6 @@ export async function restoreMissingState(deps: BlobsDep, session: Session): Pro
 }
 
 const nothingAppended: AppendEntriesOutcome = { kind: "appended", entries: [] };
-
-const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
 const isRestoredEntry = (entry: Entry): boolean =>
   entry.kind === "attachment" && entry.attachment["type"] === workingStateAttachmentType;

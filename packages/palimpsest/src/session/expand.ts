@@ -3,7 +3,7 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import type { ResultContent } from "../schema/block.ts";
 import { isBlobId, type BlobId, type EntryId, toolUseId } from "../schema/brand.ts";
 import { type LineBytes, type LoggedEntry, readLines, parsePlaceId } from "../transcript/read-lines.ts";
-import { scanLines } from "./scan-lines.ts";
+import { newline, scanLines } from "./scan-lines.ts";
 
 /** The original behind an id, byte for byte. */
 export type ExpandOutcome =
@@ -94,8 +94,6 @@ const resultBytes = (content: ResultContent): NonNullable<SearchState["result"]>
   typeof content === "string"
     ? { bytes: new TextEncoder().encode(content), form: "text" }
     : { bytes: new TextEncoder().encode(JSON.stringify(content)), form: "json" };
-
-const newline = 0x0a;
 
 async function* scanForId(source: ByteSource, id: string): AsyncGenerator<LoggedEntry> {
   // An empty needle would match everywhere without end.

@@ -13,7 +13,7 @@ import { findUndoneEdits } from "../transcript/plan-undo.ts";
 import { readCheckpoint, type RestoredSeed } from "./checkpoint.ts";
 import { scanChunkBytes } from "./limits.ts";
 import { readOrigin } from "./session-origin.ts";
-import { TailScan, scanForward } from "./scan-lines.ts";
+import { newline, TailScan, scanForward } from "./scan-lines.ts";
 
 /** A folded log. The view is the same whether the log was read whole or from its end. */
 export interface OpenedLog {
@@ -54,8 +54,6 @@ export async function openLog(deps: BlobsDep, options: OpenLogOptions): Promise<
   const side = await openLine(deps, { ...options, foreignUntil, line: "side" });
   return side.fold.path.leaf === undefined ? main : side;
 }
-
-const newline = 0x0a;
 
 type LineKind = "main" | "side";
 

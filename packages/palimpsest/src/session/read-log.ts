@@ -4,6 +4,7 @@ import type { EntryId, SessionId } from "../schema/brand.ts";
 import type { TextCounter } from "../tokens/text-counter.ts";
 import type { ReceiptInput } from "../transcript/make-receipt.ts";
 import { type CountedLog, openCounted } from "./counted-log.ts";
+import { withSource } from "./with-source.ts";
 
 export interface ReadLogOptions {
   /** Tells whether a tool's results may ever be cleared. If it is absent, no clear is planned and no inventory is kept. */
@@ -22,12 +23,8 @@ export async function readLog(
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
-  const source = await deps.transcripts.openForReading(id);
-  if (source === undefined) return undefined;
-  try {
-    const { tailBytes, isClearable, counter } = deps;
-    return await openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable });
-  } finally {
-    await source.close();
-  }
+  const { tailBytes, isClearable, counter } = deps;
+  return withSource(deps, id, (source) =>
+    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable }),
+  );
 }

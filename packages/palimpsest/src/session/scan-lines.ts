@@ -10,7 +10,7 @@ import {
 } from "../transcript/read-lines.ts";
 import { scanChunkBytes, tailChunkBytes } from "./limits.ts";
 
-const newline = 0x0a;
+export const newline = 0x0a;
 
 interface ScanOptions {
   /** Size of one read; by default the limit in `limits.ts`. */

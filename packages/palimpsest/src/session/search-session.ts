@@ -5,6 +5,7 @@ import type { RecentTextsDeps } from "../recall/recent-texts.ts";
 import { SessionIndex } from "../recall/session-index.ts";
 import type { SessionId } from "../schema/brand.ts";
 import { readPlace, scanForward } from "./scan-lines.ts";
+import { withSource } from "./with-source.ts";
 
 export interface SearchSessionOptions extends SearchOptions {
   readonly source: ByteSource;
@@ -39,7 +40,8 @@ export class SessionSearch {
   constructor(deps: TranscriptsDep & BlobsDep, session: SessionId) {
     this.#deps = deps;
     this.#session = session;
-    const lineAt: RecentTextsDeps["lineAt"] = (place) => this.#withSource((source) => readPlace(source, place));
+    const lineAt: RecentTextsDeps["lineAt"] = (place) =>
+      withSource(deps, session, (source) => readPlace(source, place));
     this.#index = new SessionIndex({ blobs: deps.blobs, lineAt });
   }
 
@@ -54,7 +56,7 @@ export class SessionSearch {
   }
 
   async #catchUp(): Promise<"caught-up" | undefined> {
-    return await this.#withSource<"caught-up">(async (source) => {
+    return await withSource<"caught-up">(this.#deps, this.#session, async (source) => {
       for await (const { logged } of scanForward(source, { from: this.#indexedBytes })) {
         for (const line of logged) {
           await this.#index.append(line);
@@ -63,15 +65,5 @@ export class SessionSearch {
       }
       return "caught-up";
     });
-  }
-
-  async #withSource<Read>(read: (source: ByteSource) => Promise<Read>): Promise<Read | undefined> {
-    const source = await this.#deps.transcripts.openForReading(this.#session);
-    if (source === undefined) return undefined;
-    try {
-      return await read(source);
-    } finally {
-      await source.close();
-    }
   }
 }

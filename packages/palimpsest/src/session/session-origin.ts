@@ -2,10 +2,8 @@ import type { ByteSource, TranscriptsDep } from "../ports/transcripts.ts";
 import type { BlobId, Bytes, SessionId } from "../schema/brand.ts";
 import type { Edit } from "../schema/edit.ts";
 import { originLineBytesMax, scanChunkBytes } from "./limits.ts";
-import { readPlace } from "./scan-lines.ts";
+import { newline, readPlace } from "./scan-lines.ts";
 import type { SessionListDep } from "../ports/store.ts";
-
-const newline = 0x0a;
 
 /** What the first line of a session says about the other tool's log that the session was copied from. */
 interface SessionOrigin {

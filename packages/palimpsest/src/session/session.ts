@@ -384,7 +384,7 @@ export class Session {
 const readDrafts = (raws: readonly PlacedEntry[]): readonly Entry[] =>
   raws.map((raw) => parseDraft(JSON.stringify(raw)));
 
-const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
+export const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
 /** Never rejects: no handler may keep a session's lock. */
 async function runCloseHandlers(handlers: readonly CloseHandler[], appender: FinalAppender): Promise<void> {
