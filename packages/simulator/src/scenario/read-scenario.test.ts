@@ -113,7 +113,11 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
       "name: x\nmoves:\n  - when: { called: a }\n",
       /moves\[0\]: has `when` and needs `do` or `else`$/,
     ],
-    ["`do` without `when`", "name: x\nmoves:\n  - do: []\n    text: a\n", /moves\[0\]\.do: needs `when` in the same step$/],
+    [
+      "`do` without `when`",
+      "name: x\nmoves:\n  - do: []\n    text: a\n",
+      /moves\[0\]\.do: needs `when` in the same step$/,
+    ],
     [
       "an empty condition inside another",
       "name: x\nmoves:\n  - when: { any: [{ tool: a }, { not: {} }] }\n    do: []\n",
