@@ -89,9 +89,11 @@ const placesShownMax = 5;
 
 /** The fewest differences, then the most text in common where they differ; among equals the one recorded first. */
 function findNearest(missed: Comparable, candidates: readonly Candidate[]): Candidate | undefined {
-  const alike = candidates.filter(({ request }) => request.method === missed.method && request.path === missed.path);
+  const sameEndpoint = candidates.filter(
+    ({ request }) => request.method === missed.method && request.path === missed.path,
+  );
   let best: (Distance & { readonly candidate: Candidate }) | undefined;
-  for (const candidate of alike.slice(-comparedCassettesMax)) {
+  for (const candidate of sameEndpoint.slice(-comparedCassettesMax)) {
     const differences = findDifferences(candidate.request.body, missed.body);
     const distance = measureDistance(differences, best?.count ?? Number.POSITIVE_INFINITY);
     if (best === undefined || isNearer(distance, best)) best = { candidate, ...distance };

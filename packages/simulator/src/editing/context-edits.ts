@@ -46,13 +46,13 @@ export function applyContextEdits(inputs: ContextEditInput): ContextEdits | unde
   const applied: AppliedEdit[] = [];
   let { shown } = inputs;
   for (const edit of management.edits ?? []) {
-    const clearing = planClear(edit, { ...inputs, shown });
-    if (clearing === undefined) continue;
-    const rendering = withChanges(shown.rendering, clearing.changes);
+    const plan = planClear(edit, { ...inputs, shown });
+    if (plan === undefined) continue;
+    const rendering = withChanges(shown.rendering, plan.changes);
     const prompt = inputs.promptFor(rendering);
     const tokens = shown.prompt.tokens - prompt.tokens;
-    if (tokens < Math.max(1, clearing.tokensMin)) continue;
-    applied.push(clearing.report(tokens));
+    if (tokens < Math.max(1, plan.tokensMin)) continue;
+    applied.push(plan.report(tokens));
     shown = { prompt, rendering };
   }
   return { ...shown, applied };
@@ -114,10 +114,10 @@ interface ToolUse {
 
 /** In the order of the calls. */
 function toolUses({ messages }: MessagesRequest | CountRequest, shown: ShownRequest): readonly ToolUse[] {
-  const blocksOf = listShownBlocks(shown);
+  const shownBlocks = listShownBlocks(shown);
   const useById = new Map<string, ToolUse>();
   for (const [at, message] of messages.entries())
-    for (const { block, path } of blocksOf(message, at)) {
+    for (const { block, path } of shownBlocks(message, at)) {
       if (block.type === "tool_use") useById.set(block.id, { call: { block, message: at, path } });
       if (block.type !== "tool_result") continue;
       const use = useById.get(block.tool_use_id);
@@ -190,12 +190,12 @@ function thinkingTurns(
   { messages }: MessagesRequest | CountRequest,
   shown: ShownRequest,
 ): readonly (readonly ShownChange[])[] {
-  const blocksOf = listShownBlocks(shown);
+  const shownBlocks = listShownBlocks(shown);
   const turns: ShownChange[][] = [];
   let turn: ShownChange[] = [];
   for (const [at, message] of messages.entries()) {
     if (isUserSpeaking(message)) turn = [];
-    for (const { block, path } of blocksOf(message, at)) {
+    for (const { block, path } of shownBlocks(message, at)) {
       if (block.type !== "thinking" && block.type !== "redacted_thinking") continue;
       if (turn.length === 0) turns.push(turn);
       turn.push({ message: at, path, shown: "hidden" });

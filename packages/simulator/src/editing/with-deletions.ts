@@ -29,13 +29,13 @@ export function withDeletions({ request, shown, look }: DeletionInput): ShownReq
   const resultById = findDeletableResults(request, { requestedIds: new Set(requestedIds), shown });
   const { deleted } = look({ ...shown.prompt, withheld: { resultById, tokens: 0 } });
   if (deleted === undefined) return shown;
-  const left = new Map(deleted.ids.flatMap((id) => findEntry(resultById, id)));
-  const withheld = { resultById: left, tokens: deleted.tokens };
+  const deletedById = new Map(deleted.ids.flatMap((id) => findEntry(resultById, id)));
+  const withheld = { resultById: deletedById, tokens: deleted.tokens };
   return {
     prompt: { ...shown.prompt, tokens: shown.prompt.tokens - deleted.tokens, withheld },
     rendering: withChanges(
       shown.rendering,
-      [...left.values()].map(({ change }) => change),
+      [...deletedById.values()].map(({ change }) => change),
     ),
   };
 }

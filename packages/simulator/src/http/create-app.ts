@@ -17,7 +17,7 @@ type Route = Context<Env>;
 /** The simulator's routes. The same app serves HTTP and callers in this process, so that they cannot differ. */
 export function createApp(simulator: Simulator): Hono<Env> {
   const app = new Hono<Env>();
-  const posted =
+  const handlePost =
     (answer: (call: ApiCall) => Answer | Promise<Answer>) =>
     async (context: Route): Promise<Response> => {
       const read = await readJsonBody(context);
@@ -35,11 +35,11 @@ export function createApp(simulator: Simulator): Hono<Env> {
   const openai = mountOpenAi(app, { simulator, readJsonBody, respond });
   app.post(
     "/v1/messages",
-    posted((call) => simulator.messages(call)),
+    handlePost((call) => simulator.messages(call)),
   );
   app.post(
     "/v1/messages/count_tokens",
-    posted((call) => simulator.countTokens(call)),
+    handlePost((call) => simulator.countTokens(call)),
   );
   app.get("/v1/models", (context) => {
     if (isOpenAiClient(context.req.raw.headers)) return openai.models(context);

@@ -35,31 +35,31 @@ export const isOpenAiClient = (headers: Headers): boolean =>
 
 /** Adds the paths of the OpenAI API. */
 export function mountOpenAi(app: Hono<Env>, deps: OpenAiRoutesDeps): SharedOpenAiRoutes {
-  const { simulator, readJsonBody: bodyOf } = deps;
+  const { simulator, readJsonBody } = deps;
   const respond = (context: Route, answer: OpenAiAnswer): Promise<Response> => respondWith(deps, { context, answer });
-  const posted =
+  const handlePost =
     (answer: (call: OpenAiCall) => OpenAiAnswer | Promise<OpenAiAnswer>) =>
     async (context: Route): Promise<Response> => {
-      const read = await bodyOf(context);
+      const read = await readJsonBody(context);
       if (read.kind === "refused") return respond(context, simulator.openai.refuse(read, context.req.path));
       const { headers, signal } = context.req.raw;
       return respond(context, await answer({ body: read.body, headers, signal }));
     };
   app.post(
     "/v1/chat/completions",
-    posted((call) => simulator.openai.chatCompletions(call)),
+    handlePost((call) => simulator.openai.chatCompletions(call)),
   );
   app.post(
     "/v1/responses",
-    posted((call) => simulator.openai.responses(call)),
+    handlePost((call) => simulator.openai.responses(call)),
   );
   app.post(
     "/v1/responses/compact",
-    posted((call) => simulator.openai.compact(call)),
+    handlePost((call) => simulator.openai.compact(call)),
   );
   app.post(
     "/v1/responses/input_tokens",
-    posted((call) => simulator.openai.inputTokens(call)),
+    handlePost((call) => simulator.openai.inputTokens(call)),
   );
   app.get("/v1/responses/:id", (context) =>
     respond(context, simulator.openai.response(pickHeaders(context), context.req.param("id"))),

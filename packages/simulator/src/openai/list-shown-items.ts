@@ -26,18 +26,18 @@ type ShownItemsOutcome = { readonly kind: "shown"; readonly items: readonly Show
  */
 export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): ShownItemsOutcome {
   const { request } = inputs;
-  const whole = conversation(deps, inputs);
-  if (whole.kind === "refused") return whole;
-  const start = whole.items.findLastIndex(({ kind }) => kind === "compaction");
-  const latest = whole.items[start];
+  const full = collectConversation(deps, inputs);
+  if (full.kind === "refused") return full;
+  const start = full.items.findLastIndex(({ kind }) => kind === "compaction");
+  const latest = full.items[start];
   const opened = latest?.kind === "compaction" ? openCompaction(deps.seal, latest.sealed) : undefined;
   if (opened?.kind === "refused") return opened;
-  const rest = whole.items.slice(start + 1);
-  const wrong = request.api === "chat" ? undefined : (checkResponsesPairs(rest) ?? checkReasoningPlace(rest));
-  if (wrong !== undefined) return wrong;
+  const rest = full.items.slice(start + 1);
+  const refused = request.api === "chat" ? undefined : (checkResponsesPairs(rest) ?? checkReasoningPlace(rest));
+  if (refused !== undefined) return refused;
   const shown: ShownItem[] = [];
   if (opened !== undefined) {
-    if (opened.covers === "beside") shown.push(...userMessages(deps.seal, whole.items.slice(0, start)));
+    if (opened.covers === "beside") shown.push(...userMessages(deps.seal, full.items.slice(0, start)));
     shown.push({ kind: "compaction", summary: opened.summary });
   }
   const lastUser = rest.findLastIndex((item) => item.kind === "message" && item.role === "user");
@@ -58,7 +58,7 @@ const reasoningContext = ({ request, model }: ShownItemsInput): "current_turn" |
   request.reasoning.context === "auto" ? model.reasoningContext : request.reasoning.context;
 
 /** What the request sends, after what the server stored, with references replaced by the items that they name. */
-function conversation(
+function collectConversation(
   { store }: ShownItemsDeps,
   { request, workspace }: ShownItemsInput,
 ): { readonly kind: "items"; readonly items: readonly Item[] } | OpenAiRefusal {

@@ -81,8 +81,8 @@ export function admitRequest(
   deps: Pick<OpenAiExchangeDeps, "store" | "seal" | "known">,
   { request, model, workspace }: Pick<OpenAiExchangeInput, "request" | "model" | "workspace">,
 ): AdmittedPrompt | OpenAiRefusal {
-  const wrong = checkRequest(request, model);
-  if (wrong !== undefined) return wrong;
+  const refused = checkRequest(request, model);
+  if (refused !== undefined) return refused;
   const shown = listShownItems(deps, { request, model, workspace });
   if (shown.kind === "refused") return shown;
   return { kind: "admitted", ...readPrompt(deps, { request, model, items: shown.items }) };

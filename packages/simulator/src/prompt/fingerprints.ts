@@ -188,13 +188,14 @@ interface Divergence {
 function firstDivergence(earlier: Fingerprint, { prompt, deleting }: FingerprintInput): Divergence {
   // A chain hash covers everything up to its block, so the first match from the end is the last shared block.
   let shared = earlier.last;
-  let parted: ChainNode | undefined;
+  let firstDifferent: ChainNode | undefined;
   while (shared !== undefined && prompt.blocks[shared.count - 1]?.chain !== shared.chain) {
-    parted = shared;
+    firstDifferent = shared;
     shared = shared.before;
   }
   const now = prompt.blocks[shared?.count ?? 0];
-  const byBlocks = parted === undefined ? [] : [parted.part, ...(now === undefined ? [] : [blockPart(now)])];
+  const byBlocks =
+    firstDifferent === undefined ? [] : [firstDifferent.part, ...(now === undefined ? [] : [blockPart(now)])];
   const bySalts = levels.find((level) => earlier.salts[level] !== prompt.salts[level]);
   const beforeForgotten = tokensBeforeForgotten(earlier, deleting);
   const changed = new Set<Level>([
@@ -202,7 +203,7 @@ function firstDivergence(earlier: Fingerprint, { prompt, deleting }: Fingerprint
     ...(bySalts === undefined ? [] : [bySalts]),
     ...(beforeForgotten === Infinity ? [] : ["messages" as const]),
   ]);
-  const level = levels.find((one) => changed.has(one));
+  const level = levels.find((name) => changed.has(name));
   if (level === undefined) return { sharedTokens: earlier.tokens };
   const beforeSalt = bySalts === undefined ? Infinity : (earlier.last?.tokensBefore[bySalts] ?? 0);
   const sharedTokens = Math.min(shared?.tokensUpTo ?? 0, beforeSalt, beforeForgotten);
@@ -219,6 +220,8 @@ function tokensBeforeForgotten({ withheld }: Fingerprint, deleting: readonly str
 
 /** Tokens that the model was shown after the first `sentTokens` that were sent. */
 function countTokensBehind({ tokens, withheld }: Fingerprint, sentTokens: number): number {
-  const left = [...(withheld?.resultById.values() ?? [])].filter(({ tokensUpTo }) => tokensUpTo > sentTokens);
-  return tokens - sentTokens - left.reduce((sum, one) => sum + one.tokens, 0);
+  const withheldResults = [...(withheld?.resultById.values() ?? [])].filter(
+    ({ tokensUpTo }) => tokensUpTo > sentTokens,
+  );
+  return tokens - sentTokens - withheldResults.reduce((sum, result) => sum + result.tokens, 0);
 }

@@ -33,12 +33,12 @@ export function composeReply(inputs: ComposeInput): ComposedReply {
   const { move, request, model, prompt } = inputs;
   // The prompt for a compaction can exceed the window by the length of its instructions.
   const room = Math.max(0, model.windowTokens - prompt.tokens);
-  const saying = new ReplyComposer(inputs, Math.min(request.max_tokens, room));
+  const composer = new ReplyComposer(inputs, Math.min(request.max_tokens, room));
   for (const block of needsOpeningThought(request, move) ? [openingThought, ...move.blocks] : move.blocks) {
-    saying.add(block);
-    if (saying.stopped !== undefined) break;
+    composer.add(block);
+    if (composer.stopped !== undefined) break;
   }
-  return saying.finish(room < request.max_tokens ? "model_context_window_exceeded" : "max_tokens");
+  return composer.finish(room < request.max_tokens ? "model_context_window_exceeded" : "max_tokens");
 }
 
 /** A reply that is a compaction and nothing else. */

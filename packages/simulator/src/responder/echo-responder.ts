@@ -27,11 +27,11 @@ export function echoMove(request: MessagesRequest): Move {
   if (schema !== undefined)
     return { kind: "say", blocks: [{ type: "text", text: JSON.stringify(minimalInstance(schema)) }] };
   const words = lastUserText(request).split(/\s+/).filter(Boolean);
-  const quoted = words.slice(0, quotedWordsMax).join(" ");
+  const quote = words.slice(0, quotedWordsMax).join(" ");
   const text =
-    quoted === ""
+    quote === ""
       ? "There are no words to answer here."
-      : `You wrote: “${quoted}${words.length > quotedWordsMax ? " …" : ""}”`;
+      : `You wrote: “${quote}${words.length > quotedWordsMax ? " …" : ""}”`;
   return { kind: "say", blocks: [{ type: "text", text }] };
 }
 
@@ -54,27 +54,27 @@ function formatSchema({ output_config: config, output_format: older }: MessagesR
  * lengths and ranges are ignored. A schema without end (`$ref` to itself) is cut short.
  */
 export function minimalInstance(schema: JsonObject): Json {
-  let left = instanceValuesMax;
-  const instanceOf = (part: Json | undefined, depth: number): Json => {
-    left -= 1;
-    if (!isObject(part) || left < 0) return {};
+  let valuesLeft = instanceValuesMax;
+  const buildInstance = (part: Json | undefined, depth: number): Json => {
+    valuesLeft -= 1;
+    if (!isObject(part) || valuesLeft < 0) return {};
     const fixed = constantValue(part);
     if (fixed !== undefined) return fixed;
-    const instead = alternative(part, schema);
-    if (instead !== undefined) return depth >= instanceDepthMax ? {} : instanceOf(instead, depth + 1);
+    const substitute = alternative(part, schema);
+    if (substitute !== undefined) return depth >= instanceDepthMax ? {} : buildInstance(substitute, depth + 1);
     const type = schemaType(part);
-    return type === "object" ? objectOf(part, depth) : valueByType[type];
+    return type === "object" ? buildObject(part, depth) : valueByType[type];
   };
-  const objectOf = (part: JsonObject, depth: number): JsonObject => {
+  const buildObject = (part: JsonObject, depth: number): JsonObject => {
     const properties = field(part, "properties");
     const required = field(part, "required");
     if (!isArray(required) || depth >= instanceDepthMax) return {};
     const names = required.filter((name) => typeof name === "string");
     return Object.fromEntries(
-      names.map((name) => [name, instanceOf(isObject(properties) ? field(properties, name) : undefined, depth + 1)]),
+      names.map((name) => [name, buildInstance(isObject(properties) ? field(properties, name) : undefined, depth + 1)]),
     );
   };
-  return instanceOf(schema, 0);
+  return buildInstance(schema, 0);
 }
 
 function constantValue(schema: JsonObject): Json | undefined {
@@ -84,7 +84,7 @@ function constantValue(schema: JsonObject): Json | undefined {
   return isArray(choices) ? choices[0] : undefined;
 }
 
-/** The schema to use instead of this one: what it refers to, or its first branch. */
+/** The schema to use substitute of this one: what it refers to, or its first branch. */
 function alternative(schema: JsonObject, root: JsonObject): Json | undefined {
   const reference = textField(schema, "$ref");
   if (reference !== undefined) return resolveReference(reference, root);
