@@ -96,7 +96,7 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
   };
 }
 
-/** Runs every line in the read-only strength. */
+/** If the setting is read-only, every line runs read-only, whatever is known about it. */
 function useFor(setting: Setting, sandbox: Sandbox): SandboxUse {
   if (setting.configuration === "check alone" || setting.configuration === "nothing")
     return { kind: "unheld", because: "off" };

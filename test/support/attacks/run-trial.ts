@@ -13,7 +13,7 @@ export interface TrialEnd {
   readonly through: readonly Effect[];
   /** The reason, or the end of the output. */
   readonly text: string;
-  /** Strength of the sandbox of its last command. */
+  /** The outcome of its last command. */
   readonly outcome: CallEnd["outcome"];
 }
 

@@ -46,7 +46,7 @@ export function chooseTrials({ seed, lines, configurations, perClass, share }: T
     .filter((_, index) => index % share.of === share.index);
 }
 
-/** The mode that asks and the one that does not: the others differ from them as they do elsewhere. */
+/** One mode that asks and one that does not; the other modes differ from them in the same way everywhere. */
 const isTriedAtHome = (setting: Setting): boolean =>
   !("mode" in setting) || setting.mode === "default" || setting.mode === "bypass";
 
