@@ -13,7 +13,7 @@ import {
   TraceWriter,
 } from "@palimpsest/simulator";
 
-// Who answers: a scenario. `actor: extractActor` or an object of your own with `play(scene)` would do too.
+// Who answers: a scenario. `responder: extractResponder` or an object of your own with `respond(input)` would do too.
 const reading = await readScenario(join(import.meta.dirname, "scenarios/failing-test.yaml"));
 if (reading.kind !== "scenario") throw new Error(reading.problems.map(formatScenarioProblem).join("\n"));
 
