@@ -19,6 +19,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
  */
 const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>> = {
   palimpsest: [
+    ["text"],
     ["schema"],
     ["transcript"],
     ["tokens"],
@@ -41,17 +42,17 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
 /** Tighter rules for some files, on top of the columns. */
 const narrow: readonly NarrowRule[] = [
   {
-    files: "packages/palimpsest/src/{schema,transcript,tokens,cache,ports,import}/**",
+    files: "packages/palimpsest/src/{text,schema,transcript,tokens,cache,ports,import}/**",
     why: "what is pure imports no Node module: clock, disk and ids come through ports",
   },
   {
     files: "packages/palimpsest/src/export/**",
-    places: ["schema", "transcript", "tokens", "export"],
+    places: ["text", "schema", "transcript", "tokens", "export"],
     why: "an export is rendered, not read: it imports only schema, transcript and tokens, and no Node module",
   },
   {
     files: "packages/palimpsest/src/layers/*/**/!(run*).ts",
-    places: ["schema", "transcript", "tokens", "cache", "layers"],
+    places: ["text", "schema", "transcript", "tokens", "cache", "layers"],
     why: "a plan is pure: it imports only schema, transcript, tokens, cache and what is pure in layers, and no Node module",
   },
 ];

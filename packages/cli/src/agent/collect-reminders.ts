@@ -1,4 +1,4 @@
-import { toSingleLine } from "palimpsest/internal/schema/to-printable";
+import { toSingleLine } from "palimpsest/internal/text/to-printable";
 import { z } from "zod";
 import { field, isArray, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { reminderAttachmentType, escapeReminderTag } from "palimpsest/internal/transcript/attachment-text";

@@ -19,7 +19,7 @@ import {
 } from "./follow-settings.ts";
 import { restoreMissingState } from "palimpsest/internal/session/append-boundary";
 import type { Session } from "palimpsest/internal/session/session";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import { findShell } from "../tool/shell/bash-tool.ts";

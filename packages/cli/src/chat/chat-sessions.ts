@@ -2,7 +2,7 @@ import type { SessionChoice } from "../agent/agent-options.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { type SessionId, sessionId } from "palimpsest/internal/schema/brand";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { formatProblem } from "palimpsest/internal/settings/problem";
 import type { Choice } from "../tui/chat-ui.ts";
 import { restoreChat } from "../tui/state/restore-chat.ts";

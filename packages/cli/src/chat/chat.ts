@@ -1,6 +1,6 @@
 import type { Agent, OpenAgentOutcome, UserNotice } from "../agent/agent.ts";
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
 import { userTypedText } from "palimpsest/internal/transcript/user-text";
 import type { Choice, ChatUi } from "../tui/chat-ui.ts";

@@ -17,7 +17,7 @@ import { printProblems, wrongFlag } from "../program/report-problems.ts";
 import { stopSignal } from "../program/stop-signal.ts";
 import { resolve } from "node:path";
 import { openWorkspace } from "../host/workspace.ts";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import { readPipe } from "../program/read-pipe.ts";
 import { summaryBytesMax } from "../compact/limits.ts";
 
@@ -121,11 +121,11 @@ const toUserSummary = (text: string): UserSummary => ({ kind: "given", text: tex
 async function readSummaryFile(context: CommandContext, name: string): Promise<UserSummary> {
   const source = await openWorkspace(context).openFile(resolve(context.cwd, name));
   if (source === undefined)
-    return failure({ code: exitCode.notFound, message: `no file that you may read is called ${oneLine(name)}` });
+    return failure({ code: exitCode.notFound, message: `no file that you may read is called ${joinLines(name)}` });
   try {
     if (source.size <= summaryBytesMax)
       return toUserSummary(new TextDecoder().decode(await source.read({ start: 0, end: source.size })));
-    return failure({ code: exitCode.refused, message: `${oneLine(name)} is too large for a summary` });
+    return failure({ code: exitCode.refused, message: `${joinLines(name)} is too large for a summary` });
   } finally {
     await source.close();
   }

@@ -15,7 +15,7 @@ import { command, type CommandContext } from "../program/command.ts";
 import { readUserPrompt } from "../compact/compaction-failure.ts";
 import { exitCode } from "../program/failure.ts";
 import { type ExplainInput, explainText } from "../text/explain-text.ts";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import { problemWithHint, reportProblems } from "../program/report-problems.ts";
 
 export const explainCommand = command({
@@ -34,7 +34,7 @@ export const explainCommand = command({
     const problems = [...allSettingsProblems(project.reading), ...serverProblems];
     const wrong = await reportProblems(context, problems);
     if (wrong !== undefined) return wrong;
-    for (const problem of await userTextProblems(context)) await context.err.write(`warning: ${oneLine(problem)}\n`);
+    for (const problem of await userTextProblems(context)) await context.err.write(`warning: ${joinLines(problem)}\n`);
     if (format === "json") await context.out.json(asJson({ ...project, servers }, problems));
     else {
       const { style, columns } = context.out;

@@ -1,10 +1,10 @@
 import { type NotesCoverage, parseCoverage } from "palimpsest/internal/layers/3-notes/notes-coverage";
 import { openCounted } from "palimpsest/internal/session/counted-log";
 import { lastNotesFailure, type NotesFailure } from "palimpsest/internal/context/past-costs";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import { command } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import { openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
 
@@ -73,7 +73,7 @@ function aboutText({
           `file    ${path}`,
           `covers  up to ${covers.entry}, at ${formatCount(covers.contextTokens)} tokens of context`,
         ]),
-    ...(failed === undefined ? [] : [`failed  the newest extraction: ${oneLine(failed.message)}`]),
+    ...(failed === undefined ? [] : [`failed  the newest extraction: ${joinLines(failed.message)}`]),
   ];
   return lines.length === 0 ? "" : `\n${lines.join("\n")}\n`;
 }

@@ -7,7 +7,7 @@ import type { Receipt } from "palimpsest/internal/schema/receipt";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { type CommandAction, command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
 import { findPin, pinsReport, pinsText, type PinVerb, type PinQuery } from "../session/find-pin.ts";
@@ -122,7 +122,7 @@ function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failur
       return failure({
         code: exitCode.refused,
         message: found.message,
-        hint: `Take that back first: palimpsest undo ${oneLine(session)} ${oneLine(found.by)}`,
+        hint: `Take that back first: palimpsest undo ${joinLines(session)} ${joinLines(found.by)}`,
       });
   }
 }
@@ -153,8 +153,8 @@ async function reportPin(
     return;
   }
   const { warning } = report;
-  await out.write(`${verb === "pin" ? "pinned" : "unpinned"}: ${oneLine(entry)}\n`);
+  await out.write(`${verb === "pin" ? "pinned" : "unpinned"}: ${joinLines(entry)}\n`);
   await out.write(`${pinsText(report)}\n`);
   if (edit !== undefined) await out.write(`to go back: palimpsest undo ${session.id} ${edit}\n`);
-  if (warning !== undefined) await err.write(`${oneLine(warning)}\n`);
+  if (warning !== undefined) await err.write(`${joinLines(warning)}\n`);
 }

@@ -1,7 +1,7 @@
 import type { ExpandOutcome } from "palimpsest/internal/session/expand";
 import { openLog } from "palimpsest/internal/session/open-log";
 import type { SearchOutcome } from "palimpsest/internal/ports/session-search";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { recallCharsDefault } from "../tool/limits.ts";
 import { command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";

@@ -10,7 +10,7 @@ import {
 } from "../program/setting-options.ts";
 import { command, type CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
-import { quantity, wrapText, oneLine } from "../text/format.ts";
+import { quantity, wrapText, joinLines } from "../text/format.ts";
 import { openCallsAdvice, renderMessage, renderSystem } from "../text/render-message.ts";
 import { importJson, importText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { reportProblems } from "../program/report-problems.ts";
@@ -149,22 +149,22 @@ async function showText(
   await out.write(
     view.sendable
       ? `${out.style("green", "sendable")}\n`
-      : `${out.style("yellow", "not sendable")}: ${oneLine(view.why?.text ?? "")}\n`,
+      : `${out.style("yellow", "not sendable")}: ${joinLines(view.why?.text ?? "")}\n`,
   );
   if (view.why?.code === "open-calls") await out.write(`${wrapText(openCallsAdvice, out.columns ?? 80)}\n`);
   await out.write(
     `${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`,
   );
-  if (path.boundaries.length > 0) await out.write(`behind boundary ${oneLine(path.boundaries.at(-1) ?? "")}\n`);
+  if (path.boundaries.length > 0) await out.write(`behind boundary ${joinLines(path.boundaries.at(-1) ?? "")}\n`);
   if (path.thinkingLeftOut > 0)
     await out.write(
       `${quantity(path.thinkingLeftOut, "thinking block")} left out: not signed for you, or behind a changed prefix\n`,
     );
   for (const repair of view.repairs)
     await out.write(
-      `repair: ${oneLine(`${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})`)}\n`,
+      `repair: ${joinLines(`${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})`)}\n`,
     );
-  for (const problem of path.problems) await err.write(`note: ${oneLine(`${problem.kind} at ${problem.entry}`)}\n`);
+  for (const problem of path.problems) await err.write(`note: ${joinLines(`${problem.kind} at ${problem.entry}`)}\n`);
   if (opened.damage.length > 0)
     await err.write(`${quantity(opened.damage.length, "damaged range")}: see \`palimpsest sessions fsck\`\n`);
 }

@@ -7,7 +7,7 @@ import {
 import type { CompactionProblem } from "palimpsest/internal/context/compact/proposal";
 import type { CompactionFailure, CompactionRange } from "palimpsest/internal/schema/compaction-cause";
 import { type ExitCode, exitCode, failure, type Failure } from "../program/failure.ts";
-import { formatNumber, formatPercent, oneLine } from "../text/format.ts";
+import { formatNumber, formatPercent, joinLines } from "../text/format.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { placeholderProblems } from "../agent/user-text.ts";
@@ -34,7 +34,7 @@ export function compactionFailure({ reason, message }: CompactionProblem, reques
   if (reason === "nothing_to_compact" && part.kind === "up_to")
     return failure({
       code,
-      message: `not compacted: nothing that was said stands before ${oneLine(part.entry)}`,
+      message: `not compacted: nothing that was said stands before ${joinLines(part.entry)}`,
       hint: "Name a later message, or leave out --up-to to summarise everything.",
     });
   const isUserSummary = reason === "no_summary" && request.writer === "person";

@@ -1,7 +1,7 @@
 import type { CompactionPhase, LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { labelByCompactionPath, labelByCompactionPhase } from "../tui/text/event-lines.ts";
 import type { CommandContext } from "../program/command.ts";
-import { formatNumber, formatPercent, oneLine, type Answerer, formatCost } from "../text/format.ts";
+import { formatNumber, formatPercent, joinLines, type Answerer, formatCost } from "../text/format.ts";
 import { type HintContext, hintForAutomatic, withoutStop, type UserPrompt } from "./compaction-failure.ts";
 
 type EventOf<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
@@ -29,7 +29,7 @@ export function compactionReporter(
     const isKnown = ownPrompt !== undefined;
     ownPrompt ??= await input.ownPrompt();
     if (isKnown) return;
-    for (const problem of ownPrompt?.problems ?? []) await err.write(`warning: ${oneLine(problem)}\n`);
+    for (const problem of ownPrompt?.problems ?? []) await err.write(`warning: ${joinLines(problem)}\n`);
   };
   return async (event) => {
     if (event.kind === "compaction-progress") {
@@ -72,7 +72,7 @@ const progressText = ({ phase, chars }: EventOf<"compaction-progress">): string 
   `${labelByCompactionPhase[phase]}${chars === 0 ? " …" : `: ${formatNumber(chars)} characters`}`;
 
 const startText = ({ cause, tokens, because }: EventOf<"compaction-start">): string =>
-  `compacting (${cause}): ${because === undefined ? `about ${formatNumber(tokens)} tokens` : oneLine(because)}`;
+  `compacting (${cause}): ${because === undefined ? `about ${formatNumber(tokens)} tokens` : joinLines(because)}`;
 
 function compactionDoneText(
   { cause, path, tokensBefore, tokensAfter, auditScore, costNanos, instead }: EventOf<"compacted">,
@@ -80,7 +80,7 @@ function compactionDoneText(
 ): string {
   const facts = [
     `${formatNumber(tokensBefore)} → ${formatNumber(tokensAfter)} tokens`,
-    `${labelByCompactionPath[path]}${instead === undefined ? "" : ` (${withoutStop(oneLine(instead))})`}`,
+    `${labelByCompactionPath[path]}${instead === undefined ? "" : ` (${withoutStop(joinLines(instead))})`}`,
     `audit ${formatPercent(auditScore)}`,
     ...(costNanos === undefined ? [] : [formatCost(answerer, costNanos)]),
   ];
@@ -92,5 +92,5 @@ function compactionFailedText(
   hintContext: HintContext,
 ): string {
   const degraded = state === "degraded" ? " No model is asked for summaries for the time being." : "";
-  return `warning: not compacted (${reason}): ${withoutStop(oneLine(message))}.${degraded} ${hintForAutomatic(reason, hintContext)}`;
+  return `warning: not compacted (${reason}): ${withoutStop(joinLines(message))}.${degraded} ${hintForAutomatic(reason, hintContext)}`;
 }

@@ -1,6 +1,6 @@
 import type { Agent } from "../agent/agent.ts";
 import { ownText, type Proposal, type ProposeOutcome } from "palimpsest/internal/context/compact/proposal";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -48,7 +48,7 @@ export async function considerProposal(first: Proposal, deps: ConsiderDeps): Pro
     written = change.text;
     const proposed = await deps.propose({ ...requestAgain(first), summary: written, over: ownText(first) });
     if (proposed.kind === "failed") {
-      await deps.tell(`this summary can't be used: ${oneLine(proposed.message)}`);
+      await deps.tell(`this summary can't be used: ${joinLines(proposed.message)}`);
       continue;
     }
     edited = written;

@@ -13,7 +13,7 @@ import { agentFailure } from "../session/session-failure.ts";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { findEntry } from "../session/find-pin.ts";
-import { oneLine, type Answerer } from "../text/format.ts";
+import { joinLines, type Answerer } from "../text/format.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
@@ -78,7 +78,7 @@ function findPart(fold: Fold, { from, upTo }: OpenToCompactInput): CompactionRan
   if (entry !== undefined) return { kind: from === undefined ? "up_to" : "from", entry };
   return failure({
     code: exitCode.notFound,
-    message: `no message of the view is called ${oneLine(named)}`,
+    message: `no message of the view is called ${joinLines(named)}`,
     hint: "`palimpsest context` names the largest entries of the view; a message's uuid stands in its line of the transcript.",
   });
 }

@@ -10,7 +10,7 @@ import {
   formatNumber,
   formatPercent,
   formatUsd,
-  oneLine,
+  joinLines,
   type Answerer,
 } from "../text/format.ts";
 import type { Style } from "../text/style.ts";
@@ -84,7 +84,7 @@ export function previewFigures(
         "restored",
         listOrCount(pieceTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", "),
       ),
-      ...rowIfAny("pins", oneLine(preview.pinsWarning ?? "")),
+      ...rowIfAny("pins", joinLines(preview.pinsWarning ?? "")),
     ],
     look.columns,
   );
@@ -109,7 +109,7 @@ export function previewDetails(
 const rowsIfMany = (label: string, all: readonly string[]): readonly Row[] =>
   all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
 
-const changeTexts = (changes: readonly string[]): readonly string[] => changes.map((change) => oneLine(change));
+const changeTexts = (changes: readonly string[]): readonly string[] => changes.map((change) => joinLines(change));
 
 /** A label stands before the first of its rows. */
 const rowsText = (rows: readonly Row[], columns: number): readonly string[] =>
@@ -132,15 +132,15 @@ export function partText(part: CompactionRange): string {
     case "all":
       return "everything that was said";
     case "from":
-      return `from ${oneLine(part.entry)} on; what stands before it stays`;
+      return `from ${joinLines(part.entry)} on; what stands before it stays`;
     case "up_to":
-      return `what stands before ${oneLine(part.entry)}; the rest stays`;
+      return `what stands before ${joinLines(part.entry)}; the rest stays`;
   }
 }
 
 function writerText({ path, calls, instead }: Proposal): string {
   const callsText = calls.length === 0 ? "" : `, ${quantity(calls.length, "call")} answered`;
-  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${callsText}`;
+  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(joinLines(instead.message))}`}${callsText}`;
 }
 
 /** The size before for what leaves the view, the size after for what stands in it. */
@@ -223,14 +223,14 @@ const labelByRendition: Readonly<Record<string, string>> = {
 const userMessagesText = (userMessages: Readonly<Record<string, number>>): string =>
   Object.entries(userMessages)
     .filter(([, count]) => count > 0)
-    .map(([shown, count]) => `${formatNumber(count)} ${labelByRendition[shown] ?? oneLine(shown)}`)
+    .map(([shown, count]) => `${formatNumber(count)} ${labelByRendition[shown] ?? joinLines(shown)}`)
     .join(", ");
 
 /** The part of that name lists the files that are not shown. */
 const namedFilesPart = "files";
 
 function pieceTexts(restored: readonly string[], cwd: string): readonly string[] {
-  const shown = restored.filter((name) => name !== namedFilesPart).map((name) => oneLine(shortPath(name, cwd)));
+  const shown = restored.filter((name) => name !== namedFilesPart).map((name) => joinLines(shortPath(name, cwd)));
   return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])];
 }
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { statfs, mkdtemp, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { safeGitEnvironment } from "palimpsest/internal/schema/safe-git-environment";
 import { runRipgrep } from "../tool/search/run-ripgrep.ts";
 import { findShell } from "../tool/shell/bash-tool.ts";

@@ -1,5 +1,5 @@
 import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import type { Style } from "../text/style.ts";
 
 /** A failure that a command expects: it returns one instead of throwing. */
@@ -37,8 +37,8 @@ export function failureFromError(thrown: unknown): Failure {
 }
 
 export function renderFailure({ message, hint }: Failure, style: Style): string {
-  const first = `${style("red", "palimpsest:")} ${oneLine(message)}\n`;
-  return hint === undefined ? first : `${first}  ${oneLine(hint)}\n`;
+  const first = `${style("red", "palimpsest:")} ${joinLines(message)}\n`;
+  return hint === undefined ? first : `${first}  ${joinLines(hint)}\n`;
 }
 
 /** The meaning of the process's exit codes. Scripts rely on these numbers: none changes its meaning. */

@@ -1,6 +1,6 @@
 import { type CommandAction, type Command, type CommandGroup, loadCommand } from "./command.ts";
 import type { Failure } from "./failure.ts";
-import { nearestName } from "palimpsest/internal/schema/nearest-name";
+import { nearestName } from "palimpsest/internal/text/nearest-name";
 import { unknownWordText, usageFailure } from "./parse-arguments.ts";
 import { quoteForShell } from "../text/format.ts";
 

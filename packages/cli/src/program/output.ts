@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import { createMarkedStyle, plain, type Style, wantsColour } from "../text/style.ts";
 
 /** Where a command writes. Awaiting each write keeps a slow reader from filling the memory. */

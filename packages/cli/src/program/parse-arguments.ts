@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { exitCode, type Failure, failure } from "./failure.ts";
-import { nearestName } from "palimpsest/internal/schema/nearest-name";
+import { nearestName } from "palimpsest/internal/text/nearest-name";
 
 /** What a command's line may hold, as data: parsing, help and the types of the arguments all come from it. */
 export interface Syntax {

@@ -1,10 +1,10 @@
 import { type Problem, formatProblem } from "palimpsest/internal/settings/problem";
 import type { CommandContext } from "./command.ts";
 import type { Failure } from "./failure.ts";
-import { nearestName } from "palimpsest/internal/schema/nearest-name";
+import { nearestName } from "palimpsest/internal/text/nearest-name";
 import { usageFailure } from "./parse-arguments.ts";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 
 /**
  * Prints the problems of the settings on stderr; a wrong flag ends the command. For every command that uses settings.
@@ -46,4 +46,4 @@ const namesListedMax = 16;
 
 /** A line on stderr. A hook's messages and failures are shown as its own: most of them warn of nothing. */
 export const warningLine = ({ code, message }: Extract<LoopEvent, { kind: "warning" }>): string =>
-  `${code === "hook" ? "hook" : "warning"}: ${oneLine(message)}\n`;
+  `${code === "hook" ? "hook" : "warning"}: ${joinLines(message)}\n`;

@@ -10,7 +10,7 @@ import {
   type RefetchName,
   refetchNames,
 } from "@palimpsest/lab/internal/replay-outcome";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import { windowTokensMin } from "palimpsest/internal/schema/setting-table";
 import { type Failure, usageError } from "../program/failure.ts";
 import { unknownWordText } from "../program/parse-arguments.ts";

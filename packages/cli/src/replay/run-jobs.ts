@@ -4,7 +4,7 @@ import { type FileJob, readOutcomes } from "./file-job.ts";
 import { progressMillis } from "./limits.ts";
 import { runPool, type PoolThread } from "./run-pool.ts";
 import type { JobOutcome } from "./replay-job.ts";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { clip, formatNumber } from "../text/format.ts";
 
 /** A file to compute something from. */

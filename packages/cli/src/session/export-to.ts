@@ -6,7 +6,7 @@ import { renderHtml } from "palimpsest/internal/export/render-html";
 import { documentLogBytesMax } from "palimpsest/internal/export/limits";
 import { renderMarkdown } from "palimpsest/internal/export/render-markdown";
 import { exportJsonl, type ExportOptions, readForDocument } from "palimpsest/internal/session/export-jsonl";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { quantity } from "../text/format.ts";
 import type { NamedLog } from "./named-log.ts";
 import { createHash } from "node:crypto";

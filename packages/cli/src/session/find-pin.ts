@@ -2,7 +2,7 @@ import { pinsBudget, type PinsReport, reportPins } from "palimpsest/internal/lay
 import { type EntryId, type Tokens, entryId, toolUseId } from "palimpsest/internal/schema/brand";
 import { estimateBlock } from "palimpsest/internal/tokens/estimate-block";
 import type { Fold } from "palimpsest/internal/transcript/fold";
-import { formatNumber, oneLine } from "../text/format.ts";
+import { formatNumber, joinLines } from "../text/format.ts";
 
 export type PinVerb = "pin" | "unpin";
 
@@ -25,10 +25,10 @@ export function findPin(fold: Fold, { verb, named }: PinQuery): FindPinOutcome {
   const entry = findEntry(fold, verb === "pin" ? { named } : { named, among: [...pins] });
   if (entry === undefined) {
     const what = verb === "pin" ? "no message of the view" : "nothing pinned";
-    return { kind: "unknown", message: `${what} is called ${oneLine(named)}` };
+    return { kind: "unknown", message: `${what} is called ${joinLines(named)}` };
   }
   if (verb === "unpin") return { kind: "found", entry };
-  if (pins.has(entry)) return { kind: "pinned", message: `${oneLine(entry)} is pinned already` };
+  if (pins.has(entry)) return { kind: "pinned", message: `${joinLines(entry)} is pinned already` };
   return findReduction(fold, entry) ?? { kind: "found", entry };
 }
 
@@ -43,7 +43,7 @@ function findReduction({ projection: { items, decisions } }: Fold, entry: EntryI
   if (decision === undefined) return undefined;
   const { kind, by } = decision;
   const instead = kind === "clear" ? "cleared: only its marker" : "offloaded: only its preview";
-  return { kind: "reduced", message: `${oneLine(entry)} is ${instead} would be pinned`, by };
+  return { kind: "reduced", message: `${joinLines(entry)} is ${instead} would be pinned`, by };
 }
 
 export function pinsReport({ projection: { items, pins } }: Fold, windowTokens: Tokens): PinsReport {

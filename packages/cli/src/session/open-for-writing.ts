@@ -5,7 +5,7 @@ import { readLog } from "palimpsest/internal/session/read-log";
 import { openSession, Session } from "palimpsest/internal/session/session";
 import type { CommandContext } from "../program/command.ts";
 import type { Failure } from "../program/failure.ts";
-import { oneLine } from "../text/format.ts";
+import { joinLines } from "../text/format.ts";
 import type { NamedLog } from "./named-log.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { sessionFailure } from "./session-failure.ts";
@@ -46,7 +46,7 @@ async function openAdoptedCopy(
   const opened = await readLog(deps, id);
   if (opened === undefined) throw new Error(`the session ${id} that was just opened can't be read`);
   const which = copy === undefined ? "a copy" : "its copy";
-  await context.err.write(`${oneLine(log.path)} belongs to another tool; working on ${which}: session ${id}\n`);
+  await context.err.write(`${joinLines(log.path)} belongs to another tool; working on ${which}: session ${id}\n`);
   const session = new Session(deps, {
     writer: written.writer,
     log: opened,

@@ -3,7 +3,7 @@ import { searchSession } from "palimpsest/internal/session/search-session";
 import type { SearchOutcome, SearchHit } from "palimpsest/internal/ports/session-search";
 import { parsePlaceId, readLines } from "palimpsest/internal/transcript/read-lines";
 import type { NamedLog } from "./named-log.ts";
-import { clip, quantity, formatNumber, oneLine, shortId } from "../text/format.ts";
+import { clip, quantity, formatNumber, joinLines, shortId } from "../text/format.ts";
 import type { Style } from "../text/style.ts";
 import { entryTexts } from "palimpsest/internal/recall/entry-texts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
@@ -79,15 +79,15 @@ export function hitsText(
 
 function hitText(style: Style, { id, kind, at, call, snippet, also }: SearchHit): string {
   const head = [
-    style("bold", oneLine(shortId(id))),
+    style("bold", joinLines(shortId(id))),
     kind,
-    at && oneLine(at),
+    at && joinLines(at),
     call === undefined ? undefined : clip(call, 80),
   ];
-  const named = also.slice(0, alsoNamedMax).map((other) => oneLine(shortId(other)));
+  const named = also.slice(0, alsoNamedMax).map((other) => joinLines(shortId(other)));
   const more = also.length > named.length ? ` and ${also.length - named.length} more` : "";
   const same = also.length === 0 ? "" : `  ${style("dim", `same line in ${named.join(", ")}${more}`)}\n`;
-  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${oneLine(snippet)}\n${same}`;
+  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${joinLines(snippet)}\n${same}`;
 }
 
 interface EntryText {

@@ -17,7 +17,7 @@ import {
   stdioShape,
 } from "palimpsest/internal/schema/server-definition";
 import { duplicateKeyProblem, type Problem, problemSeverity, wrongValue } from "palimpsest/internal/settings/problem";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import { serversPerFileMax } from "palimpsest/internal/settings/limits";
 
 export interface ParsedSettings {

@@ -3,7 +3,7 @@ import { readScenario } from "@palimpsest/simulator/internal/scenario/read-scena
 import { scriptResponder } from "@palimpsest/simulator/internal/scenario/script-responder";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
-import { formatNumber, oneLine } from "../text/format.ts";
+import { formatNumber, joinLines } from "../text/format.ts";
 import { openLog } from "palimpsest/internal/session/open-log";
 import { collectReplies, replayResponder } from "@palimpsest/simulator/internal/responder/replay-responder";
 import { openNamedLog } from "../session/named-log.ts";
@@ -18,7 +18,7 @@ export async function loadScriptedResponder({ err }: CommandContext, file: strin
   }
   if (outcome.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
   const hint = "`palimpsest help simulate` lists the fields.";
-  const [first, ...others] = outcome.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
+  const [first, ...others] = outcome.problems.map((problem) => joinLines(formatScenarioProblem(problem)));
   if (first === undefined || others.length === 0)
     return failure({ code: exitCode.usage, message: first ?? `${file} can't be read`, hint });
   for (const problem of [first, ...others].slice(0, problemsShownMax))

@@ -6,7 +6,7 @@ import type { ServeOptions, ServeOutcome } from "@palimpsest/simulator/internal/
 import { errorCode } from "palimpsest/internal/store/files/write-failure";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
-import { formatNumber, oneLine } from "../text/format.ts";
+import { formatNumber, joinLines } from "../text/format.ts";
 import { type Cassettes, portInUse } from "./parse-cassette-options.ts";
 import { untilStopped } from "../program/stop-signal.ts";
 
@@ -85,7 +85,7 @@ async function beginPlaying(
 
 /** On stderr: stdout holds only the URL, for scripts. */
 async function tell({ err }: CommandContext, message: string): Promise<void> {
-  await err.write(`${oneLine(message)}\n`);
+  await err.write(`${joinLines(message)}\n`);
 }
 
 const noFolder = (folder: string): Failure =>

@@ -2,7 +2,7 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { type HookProcessEnd, runHookProcess } from "../tool/hooks/hook-process.ts";
 import { statuslineDebounceMs, statuslineCharsMax, statuslineTimeoutMs } from "./limits.ts";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import { statuslineLinesMax } from "../tui/limits.ts";
 import { setTimeout as wait } from "node:timers/promises";
 

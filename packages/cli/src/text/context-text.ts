@@ -1,7 +1,7 @@
 import { type ContextReport, fixedCategory, type LargeItem } from "palimpsest/internal/tokens/context-report";
 import { doubtText } from "palimpsest/internal/context/reply/usage-doubts";
 import { fixedKinds } from "palimpsest/internal/tokens/fixed-part";
-import { clip, wrapText, formatNumber, shortId, clipStart, oneLine } from "./format.ts";
+import { clip, wrapText, formatNumber, shortId, clipStart, joinLines } from "./format.ts";
 import type { Style, Format } from "./style.ts";
 import { table } from "./table.ts";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
@@ -267,7 +267,7 @@ export function headroomText({ tokens, limit, largest, because }: Extract<LoopEv
   const named = largest
     .slice(0, largestNamedMax)
     .map((item) => `${largestLabel(item.what)} (${formatNumber(item.tokens)})`);
-  return `no headroom: about ${formatNumber(tokens)} tokens of ${formatNumber(limit)}, and nothing is left to clear${because === undefined ? "" : `; ${withoutStop(oneLine(because))}`}; the largest: ${named.join(", ")}; \`palimpsest context\` shows all`;
+  return `no headroom: about ${formatNumber(tokens)} tokens of ${formatNumber(limit)}, and nothing is left to clear${because === undefined ? "" : `; ${withoutStop(joinLines(because))}`}; the largest: ${named.join(", ")}; \`palimpsest context\` shows all`;
 }
 
 /** A longer list would not be read. */

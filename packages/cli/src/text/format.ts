@@ -1,11 +1,11 @@
-import { plural } from "palimpsest/internal/schema/format-count";
+import { plural } from "palimpsest/internal/text/format-count";
 import type { ModelChoice } from "../agent/model/model-choice.ts";
 
 /** A count with separators: `12,345`. */
 export const formatNumber = (count: number): string => Math.round(count).toLocaleString("en-US");
 
 /** Foreign text on a single line: it must not look like lines of ours. */
-export const oneLine = (value: string): string => value.replaceAll(/\s+/g, (run) => (run.includes("\n") ? " " : run));
+export const joinLines = (value: string): string => value.replaceAll(/\s+/g, (run) => (run.includes("\n") ? " " : run));
 
 /** The same, cut to a width. */
 export function clip(value: string, width: number): string {

@@ -3,7 +3,7 @@ import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { EntryId, NanoUsd } from "palimpsest/internal/schema/brand";
 import type { PaidCall, BoundaryMetadata } from "palimpsest/internal/schema/edit";
 import type { Receipt, ReceiptPrice } from "palimpsest/internal/schema/receipt";
-import { quantity, wrapText, formatNumber, formatPercent, formatUsd, oneLine } from "./format.ts";
+import { quantity, wrapText, formatNumber, formatPercent, formatUsd, joinLines } from "./format.ts";
 import type { Style } from "./style.ts";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { contextTokens, requestTokens } from "palimpsest/internal/schema/usage";
@@ -69,7 +69,7 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
   const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
   const width = columns - labelColumns;
   const lines = [
-    ...(because === undefined ? [] : [labelLine("because", wrapText(oneLine(because), width))]),
+    ...(because === undefined ? [] : [labelLine("because", wrapText(joinLines(because), width))]),
     ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, width)]),
     ...(receipt === undefined
       ? []
@@ -112,7 +112,7 @@ const headText = (
   { at, what, cause }: { readonly at: string; readonly what: string; readonly cause: string | undefined },
   style: Style,
 ): string =>
-  `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${oneLine(cause)})`}`;
+  `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${joinLines(cause)})`}`;
 
 /** The known sizes: without the size before it there is nothing to compare with. */
 function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly string[] {
@@ -132,10 +132,10 @@ function summaryLines(boundary: ListedBoundary, width: number): readonly string[
   return [
     ...(path === undefined ? [] : [labelLine("summary", written.join(" "))]),
     ...(auditScore === undefined ? [] : [labelLine("audit", `${formatPercent(auditScore)} before the repair`)]),
-    ...changes.map((change) => labelLine("changed", wrapText(oneLine(change), width))),
+    ...changes.map((change) => labelLine("changed", wrapText(joinLines(change), width))),
     ...(calls.length === 0 ? [] : [costLine(boundary)]),
     ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), width))]),
-    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(oneLine(instructions), width))]),
+    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(joinLines(instructions), width))]),
   ];
 }
 
@@ -145,7 +145,7 @@ function costLine({ calls, costNanos }: Pick<ListedCost, "calls" | "costNanos">)
 }
 
 const chainText = ({ previous, boundaries, turnsSince, roundsSince }: NonNullable<BoundaryFacts["chain"]>): string =>
-  `${oneLine(previous ?? "")} after ${quantity(turnsSince, "turn")} and ${quantity(roundsSince, "round")}; number ${formatNumber(boundaries + 1)} in force`;
+  `${joinLines(previous ?? "")} after ${quantity(turnsSince, "turn")} and ${quantity(roundsSince, "round")}; number ${formatNumber(boundaries + 1)} in force`;
 
 const labelColumns = 10;
 
@@ -229,17 +229,17 @@ export function undoReportText(
 ): string {
   const texts = edits.map(({ edit, id }, at) => {
     const receipt = receipts[at];
-    return `undone: ${edit.type} ${oneLine(id)}\n${receipt === undefined ? "" : receiptText(receipt, style)}`;
+    return `undone: ${edit.type} ${joinLines(id)}\n${receipt === undefined ? "" : receiptText(receipt, style)}`;
   });
-  return [...said.map((line) => `${oneLine(line)}\n`), ...texts].join("");
+  return [...said.map((line) => `${joinLines(line)}\n`), ...texts].join("");
 }
 
 /** Where a session continues after a branch. */
 export const branchPointText = ({ before: { edit, id } }: Extract<UndoOutcome, { kind: "branched" }>): string =>
-  edit.type === "branch" ? "where it was before the branch" : `from before ${edit.type} ${oneLine(id)}`;
+  edit.type === "branch" ? "where it was before the branch" : `from before ${edit.type} ${joinLines(id)}`;
 
 /** What produced a summary according to the log: it may be a path that we do not know. */
 const summaryPathText = (path: string): string =>
-  isKnownPath(path) ? labelByCompactionPath[path] : `by ${oneLine(path)}`;
+  isKnownPath(path) ? labelByCompactionPath[path] : `by ${joinLines(path)}`;
 
 const isKnownPath = (path: string): path is CompactionPath => Object.hasOwn(labelByCompactionPath, path);

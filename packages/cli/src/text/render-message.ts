@@ -1,6 +1,6 @@
 import type { Block, Message } from "palimpsest/internal/schema/block";
 import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import { oneLine } from "./format.ts";
+import { joinLines } from "./format.ts";
 import type { Style } from "./style.ts";
 
 /** Long enough to tell what a block is, short enough to skim a conversation. */
@@ -30,13 +30,13 @@ function renderBlock(block: Block, { style, length }: MessageLook): string {
     case "thinking":
       return style("dim", `[thinking] ${cut(block.thinking)}`);
     case "tool_use":
-      return `${style("yellow", `[call ${oneLine(block.name)}]`)} ${cut(JSON.stringify(block.input))} ${style("dim", oneLine(block.id))}`;
+      return `${style("yellow", `[call ${joinLines(block.name)}]`)} ${cut(JSON.stringify(block.input))} ${style("dim", joinLines(block.id))}`;
     case "tool_result": {
       const label = block.is_error === true ? "[error result]" : "[result]";
-      return `${style("yellow", label)} ${style("dim", oneLine(block.tool_use_id))}\n${cut(resultText(block.content))}`;
+      return `${style("yellow", label)} ${style("dim", joinLines(block.tool_use_id))}\n${cut(resultText(block.content))}`;
     }
     default:
-      return style("dim", `[${oneLine(block.type)}]`);
+      return style("dim", `[${joinLines(block.type)}]`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { oneLine } from "./format.ts";
+import { joinLines } from "./format.ts";
 
 export interface Column {
   readonly title: string;
@@ -7,7 +7,7 @@ export interface Column {
 
 /** Plain columns, as wide as their widest cell; the last one is not padded. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
-  const all = [columns.map((column) => column.title), ...rows.map((row) => row.map(oneLine))];
+  const all = [columns.map((column) => column.title), ...rows.map((row) => row.map(joinLines))];
   const widths = columns.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   const line = (row: readonly string[]): string =>
     row

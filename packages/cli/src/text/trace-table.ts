@@ -4,7 +4,7 @@ import type { TraceDiff } from "@palimpsest/simulator/internal/trace/trace-diff"
 import type { ReplyLine } from "@palimpsest/simulator/internal/trace/trace-line";
 import type { MissReason, ParameterChange } from "@palimpsest/simulator/internal/trace/miss-reason";
 import type { TextDifference } from "@palimpsest/simulator/internal/trace/text-difference";
-import { clip, quantity, wrapText, formatNumber, formatUsd, oneLine } from "./format.ts";
+import { clip, quantity, wrapText, formatNumber, formatUsd, joinLines } from "./format.ts";
 import type { Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 
@@ -106,7 +106,7 @@ function whatHappened({ endpoint, countedTokens, comparedWith, reasons, faults, 
   const against = comparedWith === null ? [] : [`${reasons.map(reasonText).join(", ")} (against ${comparedWith})`];
   // Without blocks, later requests have nothing to compare with.
   const first = comparedWith === null && request.tokens !== null && request.blocks > 0 ? ["first"] : [];
-  const why = error === null ? "" : `: ${cut(oneLine(error.message), errorCharsMax)}`;
+  const why = error === null ? "" : `: ${cut(joinLines(error.message), errorCharsMax)}`;
   const endText = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
   const ending = outcome === "delivered" ? [] : [`${endText}${why}`];
   return [

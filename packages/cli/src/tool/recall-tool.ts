@@ -1,8 +1,9 @@
+import { oneLine } from "palimpsest/internal/text/one-line";
 import { z } from "zod";
 import type { SearchHit, SearchOutcome, SearchOptions } from "palimpsest/internal/ports/session-search";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { countWithNoun } from "./file/text-file.ts";
 import { defineTool, toolError, wrongCall } from "./define-tool.ts";
 import { recallAlsoMax, recallCharsDefault, recallCharsMax, recallHitsMax, recallMediaMax } from "./limits.ts";
@@ -113,4 +114,3 @@ function renderHit({ id, kind, at, call, offset, also, snippet }: SearchHit): st
 }
 
 /** Text from a log must not look like a hit. */
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").toWellFormed();

@@ -1,5 +1,5 @@
 import { escapeHtml } from "palimpsest/internal/export/render-html";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import { type FactKind, factKinds } from "./fact.ts";
 import { type FidelityFigures, computeShownShare } from "./fidelity-tally.ts";
 

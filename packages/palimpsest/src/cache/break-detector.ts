@@ -1,7 +1,7 @@
 import type { Message, TextBlock } from "../schema/block.ts";
 import { type Millis, tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { formatCount } from "../schema/format-count.ts";
+import { formatCount } from "../text/format-count.ts";
 import type { Usage } from "../schema/usage.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
 import { type Lifetime, millisByLifetime } from "./lifetime.ts";

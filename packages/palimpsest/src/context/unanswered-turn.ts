@@ -1,7 +1,7 @@
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
 import type { TurnOutcome, Remedies } from "../schema/loop-event.ts";
-import { formatCount } from "../schema/format-count.ts";
+import { formatCount } from "../text/format-count.ts";
 import type { Rung } from "./request/refusal-ladder.ts";
 import type { AssembleOutcome } from "./request/assemble-request.ts";
 

@@ -1,3 +1,4 @@
+import { oneLine } from "../text/one-line.ts";
 import { type Millis, millis } from "../schema/brand.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
 import { failureMessageCharsMax } from "./limits.ts";
@@ -90,13 +91,13 @@ const isAmount = (text: string): boolean => /^\d+(?:\.\d+)?$/.test(text.trim());
 const uninformativeMessage = /^(?:status code \(no body\)|<(?:!doctype|html|\?xml).*|)$/i;
 
 function failureMessage({ message, status }: ServerError): string {
-  const line = oneLine(message.replace(/^\d{3} /, ""));
+  const line = toMessageLine(message.replace(/^\d{3} /, ""));
   if (!uninformativeMessage.test(line)) return line;
   return status === undefined ? "The server broke off without a reason." : `The server answered ${status}.`;
 }
 
-export function oneLine(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
+export function toMessageLine(text: string): string {
+  const line = oneLine(text).trim();
   return line.length > failureMessageCharsMax ? `${line.slice(0, failureMessageCharsMax - 1)}…` : line;
 }
 
@@ -113,14 +114,14 @@ export function connectionFailure(error: unknown): ModelFailure {
   return {
     why: "network",
     retry: permanentErrorCode.test(code) || refusedAddress.test(message) ? "never" : "later",
-    message: oneLine(`The connection failed: ${message}`),
+    message: toMessageLine(`The connection failed: ${message}`),
   };
 }
 
 export const brokenStream = (message: string): ModelFailure => ({
   why: "broken-stream",
   retry: "later",
-  message: oneLine(message),
+  message: toMessageLine(message),
 });
 
 export const abortedFailure: ModelFailure = { why: "aborted", retry: "never", message: "Stopped." };

@@ -11,7 +11,7 @@ import type {
 } from "../layers/policy.ts";
 import type { Basis, RowState } from "../schema/setting-row.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
-import { formatCount, plural } from "../schema/format-count.ts";
+import { formatCount, plural } from "../text/format-count.ts";
 import type { SwitchName } from "../schema/switch-rows.ts";
 import type { PriceRule } from "../cache/clear-price.ts";
 import type { Layer } from "../layers/layer.ts";

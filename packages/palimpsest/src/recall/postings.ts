@@ -1,5 +1,5 @@
 import { eachTerm, type Term } from "./term.ts";
-import { safeCutIndex } from "../schema/safe-cut-index.ts";
+import { safeCutIndex } from "../text/safe-cut-index.ts";
 import { passageChars, queryTermsMax } from "./limits.ts";
 import type { Query } from "./query.ts";
 

@@ -1,4 +1,4 @@
-import { safeCutIndex } from "../schema/safe-cut-index.ts";
+import { safeCutIndex } from "../text/safe-cut-index.ts";
 import { sameLineChars, snippetChars } from "./limits.ts";
 import type { Passage } from "./postings.ts";
 import type { Phrase } from "./query.ts";

@@ -1,6 +1,6 @@
 import type { EntryId, ToolUseId } from "./brand.ts";
 import type { Edit, EditKind, LeftOutPart } from "./edit.ts";
-import { formatCount, plural } from "./format-count.ts";
+import { formatCount, plural } from "../text/format-count.ts";
 import { type Json, field, isObject } from "./json.ts";
 
 /**

@@ -7,7 +7,7 @@ import type { ContextLedger } from "../tokens/token-ledger.ts";
 import { type CountedLog, openCounted } from "./counted-log.ts";
 import type { OpenLogOptions } from "./open-log.ts";
 import type { Session } from "./session.ts";
-import { formatCount } from "../schema/format-count.ts";
+import { formatCount } from "../text/format-count.ts";
 import { userTypedText } from "../transcript/user-text.ts";
 import { loadWholePath } from "./whole-path.ts";
 

@@ -1,7 +1,7 @@
 import { fullBufferWindowTokens } from "../tokens/limits.ts";
 import { inputBound, type Thresholds } from "../tokens/thresholds.ts";
 import type { ResolvedSettings } from "./resolved-settings.ts";
-import { formatCount } from "../schema/format-count.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /**
  * How each threshold is computed: each text, evaluated, gives the threshold (a test does that). "none" if the policy has

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cacheEdits, type CacheEditsReply, type CacheEditsReport } from "palimpsest/internal/schema/wire/cache-control";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
 const count = z.int().nonnegative();

@@ -2,7 +2,7 @@ import type { SystemPiece } from "palimpsest/internal/cache/baseline";
 import type { Instruction } from "palimpsest/internal/memory/load-instructions";
 import type { PromptChoice, PromptFamily } from "palimpsest/internal/schema/setting-row";
 import { systemPrompt } from "./system-prompt.ts";
-import { toSingleLine } from "palimpsest/internal/schema/to-printable";
+import { toSingleLine } from "palimpsest/internal/text/to-printable";
 
 /** Facts that hold for a whole session. Frozen at its start: the text precedes every request. */
 export interface EnvironmentFacts {

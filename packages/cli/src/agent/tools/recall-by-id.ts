@@ -1,7 +1,7 @@
 import type { ProjectStore } from "../../host/workspace.ts";
 import { expand } from "palimpsest/internal/session/expand";
 import type { Session } from "palimpsest/internal/session/session";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { isArray, isObject, type Json, tryParseJson, type JsonObject } from "palimpsest/internal/schema/json";
 import { imageHeader } from "palimpsest/internal/tokens/image-header";
 import { type ExpandOutcome, type RecalledMedium, recallToolName } from "../../tool/recall-tool.ts";

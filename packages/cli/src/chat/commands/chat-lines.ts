@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import { createMarkedStyle, plain, type Style, wantsColour } from "../../text/style.ts";
 import type { ChatCommandContext } from "../chat-command.ts";
 import type { Failure } from "../../program/failure.ts";

@@ -1,6 +1,6 @@
 import { openWorkspace } from "../../host/workspace.ts";
 import type { HookSetting } from "palimpsest/internal/schema/hook";
-import { oneLine } from "../../text/format.ts";
+import { joinLines } from "../../text/format.ts";
 import type { Style } from "../../text/style.ts";
 import { print, tell } from "./chat-lines.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
@@ -20,5 +20,5 @@ export const hooksCommand: ChatCommand = async (_slashed, chat) => {
 function hookText({ event, matcher, command, timeoutSeconds, from }: HookSetting, style: Style): string {
   const when = matcher === "" ? event : `${event} (${matcher})`;
   const limit = timeoutSeconds === undefined ? "" : `, at most ${timeoutSeconds} s`;
-  return `${style("bold", oneLine(when))}  ${oneLine(command)}\n  ${style("dim", `${oneLine(from)}${limit}`)}`;
+  return `${style("bold", joinLines(when))}  ${joinLines(command)}\n  ${style("dim", `${joinLines(from)}${limit}`)}`;
 }

@@ -9,7 +9,7 @@ import type { Choice } from "../../tui/chat-ui.ts";
 import { clip, formatNumber, quantity, formatAge } from "../../text/format.ts";
 import { messageCharsMax } from "../limits.ts";
 import type { SessionSummary } from "palimpsest/internal/ports/store";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import type { Model, ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel, knownModels } from "palimpsest/internal/tokens/known-models";
 

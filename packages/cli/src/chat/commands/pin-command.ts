@@ -1,6 +1,6 @@
 import type { EntryId } from "palimpsest/internal/schema/brand";
 import { findEntry, findPin, pinsReport, pinsText, type PinVerb } from "../../session/find-pin.ts";
-import { oneLine } from "../../text/format.ts";
+import { joinLines } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { pinChoices } from "./message-choices.ts";
 import { refuse, tell, tellWriteFailure, warn } from "./chat-lines.ts";
@@ -47,4 +47,4 @@ function verbFor({ agent: { session } }: ChatCommandContext, named: string): Pin
 }
 
 const pinLabel = ({ agent: { session } }: ChatCommandContext, entry: EntryId): string =>
-  pinChoices(session).find(({ value }) => value === entry)?.label ?? oneLine(entry);
+  pinChoices(session).find(({ value }) => value === entry)?.label ?? joinLines(entry);

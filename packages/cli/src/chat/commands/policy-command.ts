@@ -1,5 +1,5 @@
 import { presetNames, getPreset } from "palimpsest/internal/policy/policy-catalogue";
-import { nearestName } from "palimpsest/internal/schema/nearest-name";
+import { nearestName } from "palimpsest/internal/text/nearest-name";
 import type { Choice } from "../../tui/chat-ui.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 import { refuse, tell } from "./chat-lines.ts";

@@ -1,4 +1,4 @@
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import {
   originalOrFailure,
   hitsText,
@@ -7,7 +7,7 @@ import {
   type RecallRequest,
   toRecalledText,
 } from "../../session/resolve-recall.ts";
-import { formatNumber, oneLine } from "../../text/format.ts";
+import { formatNumber, joinLines } from "../../text/format.ts";
 import { type NamedLog, openNamedLog } from "../../session/named-log.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { recalledCharsMax } from "../limits.ts";
@@ -46,7 +46,7 @@ function showRecalled(
       return refuse(chat, { message: `there is no word in ${query} to search for`, hint: "Letters, digits or an id." });
     if (searched.total === 0)
       return tell(chat, "Nothing found. A part of a name finds the name; other words may do better.");
-    const goesOn = (page: number): string => `more words narrow it; /recall --page ${page} ${oneLine(query)} goes on`;
+    const goesOn = (page: number): string => `more words narrow it; /recall --page ${page} ${joinLines(query)} goes on`;
     print(chat, (style) => `${hitsText(searched, { style, goesOn })}/recall <id> shows the whole of one.`);
     return;
   }

@@ -1,5 +1,5 @@
 import type { Job } from "palimpsest/internal/ports/jobs";
-import { clip, formatNumber, oneLine, formatAge } from "../../text/format.ts";
+import { clip, formatNumber, joinLines, formatAge } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
 import { print, tell } from "./chat-lines.ts";
@@ -19,7 +19,7 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   }
   print(chat, (style) =>
     [
-      ...jobs.map((job) => `${style("bold", job.id)}  ${stateText(job)}  ${oneLine(job.command)}`),
+      ...jobs.map((job) => `${style("bold", job.id)}  ${stateText(job)}  ${joinLines(job.command)}`),
       ...backgroundLines,
     ].join("\n"),
   );

@@ -1,5 +1,5 @@
 import type { UndoOutcome } from "palimpsest/internal/session/undo";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import type { Failure } from "../../program/failure.ts";
 import { formatNumber } from "../../text/format.ts";
 import { branchPointText, undoReportText } from "../../text/receipt-text.ts";

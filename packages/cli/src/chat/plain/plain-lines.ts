@@ -5,7 +5,7 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import type { ChatItem, CallItem, CallState, Tone } from "../../tui/state/chat-item.ts";
 import { type ChatState, isBusy } from "../../tui/state/chat-state.ts";
 import type { CommandContext } from "../../program/command.ts";
-import { wrapLines, oneLine } from "../../text/format.ts";
+import { wrapLines, joinLines } from "../../text/format.ts";
 import type { TerminalUiHandlers } from "../terminal-ui.ts";
 import { answerGuardMillis, secondInterruptMillis } from "../limits.ts";
 import { retryText } from "../../tui/text/status-figures.ts";
@@ -201,9 +201,9 @@ function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | 
 
 /** Wrapped as a whole, then coloured in parts: colours must not change the wrapping. */
 function callText({ tool, title, state, summary }: CallItem, { style, columns }: PlainLook): string {
-  const head = `[${oneLine(tool)}]`;
-  const heading = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
-  const whole = wrapLines(summary === "" ? heading : `${heading}: ${oneLine(summary)}`, columns);
+  const head = `[${joinLines(tool)}]`;
+  const heading = `${head}${title === "" ? "" : ` ${joinLines(title)}`}${endText(state)}`;
+  const whole = wrapLines(summary === "" ? heading : `${heading}: ${joinLines(summary)}`, columns);
   const result = whole.slice(heading.length);
   return `${style("yellow", whole.slice(0, head.length))}${whole.slice(head.length, heading.length)}${result === "" ? "" : style("dim", result)}`;
 }

@@ -13,10 +13,10 @@ import {
   describeSandbox,
   type TextChange,
 } from "../../tui/text/call-title.ts";
-import { oneLine } from "../../text/format.ts";
+import { joinLines } from "../../text/format.ts";
 import { choicesListedMax, changeLineCharsMax, changeLinesMax } from "../limits.ts";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { type DiffLine, diffTexts } from "../../tui/text/diff-texts.ts";
 
 /** Questions as text, and the meaning of a typed answer. */
@@ -27,14 +27,14 @@ export function permissionText({ tool, input, acts, reason, suggestedRules }: Pe
     (text) => text !== "" && text !== title,
   );
   const always =
-    suggestedRules === undefined ? "" : `, a: yes, and from now on ${oneLine(suggestedRules.join(" and "))}`;
+    suggestedRules === undefined ? "" : `, a: yes, and from now on ${joinLines(suggestedRules.join(" and "))}`;
   return [
     `${tool} ${title}`,
     ...touched.map((text) => `  ${text}`),
     ...callInputText(tool, input),
     ...(isInBackground(tool, input) ? [`  ${backgroundText}`] : []),
     ...acts.flatMap(sandboxText),
-    `  ${oneLine(reason)}`,
+    `  ${joinLines(reason)}`,
     `may it ${hosts === undefined ? "run" : "connect"}? y: yes, this once${always}, n: no; any other words are told to the model as your reason not to: `,
   ].join("\n");
 }
@@ -51,7 +51,7 @@ function callInputText(tool: string, input: JsonObject): readonly string[] {
 function sandboxText(act: ToolAction): readonly string[] {
   const sandbox = act.kind === "shell" ? describeSandbox(act) : "";
   if (act.kind !== "shell" || sandbox === "") return [];
-  const reason = act.outsideReason === undefined ? [] : [`  the agent's reason: ${oneLine(act.outsideReason)}`];
+  const reason = act.outsideReason === undefined ? [] : [`  the agent's reason: ${joinLines(act.outsideReason)}`];
   return [`  ${sandbox}`, ...reason];
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../../session/export-to.ts";
 import { openNamedLog } from "../../session/named-log.ts";
 import { usageFailure } from "../../program/parse-arguments.ts";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 
 export const exportCommand = command({
   name: "export",

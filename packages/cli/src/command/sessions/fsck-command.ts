@@ -9,8 +9,8 @@ import {
 import type { SetAside } from "palimpsest/internal/ports/transcripts";
 import { command, type CommandContext, type Outcome } from "../../program/command.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
-import { quantity, formatNumber, oneLine } from "../../text/format.ts";
+import { formatBytes } from "palimpsest/internal/text/format-count";
+import { quantity, formatNumber, joinLines } from "../../text/format.ts";
 import { type NamedLog, openNamedLog } from "../../session/named-log.ts";
 import type { Output } from "../../program/output.ts";
 import { sessionOperand } from "../../program/parse-arguments.ts";
@@ -100,14 +100,14 @@ async function show({ out }: CommandContext, report: Report & { readonly format:
 }
 
 function asText({ log, mode, found, repaired, left }: Report): string {
-  const head = `${oneLine(log.path)}\n${formatNumber(found.entries)} entries in ${formatBytes(found.bytes)}\n`;
+  const head = `${joinLines(log.path)}\n${formatNumber(found.entries)} entries in ${formatBytes(found.bytes)}\n`;
   const damage = found.damage.map((finding) => `damage  ${findingText(finding)}`);
   const notes = found.notes.map((finding) => `note    ${findingText(finding)}`);
   const repairs = repaired.map(
-    ({ start, end, kept: where }) => `repaired  bytes ${start}–${end}, kept at ${oneLine(where)}`,
+    ({ start, end, kept: where }) => `repaired  bytes ${start}–${end}, kept at ${joinLines(where)}`,
   );
   const accepted = left.accepted.map(
-    (finding) => `accepted on ${oneLine(finding.at.slice(0, 10))}  ${findingText(finding)}`,
+    (finding) => `accepted on ${joinLines(finding.at.slice(0, 10))}  ${findingText(finding)}`,
   );
   const count = left.damage.length;
   const verdict = count === 0 ? noDamage(left) : `${quantity(count, "damaged range")}${adviceOn({ log, mode })}`;
@@ -127,4 +127,4 @@ function adviceOn({ log, mode }: Pick<Report, "log" | "mode">): string {
 }
 
 const findingText = ({ kind, start, end, detail, uuid }: Finding): string =>
-  `${kind}  bytes ${start}–${end}  ${uuid === undefined ? "" : `${oneLine(uuid)}  `}${oneLine(detail)}`;
+  `${kind}  bytes ${start}–${end}  ${uuid === undefined ? "" : `${joinLines(uuid)}  `}${joinLines(detail)}`;

@@ -4,7 +4,7 @@ import { garbageAgeMin } from "palimpsest/internal/session/limits";
 import type { SessionWriter } from "palimpsest/internal/ports/garbage-store";
 import { command } from "../../program/command.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { formatNumber } from "../../text/format.ts";
 import { table } from "../../text/table.ts";
 

@@ -11,7 +11,7 @@ import {
   sessionBySource,
 } from "palimpsest/internal/session/session-origin";
 import type { BlobId, SessionId } from "palimpsest/internal/schema/brand";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { command, type CommandContext, type Outcome } from "../../program/command.ts";
 import { exitCode, failureFromError } from "../../program/failure.ts";
 import { filesBelow } from "../../session/files-below.ts";

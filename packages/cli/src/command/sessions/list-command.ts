@@ -2,7 +2,7 @@ import { openWorkspace } from "../../host/workspace.ts";
 import type { SessionSummary } from "palimpsest/internal/ports/store";
 import { command } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { clip } from "../../text/format.ts";
 import { type Column, table } from "../../text/table.ts";
 

@@ -5,13 +5,13 @@ import { type CountedLog, openCounted } from "palimpsest/internal/session/counte
 import type { ByteSource } from "palimpsest/internal/ports/transcripts";
 import type { EntryId, SessionId, Tokens } from "palimpsest/internal/schema/brand";
 import type { EditEntry } from "palimpsest/internal/schema/entry";
-import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
 import { openWorkspace, type ProjectStore } from "../../host/workspace.ts";
 import { createCallsPricer, type CallsPricer } from "../../text/cost-by-source-name.ts";
 import { command, type CommandContext } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
-import { quantity, wrapText, formatNumber, formatUsd, oneLine } from "../../text/format.ts";
+import { quantity, wrapText, formatNumber, formatUsd, joinLines } from "../../text/format.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../../session/named-log.ts";
 import { openCallsAdvice } from "../../text/render-message.ts";
 import { sessionOperand } from "../../program/parse-arguments.ts";
@@ -150,15 +150,15 @@ function describeCalls({ edit }: EditEntry, priceOf: CallsPricer): Pick<Describe
 function asText(session: SessionDescription & { readonly madeFrom: SessionSource | null }, columns: number): string {
   const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
   const lines = [
-    `${oneLine(session.path)}${origin}`,
+    `${joinLines(session.path)}${origin}`,
     `size      ${formatBytes(session.sizeBytes)}, ${formatBytes(session.bytesRead)} of it read`,
     `view      ${quantity(session.messages, "message")}, about ${formatNumber(session.tokens)} tokens`,
-    `state     ${underLabel(session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`, columns).trimStart()}`,
+    `state     ${underLabel(session.sendable ? "sendable" : `not sendable: ${joinLines(session.why ?? "")}`, columns).trimStart()}`,
     ...(session.whyCode === "open-calls" ? [underLabel(openCallsAdvice, columns)] : []),
     `damage    ${session.damagedRanges === 0 ? "none seen" : `${quantity(session.damagedRanges, "range")}: see sessions fsck`}`,
   ];
   for (const [at, pin] of session.pins.entries())
-    lines.push((at === 0 ? "pins" : "").padEnd(labelColumns) + oneLine(pin));
+    lines.push((at === 0 ? "pins" : "").padEnd(labelColumns) + joinLines(pin));
   if (session.madeFrom !== null) lines.push(`made from ${sourceText(session.madeFrom)}`);
   return `${lines.join("\n")}\n${session.edits.length === 0 ? "edits     none\n" : `\n${editTable(session.edits, columns)}`}`;
 }
@@ -171,7 +171,7 @@ const underLabel = (text: string, columns: number): string =>
 /** Ids are there to be copied, so they are never cut: an id without room in its row stands below it. */
 function editTable(edits: readonly DescribedEdit[], columns: number): string {
   const rows = edits.map(({ kind, at, state, name, costUsd }) => [
-    `${kind}${name === undefined ? "" : ` ${oneLine(name)}`}${costText(costUsd)}`,
+    `${kind}${name === undefined ? "" : ` ${joinLines(name)}`}${costText(costUsd)}`,
     at.slice(0, 19).replace("T", " "),
     state,
   ]);
@@ -182,7 +182,7 @@ function editTable(edits: readonly DescribedEdit[], columns: number): string {
   );
   if (wide.split("\n").every((line) => line.length <= columns)) return wide;
   const [head = "", ...narrow] = table(titles, rows).trimEnd().split("\n");
-  return [head, ...narrow.flatMap((line, at) => [line, `  ${oneLine(edits[at]?.id ?? "")}`])]
+  return [head, ...narrow.flatMap((line, at) => [line, `  ${joinLines(edits[at]?.id ?? "")}`])]
     .map((line) => `${line}\n`)
     .join("");
 }
@@ -193,8 +193,9 @@ function costText(costUsd: DescribedEdit["costUsd"]): string {
 }
 
 function sourceText({ path, state, grownBytes = 0, goesOnIn }: SessionSource): string {
-  const where = goesOnIn === undefined ? `palimpsest sessions import ${oneLine(path)}` : `session ${goesOnIn} goes on`;
+  const where =
+    goesOnIn === undefined ? `palimpsest sessions import ${joinLines(path)}` : `session ${goesOnIn} goes on`;
   const grown = `, which has grown by ${formatBytes(grownBytes)} since: ${where}`;
   const change = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
-  return `${oneLine(path)}${change}`;
+  return `${joinLines(path)}${change}`;
 }

@@ -1,5 +1,5 @@
 import { sniffBytesMax } from "../limits.ts";
-import { plural } from "palimpsest/internal/schema/format-count";
+import { plural } from "palimpsest/internal/text/format-count";
 
 /** `1 line`, `2 lines`: for the model, which gets numbers without separators. */
 export const countWithNoun = (

@@ -6,8 +6,8 @@ import { renderSearch, unknownToolMessage, offersTool, ruleName, searchTools, se
 import { answerShownCharsMax, queryCharsMax, toolNameCharsMax, answerCharsMax, summaryCharsMax } from "./limits.ts";
 import type { ToolServerCall, ToolServers } from "./tool-servers.ts";
 import type { ServerCallOutcome } from "palimpsest/internal/ports/tool-server";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { imageBytesMax } from "../limits.ts";
 
 interface ServerToolDeps {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Job, JobReadOutcome, Jobs } from "palimpsest/internal/ports/jobs";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
-import { plural } from "palimpsest/internal/schema/format-count";
+import { plural } from "palimpsest/internal/text/format-count";
 import { defineTool, toolError } from "../define-tool.ts";
 import { jobCommandCharsMax, jobFilterCharsMax, shellResultCharsMax } from "../limits.ts";
 

@@ -6,7 +6,7 @@ import type { ToolAction, Tool, ToolContext, ToolOutcome } from "palimpsest/inte
 import { millis } from "palimpsest/internal/schema/brand";
 import { resolveRealPath, isInsideAny, canRun } from "../resolve-real-path.ts";
 import { defineTool, toolError } from "../define-tool.ts";
-import { lastLine } from "palimpsest/internal/schema/safe-cut-index";
+import { lastLine } from "palimpsest/internal/text/safe-cut-index";
 import { sandboxStrength, sandboxRequiredText, type SessionSandbox } from "../sandbox/session-sandbox.ts";
 import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
 import { networkFailureNote, sandboxFailureNote } from "../sandbox/sandbox-failure-note.ts";

@@ -1,3 +1,4 @@
+import { oneLine } from "palimpsest/internal/text/one-line";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { resolveRealPath, isInside } from "../resolve-real-path.ts";
@@ -207,6 +208,4 @@ function plainValue(value: string): string | boolean {
 const parseToolList = (text: string): readonly string[] => text.match(/[^\s,()]+(?:\([^)\n]*\))?/g) ?? [];
 
 /** Announced in a list, one per line: a description must not look like another skill. */
-const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ");
-
 const invalidSkillText = (why: string): SkillTextOutcome => ({ kind: "wrong", why });

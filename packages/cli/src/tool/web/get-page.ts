@@ -1,3 +1,4 @@
+import { oneLine } from "palimpsest/internal/text/one-line";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
@@ -113,8 +114,6 @@ async function exchange(net: Net, { url, signal }: GetInput): Promise<ExchangeOu
 }
 
 /** Text from a host: its control characters must not reach a screen. */
-const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ");
-
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 interface SendInput extends GetInput {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { Millis } from "palimpsest/internal/schema/brand";
-import { plural } from "palimpsest/internal/schema/format-count";
+import { plural } from "palimpsest/internal/text/format-count";
 import { defineTool, toolError, wrongCall } from "../define-tool.ts";
 import { parseHost } from "../permission/rule.ts";
 import { getPage, type Net, type GetOutcome } from "./get-page.ts";

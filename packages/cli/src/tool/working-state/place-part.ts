@@ -1,4 +1,4 @@
-import { toSingleLine } from "palimpsest/internal/schema/to-printable";
+import { toSingleLine } from "palimpsest/internal/text/to-printable";
 import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,5 +1,5 @@
 import { visibleWidth } from "@earendil-works/pi-tui";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import type { Choice, ChoicePrompt } from "../chat-ui.ts";
 import { cutLine } from "../draw/wrap-text.ts";
 import { sanitizeLine } from "../draw/sanitize-text.ts";

@@ -1,5 +1,5 @@
 import { truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import type { Theme } from "../theme.ts";
 import { dialogBodyRowsMin, dialogMenuRowsMin, dialogRowsKept, dialogRowsMin } from "../limits.ts";
 import type { DialogBlock } from "./dialog.ts";

@@ -1,4 +1,4 @@
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import type { PermissionAnswer, PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import type { AllowRuleGrant } from "palimpsest/internal/ports/tool";
 import { type PermissionLook, permissionLines, permissionTitle } from "./permission-lines.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import type { ToolAction, ShellAction } from "palimpsest/internal/ports/tool";
 import { type Json, textField as textOf } from "palimpsest/internal/schema/json";
@@ -17,8 +17,8 @@ import {
 import type { DialogDeps } from "./dialog.ts";
 import { shortInputCharsMax, dialogBodyCharsMax } from "../limits.ts";
 import { exactLines, type RenderLines, stackLines, singleLine, textLines } from "./render-lines.ts";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { formatChangeCounts, drawChange } from "../draw/draw-change.ts";
 import type { Theme } from "../theme.ts";
 

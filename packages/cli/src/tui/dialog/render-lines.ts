@@ -1,7 +1,7 @@
 import { truncateToWidth } from "@earendil-works/pi-tui";
-import { formatCount } from "palimpsest/internal/schema/format-count";
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { formatCount } from "palimpsest/internal/text/format-count";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { wrapText } from "../draw/wrap-text.ts";
 import { drawMarkdown } from "../draw/draw-markdown.ts";
 import { sanitizeLine, sanitizeText } from "../draw/sanitize-text.ts";

@@ -1,4 +1,4 @@
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { Paint, Theme } from "../theme.ts";
 import type { TextChange } from "../text/call-title.ts";
 import { type Diff, type DiffLine, diffTexts } from "../text/diff-texts.ts";

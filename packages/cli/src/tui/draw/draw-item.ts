@@ -1,6 +1,6 @@
 import type { Millis } from "palimpsest/internal/schema/brand";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import {
   type ChatItem,
   type CompactionItem,

@@ -6,7 +6,7 @@ import { barCells, modelColumnsMax, openingQuietMs, spinnerFrameMs, queueShownMa
 import { cutLine, type DrawArea, wrapText } from "./wrap-text.ts";
 import { sanitizeLine } from "./sanitize-text.ts";
 import type { Millis } from "palimpsest/internal/schema/brand";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 
 /**
  *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ notes · 2 jobs

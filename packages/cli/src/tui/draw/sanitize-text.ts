@@ -1,4 +1,4 @@
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 import { tabColumns } from "../limits.ts";
 
 /**

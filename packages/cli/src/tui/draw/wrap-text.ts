@@ -1,5 +1,5 @@
 import { stripTerminalSequences, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import type { Paint, Theme } from "../theme.ts";
 import { cutLineCharsMax } from "../limits.ts";
 import { sanitizeText, stripColours, stripHalfSequence } from "./sanitize-text.ts";

@@ -1,4 +1,4 @@
-import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { toPrintable } from "palimpsest/internal/text/to-printable";
 
 /**
  * Makes a text safe for pi-tui's editor, which draws its content unchanged: characters that control the terminal or change

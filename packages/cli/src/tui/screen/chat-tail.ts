@@ -1,6 +1,6 @@
 import { type Component, stripTerminalSequences } from "@earendil-works/pi-tui";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { type ChatItem, isSettled } from "../state/chat-item.ts";
 import { type ChatState, type FoldState, isUnfolded } from "../state/chat-state.ts";
 import { type DrawingDep, type StreamingLines, gapBetween } from "../draw/draw-functions.ts";

@@ -1,4 +1,4 @@
-import { nearestName } from "palimpsest/internal/schema/nearest-name";
+import { nearestName } from "palimpsest/internal/text/nearest-name";
 import { slashCommands, type SlashName, slashUsage, type SlashCompletion } from "./slash-commands.ts";
 import { bestMatches } from "../text/fuzzy-score.ts";
 

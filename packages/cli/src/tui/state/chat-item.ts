@@ -1,6 +1,6 @@
 import type { EntryId, Millis, ToolUseId } from "palimpsest/internal/schema/brand";
 import type { TextChange } from "../text/call-title.ts";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { messageCharsMax, messageLinesMax } from "../limits.ts";
 
 /** Ids grow in the order in which items begin, and none is used twice. */

@@ -6,9 +6,9 @@ import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause
 import type { BoundaryMetadata, Edit } from "palimpsest/internal/schema/edit";
 import { editReason, editLine } from "palimpsest/internal/schema/edit-kinds";
 import type { Entry } from "palimpsest/internal/schema/entry";
-import { formatCount } from "palimpsest/internal/schema/format-count";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import { textField } from "palimpsest/internal/schema/json";
-import { lastLine, safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { lastLine, safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { userText } from "palimpsest/internal/transcript/user-text";
 import { interruptedText } from "palimpsest/internal/transcript/repair";
 import { titleCharsMax } from "../limits.ts";

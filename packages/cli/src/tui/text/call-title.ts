@@ -1,7 +1,7 @@
 import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import type { ShellAction } from "palimpsest/internal/ports/tool";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { titleCharsMax } from "../limits.ts";
 
 /** What a call does to a file, as far as its input says. */

@@ -1,6 +1,6 @@
 import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
 import type { LoopEvent, CompactionPhase, Remedies, Remedy } from "palimpsest/internal/schema/loop-event";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { Tone } from "../state/chat-item.ts";
 import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
 

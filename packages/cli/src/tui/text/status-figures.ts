@@ -1,5 +1,5 @@
 import type { Millis } from "palimpsest/internal/schema/brand";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { computePressure } from "palimpsest/internal/tokens/thresholds";
 import type { RetryItem } from "../state/chat-item.ts";
 import type { BackgroundWork, Phase, Status } from "../state/chat-state.ts";

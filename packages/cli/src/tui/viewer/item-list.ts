@@ -1,5 +1,5 @@
 import { type Component, isKeyRelease, matchesKey } from "@earendil-works/pi-tui";
-import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { gapBetween } from "../draw/draw-functions.ts";
 import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
 import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";

@@ -4,7 +4,7 @@ import { ratesForModel } from "../../cache/cache-rates.ts";
 import type { HookPayload } from "../../ports/hooks.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { Conversation } from "../conversation.ts";
 import type { CompactionDeps } from "../deps.ts";

@@ -5,7 +5,7 @@ import type { Conversation } from "../conversation.ts";
 import type { BoundaryDraft, CompactionContext } from "./boundary-draft.ts";
 import type { CompactionMoney, CompactionPreview } from "./proposal.ts";
 import { callsCost } from "../past-costs.ts";
-import { formatCount } from "../../schema/format-count.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** One line for the user; undefined if the boundary is worth writing. */
 export function whyNotSmaller({ ask, numbers }: CompactionContext, draft: BoundaryDraft): string | undefined {

@@ -12,7 +12,7 @@ import type { SummaryOptions } from "./compaction-setup.ts";
 import type { CompactionProblem, Proposal } from "./proposal.ts";
 import type { ServerSummaryOutcome } from "./server-call.ts";
 import { type NotesRefusal, planNotesCompact } from "../../layers/3-notes/plan.ts";
-import { formatCount } from "../../schema/format-count.ts";
+import { formatCount } from "../../text/format-count.ts";
 import type { Item } from "../../transcript/item.ts";
 import { survivors } from "../../transcript/projection.ts";
 

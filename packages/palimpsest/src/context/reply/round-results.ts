@@ -5,7 +5,7 @@ import type { Tool, ToolOutcome } from "../../ports/tool.ts";
 import type { ToolUseBlock } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
-import { safeCutIndex } from "../../schema/safe-cut-index.ts";
+import { safeCutIndex } from "../../text/safe-cut-index.ts";
 import { keptSummaryCharsMax } from "../limits.ts";
 import type { Conversation } from "../conversation.ts";
 import type { ResultDeps } from "../deps.ts";

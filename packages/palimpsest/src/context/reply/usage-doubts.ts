@@ -1,5 +1,5 @@
 import type { LoopEvent } from "../../schema/loop-event.ts";
-import { formatCount } from "../../schema/format-count.ts";
+import { formatCount } from "../../text/format-count.ts";
 import type { DoubtedCounter, DoubtedUsage } from "../../tokens/token-ledger.ts";
 
 /** Warns once per conversation that the provider, or the caller's tokenizer, reports an implausible count. */

@@ -8,7 +8,7 @@ import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import { millis } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
-import { formatCount } from "../../schema/format-count.ts";
+import { formatCount } from "../../text/format-count.ts";
 import { compactDue, mayCompact } from "../compact/compact-due.ts";
 import { type Clearable, protectResults, pipelineState, serverWant } from "./pipeline-state.ts";
 import type { Conversation } from "../conversation.ts";

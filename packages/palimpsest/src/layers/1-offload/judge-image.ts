@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { formatBytes } from "../../schema/format-count.ts";
+import { formatBytes } from "../../text/format-count.ts";
 import { imageBlock, documentBlock } from "../../schema/wire/wire-block.ts";
 import { countDecodedBytes, type ImageHeader, imageHeader, isBase64, isPdf } from "../../tokens/image-header.ts";
 import { imageBytesMax, imageSideMax } from "./limits.ts";

@@ -1,6 +1,6 @@
 import type { ResultContent } from "../../schema/block.ts";
 import type { Bytes } from "../../schema/brand.ts";
-import { formatBytes } from "../../schema/format-count.ts";
+import { formatBytes } from "../../text/format-count.ts";
 import { textField, isArray, isObject, type Json, parseJson } from "../../schema/json.ts";
 import { utf8Length } from "../../tokens/estimate-block.ts";
 import { headWithinBytes, tailWithinBytes, clipText } from "../clip-text.ts";

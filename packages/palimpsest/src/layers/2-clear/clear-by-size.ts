@@ -1,4 +1,4 @@
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 import type { Inventory, Resident } from "../../cache/inventory.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import { formatTokenCount } from "./format-token-count.ts";

@@ -3,7 +3,7 @@ import { cacheDeletionsMax, cacheEditsBeta } from "../../schema/wire/cache-contr
 import { noServerOptions, type ServerOptionsInput, type ServerUse, supports } from "../server/server-use.ts";
 import { isWorthClearing, inventoryScale, staleSince } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
-import { formatCount, plural } from "../../schema/format-count.ts";
+import { formatCount, plural } from "../../text/format-count.ts";
 import type { Candidate, Layer, SettleHost, SettleRun } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import { formatResultCount, formatTokenCount } from "./format-token-count.ts";

@@ -15,7 +15,7 @@ import { roundCalls, roundResults, type Round, groupRounds, hasUserContent } fro
 import { type CountBlock, flattenItems, tokensFreed, type ViewState } from "./view-state.ts";
 import type { ToolUseBlock } from "../../schema/block.ts";
 import { field, isArray, type JsonObject } from "../../schema/json.ts";
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 import { callFilePath } from "../../tokens/tool-kind.ts";
 import { clipText } from "../clip-text.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
@@ -230,7 +230,7 @@ function renderStandIn({ items, rounds, from, to }: StandInInput): string {
 
 /** The most used first; with the same count, in the order of their first call. */
 function formatTools(calls: readonly ToolUseBlock[]): string {
-  const callsByName = [...Map.groupBy(calls, (call) => oneLine(call.name))].toSorted(
+  const callsByName = [...Map.groupBy(calls, (call) => argumentLine(call.name))].toSorted(
     ([, left], [, right]) => right.length - left.length,
   );
   const listed = callsByName.slice(0, standInLinesMax).map(([name, group]) => `${name} ×${group.length}`);
@@ -239,8 +239,8 @@ function formatTools(calls: readonly ToolUseBlock[]): string {
 }
 
 function formatCall(call: ToolUseBlock): string {
-  const argument = oneLine(mainArgument(call));
-  return `- ${oneLine(call.name)} ${call.id}${argument === "" ? "" : `: ${argument}`}`;
+  const argument = argumentLine(mainArgument(call));
+  return `- ${argumentLine(call.name)} ${call.id}${argument === "" ? "" : `: ${argument}`}`;
 }
 
 /** Keys of the argument that says what a call is about, the most informative first. */
@@ -267,7 +267,7 @@ function lastWords(items: readonly Item[]): string | undefined {
   return lastText === undefined ? undefined : shortenLine(lastText, standInTextChars);
 }
 
-const oneLine = (text: string): string => shortenLine(text, standInArgumentChars);
+const argumentLine = (text: string): string => shortenLine(text, standInArgumentChars);
 
 function shortenLine(text: string, charsMax: number): string {
   const line = clipText(text, 2 * charsMax)

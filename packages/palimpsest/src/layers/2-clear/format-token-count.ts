@@ -1,4 +1,4 @@
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 
 /** Whole tokens with separators, for the text of receipts. */
 export const formatTokenCount = (count: number): string => Math.round(count).toLocaleString("en-US");

@@ -10,7 +10,7 @@ import { thinkingLossShare } from "./limits.ts";
 import type { Blobs, BlobsDep } from "../../ports/blobs.ts";
 import { plainClearMarker } from "../../schema/edit.ts";
 import type { Draft } from "../../transcript/draft.ts";
-import { formatBytes } from "../../schema/format-count.ts";
+import { formatBytes } from "../../text/format-count.ts";
 import { loopStart } from "./round.ts";
 import { estimateBlock } from "../../tokens/estimate-block.ts";
 import { isThinking } from "../../transcript/to-wire-block.ts";

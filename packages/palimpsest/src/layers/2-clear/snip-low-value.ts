@@ -18,7 +18,7 @@ import { fileAction, callFilePath, classifyTool } from "../../tokens/tool-kind.t
 import { findRefusal, resultText } from "./result-text.ts";
 import type { ViewEdit, Layer } from "../layer.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 
 /** Removes rounds of low value if the cache is cold anyway or room is needed. */

@@ -1,5 +1,5 @@
-import { formatCount } from "../../schema/format-count.ts";
-import { fillTemplate } from "../fill-template.ts";
+import { formatCount } from "../../text/format-count.ts";
+import { fillTemplate } from "../../text/fill-template.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 export interface NotesPromptInput {

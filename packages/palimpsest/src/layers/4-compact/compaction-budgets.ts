@@ -21,7 +21,7 @@ import { restoreBudgets } from "./plan-restoration.ts";
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, type Tokens, tokens } from "../../schema/brand.ts";
 import { type Item, withPairs } from "../../transcript/item.ts";
-import { formatCount } from "../../schema/format-count.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 interface BudgetInput {
   readonly thresholds: Thresholds;

@@ -1,4 +1,4 @@
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 import {
   commandLinesMax,
   fileReadLinesMax,

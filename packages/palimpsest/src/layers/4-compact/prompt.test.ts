@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { countTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
-import { fillTemplate } from "../fill-template.ts";
+import { fillTemplate } from "../../text/fill-template.ts";
 import { plainSystemPrompt, type PromptValues, summaryPrompt } from "./prompt.ts";
 import { summarySections, type SummaryVariant } from "./summary-sections.ts";
 

@@ -1,5 +1,5 @@
 import { clipText } from "../clip-text.ts";
-import { fillTemplate } from "../fill-template.ts";
+import { fillTemplate } from "../../text/fill-template.ts";
 import { beginsWithCharsMax } from "./limits.ts";
 import { summarySections, type SummaryVariant } from "./summary-sections.ts";
 

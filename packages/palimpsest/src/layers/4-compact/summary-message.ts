@@ -1,4 +1,4 @@
-import { toSingleLine } from "../../schema/to-printable.ts";
+import { toSingleLine } from "../../text/to-printable.ts";
 import { wrapReminder, escapeReminderTag } from "../../transcript/attachment-text.ts";
 
 export interface SummaryMessageInput {

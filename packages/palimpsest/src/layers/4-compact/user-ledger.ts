@@ -1,5 +1,5 @@
 import { type EntryId, entryId, type Tokens, tokens } from "../../schema/brand.ts";
-import { plural } from "../../schema/format-count.ts";
+import { plural } from "../../text/format-count.ts";
 import type { UserMessage } from "./facts/session-facts.ts";
 import type { CountText } from "../clip-text.ts";
 import {

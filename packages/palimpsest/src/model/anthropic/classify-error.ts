@@ -5,7 +5,7 @@ import {
   abortedFailure,
   connectionFailure,
   classifyServerError,
-  oneLine,
+  toMessageLine,
   type ServerError,
   anthropicRules,
 } from "../failure.ts";
@@ -18,7 +18,7 @@ export function classifyError({ now }: ClockDep, error: unknown): ModelFailure {
   if (isApiError(error)) return classifyServerError({ rules: anthropicRules, now }, toServerError(error));
   // Without a key the SDK throws before it sends anything.
   if (error instanceof Error && /authentication method/i.test(error.message)) {
-    return { why: "unauthorised", retry: "never", message: oneLine(error.message) };
+    return { why: "unauthorised", retry: "never", message: toMessageLine(error.message) };
   }
   return connectionFailure(error);
 }

@@ -1,3 +1,4 @@
+import { oneLine } from "palimpsest/internal/text/one-line";
 import { timingSafeEqual } from "node:crypto";
 import type { LookupAddress } from "node:dns";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -162,7 +163,7 @@ export class CommandProxy {
   }
 
   #refuse(target: HostTarget, reason: string): Answer {
-    const why = oneLine(reason);
+    const why = oneLine(reason).slice(0, refusalCharsMax);
     const key = `${target.host}:${target.port} ${why}`;
     if (!this.#ended.signal.aborted && this.#refusals.size < refusalsKeptMax)
       this.#refusals.set(key, { ...target, why });
@@ -227,8 +228,6 @@ function urlTarget(url: URL): HostTarget | undefined {
 }
 
 const portMax = 65_535;
-
-const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ").slice(0, refusalCharsMax);
 
 /** Characters allowed in a status line: some programs show nothing else. */
 const reasonPhrase = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?");
