@@ -269,7 +269,7 @@ describe("16. Latency: a summary that is ready", () => {
     const events = [...(await slow.turn()), ...(slow.agent.preparation?.news() ?? [])];
     expect(only(events, "compacted")).toEqual([]);
     expect(only(events, "preparation")).toContainEqual(
-      expect.objectContaining({ state: "dropped", because: expect.stringContaining("Too much") as string }),
+      expect.objectContaining({ state: "dropped", because: expect.stringContaining("Too many") as string }),
     );
     expect(bookedIn(slow)).toHaveLength(1);
   });
