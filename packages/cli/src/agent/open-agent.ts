@@ -41,6 +41,7 @@ import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problem
 import type { OpenAgentOutcome, Agent } from "./agent.ts";
 import { chooseSession } from "./session/choose-session.ts";
 import { equipSession } from "./tools/equip-session.ts";
+import { followToolChoice } from "./tools/tool-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
 import { SessionView } from "palimpsest/internal/context/session-view";
@@ -90,7 +91,9 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const repaired = await repairEarlierRun(parts);
   if (repaired.kind === "failed") return repaired;
   const toolsKnown = await toolsKnownToModel(deps, { session, model });
-  const tooling = { settings, shell, cwd, groups: repaired.groups, toolsKnown };
+  const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
+  const choice = followToolChoice(requestedTools, () => settings.current().settings);
+  const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
   const background = await startJobsAndServers(parts, tooling);
   const equipment = await equipSession(parts, { ...tooling, model, background });
   const { box, asks, skillsAndPlan, announceFirst, allowRules } = equipment;

@@ -3,7 +3,7 @@ import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
 import { plain } from "../text/style.ts";
 import { checksText, failingCheck, okCheck, warningCheck } from "./check.ts";
 import { freeCheck, nodeCheck, sandboxCheck } from "./machine-checks.ts";
-import { firstProgram } from "./place-checks.ts";
+import { firstProgram, modelAddress } from "./place-checks.ts";
 
 test.each([
   ["22.9.0", "failed"],
@@ -30,6 +30,18 @@ test.each([
   ["(cd x && y)", undefined],
 ])("the program of %j is %j", (command, program) => {
   expect(firstProgram(command)).toBe(program);
+});
+
+const bothAddresses = { OPENAI_BASE_URL: "http://openai.test", ANTHROPIC_BASE_URL: "http://anthropic.test" };
+
+test.each([
+  ["claude-sonnet-5-5", {}, "https://api.anthropic.com"],
+  ["gpt-5", {}, "https://api.openai.com"],
+  ["gpt-5", { OPENAI_BASE_URL: "http://openai.test" }, "http://openai.test"],
+  ["claude-sonnet-5-5", bothAddresses, "http://anthropic.test"],
+  ["gpt-5", bothAddresses, "http://anthropic.test"],
+])("the address that is checked is the agent's: %s with %o is at %s", (model, env, address) => {
+  expect(modelAddress(model, env)).toBe(address);
 });
 
 test("each check is a line with its sign, and below it what to do", () => {

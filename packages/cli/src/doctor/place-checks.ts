@@ -6,7 +6,7 @@ import { allSettingsProblems } from "../agent/all-settings-problems.ts";
 import type { Workspace } from "../host/workspace.ts";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { HookSetting } from "palimpsest/internal/schema/hook";
-import type { ProjectSettings } from "../settings/project-settings.ts";
+import { type ProjectSettings, serverUrl, usesOpenaiApi } from "../settings/project-settings.ts";
 import type { CommandContext } from "../program/command.ts";
 import { quantity } from "../text/format.ts";
 import { problemWithHint } from "../program/report-problems.ts";
@@ -94,10 +94,9 @@ async function onlineCheck({ context: { env }, here }: PlaceChecksInput): Promis
   }
 }
 
-const modelAddress = (model: string, env: CommandContext["env"]): string =>
-  /claude/i.test(model)
-    ? (env["ANTHROPIC_BASE_URL"] ?? "https://api.anthropic.com")
-    : (env["OPENAI_BASE_URL"] ?? env["ANTHROPIC_BASE_URL"] ?? "https://api.openai.com");
+/** Where the agent sends its requests. */
+export const modelAddress = (model: string, env: CommandContext["env"]): string =>
+  serverUrl({ model, env }) ?? (usesOpenaiApi(model, env) ? "https://api.openai.com" : "https://api.anthropic.com");
 
 async function hookChecks(hooks: readonly HookSetting[], { env, cwd }: CommandContext): Promise<readonly Check[]> {
   if (hooks.length === 0) return [];

@@ -79,7 +79,9 @@ export function tooLarge({ request: { source }, format }: ExportJob): ExportRefu
 async function findObstacle(path: string, { log, existing }: ExportJob): Promise<ExportRefusal | undefined> {
   const existingFile = await stat(path).catch(() => undefined);
   if (existingFile === undefined) return undefined;
-  if (existingFile.ino === (await stat(log.path)).ino) return exportRefusal("the-log", `${path} is the log itself`);
+  const { dev, ino } = await stat(log.path);
+  if (existingFile.dev === dev && existingFile.ino === ino)
+    return exportRefusal("the-log", `${path} is the log itself`);
   if (!existingFile.isFile()) return exportRefusal("no-file", `${path} is there already`);
   return existing === "replace" ? undefined : exportRefusal("taken", `${path} is there already`);
 }

@@ -80,7 +80,7 @@ export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }
         hint: whileBusy,
       });
     case "failed":
-      return failure({ code: exitCode.machine, message: opened.message });
+      return failure({ code: refusalCode(opened.why), message: opened.message });
   }
 }
 

@@ -27,11 +27,20 @@ export function statuslineOnDemand(find: FindStatusline): OnDemandStatusline {
     state = line === undefined ? { kind: "none" } : { kind: "found", line };
     for (const change of meanwhile) line?.changed(...change);
   };
+  const close = (): void => {
+    if (state.kind === "found") state.line.close();
+    state = { kind: "none" };
+  };
+  const giveUp = (): void => {
+    if (isClosed(state)) return;
+    close();
+    ui?.setStatusline?.(["The statusline could not be loaded."]);
+  };
   return {
     changed: (...change) => {
       switch (state.kind) {
         case "unknown":
-          return void load([change]);
+          return void load([change]).catch(giveUp);
         case "sought":
           return void state.meanwhile.push(change);
         case "found":
@@ -40,10 +49,7 @@ export function statuslineOnDemand(find: FindStatusline): OnDemandStatusline {
           return undefined;
       }
     },
-    close: () => {
-      if (state.kind === "found") state.line.close();
-      state = { kind: "none" };
-    },
+    close,
     behind: (attached) => (ui = attached),
   };
 }

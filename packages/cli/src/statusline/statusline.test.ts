@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Millis, nanoUsd, sessionId, tokens } from "palimpsest/internal/schema/brand";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
 import type { HookProcessEnd } from "../tool/hooks/hook-process.ts";
@@ -10,6 +10,9 @@ import {
   Statusline,
   type StatuslineDeps,
 } from "./statusline.ts";
+import { statuslineOnDemand } from "./statusline-on-demand.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { TerminalUi } from "../chat/terminal-ui.ts";
 import { statuslineLinesMax } from "../tui/limits.ts";
 import { statuslineCharsMax, statuslineDebounceMs } from "./limits.ts";
 import { type AgentFacts, statusJson } from "./status-json.ts";
@@ -235,4 +238,17 @@ describe("running it", () => {
     const { wait } = createStatuslineDeps({ command: "true", shell: "/bin/sh", cwd: "/", env: {} });
     await expect(wait(statuslineDebounceMs, AbortSignal.abort())).resolves.toBeUndefined();
   });
+});
+
+test("a statusline that can't be loaded is reported once, and nothing else fails", async () => {
+  const shown: (readonly string[])[] = [];
+  const find = vi.fn<Parameters<typeof statuslineOnDemand>[0]>().mockRejectedValue(new Error("no such module"));
+  const line = statuslineOnDemand(find);
+  line.behind({ setStatusline: (lines) => void shown.push(lines) } as TerminalUi);
+  const agent = {} as Agent;
+  line.changed(agent, undefined);
+  line.changed(agent, undefined);
+  await expect.poll(() => shown).toEqual([["The statusline could not be loaded."]]);
+  line.changed(agent, undefined);
+  expect(find).toHaveBeenCalledTimes(1);
 });

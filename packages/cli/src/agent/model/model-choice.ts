@@ -91,11 +91,12 @@ function pickAnthropic({ env, now, baseUrl, server }: ProviderInput): PickModelO
 }
 
 function pickOpenai({ env, now, baseUrl, server }: ProviderInput): PickModelOutcome {
-  const apiKey = env["OPENAI_API_KEY"] ?? (baseUrl === undefined ? undefined : "none");
-  if (apiKey === undefined)
+  const apiKey = env["OPENAI_API_KEY"] ?? "";
+  if (apiKey === "" && baseUrl === undefined)
     return { kind: "no-key", message: "Set OPENAI_API_KEY or --base-url, or use --model simulator to try it without." };
   const address = baseUrl === undefined ? {} : { baseUrl };
-  return { ...loadOpenai({ apiKey, now, uuid: randomUUID, ...address }), server };
+  // A server of the user's own may need no key, but the client does.
+  return { ...loadOpenai({ apiKey: apiKey === "" ? "none" : apiKey, now, uuid: randomUUID, ...address }), server };
 }
 
 function loadAnthropic(options: AnthropicOptions): Extract<PickModelOutcome, { kind: "model" }> {

@@ -11,12 +11,12 @@ import { resolveForModel } from "palimpsest/internal/settings/resolved-settings"
 import { pathsToGuard } from "../../settings/scope-files.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
 import { PageCache } from "../../tool/web/page-cache.ts";
-import type { AgentOptions, AgentParts } from "../agent-options.ts";
+import type { AgentParts } from "../agent-options.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";
 import { type Toolbox, createToolbox } from "./toolbox.ts";
 import { announceFirst, openSkillsAndPlan, type SkillsAndPlan } from "../session/skills-and-plan.ts";
-import { narrowOnly, type ToolChoice, resolveToolChoice, memoizeByInput } from "./tool-choice.ts";
+import type { ToolChoice } from "./tool-choice.ts";
 import { type Jobs, foregroundOnlyJobs } from "palimpsest/internal/ports/jobs";
 import { noUser, type UserPort } from "palimpsest/internal/ports/user-port";
 import { type PlanMode, unattendedPlanMode } from "palimpsest/internal/ports/plan-mode";
@@ -26,6 +26,8 @@ import type { Session } from "palimpsest/internal/session/session";
 
 interface EquipInput {
   readonly settings: FollowedSettings;
+  /** From flags and settings; the same object while nothing has changed. */
+  readonly choice: () => ToolChoice;
   readonly model: string;
   readonly cwd: string;
   readonly shell: Shell;
@@ -40,7 +42,7 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
   const { settings, model, cwd, shell, groups } = input;
   const isOn = () => resolveForModel(settings.current().settings, { model }).switches["compact.agent"].value;
   const asks = await openCompactionRequests(deps, { session, model, isOn });
-  const skillsAndPlan = await openSkillsAndPlan(parts, followToolChoice(options, settings));
+  const skillsAndPlan = await openSkillsAndPlan(parts, input.choice);
   const { skillPlaces, planning, mode } = skillsAndPlan;
   const allowRules = openSessionAllowRules({
     engine,
@@ -79,13 +81,6 @@ interface SessionEquipment {
   /** Precedes a turn with what the model does not know yet. */
   readonly announceFirst: (turn: AsyncIterable<LoopEvent>) => AsyncGenerator<LoopEvent>;
   readonly allowRules: SessionAllowRules;
-}
-
-function followToolChoice({ tools, carriedMode }: AgentOptions, settings: FollowedSettings): () => ToolChoice {
-  const requested = { ...tools, mode: carriedMode ?? tools.mode };
-  const current = () => settings.current().settings;
-  const narrow = narrowOnly(resolveToolChoice(requested, current()));
-  return memoizeByInput(current, (now) => narrow(resolveToolChoice(requested, now)));
 }
 
 /** What optional tools are built on: each is absent if the agent has no such tool. */

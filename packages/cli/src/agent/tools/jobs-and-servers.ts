@@ -21,7 +21,7 @@ import { ShellJobs } from "../../tool/shell/shell-jobs.ts";
 import { escapeReminderTag } from "palimpsest/internal/transcript/attachment-text";
 import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { AgentOptions, AgentParts } from "../agent-options.ts";
-import { resolveToolChoice } from "./tool-choice.ts";
+import type { ToolChoice } from "./tool-choice.ts";
 import { sandboxServers } from "./sandbox-servers.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { endGroup } from "../../tool/signal-group.ts";
@@ -56,6 +56,8 @@ export interface JobsAndServers {
 
 interface JobsAndServersInput {
   readonly settings: FollowedSettings;
+  /** From flags and settings. A server that starts again must get no wider rules than when the session opened. */
+  readonly choice: () => ToolChoice;
   readonly shell: Shell;
   readonly groups: RunningGroups | undefined;
   /** A real path. */
@@ -66,7 +68,7 @@ interface JobsAndServersInput {
 
 export async function startJobsAndServers(
   parts: AgentParts,
-  { settings, shell, groups, cwd, toolsKnown }: JobsAndServersInput,
+  { settings, choice, shell, groups, cwd, toolsKnown }: JobsAndServersInput,
 ): Promise<JobsAndServers> {
   const { engine, options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
@@ -80,7 +82,7 @@ export async function startJobsAndServers(
   // If no server can be reached, a session that has had them keeps the tools for them, without any server to call.
   const definitionsToStart = connect === undefined ? [] : definitions;
   const sandbox = followSandboxSetting(options.sandbox, () => settings.current().settings);
-  const rules = () => parseRules(resolveToolChoice(options.tools, settings.current().settings)).rules;
+  const rules = () => parseRules(choice()).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
   const guarded = pathsToGuard(engine.home, settings.current().files);
   const sandboxInput = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };

@@ -43,6 +43,12 @@ export function narrowOnly(opening: ToolChoice): (now: ToolChoice) => ToolChoice
   };
 }
 
+/** Follows the settings while a session is open. Returns the same object while nothing has changed. */
+export function followToolChoice(requested: ToolOptions, current: () => Settings): () => ToolChoice {
+  const narrow = narrowOnly(resolveToolChoice(requested, current()));
+  return memoizeByInput(current, (now) => narrow(resolveToolChoice(requested, now)));
+}
+
 /** Undefined if there is no such mode. */
 export const parsePermissionMode = (name: string): PermissionMode | undefined => {
   const known = permissionModeNames.find((mode) => mode === name);
