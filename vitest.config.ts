@@ -3,7 +3,7 @@ import { defaultServerConditions } from "vite";
 import { configDefaults, defineConfig } from "vitest/config";
 import { failuresLast } from "./test/setup/failures-last.ts";
 
-/** Beside what Vite takes for a program of Node's. */
+/** Our condition, before those that Vite uses for Node. */
 const conditions = ["@palimpsest/source", ...defaultServerConditions];
 
 export default defineConfig(({ mode }) => {
@@ -17,7 +17,7 @@ export default defineConfig(({ mode }) => {
       env: long ? { PALIMPSEST_LONG: "1" } : {},
       // Processes, not threads: in a thread os.homedir() would still give the real home.
       pool: "forks",
-      // Many tests wait for a program they started: one core for each is not idle, and one core less would be.
+      // Many tests wait for a program that they started, so one worker per core keeps the machine busy.
       maxWorkers: Math.max(2, availableParallelism()),
       reporters: ["default", failuresLast],
       globalSetup: ["test/setup/run-folder.ts"],

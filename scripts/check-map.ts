@@ -48,12 +48,12 @@ const narrow: readonly NarrowRule[] = [
   {
     files: "packages/palimpsest/src/export/**",
     places: ["text", "schema", "transcript", "tokens", "export"],
-    why: "an export is rendered, not read: it imports only schema, transcript and tokens, and no Node module",
+    why: "an export is rendered, not read: it imports only text, schema, transcript and tokens, and no Node module",
   },
   {
     files: "packages/palimpsest/src/layers/*/**/!(run*).ts",
     places: ["text", "schema", "transcript", "tokens", "cache", "layers"],
-    why: "a plan is pure: it imports only schema, transcript, tokens, cache and what is pure in layers, and no Node module",
+    why: "a plan is pure: it imports only text, schema, transcript, tokens, cache and what is pure in layers, and no Node module",
   },
 ];
 

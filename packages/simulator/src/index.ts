@@ -1,4 +1,4 @@
-/** The public names of `palimpsest/simulator`, one by one. */
+/** The public names of `@palimpsest/simulator`, one by one. */
 export type { Responder, Move, MoveBlock, RespondInput, PlannedReply } from "./responder/responder.ts";
 export { adversaryResponder } from "./responder/adversary-responder.ts";
 export { type AdversaryMode, adversaryModes } from "./responder/adversary-responder.ts";

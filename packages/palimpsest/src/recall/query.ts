@@ -1,3 +1,4 @@
+import { escapeRegExp } from "../text/escape-reg-exp.ts";
 import { queryCharsMax, queryPhrasesMax } from "./limits.ts";
 import { type Term, collectTerms } from "./term.ts";
 
@@ -33,7 +34,7 @@ export const flattenText = (text: string): string => text.toLowerCase().replaceA
 
 /** A phrase that begins or ends with a word character matches only at the border of a word. */
 function phrasePattern(phrase: string): RegExp {
-  const words = phrase.split(/\s+/).map((word) => RegExp.escape(word));
+  const words = phrase.split(/\s+/).map((word) => escapeRegExp(word));
   const before = /^\w/.test(phrase) ? String.raw`(?<!\w)` : "";
   const after = /\w$/.test(phrase) ? String.raw`(?!\w)` : "";
   return new RegExp(before + words.join(String.raw`\s+`) + after, "iu");

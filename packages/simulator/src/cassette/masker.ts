@@ -1,3 +1,4 @@
+import { escapeRegExp } from "palimpsest/internal/text/escape-reg-exp";
 import { maskEntry, maskJson, type MaskText } from "palimpsest/internal/export/mask-secrets";
 import { isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
 import type { BodyContent, EventContent, ResponsePart } from "./cassette.ts";
@@ -54,7 +55,7 @@ export function createMasker({ mask, credentials }: MaskerOptions): Masker {
 function createCredentialMask(credentials: readonly string[], rules: MaskText): MaskText {
   if (credentials.length === 0) return (source) => source;
   const longestFirst = credentials.toSorted((one, other) => other.length - one.length);
-  const any = new RegExp(longestFirst.map((credential) => RegExp.escape(credential)).join("|"), "g");
+  const any = new RegExp(longestFirst.map((credential) => escapeRegExp(credential)).join("|"), "g");
   return (source) => source.replaceAll(any, (credential) => credentialMark(credential, rules));
 }
 

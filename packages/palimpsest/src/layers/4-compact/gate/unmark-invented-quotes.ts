@@ -1,3 +1,4 @@
+import { escapeRegExp } from "../../../text/escape-reg-exp.ts";
 import { clipText } from "../../clip-text.ts";
 import { changeCharsMax, nearQuoteCharsMax, quotePartCharsMin, quotePassesMax } from "../limits.ts";
 import { endWithout, type QuoteMark, type MarkedLine, markLines, notTheirWords, quotesIn } from "./quote-mark.ts";
@@ -89,7 +90,7 @@ const looseForm = (words: string, gap: string): RegExp =>
       .map((word) =>
         word
           .split(/["“”'‘’]/)
-          .map((part) => RegExp.escape(part))
+          .map((part) => escapeRegExp(part))
           .join(`["“”'‘’]`),
       )
       .join(gap),
