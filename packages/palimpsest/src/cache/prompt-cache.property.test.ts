@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MadeBlock, madePrompt } from "../../../../test/fixture/made-prompt.ts";
 import { millis } from "../schema/brand.ts";
-import type { Lifetime, Prompt } from "./prompt.ts";
+import type { Lifetime } from "./lifetime.ts";
+import type { Prompt } from "./prompt.ts";
 import { type CachePlan, PromptCache } from "./prompt-cache.ts";
 import { countPromptTokens } from "./usage-split.ts";
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { conversation, madePrompt } from "../../../../test/fixture/made-prompt.ts";
 import { millis } from "../schema/brand.ts";
 import { cachedPrefixesMax } from "./limits.ts";
-import type { Lifetime, Prompt } from "./prompt.ts";
+import type { Lifetime } from "./lifetime.ts";
+import type { Prompt } from "./prompt.ts";
 import { type CachePlan, PromptCache } from "./prompt-cache.ts";
 
 const minutes = (count: number) => millis(count * 60_000);

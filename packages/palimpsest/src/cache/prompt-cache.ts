@@ -1,7 +1,7 @@
 import { millis, type Millis } from "../schema/brand.ts";
 import { cachedPrefixesMax, lookBackMax, editedPrefixesMax, editedVariantsMax } from "./limits.ts";
-import { millisByLifetime } from "./lifetime.ts";
-import { type Lifetime, type Prompt, type PromptBlock, wholeTokens } from "./prompt.ts";
+import { type Lifetime, millisByLifetime } from "./lifetime.ts";
+import { type Prompt, type PromptBlock, wholeTokens } from "./prompt.ts";
 import { LruMap } from "./lru-map.ts";
 import { type UsageSplit, splitUsage } from "./usage-split.ts";
 

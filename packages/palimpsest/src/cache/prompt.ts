@@ -1,5 +1,5 @@
 import type { WireBlock } from "../schema/wire/wire-block.ts";
-import type { CacheControl } from "../schema/wire/cache-control.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 /**
  * A request as the cache sees it: one list of blocks in the order tools → system → messages, each with the hash of
@@ -58,4 +58,4 @@ export interface PromptBlock {
   readonly breakpoint?: Lifetime;
 }
 
-export type Lifetime = NonNullable<CacheControl["ttl"]>;
+export type { Lifetime } from "./lifetime.ts";

@@ -1,5 +1,5 @@
 import { field, isArray, isObject, type JsonObject } from "../schema/json.ts";
-import type { Lifetime } from "./prompt.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 /** A prompt's tokens by how they are charged. The parts add up to the whole prompt. */
 export interface UsageSplit {

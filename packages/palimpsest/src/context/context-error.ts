@@ -19,6 +19,10 @@ export type ContextErrorCode =
   | "aborted"
   | "closed";
 
+interface ContextErrorOptions extends ErrorOptions {
+  readonly failure?: ModelFailure;
+}
+
 export class ContextError extends Error {
   override readonly name = "ContextError";
   readonly code: ContextErrorCode;
@@ -26,14 +30,15 @@ export class ContextError extends Error {
   /** The provider's error, if a reply broke off. */
   readonly failure: ModelFailure | undefined;
 
-  constructor(code: ContextErrorCode, message: string, { failure }: { readonly failure?: ModelFailure } = {}) {
-    super(message);
+  constructor(code: ContextErrorCode, message: string, { failure, ...options }: ContextErrorOptions = {}) {
+    super(message, options);
     this.code = code;
     this.failure = failure;
   }
 }
 
-export const storeError = ({ message }: WriteFailure): ContextError => new ContextError("store", message);
+export const storeError = ({ message }: WriteFailure, options?: ErrorOptions): ContextError =>
+  new ContextError("store", message, options);
 
 export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFailure | undefined): void {
   if (outcome?.kind === "failed") throw storeError(outcome);

@@ -140,7 +140,7 @@ export class Context<P extends Provider> {
 
   /**
    * The same for a stream: each block is stored as it ends. If the stream breaks off, complete blocks stay, and the
-   * stream's error is rethrown.
+   * stream's error is rethrown; if they can't be stored, it is the cause of the error.
    */
   assistantStream(events: AsyncIterable<StreamEvent<P>>): Promise<readonly ToolCall[]> {
     return this.#enqueue(

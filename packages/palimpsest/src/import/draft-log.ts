@@ -199,7 +199,8 @@ export class DraftLog {
 
   /** Adds a boundary and then its summary, with which the view begins from then on. */
   boundary(draft: BoundaryDraft, placing: EntryPlacement = {}): void {
-    const before = placing.parent === undefined ? this.last : (placing.parent ?? undefined);
+    const last = this.#lastByAgent.get(placing.agent ?? "");
+    const before = placing.parent === undefined ? last : (placing.parent ?? undefined);
     const { keptFrom, kept } = draft;
     const segment =
       keptFrom === undefined || before === undefined ? undefined : { headUuid: keptFrom, tailUuid: before };

@@ -24,4 +24,11 @@ describe("Gemini CLI logs", () => {
     expect(session.said).toEqual(["user: Draft | Tune the harp", "assistant: Done."]);
     expect(session.noted).toEqual({ "no-usage": 1, "other-conversation": 1 });
   });
+
+  it("keep everything if a rewind names an unknown message, and note it", () => {
+    const rewound = importFixture("gemini.jsonl").replace('"$rewindTo": "h2"', '"$rewindTo": "h9"');
+    const session = imported(gemini, rewound);
+    expect(session.said).toEqual(["user: Draft | Tune it again | Tune the harp", "assistant: Done."]);
+    expect(session.noted).toEqual({ "no-usage": 1, "record-left-out": 1 });
+  });
 });

@@ -64,7 +64,8 @@ class GeminiLog {
   #rewind(byId: Map<string, JsonObject>, to: string): void {
     const ids = [...byId.keys()];
     const at = ids.indexOf(to);
-    for (const id of at === -1 ? ids : ids.slice(at)) {
+    if (at === -1) return this.#log.note("record-left-out", "a rewind to a message that is not in the log");
+    for (const id of ids.slice(at)) {
       byId.delete(id);
       this.#log.note("other-conversation", "messages that the user rewound");
     }

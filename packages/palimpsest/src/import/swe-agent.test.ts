@@ -37,4 +37,27 @@ describe("SWE-agent trajectories", () => {
     ]);
     expect(session.noted).toMatchObject({ "call-from-text": 2, "no-model": 2 });
   });
+
+  it("answer every call of a reply, whether one message or the last step holds the output of all", () => {
+    const call = (id: string) => ({ id, type: "function", function: { name: "bash", arguments: "{}" } });
+    const trajectory = [
+      { action: "ls", observation: "found" },
+      { action: "cat", observation: "the end" },
+    ];
+    const history = [
+      { role: "user", content: "Look" },
+      { role: "assistant", content: "", tool_calls: [call("a"), call("b"), call("c")] },
+      { role: "tool", content: "found", tool_call_ids: ["a", "b", "c"] },
+      { role: "assistant", content: "", tool_calls: [call("d"), call("e")] },
+    ];
+    const session = imported(sweAgent, JSON.stringify({ trajectory, history }));
+    expect(session.problems).toEqual([]);
+    const shared = "(The output is in the result of another call of the same reply.)";
+    expect(session.said.filter((message) => message.startsWith("user"))).toEqual([
+      "user: Look",
+      `user: a→found | b→${shared} | c→${shared}`,
+      `user: d→the end | e→${shared}`,
+    ]);
+    expect(session.noted).not.toHaveProperty("call-without-result");
+  });
 });

@@ -27,12 +27,14 @@ const isTrajectory = (value: Json | undefined): boolean => {
 /** The tool name for a command that was in the text. */
 const commandTool = "command";
 
+const sharedOutputText = "(The output is in the result of another call of the same reply.)";
+
 class Trajectory {
   readonly #log: DraftLog;
   #model: string | undefined;
   #replies = 0;
-  /** The id of the call that the next message answers. */
-  #openCall: string | undefined;
+  /** The ids of the calls that the next message answers. */
+  #openCalls: readonly string[] = [];
 
   constructor(deps: ImportDeps) {
     this.#log = new DraftLog("swe-agent", deps);
@@ -71,17 +73,19 @@ class Trajectory {
   }
 
   #addUser(message: JsonObject): void {
-    const openCall = this.#openCall;
-    this.#openCall = undefined;
-    if (openCall !== undefined) this.#log.result({ id: openCall, content: chatResult(message["content"]) });
+    if (this.#openCalls.length > 0) this.#answer(this.#openCalls, chatResult(message["content"]));
     else this.#log.user(chatContent(message["content"]), { meta: message["is_demo"] === true });
   }
 
   #addResult(message: JsonObject): void {
-    const firstId = listField(message, "tool_call_ids").find((callId) => typeof callId === "string");
-    const id = firstId ?? textAt(message, "tool_call_id");
-    this.#openCall = undefined;
-    this.#log.result({ id, content: chatResult(message["content"]) });
+    const ids = listField(message, "tool_call_ids").filter((callId) => typeof callId === "string");
+    this.#answer(ids.length > 0 ? ids : [textAt(message, "tool_call_id")], chatResult(message["content"]));
+  }
+
+  /** The source has one output for all these calls, but each needs a result. */
+  #answer(calls: readonly string[], content: string | readonly JsonObject[]): void {
+    this.#openCalls = [];
+    for (const [at, id] of calls.entries()) this.#log.result({ id, content: at === 0 ? content : sharedOutputText });
   }
 
   #addReply(message: JsonObject): void {
@@ -90,7 +94,7 @@ class Trajectory {
     const reply = chatReply(this.#log, message);
     const calls = objectsAt(message, "tool_calls");
     const action = textAt(message, "action");
-    this.#openCall = calls.length > 0 ? textAt(calls[0], "id") : undefined;
+    this.#openCalls = calls.map((call) => textAt(call, "id"));
     const content = calls.length > 0 || action.trim() === "" ? reply : this.#callFromText(message, action);
     if (content.length > 0) this.#log.reply({ id, model: this.#model, content });
   }
@@ -98,7 +102,7 @@ class Trajectory {
   #callFromText(message: JsonObject, action: string): JsonObject[] {
     this.#log.note("call-from-text", `a command in the text of a reply became a call of \`${commandTool}\``);
     const id = `action_${this.#replies}`;
-    this.#openCall = id;
+    this.#openCalls = [id];
     const call = this.#log.call({ id, name: commandTool, input: { command: action } });
     const thought = typeof message["thought"] === "string" ? textBlocks(message["thought"]) : [];
     return [...thought, call];
@@ -107,8 +111,8 @@ class Trajectory {
   /** The output of the last step was never sent to the model, so only the steps contain it. */
   #addLastObservation(steps: readonly JsonObject[]): void {
     const last = steps.at(-1);
-    if (this.#openCall === undefined || last === undefined || typeof last["observation"] !== "string") return;
-    this.#log.result({ id: this.#openCall, content: last["observation"] });
+    if (last !== undefined && typeof last["observation"] === "string")
+      this.#answer(this.#openCalls, last["observation"]);
   }
 }
 

@@ -66,6 +66,23 @@ describe("opening", () => {
     const damaged = await openLog({ blobs: { ...deps.blobs, get: async () => Buffer.from('{"version":1') } }, options);
     expect(damaged.fold.view().messages).toEqual(expected);
   });
+
+  it("keeps the preview of an undone offload if its blob should be JSON and is not", async () => {
+    const stored = await blobs.put(Buffer.from("not JSON"));
+    if (stored.kind !== "stored") throw new Error(stored.message);
+    const call = { type: "tool_use", id: "x", name: "Read", input: {} };
+    const preview = { type: "tool_result", tool_use_id: "x", content: "the preview" };
+    const raws = [
+      { type: "user", uuid: "a", message: { role: "user", content: "go" } },
+      { type: "assistant", uuid: "b", message: { id: "m", content: [call] } },
+      { type: "user", uuid: "c", message: { role: "user", content: [preview] } },
+      { type: "offload", uuid: "d", results: [{ toolUse: "x", blob: stored.id, media: "json", shown: "the preview" }] },
+      { type: "undo", uuid: "e", edit: "d" },
+    ];
+    const lines = raws.map((raw, at) => JSON.stringify({ parentUuid: raws[at - 1]?.uuid ?? null, ...raw }));
+    const opened = await openLog({ blobs }, { source: sourceOf(Buffer.from(lines.join("\n"))), origin: "ours" });
+    expect(opened.fold.view().messages.at(-1)?.content).toMatchObject([{ content: "the preview" }]);
+  });
 });
 
 describe("opening for writing", () => {

@@ -3,7 +3,7 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, MessageId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
-import { isArray, isObject, parseJson } from "../schema/json.ts";
+import { isArray, isObject, tryParseJson } from "../schema/json.ts";
 import { Fold, type FoldOptions, type ViewOptions } from "../transcript/fold.ts";
 import type { Damage, LoggedEntry } from "../transcript/read-lines.ts";
 import type { OriginalContents } from "../transcript/projection.ts";
@@ -176,12 +176,12 @@ async function fetchOriginals(
   return contents;
 }
 
-/** Decodes a blob as the tool result that it holds; undefined if it holds JSON that is not a list of blocks. */
+/** Decodes a blob as the tool result that it holds; undefined if it should hold a JSON list of blocks and does not. */
 export function resultContent(bytes: Uint8Array, media: "text" | "json"): ResultContent | undefined {
   // A byte order mark at the beginning belongs to the result.
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (media === "text") return text;
-  const blocks = parseJson(text);
+  const blocks = tryParseJson(text);
   return isArray(blocks) ? blocks.filter((block) => isObject(block)) : undefined;
 }
 

@@ -454,4 +454,19 @@ describe("a count that its request can't have had", () => {
     const raws = [user("u"), book, counted("a", "m", usage(300_000, 40), text("read"))];
     expect(ledgerOf(raws).size.tokens).toBe(300_040);
   });
+
+  it("is believed after a document was deleted in the provider's cache and then cleared", () => {
+    const document = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };
+    const raws = [
+      user("u"),
+      says("a", "m", call("x")),
+      user("r", [{ type: "tool_result", tool_use_id: "x", content: [document] }]),
+      { type: "server-edits", uuid: "d", deleted: ["x"] },
+      clear("c", "x"),
+      counted("b", "n", usage(1_000, 40), text("read")),
+    ];
+    const ledger = ledgerOf(raws);
+    expect(ledger.doubtedUsage).toBeUndefined();
+    expect(ledger.size.tokens).toBe(1_040);
+  });
 });

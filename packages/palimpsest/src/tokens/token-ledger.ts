@@ -335,6 +335,7 @@ export class TokenLedger implements ViewWatch {
   released(block: Block): void {
     const counts = this.#measure(block);
     addBytes(this.#shown, counts);
+    this.#documents += countDocuments(block);
     this.#byCategory.add(block, counts, this.#item);
   }
 

@@ -46,6 +46,24 @@ describe("a summary is asked for as a reply is", () => {
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 
+  it("a reply that can't be made is lost, and so is the summary before it", async () => {
+    const { responder, log } = recording({}, [{ type: "text", text: 7 as unknown as string }]);
+    expect(await openaiFace({ responder }).ask("responses", over())).toMatchObject({ status: 500 });
+    expect(log).toEqual(["compaction", "reply", "compaction lost", "reply lost"]);
+  });
+
+  it("a responder that returns nothing loses the summary before it", async () => {
+    const { responder, log } = recording();
+    const silent: Responder = {
+      name: "silent",
+      respond: (input) =>
+        input.purpose === "compaction" ? responder.respond(input) : (undefined as unknown as PlannedReply),
+    };
+    const answer = await openaiFace({ responder: silent }).ask("responses", over());
+    expect(answer).toMatchObject({ status: 500 });
+    expect(log).toEqual(["compaction", "compaction lost"]);
+  });
+
   it("the responder's wait is waited for", async () => {
     const { responder } = recording({ move: { kind: "say", blocks: says("Built."), delayMs: millis(5_000) } });
     const { ask, simulator } = openaiFace({ responder });

@@ -310,15 +310,23 @@ export class OpenAiExchange {
   }
 
   async #respond(purpose: RespondInput["purpose"], input: MessagesRequestInput): Promise<PlannedReply> {
+    const reply = await this.#askResponder(purpose, input);
+    if (reply?.move !== undefined) this.#replies.push(reply);
+    checkPlannedReply(reply);
+    return reply;
+  }
+
+  /** Undefined, whatever the responder's type says, if it returns nothing. */
+  async #askResponder(
+    purpose: RespondInput["purpose"],
+    input: MessagesRequestInput,
+  ): Promise<PlannedReply | undefined> {
     this.#respondCalls += 1;
     const { seed, responder, clock } = this.#deps;
     const random = createRandom(
       Math.imul(seed, 0x9e3779b1) + this.#input.n + Math.imul(this.#respondCalls - 1, 0x85ebca6b),
     );
-    const reply = await responder.respond({ request: toMessagesRequest(input), purpose, now: clock.now(), random });
-    checkPlannedReply(reply);
-    this.#replies.push(reply);
-    return reply;
+    return responder.respond({ request: toMessagesRequest(input), purpose, now: clock.now(), random });
   }
 
   /** Applies the reply's fault if it can strike. The request's own fault has already struck. */

@@ -2,7 +2,8 @@ import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
 import type { CacheControl } from "palimpsest/internal/schema/wire/cache-control";
 import { shortHash } from "./canonical-block.ts";
 import type { ModelTraits } from "./model-traits.ts";
-import type { Level, Lifetime, PromptBlock } from "palimpsest/internal/cache/prompt";
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import type { Level, PromptBlock } from "palimpsest/internal/cache/prompt";
 
 export interface BlockFacts {
   readonly hash: string;

@@ -1,6 +1,7 @@
 import { extension } from "../extension.ts";
 import { lookBackMax } from "palimpsest/internal/cache/limits";
-import type { Level, Lifetime } from "palimpsest/internal/cache/prompt";
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import type { Level } from "palimpsest/internal/cache/prompt";
 import type { TraceBlock, TraceRequest } from "./read-trace.ts";
 import { pathLevel, levels } from "./trace-line.ts";
 import type { Json } from "palimpsest/internal/schema/json";

@@ -1,5 +1,6 @@
 import { parseJson } from "palimpsest/internal/schema/json";
-import type { Lifetime, Level } from "palimpsest/internal/cache/prompt";
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import type { Level } from "palimpsest/internal/cache/prompt";
 import {
   pathLevel,
   type BlockLine,

@@ -2,7 +2,7 @@ import type { WireBlock, WireResultPart } from "palimpsest/internal/schema/wire/
 import type { CacheControl } from "palimpsest/internal/schema/wire/cache-control";
 import { isFailedCompaction } from "../compaction/compaction-block.ts";
 import { breakpointsMax } from "../limits.ts";
-import type { Lifetime } from "palimpsest/internal/cache/prompt";
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
 import { invalid, type Refusal } from "../refusal.ts";
 import { blockPath, contentBlocks, type CheckInput, isThinkingBlock, type Rule } from "./check-input.ts";
 

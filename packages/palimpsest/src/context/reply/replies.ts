@@ -55,7 +55,7 @@ export class Replies<P extends Provider> {
     return await this.#finish(recorder, await this.#recordAll(recorder, events));
   }
 
-  /** If the stream breaks off, its own error is rethrown. */
+  /** If the stream breaks off, its own error is rethrown; if its blocks can't be stored either, that error is the cause. */
   async stream(pending: PendingRequest, events: AsyncIterable<StreamEvent<P>>): Promise<CompleteReply> {
     const { provider, deps, signal } = this.#input;
     const recorder = await this.#begin(pending);
@@ -67,7 +67,9 @@ export class Replies<P extends Provider> {
         if (outcome !== undefined) break;
       }
     } catch (error) {
-      await this.#breakOff(recorder, classifyRefusal(provider, deps, error));
+      const kept = await this.#breakOff(recorder, classifyRefusal(provider, deps, error));
+      await this.#input.drain(recorder.finish());
+      if (kept.kind === "unwritten") throw storeError(kept.failure, { cause: error });
       throw error;
     }
     return await this.#finish(recorder, outcome ?? (await this.#recordAll(recorder, assembly.end())));

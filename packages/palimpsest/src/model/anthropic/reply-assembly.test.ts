@@ -118,10 +118,16 @@ describe("a reply put together", () => {
     expect(assembled([start, ...events, close(0), end, stop]).at(-1)).toMatchObject({ kind: "reply-end" });
   });
 
+  const doubledBlocks = [0, 1].flatMap((index) => [
+    begin(index, { type: "text", text: "" }),
+    ...twice(...["a", "b", "c", "d"].map((text) => piece(index, { type: "text_delta", text }))),
+  ]);
+
   it.each<[string, readonly JsonObject[]]>([
     ["a signature that comes twice", [start, thinking, ...twice(thinks("so"), signed), close(0), end, stop]],
     ["an input that is doubled", [start, calling, ...twice(...inputs("", '{"a":', "1}")), close(0), end, stop]],
     ["a text that goes on in pairs", [start, wordy, ...twice(...says("a", "b", "c", "d")), close(0), end, stop]],
+    ["doubled blocks that never ended", [start, ...doubledBlocks, end, stop]],
     ["a piece of a block that never began", [start, piece(1, { type: "text_delta", text: "Hi" }), end, stop]],
     ["a block before the beginning", [...hi, end, stop]],
   ])("breaks off at %s, and says nothing more", (_, events) => {

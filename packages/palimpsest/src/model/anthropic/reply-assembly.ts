@@ -102,7 +102,11 @@ export class ReplyAssembly {
   }
 
   #stop(): readonly ModelEvent[] {
-    const closed = [...this.#openByIndex.keys()].toSorted((a, b) => a - b).flatMap((index) => this.#close(index));
+    const closed: ModelEvent[] = [];
+    for (const index of [...this.#openByIndex.keys()].toSorted((a, b) => a - b)) {
+      closed.push(...this.#close(index));
+      if (this.#state === "over") return closed;
+    }
     this.#state = "over";
     const stopReason = this.#stopReason ?? (this.#hasCall ? "tool_use" : "end_turn");
     const edits = this.#appliedEdits.length === 0 ? {} : { appliedEdits: this.#appliedEdits };
