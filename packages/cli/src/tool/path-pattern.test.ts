@@ -52,7 +52,7 @@ test("in any case, if asked", () => {
 });
 
 const patternText = fc.oneof(
-  fc.string({ unit: fc.constantFrom(..."[]{}!^-,*?/\\&~|azAZ09.") }),
+  fc.string({ unit: fc.constantFrom(...String.raw`[]{}!^-,*?/\&~|azAZ09.`.split("")) }),
   fc.string({ unit: "binary" }),
   // Also halves of surrogate pairs.
   fc.array(fc.integer({ min: 0, max: 0xff_ff })).map((units) => String.fromCharCode(...units)),
@@ -68,7 +68,7 @@ test("any text is a pattern", () => {
 });
 
 test("a text without wildcards, complete classes or complete lists matches itself", () => {
-  const text = fc.string({ unit: fc.constantFrom(..."]}-,&~|!^az./(+$") });
+  const text = fc.string({ unit: fc.constantFrom(..."]}-,&~|!^az./(+$".split("")) });
   const openers = fc.constantFrom("", "[", "{", "[z-a]", "[]", "{{");
   fc.assert(
     fc.property(text, openers, (start, opener) => {
