@@ -2,8 +2,8 @@ import { isOtherHome } from "./expand.ts";
 import { splitGitArgs, type ShellWord } from "./shell-word.ts";
 
 /**
- * Where a command may lead: the targets of `cd` and its like, of `git -C` and of `env -C`. A dynamic word means an unknown folder;
- * whether it is an option (`cd -P`) or a folder (`cd -`, `cd ~user`) makes no difference then.
+ * Where a command may lead: the targets of `cd` and its like, of `git -C` and of `env -C`. A dynamic word means an
+ * unknown folder, whether it is a folder (`cd -`, `cd ~user`) or an option (`cd -P`).
  */
 export function folderTargets([name, ...args]: readonly ShellWord[]): readonly ShellWord[] {
   if (name?.value === "git") return splitGitArgs(args).folders.map(markUnknown);
