@@ -1,10 +1,12 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
 import { parseJson } from "palimpsest/internal/schema/json";
 import { addAllowRules } from "./user-settings-file.ts";
 import { settingsFileBytesMax } from "palimpsest/internal/settings/limits";
+
+afterEach(() => vi.unstubAllEnvs());
 
 const deps = {
   replaceFile: async (path: string, text: string) => {
@@ -46,6 +48,19 @@ test("rules of the project and of others stay", async () => {
   );
   expect(parseJson(after ?? "")).toEqual({
     projects: { ...others, [`${root}/`]: { permissions: { allow: ["Edit", "Bash(make:*)"], deny: ["Read(a)"] } } },
+  });
+});
+
+test.each(["~/project", "~/project/", "~/../home/project"])("the section %s is the project's own", async (name) => {
+  const home = join(await temporaryFolder(), "home");
+  const [path, root] = [join(home, "settings.json"), join(home, "project")];
+  await mkdir(root, { recursive: true });
+  vi.stubEnv("HOME", home);
+  await writeFile(path, JSON.stringify({ projects: { [name]: { permissions: { allow: ["Edit"] } } } }));
+  expect(await addAllowRules(deps, { path, root, rules: ["Edit"] })).toEqual({ kind: "known" });
+  expect(await addAllowRules(deps, { path, root, rules: ["Bash(make:*)"] })).toEqual({ kind: "added" });
+  expect(parseJson(await readFile(path, "utf8"))).toEqual({
+    projects: { [name]: { permissions: { allow: ["Edit", "Bash(make:*)"] } } },
   });
 });
 

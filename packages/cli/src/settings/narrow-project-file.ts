@@ -85,8 +85,12 @@ function formatUntrusted(untrusted: readonly UntrustedPart[], { trust, root }: P
   return `this project is not trusted, so these do not count: ${keys} (${how})`;
 }
 
-export const expandHome = (folder: string, userHome: string | undefined): string =>
+const expandHome = (folder: string, userHome: string | undefined): string =>
   folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
+
+/** The real path of a project's folder as written in a settings file: `~/work/site/`. */
+export const projectFolder = (written: string, userHome: string | undefined): string =>
+  realPath(expandHome(written, userHome).replace(/(?<=.)\/+$/, ""));
 
 export interface TrustLists {
   readonly trusted: readonly string[];

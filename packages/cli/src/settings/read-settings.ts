@@ -19,7 +19,7 @@ import {
   resolveSettings,
 } from "palimpsest/internal/settings/resolve-settings";
 import {
-  expandHome,
+  projectFolder,
   narrowProjectFile,
   type Trust,
   type TrustLists,
@@ -135,15 +135,14 @@ function findProjectParts(
 ): readonly ProjectPartSource[] {
   if (root === undefined) return [];
   const here = realPath(root);
-  const named = (written: string): string => realPath(trimTrailingSlash(expandHome(written, env["HOME"])));
   return files
     .filter(({ scope }) => scope === "user")
     .flatMap(({ path, parsed }) =>
-      parsed.projects.filter((part) => named(part.root) === here).map((part) => ({ path, parsed: part })),
+      parsed.projects
+        .filter((part) => projectFolder(part.root, env["HOME"]) === here)
+        .map((part) => ({ path, parsed: part })),
     );
 }
-
-const trimTrailingSlash = (path: string): string => path.replace(/(?<=.)\/+$/, "");
 
 function partValues({ path, parsed }: ProjectPartSource): GivenSettings {
   const from = `${path} for ${parsed.root}`;

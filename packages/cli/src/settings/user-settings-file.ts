@@ -1,9 +1,11 @@
 import { lstat, readFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { isObject, type JsonObject, parseJson, field, isArray } from "palimpsest/internal/schema/json";
 import { findDuplicateKeys, realPath } from "./scope-files.ts";
 import type { ReplaceFileDep } from "./learn-window.ts";
 import { settingsFileBytesMax } from "palimpsest/internal/settings/limits";
+import { projectFolder } from "./narrow-project-file.ts";
 import { projectsKey } from "./parse-settings.ts";
 import type { SettingName } from "palimpsest/internal/schema/setting-table";
 import { approvedKey, refusedKey } from "palimpsest/internal/schema/server-definition";
@@ -14,6 +16,8 @@ interface ProjectAllowRules {
   /** The project's folder. */
   readonly root: string;
   readonly rules: readonly string[];
+  /** What `~` stands for in the file. Absent: the user's home folder. */
+  readonly userHome?: string;
 }
 
 export type SettingsAddOutcome =
@@ -29,14 +33,14 @@ export type SettingsAddOutcome =
  */
 export async function addAllowRules(
   deps: ReplaceFileDep,
-  { path, root, rules }: ProjectAllowRules,
+  { path, root, rules, userHome = homedir() }: ProjectAllowRules,
 ): Promise<SettingsAddOutcome> {
   const read = await readUserSettings(path);
   if (read.kind === "refused") return read;
   const projects = field(read.settings, projectsKey) ?? {};
   if (!isObject(projects)) return refuseUserSettings(path, "its projects is not an object");
   const here = realPath(root);
-  const name = Object.keys(projects).find((one) => realPath(one) === here) ?? here;
+  const name = Object.keys(projects).find((one) => projectFolder(one, userHome) === here) ?? here;
   const project = field(projects, name) ?? {};
   if (!isObject(project)) return refuseUserSettings(path, `its section for ${name} is not an object`);
   const permissions = field(project, "permissions") ?? {};

@@ -496,3 +496,12 @@ function shellAct(command: string): ShellAction {
   if (act.kind !== "shell") throw new Error("a shell act");
   return act;
 }
+
+test.each(["[z-a]", "}{", "a}b{c", "[]", "x{y", "a[b"])("a deny rule for %s denies the file of that name", (name) => {
+  const path = `/p/src/${name}`;
+  for (const mode of ["default", "bypass"] as const) {
+    expect(verdict({ mode, deny: [`Read(${name})`] }, read(path))).toBe("denied");
+    expect(verdict({ mode, deny: [`Edit(src/${name}/**)`] }, write(`${path}/b`))).toBe("denied");
+    expect(verdict({ mode, deny: [`Read(${name})`] }, read("/p/src/a"))).toBe("allowed");
+  }
+});

@@ -1,8 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { toolbox, type Toolbox, type ToolboxOptions } from "../../../../../test/fixture/toolbox.ts";
+
+afterEach(() => vi.unstubAllEnvs());
 
 const programs =
   "awk base64 bash cat cd cp curl dd diff echo env find for git grep head ln make mv node perl python3 rg rm sed tar xargs";
@@ -33,6 +36,15 @@ async function project(options: ToolboxOptions): Promise<Toolbox> {
     }
   }
   return box;
+}
+
+/** The home folder holds a secret. */
+async function boxWithHome(options: ToolboxOptions): Promise<Toolbox> {
+  const home = join(await temporaryFolder(), "home");
+  await mkdir(join(home, ".ssh"), { recursive: true });
+  await writeFile(join(home, ".ssh/id_rsa"), "TOP SECRET\n");
+  vi.stubEnv("HOME", home);
+  return await toolbox(options);
 }
 
 const surely = [
@@ -230,6 +242,68 @@ describe("without a sandbox, where a deny rule hides files,", () => {
       ["node --env-file=src/.env -p 1", "denied"],
       ["cat src/a.txt", "ran"],
       ["grep -r text src/a.txt", "ran"],
+    ] as const;
+    expect(await wrongOf(box, rows)).toEqual([]);
+  });
+
+  test.each([
+    ["by name", { mode: "default", allow: [...named, "Bash(pushd:*)", "Bash(chdir:*)"] }],
+    ["by the mode", { mode: "bypass" }],
+  ] as const)("no way into the home folder shows them that is allowed %s", async (_how, options) => {
+    const box = await boxWithHome({ deny: ["Read(~/.ssh/**)"], ...options });
+    const rows = [
+      ["cat ~/.ssh/id_rsa", "denied"],
+      ["cd ~ && cat .ssh/id_rsa", "denied"],
+      ["cd && cat .ssh/id_rsa", "denied"],
+      ["cd; cd .ssh; cat id_rsa", "denied"],
+      ["(cd -P && cat .ssh/id_rsa)", "denied"],
+      ["cd -- && cat .ssh/id_rsa", "denied"],
+      ["bash -c 'cd && cat .ssh/id_rsa'", "denied"],
+      ["pushd ~ && cat .ssh/id_rsa", "denied"],
+      ["pushd && cat .ssh/id_rsa", "denied"],
+      ["chdir && cat .ssh/id_rsa", "denied"],
+      ["cd ~root && cat .ssh/id_rsa", "asked"],
+      ["cd ~root/.ssh && cat id_rsa", "asked"],
+      ["pushd ~root && cat .ssh/id_rsa", "asked"],
+      ["git -C ~root show HEAD:.ssh/id_rsa", "asked"],
+      ["cd ~- && cat .ssh/id_rsa", "asked"],
+      ["cd src; cd - && cat .ssh/id_rsa", "denied"],
+      ["cd src - && cat .ssh/id_rsa", "asked"],
+      ["cat ~root/.ssh/id_rsa", "asked"],
+      ["cat < ~root/.ssh/id_rsa", "asked"],
+      ["cat ~root/.ssh/*", "asked"],
+      ["cd ../ho* && cat .ssh/id_rsa", "asked"],
+      ["env -C ~/.ssh cat id_rsa", "asked"],
+      ["env -C .. cat home/.ssh/id_rsa", "asked"],
+      ["env -iC.. cat home/.ssh/id_rsa", "asked"],
+      ["env --chdir=.. cat home/.ssh/id_rsa", "asked"],
+      ["sudo --chdir=.. cat home/.ssh/id_rsa", "asked"],
+      ["sudo -D ~/.ssh cat id_rsa", "asked"],
+    ] as const;
+    expect(await wrongOf(box, rows)).toEqual([]);
+  });
+
+  test("a rule that allows cd allows no reads outside the project", async () => {
+    const box = await boxWithHome({
+      mode: "default",
+      allow: ["cd", "chdir", "pushd"].map((name) => `Bash(${name}:*)`),
+    });
+    const targets = ["cd", "cd ~", "cd ~root", "cd -", "cd --", "pushd ~", "pushd", "chdir", "chdir ~"];
+    const rows = targets.map((target) => [`${target} && cat .ssh/id_rsa`, "asked"] as const);
+    expect(await wrongOf(box, rows)).toEqual([]);
+  });
+
+  test("a change in a folder that is not known is asked about where a rule denies changes", async () => {
+    const allow = [...named, "Bash(pushd:*)", "Bash(touch:*)"];
+    const box = await boxWithHome({ mode: "default", allow, deny: ["Edit(~/.ssh/**)"] });
+    const rows = [
+      ["cd && touch .ssh/x", "denied"],
+      ["pushd && touch .ssh/x", "denied"],
+      ["cd ~root && touch .ssh/x", "asked"],
+      ["pushd ~root && touch .ssh/x", "asked"],
+      ["cd - && touch .ssh/x", "denied"],
+      ["env -C .. touch home/.ssh/x", "asked"],
+      ["touch x", "ran"],
     ] as const;
     expect(await wrongOf(box, rows)).toEqual([]);
   });

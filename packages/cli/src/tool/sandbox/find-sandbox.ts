@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, rename, rm, stat, writeFile, access, readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile, access, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
@@ -39,7 +39,8 @@ export async function findSandbox({
   return await trySandbox(sandbox, async (failure) => bubblewrapRemedy(await machineFacts(), failure));
 }
 
-async function trySandbox(
+/** Must not reject, if `remedyFor` does not. */
+export async function trySandbox(
   sandbox: Sandbox,
   remedyFor: (failure: string) => Promise<string>,
 ): Promise<SandboxSearchOutcome> {
@@ -60,7 +61,7 @@ async function findProgram(name: string, path: string): Promise<string | undefin
   return undefined;
 }
 
-/** Written once; again if it is missing or incomplete, for example after a full disk. */
+/** Written again only if its content differs, for example after a full disk or by another version. */
 async function ensureFile({
   folder,
   name,
@@ -71,8 +72,8 @@ async function ensureFile({
   readonly data: Uint8Array;
 }): Promise<string> {
   const path = join(folder, name);
-  const found = await stat(path).catch(() => undefined);
-  if (found?.size === data.byteLength) return path;
+  const found = await readFile(path).catch(() => undefined);
+  if (found?.equals(data) === true) return path;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const temporaryPath = `${path}.${randomUUID()}`;
   await writeFile(temporaryPath, data, { flag: "wx" });
@@ -80,32 +81,42 @@ async function ensureFile({
   return path;
 }
 
-/** The error it fails with; undefined if it works. */
+/** The error it fails with; undefined if it works. Must not reject. */
 async function runTrial(sandbox: Sandbox): Promise<string | undefined> {
-  const temporary = await mkdtemp(join(tmpdir(), "palimpsest-try-"));
   try {
-    const start = { program: "/bin/sh", args: ["-c", "exit 0"], cwd: "/", env: {} };
-    const entry = await sandbox.enter(start, {
-      strength: "read-only",
-      writable: [],
-      protected: [],
-      hidden: [],
-      shown: [],
-      temporary,
-      network: { kind: "off" },
-    });
-    if (entry.kind === "refused") return entry.why;
-    const { program, args, cwd, env } = entry.start;
-    await promisify(execFile)(program, args, { cwd, env, timeout: sandboxTryMsMax });
-    await entry.leave();
-    return undefined;
+    const temporary = await mkdtemp(join(tmpdir(), "palimpsest-try-"));
+    try {
+      return await runInside(sandbox, temporary);
+    } finally {
+      await rm(temporary, { recursive: true, force: true });
+    }
   } catch (error) {
     const stderrText = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
     const [line = ""] = (stderrText || String(error)).split("\n");
     return line.slice(0, sandboxTryCharsMax);
-  } finally {
-    await rm(temporary, { recursive: true, force: true });
   }
+}
+
+/** Runs a command that does nothing. Rejects if it fails; returns the reason if the sandbox refuses it. */
+async function runInside(sandbox: Sandbox, temporary: string): Promise<string | undefined> {
+  const start = { program: "/bin/sh", args: ["-c", "exit 0"], cwd: "/", env: {} };
+  const entry = await sandbox.enter(start, {
+    strength: "read-only",
+    writable: [],
+    protected: [],
+    hidden: [],
+    shown: [],
+    temporary,
+    network: { kind: "off" },
+  });
+  if (entry.kind === "refused") return entry.why;
+  const { program, args, cwd, env } = entry.start;
+  try {
+    await promisify(execFile)(program, args, { cwd, env, timeout: sandboxTryMsMax });
+  } finally {
+    await entry.leave();
+  }
+  return undefined;
 }
 
 /** The facts that decide whether bubblewrap can work. */

@@ -90,7 +90,7 @@ const isOtherProgram = ({ words: [name] }: SimpleCommand): boolean =>
 /** Builtins of bash that do more than print something. A command without a name is an assignment. */
 const builtins: ReadonlySet<string> = new Set(
   (
-    ". alias bind builtin cd command complete compopt declare dirs enable eval exec exit export fc getopts hash " +
+    ". alias bind builtin cd chdir command complete compopt declare dirs enable eval exec exit export fc getopts hash " +
     "history let local mapfile popd printf pushd read readarray readonly return set shift shopt source trap typeset " +
     "ulimit umask unalias unset"
   ).split(" "),

@@ -11,6 +11,7 @@ import {
 } from "./analyze-git-shows.ts";
 import { splitGitArgs, type ShellWord } from "./shell-word.ts";
 import { bareName, collectCommands } from "./collect-commands.ts";
+import { folderTargets } from "./folder-targets.ts";
 
 /**
  * Which file contents a line may show, whatever its programs are. Nothing is expanded. Of an unknown program such as
@@ -26,7 +27,7 @@ export interface LineShows extends CommandShows {
 export function analyzeShows(source: string): LineShows {
   const nested = collectCommands(source);
   const values = placeValues(source, nested.commands);
-  const folders = nested.commands.flatMap(folderWords);
+  const folders = nested.commands.flatMap(folderTargets);
   const shown = [...nested.commands.map(commandShows), ...nested.redirects.map(inputShows)];
   // Values of variables that programs use, and texts given to their input.
   const texts = nested.unknown.flatMap(({ words, text }) => (words.length === 0 && text !== "" ? [text] : []));
@@ -36,7 +37,7 @@ export function analyzeShows(source: string): LineShows {
   ];
   const isUnclear =
     nested.sight === "unclear" ||
-    folders.some(({ kind, value }) => kind === "dynamic" || value.startsWith("-")) ||
+    folders.some(({ kind }) => kind !== "plain") ||
     gitVariable.test(source) ||
     // The files that a pattern will match may not exist yet.
     (nested.commands.some(isRestoring) && named.some(({ word }) => word.kind !== "plain"));
@@ -46,11 +47,6 @@ export function analyzeShows(source: string): LineShows {
     values,
     others: isUnclear || shown.some(({ others }) => others === "perhaps") ? "perhaps" : "none",
   };
-}
-
-function folderWords([name, ...args]: readonly ShellWord[]): readonly ShellWord[] {
-  if (name?.value === "git") return splitGitArgs(args).folders;
-  return name?.value === "cd" || name?.value === "pushd" ? args : [];
 }
 
 /** Other variables make git use another repository, put files elsewhere or start programs. */

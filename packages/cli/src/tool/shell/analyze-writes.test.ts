@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { analyzeShows } from "./analyze-shows.ts";
 import { analyzeWrites } from "./analyze-writes.ts";
 
 describe("what a line changes is told", () => {
@@ -43,5 +44,24 @@ describe("a command may run that nobody reads there", () => {
     "BASH_ENV=b bash -c 'touch a'",
   ])("%s", (line) => {
     expect(analyzeWrites(line).sight).toBe("unclear");
+  });
+});
+
+describe("where a line goes", () => {
+  test.each([
+    ["cd; touch a", ["~"], "clear"],
+    ["cd b; touch a", ["b"], "clear"],
+    ["pushd; touch a", ["~"], "clear"],
+    ["cd ~root; touch a", ["~root"], "unclear"],
+    ["cd ~+; touch a", ["~+"], "unclear"],
+    ["cd -; touch a", ["~", "-"], "unclear"],
+    ["cd -- b; touch a", ["--", "b"], "unclear"],
+    ["git -C ~root add a", ["~root"], "unclear"],
+    ["env -C b touch a", ["-C"], "unclear"],
+  ])("%s: the same folders for what it shows and changes", (line, folders, sight) => {
+    const [writes, shows] = [analyzeWrites(line), analyzeShows(line)];
+    expect([...new Set(writes.folders.map(({ value }) => value))]).toEqual(folders);
+    expect(shows.folders).toEqual(writes.folders);
+    expect([writes.sight, shows.others]).toEqual([sight, sight === "clear" ? "none" : "perhaps"]);
   });
 });

@@ -5,6 +5,7 @@ import { placeValues, changesMeaning, mayRunSubscript, variablesSet } from "./pl
 import { isHarmless, isKnownProgram, isInert } from "./is-harmless.ts";
 import { feeders } from "./start/analyze-starter.ts";
 import { bareName, collectCommands } from "./collect-commands.ts";
+import { folderTargets } from "./folder-targets.ts";
 
 /** What a line would change by redirects and by programs that are known to change files. Nothing is expanded. */
 export interface LineWrites {
@@ -31,7 +32,7 @@ export function analyzeWrites(source: string): LineWrites {
   const nested = collectCommands(source);
   const written = nested.commands.map((words) => commandWrites(words)).filter((one) => one !== undefined);
   const redirected = nested.redirects.flatMap(outputWords);
-  const folders = nested.commands.flatMap(folderWords);
+  const folders = nested.commands.flatMap(folderTargets);
   const values = placeValues(source, nested.commands);
   const set = nested.commands.map(variablesSet);
   const names = [...nested.assigns, ...set.flatMap((one) => one.names)];
@@ -45,7 +46,7 @@ export function analyzeWrites(source: string): LineWrites {
     nested.commands.some((words) => mayRunSubscript(words) || changesMeaning(words)) ||
     set.some(({ sight }) => sight === "unclear") ||
     !names.every(isHarmlessName) ||
-    folders.some(({ value }) => value.startsWith("-")) ||
+    folders.some(isUnseen) ||
     written.some(({ sight }) => sight === "unclear");
   return {
     named: [...written.flatMap(({ named }) => named), ...redirected],
@@ -81,12 +82,6 @@ function isShifting([name, ...args]: readonly ShellWord[]): boolean {
     default:
       return false;
   }
-}
-
-function folderWords([name, ...args]: readonly ShellWord[]): readonly ShellWord[] {
-  if (name?.value === "git") return splitGitArgs(args).folders;
-  if (name?.value === "cd" && args.length === 0) return [{ kind: "plain", value: "~" }];
-  return name?.value === "cd" || name?.value === "pushd" ? args : [];
 }
 
 function outputWords({ operator, target }: ShellRedirect): readonly WrittenWord[] {

@@ -10,6 +10,9 @@ import { type RealPathOutcome, resolveRealPath, isSpecialPath } from "../resolve
 export const tildeMeanings = (name: string, home: string): readonly string[] =>
   /^~(\/|$)/.test(name) ? [home + name.slice(1), name] : [name];
 
+/** `~user`, `~+`, `~-`: which folder that is, only the shell knows. */
+export const isOtherHome = (name: string): boolean => /^~[^/]/.test(name);
+
 /** What a word may become, with a leading `~` both as home and as a name; undefined if unknown. */
 export async function namesFor(word: ShellWord, context: WordContext): Promise<readonly string[] | undefined> {
   switch (word.kind) {

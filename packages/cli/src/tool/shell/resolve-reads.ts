@@ -3,7 +3,7 @@ import { isFolder, isSpecialPath } from "../resolve-real-path.ts";
 import { findGitRisk } from "./find-git-risk.ts";
 import { shellFoldersMax, shellLookupsMax } from "../limits.ts";
 import { type ExpandedWord, isHarmlessExpanded, type NamedWord, type LineReads } from "./analyze-effect.ts";
-import { expand, tildeMeanings, namesFor, resolveForProcess } from "./expand.ts";
+import { expand, isOtherHome, tildeMeanings, namesFor, resolveForProcess } from "./expand.ts";
 import type { SimpleCommand } from "./parse-line.ts";
 import { type WordContext, type ShellLocation, withPlaces } from "./place-values.ts";
 import type { ShellWord } from "./shell-word.ts";
@@ -128,7 +128,7 @@ async function existingPaths(
 ): Promise<readonly string[] | undefined> {
   const paths: string[] = [];
   for (const name of names) {
-    if (/^~[^/]/.test(name)) return undefined;
+    if (isOtherHome(name)) return undefined;
     if (name === "" || name.includes("\0")) continue;
     for (const meaning of tildeMeanings(name, home)) {
       const resolved = await resolveForProcess(meaning, cwd);

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import type { ShellDisclosure, DisclosedFile } from "palimpsest/internal/ports/tool";
 import { resolveRealPath, isSpecialPath, isFolder } from "../resolve-real-path.ts";
 import { shellLookupsMax } from "../limits.ts";
-import { namesFor, isStream, resolveForProcess } from "./expand.ts";
+import { isOtherHome, namesFor, isStream, resolveForProcess } from "./expand.ts";
 import { type WordContext, type ShellLocation, withPlaces } from "./place-values.ts";
 import { resolveFolders, spellings } from "./resolve-reads.ts";
 import type { LineShows } from "./analyze-shows.ts";
@@ -50,7 +50,7 @@ async function findCandidates(
   const candidates: ShownCandidate[] = [];
   for (const one of withPlaces(word, context)) {
     const names = await namesFor(one, context);
-    if (names === undefined) return undefined;
+    if (names === undefined || names.some(isOtherHome)) return undefined;
     const whole = new Set(names.flatMap((name) => spellings(name)));
     const parts =
       as === "name" ? [] : names.flatMap((name) => name.split(separators)).filter((part) => !whole.has(part));

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { errorCode } from "../error-code.ts";
 import { isSpecialPath } from "../resolve-real-path.ts";
 import { shellLookupsMax } from "../limits.ts";
-import { namesFor, isStream, resolveForProcess } from "./expand.ts";
+import { isOtherHome, namesFor, isStream, resolveForProcess } from "./expand.ts";
 import { type WordContext, type ShellLocation, withPlaces } from "./place-values.ts";
 import { resolveFolders } from "./resolve-reads.ts";
 import type { ShellWord } from "./shell-word.ts";
@@ -66,7 +66,7 @@ async function wordNames(writtenWord: ShellWord, context: WordContext): Promise<
   const found = await Promise.all(withPlaces(writtenWord, context).map((word) => namesFor(word, context)));
   const names = found.includes(undefined) ? undefined : found.flatMap((one) => one ?? []);
   // What a program substitutes for the braces is unknown.
-  return names?.some((name) => name.includes("{}") || /^~[^/]/.test(name)) === true ? undefined : names;
+  return names?.some((name) => name.includes("{}") || isOtherHome(name)) === true ? undefined : names;
 }
 
 async function resolvePaths(name: string, cwd: string): Promise<readonly string[]> {
