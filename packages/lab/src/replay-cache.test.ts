@@ -1,6 +1,7 @@
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
 import { describe, expect, it } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
-import type { Lifetime, Prompt } from "palimpsest/internal/cache/prompt";
+import type { Prompt } from "palimpsest/internal/cache/prompt";
 import { breakpointCache, prefixCache, type ReplayCache } from "./replay-cache.ts";
 
 const minute = 60_000;

@@ -1,8 +1,8 @@
-import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
+import { type Lifetime, millisByLifetime } from "palimpsest/internal/cache/lifetime";
 import { type UsageSplit, splitUsage } from "palimpsest/internal/cache/usage-split";
 import type { Millis } from "palimpsest/internal/schema/brand";
 import { PromptCache } from "palimpsest/internal/cache/prompt-cache";
-import type { Lifetime, Prompt, PromptBlock } from "palimpsest/internal/cache/prompt";
+import type { Prompt, PromptBlock } from "palimpsest/internal/cache/prompt";
 import { createHash } from "node:crypto";
 import type { Breakpoint } from "palimpsest/internal/cache/breakpoint";
 import type { Block, Message } from "palimpsest/internal/schema/block";

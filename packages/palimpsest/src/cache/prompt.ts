@@ -57,5 +57,3 @@ export interface PromptBlock {
   /** Present if the block is a breakpoint: how long what is written there lives. */
   readonly breakpoint?: Lifetime;
 }
-
-export type { Lifetime } from "./lifetime.ts";
