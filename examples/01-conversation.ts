@@ -8,7 +8,7 @@ const context = await openContext({ model: "claude-sonnet-5-5", system: "You fix
 
 await context.user("Fix the failing test");
 for (;;) {
-  const request = await context.next(); // what pays to go is cleared, what must go is summed up: it always fits
+  const request = await context.next(); // clears results when that saves money, summarises when it must; the request always fits
   const reply = await client.messages.create(request.params);
   const calls = await context.assistant(reply);
   if (calls.length === 0) break;

@@ -138,6 +138,12 @@ describe("the arrows of the map", () => {
     ]);
   });
 
+  it("sees an import of a public sub-path, which is for others", () => {
+    expect(rulesOf({ "packages/cli/src/a.ts": `import { presetNames } from "palimpsest/policy";` })).toEqual([
+      "packages/cli/src/a.ts:1 palimpsest/policy: our packages import each other by their internal/ paths",
+    ]);
+  });
+
   it("reports a file that cannot be parsed", () => {
     expect(rulesOf({ "packages/palimpsest/src/schema/a.ts": "import {" })[0]).toContain("cannot be parsed");
   });

@@ -113,7 +113,10 @@ function brokenRule({ file, specifier, sourceByFile }: CheckedImport): string | 
   const rules = narrow.filter((rule) => posix.matchesGlob(file, rule.files));
   if (isBuiltin(specifier)) return rules[0]?.why;
   const target = targetOf(file, { specifier });
-  if (target === undefined) return undefined;
+  if (target === undefined)
+    return /^(?:palimpsest|@palimpsest\/[^/]+)\//.test(specifier)
+      ? "our packages import each other by their internal/ paths"
+      : undefined;
   const to = partsOf(target);
   if (to === undefined) return "a package imports nothing of ours from outside the packages' sources";
   if (!sourceByFile.has(target)) return "there is no such file";

@@ -12,7 +12,7 @@ const read = (name: string): string => readFileSync(join(root, name), "utf8");
 it("the README's first snippet is an example that runs, but for the model", () => {
   const snippet = /```ts\n(?<code>[\s\S]*?)```/.exec(read("README.md"))?.groups?.["code"] ?? "none";
   const example = read("examples/01-conversation.ts")
-    .replace('import { run, simulated } from "./simulated.ts";', 'import { run } from "./tools.ts";')
+    .replace('import { run, simulated } from "./simulated.ts";', 'import { run } from "./tools.ts"; // yours')
     .replace("new Anthropic(simulated)", "new Anthropic()");
   expect(example).toBe(snippet);
 });

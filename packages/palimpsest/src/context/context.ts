@@ -66,6 +66,7 @@ export class Context<P extends Provider> {
   readonly #replies: Replies<P>;
   /** Calls that wait for a result, by id. */
   readonly #calls = new Map<string, ToolCall>();
+  #callsInRound = 0;
   #attempts = 0;
   #lastCall: Promise<unknown> = Promise.resolve();
 
@@ -161,6 +162,8 @@ export class Context<P extends Provider> {
       await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
       throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
       this.#calls.delete(id);
+      // Not before: what works in the background would take an open call for an interrupted one.
+      if (this.#calls.size === 0) this.#rounds.ended(this.#callsInRound);
       await this.#view.followReceipts();
     });
   }
@@ -319,8 +322,10 @@ export class Context<P extends Provider> {
     const cut = calls.length > 0 ? undefined : cutReplyEnd(stopReason);
     if (cut === undefined) this.#rounds.replied();
     else await this.#drain(this.#rounds.cut({ ...cut, requestTokens }));
-    this.#rounds.ended(calls.length);
-    if (calls.length === 0) throwIfFailed(await this.#conversation.line.endTurn());
+    this.#callsInRound = calls.length;
+    if (calls.length > 0) return calls;
+    this.#rounds.ended(0);
+    throwIfFailed(await this.#conversation.line.endTurn());
     return calls;
   }
 

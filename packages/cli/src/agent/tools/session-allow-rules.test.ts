@@ -88,6 +88,6 @@ test("a rule that can't be written down counts in this session, and the person i
   const { choice, allowAlways, own } = await leaves();
   await writeFile(own, "{");
   const kept = await allowAlways({ rules: ["Bash(make:*)"], scope: "project" });
-  expect(kept.kind === "kept" ? kept.warning : kept).toMatch(/^What you allowed counts only while.*no JSON/);
+  expect(kept.kind === "kept" ? kept.warning : kept).toMatch(/^What you allowed counts only while.*not valid JSON/);
   expect(choice().allow).toContain("Bash(make:*)");
 });
