@@ -194,12 +194,14 @@ describe("a compaction of a replay", () => {
     expect(costWithRework).toBeCloseTo(cost + 40_000, 6);
   });
 
-  it("without a fork sends everything anew", async () => {
+  it("without a fork sends everything anew, but not the header", async () => {
     const recording = madeRecording([{}, { said: 80_000 }, { said: 80_000 }, { said: 18_000 }, {}]);
     const { sent } = await replayed(recording, "claude-code-2.0");
     const compaction = sent.find(({ kind }) => kind === "compaction");
     expect(compaction).toMatchObject({ call: "plain", usage: { cacheReadTokens: 0 } });
     expect(compaction?.usage.inputTokens).toBe(compaction?.blocks.reduce((sum, [, tokens]) => sum + tokens, 0));
+    // The first block is the summariser's own system prompt.
+    expect(compaction?.blocks[0]?.[1]).toBeLessThan(header);
   });
 
   it("that restores nothing leaves the summary only", async () => {
