@@ -13,17 +13,17 @@ import {
   TraceWriter,
 } from "@palimpsest/simulator";
 
-// Who answers: a scenario. `responder: extractResponder` or an object of your own with `respond(input)` would do too.
+// A scenario answers. `responder: extractResponder` or your own object with `respond(input)` would work too.
 const reading = await readScenario(join(import.meta.dirname, "scenarios/failing-test.yaml"));
 if (reading.kind !== "scenario") throw new Error(reading.problems.map(formatScenarioProblem).join("\n"));
 
-// Where everything is written down, for `palimpsest trace list`.
+// Every request is written to a trace, for `palimpsest trace list`.
 const path = join(await mkdtemp(join(tmpdir(), "example-")), "trace.jsonl");
 const opened = await openTraceFile({ path, onError: (error) => console.error(error.message) });
 if (opened.kind === "exists") throw new Error(`${path} is there already`);
 const trace = new TraceWriter({ write: opened.file.write });
 
-// What goes wrong by chance: about a third of the requests, the same ones for the same seed.
+// About a third of the requests fail at random, the same ones for the same seed.
 const faults = new FaultChoice({ seed: 2, faults: [{ fault: { kind: "overloaded" }, probability: 0.3 }] });
 
 const simulator = new Simulator({ responder: scriptResponder(reading.scenario), faults, trace, seed: 2 });

@@ -11,7 +11,7 @@ import {
   userDraft,
 } from "palimpsest";
 
-/** Put a boundary into a session, see its receipt, get an original back, and undo it. */
+/** Appends a boundary to a session, prints its receipt, expands an original, and undoes it. */
 const store = await memoryStore().open();
 if (store.kind === "failed") throw new Error(store.message);
 const deps: SessionDeps = {

@@ -3,7 +3,7 @@ import { openContext } from "palimpsest";
 import { mapStore } from "./map-store.ts";
 import { run, simulated } from "./simulated.ts";
 
-/** A conversation in a store of your own: closed, and gone on with from what the map holds. */
+/** A conversation in your own store: it is closed, then resumed from the map. */
 const client = new Anthropic(simulated);
 const kept = new Map<string, Uint8Array>();
 const options = {

@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { type Context, openContext, type ToolCall } from "palimpsest";
 import { run, simulated } from "./simulated.ts";
 
-// What was cleared or summed up is named by an id: with this tool the model can have it again.
+// Cleared and summarised content leaves ids: with this tool the model gets it back.
 const recall = {
   name: "recall",
   description: "Finds what was said earlier, or gives the whole of what an id stands for.",

@@ -1,4 +1,4 @@
-/** Bills a replay's requests anew, with nothing of Palimpsest: node examples/check-replay.ts <file>.trace.jsonl */
+/** Computes a replay's bill again, without Palimpsest: node examples/check-replay.ts <file>.trace.jsonl */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 
@@ -14,7 +14,7 @@ const shape = z.object({
   usage: z.object({ inputTokens: z.number(), cacheReadTokens: z.number() }),
 });
 
-/** What is cached: when it ends, by run and prefix. A prefix is named by the one before it and its last block. */
+/** The cache: expiry by run and prefix. A prefix is named by the one before it and its last block. */
 const cached = new Map<string, { until: number; life: number }>();
 const prefixes = new Map<string, number>();
 const different = new Set<number>();
@@ -31,12 +31,12 @@ for (const [n, line] of lines.entries()) {
     keys.push(`${policy} ${prices} ${prefixes.get(step)}`);
     tokensUpTo.push((tokensUpTo.at(-1) ?? 0) + tokens);
   }
-  // A mark reads the longest prefix that lives, at most 20 blocks back, and by that lets it live on.
+  // A mark reads the longest live prefix, at most 20 blocks back, and so extends its lifetime.
   const reads = marks.flatMap(([mark]) => {
     const ends = Array.from({ length: Math.min(20, mark + 1) }, (_, back) => mark + 1 - back);
     return ends.find((end) => (cached.get(keys[end] ?? "")?.until ?? at) > at) ?? [];
   });
-  // Compactions and notes write nothing, and read only where they are asked for as the conversation's next message.
+  // Compactions and notes write nothing, and read only if they are requested as the conversation's next message.
   const isRound = kind === "round";
   const read = isRound || call === "fork" ? Math.max(0, ...reads) : 0;
   const last = isRound ? Math.max(read, ...marks.map(([mark]) => mark + 1)) : read;

@@ -12,7 +12,7 @@ import {
   type TranscriptWriter,
 } from "palimpsest";
 
-/** A whole store over one map: whatever keeps bytes under a key can take the map's place. */
+/** A complete store over one map: anything that keeps bytes under a key can replace the map. */
 export function mapStore(map = new Map<string, Uint8Array>()): Store {
   const open = { kind: "open", transcripts: new MapTranscripts(map), blobs: mapBlobs(map) } as const;
   return { open: () => Promise.resolve(open) };
@@ -111,7 +111,7 @@ class MapTranscripts implements Transcripts {
   }
 }
 
-/** Copied with `from`: what a Buffer's own `slice` gives changes with the caller's. */
+/** Copied with `from`, because a Buffer's `slice` shares its memory with the caller. */
 const mapBlobs = (map: Map<string, Uint8Array>): Blobs => ({
   put: async (data) => {
     const id = blobId(createHash("sha256").update(data).digest("hex"));

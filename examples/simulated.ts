@@ -1,7 +1,7 @@
 import type { ToolCall } from "palimpsest";
 import { type Responder, extractResponder, Simulator, simulatorFetch } from "@palimpsest/simulator";
 
-/** Looks at nine files a task, and then says that it is done. */
+/** Reads nine files per task, then says that it is done. */
 const reader: Responder = {
   name: "reader",
   respond: ({ request }) => {
@@ -11,7 +11,7 @@ const reader: Responder = {
   },
 };
 
-/** The same, but the smaller model sums up, and the twentieth request is refused as too long, though it fits. */
+/** The same, but the smaller model summarises, and the twentieth request is refused as too long, though it fits. */
 function refusing(): Responder {
   let requests = 0;
   return {
@@ -28,7 +28,7 @@ function refusing(): Responder {
   };
 }
 
-/** For a client of the official SDK: it asks a model in this process, which costs nothing. */
+/** Options for a client of the official SDK: a model in this process answers, at no cost. */
 const optionsFor = (responder: Responder) => ({
   apiKey: "none",
   maxRetries: 0,

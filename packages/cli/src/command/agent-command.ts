@@ -19,7 +19,7 @@ import { wrongFlag } from "../program/report-problems.ts";
 const operands = {
   prompt: {
     shown: "prompt",
-    summary: "what to do: with -p the task, else what the chat begins with",
+    summary: "with -p the task, else the chat's first message",
     takes: "optional",
   },
 } as const;
@@ -28,7 +28,7 @@ const options = {
   print: {
     type: "boolean",
     short: "p",
-    summary: "one turn, without a chat; the task may come from a pipe too",
+    summary: "one turn, without a chat; the task may also come from a pipe",
   },
   "no-tui": { type: "boolean", summary: "a chat line by line, as without a terminal" },
   ...modelOptions,
@@ -37,15 +37,15 @@ const options = {
     shown: "text|json|stream-json",
     summary: "with -p: what stdout holds (default text)",
   },
-  continue: { type: "boolean", short: "c", summary: "go on with the project's newest session" },
+  continue: { type: "boolean", short: "c", summary: "continue the project's newest session" },
   resume: {
     type: "string",
     short: "r",
     shown: "session",
     takes: "maybe",
-    summary: "go on with this session; in a chat, without one: choose it",
+    summary: "continue this session; in a chat, without one: choose it",
   },
-  fork: { type: "boolean", summary: "with --continue or --resume: in a session of its own" },
+  fork: { type: "boolean", summary: "with --continue or --resume: in a new session" },
   "permission-mode": {
     type: "string",
     shown: permissionModeNames.join("|"),
@@ -55,9 +55,9 @@ const options = {
     type: "string",
     shown: "rule",
     takes: "many",
-    summary: "what may run: 'Bash(git status:*)', 'Edit(src/**)'",
+    summary: "an allow rule: 'Bash(git status:*)', 'Edit(src/**)'",
   },
-  deny: { type: "string", shown: "rule", takes: "many", summary: "what may never run" },
+  deny: { type: "string", shown: "rule", takes: "many", summary: "a deny rule: what may never run" },
   ...settingOptions,
   ...modelOption,
 } as const;
@@ -72,8 +72,8 @@ export const agentCommand = command({
   options,
   details: [
     "Without -p: a chat in the terminal; without a terminal, line by line.",
-    "With -p you are not asked: calls that need your approval are denied, and the model is told so.",
-    "The session is kept; --continue goes on with it. Exit code 1: the last turn ended without an answer.",
+    "With -p you are not asked: calls that need your approval are denied, and the model learns that.",
+    "The session is kept; --continue continues it. Exit code 1: the last turn ended without an answer.",
   ],
   run: async (context, args) => {
     const request = await parseRequest(context, args.options);

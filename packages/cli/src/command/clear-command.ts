@@ -18,7 +18,7 @@ import { sessionFailure } from "../session/session-failure.ts";
 
 export const clearCommand = command({
   name: "clear",
-  summary: "take old tool results out of the view, down to a target",
+  summary: "remove old tool results from the view, down to a target",
   operands: { session: sessionOperand },
   options: {
     target: { type: "string", shown: "tokens", summary: clearTargetSummary },
@@ -28,13 +28,13 @@ export const clearCommand = command({
   },
   json: "session, edit (null if there was nothing to clear), results, tokensBefore, tokensAfter, tokensSaved, because",
   details: [
-    "The oldest results go first; the newest three, pinned ones and results of tools that can't be run again stay. Each shows a marker that names where the whole of it is, and `undo` brings all of them back.",
+    "The oldest results are removed first; the newest three, pinned ones and results of tools that can't be run again stay. A marker with the id of the original replaces each, and `undo` brings all of them back.",
     "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
   ],
   run: async (context, { operands, options, format }) => {
     const target = parseClearTarget(options.target);
     if (target.kind !== "target") {
-      const hint = "For example --target 20000; 0 clears all that may go.";
+      const hint = "For example --target 20000; 0 clears everything that may be cleared.";
       return failure({ code: exitCode.usage, message: `--target ${target.message}`, hint });
     }
     const wrong = wrongFlag(context, flagValues(flagsFromOptions(options)).problems);

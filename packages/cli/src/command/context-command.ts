@@ -28,7 +28,7 @@ export const contextCommand = command({
   },
   json: "used, free, reserve, window (used + free + reserve = window), categories, fixedPart, deferred, thresholds, pressure, largest, reads, doubtedUsage",
   details: [
-    "Sizes are what the provider counted last plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
+    "Sizes are the provider's last count plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
   ],
   run: async (context, { operands, options, format }) => {
     const choice = await chooseCounter(options.counter);

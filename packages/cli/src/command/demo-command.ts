@@ -11,17 +11,17 @@ import { stopSignal } from "../program/stop-signal.ts";
 
 export const demoCommand = command({
   name: "demo",
-  summary: "watch an agent fix a failing test in a window that is too small, and nothing being lost",
+  summary: "watch an agent fix a failing test in a window that is too small, without losing anything",
   options: {
     speed: {
       type: "string",
       shown: "reading|fast",
-      summary: "how fast it goes; reading at a terminal, unless CI or NO_COLOR is set",
+      summary: "the speed; reading at a terminal, unless CI or NO_COLOR is set",
     },
   },
   details: [
-    "Runs without a key and without the net: real tools on a small project, a simulated model with real prices. Everything happens in a folder of its own that is removed afterwards.",
-    "At a terminal any key hurries to the next step, q or Ctrl-C ends it.",
+    "Runs without a key and without the net: real tools on a small project, a simulated model with real prices. Everything happens in a temporary folder that is removed afterwards.",
+    "At a terminal any key skips to the next step, q or Ctrl-C ends it.",
     "It checks its own claims: exit code 1 if one of them fails, or if it was ended early.",
   ],
   run: async (context, { options }) => {

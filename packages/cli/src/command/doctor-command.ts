@@ -11,8 +11,8 @@ export const doctorCommand = command({
   name: "doctor",
   summary: "check that everything palimpsest needs is there",
   options: {
-    online: { type: "boolean", summary: "also ask whether the model's address answers" },
-    servers: { type: "boolean", summary: "also start the MCP servers that may be started, and end them again" },
+    online: { type: "boolean", summary: "also check that the model's address answers" },
+    servers: { type: "boolean", summary: "also start the MCP servers that may be started, and stop them again" },
   },
   json: "checks (name, state, says, todo)",
   details: [

@@ -12,11 +12,11 @@ export const expandCommand = command({
     session: sessionOperand,
     id: {
       shown: "id",
-      summary: "an entry's uuid or a beginning of it (4 characters or more), a tool call's id, or a blob's hash",
+      summary: "an entry's uuid or a prefix of it (4 characters or more), a tool call's id, or a blob's hash",
     },
   },
   details: [
-    "An entry's uuid gives its line as it stands in the log; a tool call's id the result as the tool returned it (text as text, blocks as JSON); a hash the blob.",
+    "An entry's uuid gives its line in the log; a tool call's id the result as the tool returned it (text as text, blocks as JSON); a hash the blob.",
   ],
   run: async (context, { operands: { session, id } }) => {
     const log = await openNamedLog(context, session);

@@ -20,12 +20,12 @@ import { problemWithHint, reportProblems } from "../program/report-problems.ts";
 
 export const explainCommand = command({
   name: "explain",
-  summary: "show every number and switch in force and where it comes from",
+  summary: "show the resolved settings: every number and switch, and where it comes from",
   options: { ...settingOptions, ...serverOption },
   json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, trust, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",
-    "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
+    "Exit code 1 if a settings file has errors; the wrong parts are ignored.",
   ],
   run: async (context, { options, format }) => {
     const engine = openWorkspace(context);

@@ -32,12 +32,12 @@ export const fidelityCommand = command({
   operands: {
     paths: {
       shown: "file|folder|session",
-      summary: "transcripts, folders with all below them, or sessions as `palimpsest view` takes them",
+      summary: "transcripts, folders with everything below them, or sessions",
       takes: "some",
     },
   },
   options: {
-    policy: { type: "string", shown: "list", summary: "policies with commas between them (default presets)" },
+    policy: { type: "string", shown: "list", summary: "policies separated by commas (default presets)" },
     compactions: {
       type: "string",
       shown: "list",
@@ -47,22 +47,22 @@ export const fidelityCommand = command({
     summariser: {
       type: "string",
       shown: summariserNames.join("|"),
-      summary: "who writes the summaries of all policies (default rules)",
+      summary: "what writes the summaries of all policies (default rules)",
     },
     jobs: {
       type: "string",
       shown: "n",
-      summary: "files that are measured at once (default: as many as the machine can)",
+      summary: "files measured in parallel (default: as many as the machine can)",
     },
     svg: { type: "string", shown: "file", summary: "draw what is shown after each compaction" },
-    fresh: { type: "boolean", summary: "measure also what an earlier run has done" },
+    fresh: { type: "boolean", summary: "ignore the outcomes of earlier runs" },
   },
   json: "an array with one object for each file, policy and compaction",
   details: [
-    "Sessions are replayed as by `palimpsest replay`, with real compactions. After each one asked for, every fact of the part that it covers is shown verbatim, comes back (by an id in the view, or by recall) or is lost.",
+    "Sessions are replayed as by `palimpsest replay`, with real compactions. After each chosen one, every fact of the part that it covers is shown verbatim, recoverable (by an id in the view, or by recall) or lost.",
     "All policies have the same summariser; ledger, audit and restored files are each policy's own. To reach the tenth compaction in a short session, take a smaller --window: the output says which. docs/fidelity.md defines every figure.",
     policiesText,
-    "Outcomes are kept for a while in the user's cache, so a run that was stopped goes on where it was. Files that hold no session are counted and passed over.",
+    "Outcomes are kept for a while in the user's cache, so a stopped run can be resumed. Files without a session are counted and skipped.",
     "Exit code 1: a file could not be measured, none held a session, or the run was stopped. Exit code 3: there is no such file, folder or session, or no place for the drawing.",
   ],
   run: async (context, { operands, options, format }): Promise<Outcome> => {

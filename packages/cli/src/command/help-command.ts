@@ -7,7 +7,7 @@ export const helpCommand = command({
   name: "help",
   summary: "show what palimpsest or one of its commands does",
   operands: {
-    words: { shown: "command", summary: "a command, a sub-command behind it, or exit-codes", takes: "many" },
+    words: { shown: "command", summary: "a command, then its sub-command, or exit-codes", takes: "many" },
   },
   run: async ({ out, program }, { operands: { words } }) => {
     if (words.length === 1 && words[0] === "exit-codes") {

@@ -12,11 +12,11 @@ export const notesCommand = command({
   name: "notes",
   summary: "print the notes kept on a session",
   operands: { session: sessionOperand },
-  options: { path: { type: "boolean", summary: "print only where the notes file is" } },
-  json: "path of the file; covers: the newest entry that the notes cover, tokens of the context then, the blob that holds them; notes: their text; failed: why the newest extraction came to nothing. null for what does not exist",
+  options: { path: { type: "boolean", summary: "print only the path of the notes file" } },
+  json: "path of the file; covers: the newest entry that the notes cover, tokens of the context then, the blob that holds them; notes: their text; failed: why the newest extraction failed. null for what does not exist",
   details: [
-    "Shown are the notes as they were when they were last taken whole, which is what a compaction uses. The file may be further.",
-    "Exit code 1: there are no notes, with --json as without; --path names the file all the same.",
+    "Shows the notes after the last complete extraction, which is what a compaction uses. The file itself may differ.",
+    "Exit code 1: there are no notes, with --json too; --path still names the file.",
   ],
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);

@@ -16,9 +16,9 @@ import { sessionFailure } from "../session/session-failure.ts";
 
 export const pinCommand = pinningCommand({
   verb: "pin",
-  summary: "carry a message byte for byte through every compaction",
+  summary: "keep a message byte for byte through every compaction",
   details: [
-    "A result comes with the call that it answers, a reply with the results of its calls. Pins may take a tenth of the window; over that they stay, and the largest are named.",
+    "A result is pinned with its call, a reply with the results of its calls. Pins may take a tenth of the window; above that they stay, and the largest are named.",
   ],
 });
 export const unpinCommand = pinningCommand({
@@ -110,7 +110,7 @@ interface PinRefusalInput extends PinQuery {
 function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failure | undefined {
   const found = findPin(fold, sought);
   const hint =
-    "`palimpsest context` names the largest entries of the view, `palimpsest sessions show` the pins; a message's uuid stands in its line of the transcript.";
+    "`palimpsest context` names the largest entries of the view, `palimpsest sessions show` the pins; a message's uuid is in its line of the transcript.";
   switch (found.kind) {
     case "found":
       return undefined;

@@ -12,7 +12,7 @@ import { sessionOperand } from "../program/parse-arguments.ts";
 
 export const recallCommand = command({
   name: "recall",
-  summary: "search everything a session ever held, or print what an id stands for",
+  summary: "search everything a session ever held, or print the original behind an id",
   operands: {
     session: sessionOperand,
     words: { shown: "query|id", summary: "words to search for, or an id as `expand` takes it", takes: "some" },
@@ -21,15 +21,15 @@ export const recallCommand = command({
     page: {
       type: "string",
       shown: "number",
-      summary: `from 1: of the hits, ten each, or of what an id stands for, ${formatNumber(recallCharsDefault)} characters each`,
+      summary: `from 1: ten hits a page, or for an id ${formatNumber(recallCharsDefault)} characters a page`,
     },
   },
   json: "query, hits, page, pages, total, shown; of an id: kind, id, text, and with --page also page, pages",
   details: [
-    'Any of the words may be found, best hits first; "words in quotation marks" only as they stand (quote them for your shell too: \'"as it stands"\'). Case does not count, and a part of a name finds the name: limit finds retryLimit.',
-    "What was cleared, offloaded, summarised or left on another branch is found like everything else.",
-    "A hit begins with its id: `palimpsest recall <session> <id>` prints the whole of it: of an entry what was said in it, of a call its result. The beginning of an entry's id does too; one of 4 to 7 characters only where it is not found as a word.",
-    "Exit code 1: nothing was found, or the page is behind the last one. Exit code 3: there is no such session or file, nothing has that id, or what it stands for is gone.",
+    'A hit has any of the words, best first; "words in quotation marks" match only as a phrase (quote them for your shell too: \'"as it stands"\'). Case does not matter, and a part of a name finds the name: limit finds retryLimit.',
+    "The search also finds what was cleared, offloaded, summarised or left on another branch.",
+    "A hit begins with its id: `palimpsest recall <session> <id>` prints the whole: the text of an entry, the result of a call. A prefix of an entry's id works too, one of 4 to 7 characters only if it is not found as a word.",
+    "Exit code 1: nothing was found, or the page is after the last one. Exit code 3: there is no such session or file, nothing has that id, or the original is gone.",
   ],
   run: async (context, { operands, options, format }) => {
     const page = parsePage(options.page);

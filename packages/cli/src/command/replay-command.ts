@@ -21,54 +21,54 @@ export const replayCommand = command({
   operands: {
     paths: {
       shown: "file|folder|session",
-      summary: "transcripts, folders with all below them, or sessions as `palimpsest view` takes them",
+      summary: "transcripts, folders with everything below them, or sessions",
       takes: "some",
     },
   },
   options: {
-    policy: { type: "string", shown: "list", summary: "policies with commas between them (default never,presets)" },
+    policy: { type: "string", shown: "list", summary: "policies separated by commas (default never,presets)" },
     prices: {
       type: "string",
       shown: priceNames.join("|"),
-      summary: "lifetime of the cache that is paid for; several with commas between them (default 5m)",
+      summary: "lifetime of the cache; several separated by commas (default 5m)",
     },
     window: { type: "string", shown: "n|none", summary: "tokens of the model's window: 200k, 1M (default 200k)" },
     refetch: {
       type: "string",
       shown: refetchNames.join("|"),
-      summary: "what it costs when a result is needed that was cleared (default charged)",
+      summary: "whether fetching a cleared result again costs something (default charged)",
     },
     cache: {
       type: "string",
       shown: cacheNames.join("|"),
-      summary: "what can be read again: what was marked, or any common prefix (default marked)",
+      summary: "what the cache can read: what was marked, or any common prefix (default marked)",
     },
     compaction: {
       type: "string",
       shown: compactionNames.join("|"),
-      summary: "of a fixed size, or made from what was said, as without a model (default stand-in)",
+      summary: "summaries of a fixed size, or made from the messages, as without a model (default stand-in)",
     },
     jobs: {
       type: "string",
       shown: "n",
-      summary: "files that are replayed at once (default: as many as the machine can)",
+      summary: "files replayed in parallel (default: as many as the machine can)",
     },
     trace: { type: "string", shown: "folder", summary: "write the requests of each file to a file of JSON lines" },
-    html: { type: "string", shown: "file", summary: "write a report with plots, one file that needs nothing else" },
+    html: { type: "string", shown: "file", summary: "write a report with plots, as one self-contained file" },
     "rounds-min": {
       type: "string",
       shown: "n",
-      summary: "sessions with fewer are left out of the figures (default 30; 1 where no folder is named)",
+      summary: "sessions with fewer are not in the figures (default 30; 1 if no folder is named)",
     },
-    fresh: { type: "boolean", summary: "replay also what an earlier run has done" },
+    fresh: { type: "boolean", summary: "ignore the outcomes of earlier runs" },
   },
   json: "an array with one object for each file, policy and prices",
   details: [
-    "Recorded replies and results come in as they were recorded; a policy decides only what the model is shown. Money is counted in tokens at the base input price, by the cache of the simulator and with the gaps that were recorded.",
+    "Replies and results are used as recorded; a policy decides only what the model sees. Costs are in tokens at the base input price, with the simulator's cache and the recorded pauses.",
     policiesText,
-    "Savings are against the policy never, or the first where it is not among those asked for. docs/replay.md defines every figure.",
-    "Outcomes are kept for a while in the user's cache, so a run that was stopped goes on where it was. Files that hold no session are counted and passed over.",
-    "Exit code 1: a file could not be replayed, none held a session, or the run was stopped. Exit code 3: there is no such file, folder or session, or no place for what is to be written.",
+    "Savings are compared with the policy never, or with the first policy if never is not listed. docs/replay.md defines every figure.",
+    "Outcomes are kept for a while in the user's cache, so a stopped run can be resumed. Files without a session are counted and skipped.",
+    "Exit code 1: a file could not be replayed, none held a session, or the run was stopped. Exit code 3: there is no such file, folder or session, or the output can't be written.",
   ],
   run: async (context, { operands, options, format }): Promise<Outcome> => {
     const chosen = parseReplayOptions(options, knownPolicies);

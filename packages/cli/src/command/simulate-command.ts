@@ -15,7 +15,7 @@ export const simulateCommand = command({
   name: "simulate",
   summary: "serve a Messages API on this machine that needs no key and refuses what the real one refuses",
   options: {
-    port: { type: "string", shown: "n", summary: "port to listen on; 0 takes any that is free (default 8787)" },
+    port: { type: "string", shown: "n", summary: "port to listen on; 0 takes any free one (default 8787)" },
     host: { type: "string", shown: "address", summary: "address to listen on (default 127.0.0.1)" },
     scenario: {
       type: "string",
@@ -23,11 +23,11 @@ export const simulateCommand = command({
       summary: "answer by a scenario: YAML, or a module exporting `scenario`",
     },
     replay: { type: "string", shown: "session|file", summary: "answer with the replies of a recorded session" },
-    actor: { type: "string", shown: responderNames.join("|"), summary: "who answers without either (default echo)" },
+    actor: { type: "string", shown: responderNames.join("|"), summary: "the responder without either (default echo)" },
     seed: {
       type: "string",
       shown: "n",
-      summary: "same ids, signatures and chance for the same number (default the scenario's, else 0)",
+      summary: "the same seed gives the same ids, signatures and faults (default the scenario's, else 0)",
     },
     clock: {
       type: "string",
@@ -38,7 +38,7 @@ export const simulateCommand = command({
       type: "string",
       shown: "fault probability",
       takes: "many",
-      summary: "let some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'; may be given several times",
+      summary: "make some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'; may be repeated",
     },
     trace: { type: "string", shown: "file", summary: "write every request and reply to a new file of JSON lines" },
     "cache-edits": {
@@ -48,9 +48,9 @@ export const simulateCommand = command({
     record: {
       type: "string",
       shown: "folder",
-      summary: "pass requests on to --upstream and keep each exchange as a cassette",
+      summary: "forward requests to --upstream and keep each exchange as a cassette",
     },
-    upstream: { type: "string", shown: "url", summary: "base URL of the API that --record passes requests on to" },
+    upstream: { type: "string", shown: "url", summary: "base URL of the API to which --record forwards requests" },
     cassette: {
       type: "string",
       shown: "folder",
@@ -59,13 +59,13 @@ export const simulateCommand = command({
     "cassette-speed": {
       type: "string",
       shown: "real|instant",
-      summary: "real: events of a cassette come when they came (default instant)",
+      summary: "real: events with their recorded delays (default instant)",
     },
   },
   details: [
     "The first line on stdout is the base URL for clients (ANTHROPIC_BASE_URL). It answers until it is stopped with Ctrl-C.",
-    "Any key is taken; each key has a prompt cache of its own. A request can move the clock (x-simulator-advance-ms) and ask for a fault (x-simulator-fault).",
-    "A cassette holds a request and its answer, without keys: headers are kept by an allow-list, secrets in bodies are masked. The same request gets the same answer, several recorded ones in their order; any other gets 404 with the first difference.",
+    "Any key is accepted; each key has its own prompt cache. A request can move the clock (x-simulator-advance-ms) and ask for a fault (x-simulator-fault).",
+    "A cassette holds a request and its answer, without keys: headers are kept by an allow-list, secrets in bodies are masked. The same request gets the same answer, several recorded ones in their order; any other request gets 404 with the first difference.",
     `Faults, with the number that counts where none is given: ${faultSyntaxes().join(", ")}.`,
     `Fields of a scenario: ${fields(scenarioForm)}; of a lane: ${fields(laneForm)}; of a step: ${fields(stepForm)}; of a condition: ${fields(conditionForm)}.`,
   ],

@@ -17,7 +17,7 @@ import { isAbsent } from "palimpsest/internal/store/files/write-failure";
 
 export const traceOperand = {
   shown: "trace",
-  summary: "a file that the simulator traced to",
+  summary: "a trace file of the simulator",
 } as const satisfies Operand;
 
 /** Reads the trace that the user named, and notes on stderr if its end is missing. */
@@ -110,8 +110,8 @@ export const listCommand = command({
   operands: { trace: traceOperand },
   json: "an array of requests",
   details: [
-    "A request is compared with the answered one whose beginning it shares, else with the last one before it in its workspace; of several with one that left something in the cache.",
-    "Where the server compacted, a row has the tokens of all iterations together, as its cost does.",
+    "A request is compared with the answered one whose beginning it shares, else with the last one before it in its workspace; if there are several, with one that wrote to the cache.",
+    "If the server compacted, tokens and cost of a row are those of all iterations together.",
   ],
   run: async (context, { operands, format }) => {
     const opened = await openNamedTrace(context, operands.trace);

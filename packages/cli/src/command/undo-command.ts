@@ -16,16 +16,16 @@ import { sessionFailure } from "../session/session-failure.ts";
 
 export const undoCommand = command({
   name: "undo",
-  summary: "take an edit back; undoing an undo redoes the edit",
+  summary: "undo an edit; undoing an undo redoes the edit",
   operands: {
     session: sessionOperand,
-    edit: { shown: "edit", summary: "the edit's uuid; the newest one in force if left out", takes: "optional" },
+    edit: { shown: "edit", summary: "the edit's uuid; by default the newest that is in force", takes: "optional" },
   },
   options: {
-    branch: { type: "boolean", summary: "go on from before the edit instead; later turns stay on the old branch" },
+    branch: { type: "boolean", summary: "continue from before the edit instead; later turns stay on the old branch" },
     "bound-thinking": {
       type: "boolean",
-      summary: "the model binds thinking to its prefix: leave out what stands behind the edit",
+      summary: "the model binds thinking to its prefix: leave out thinking after the edit",
     },
   },
   json: "session, undone edits, what was said, receipts, tokens of the context now",

@@ -21,14 +21,14 @@ export const viewCommand = command({
   summary: "show the exact messages the model would get",
   operands: { session: sessionOperand },
   options: {
-    at: { type: "string", shown: "entry|line", summary: "as it was at this entry's uuid or line number (from 1)" },
+    at: { type: "string", shown: "entry|line", summary: "the view at this entry's uuid or line number (from 1)" },
     full: { type: "boolean", summary: "do not shorten long blocks" },
     ...windowOptions,
     ...serverOption,
   },
   json: "system, messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, fixedPart, deferred, damage; import (format, notes) of a translated file",
   details: [
-    "A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted.",
+    "A file of another tool is read in place and never written. Its recorded thinking was not signed for you: it is left out and counted.",
   ],
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);

@@ -195,5 +195,5 @@ const optionValues = (options: Options, values: ReadonlyMap<string, string[]>): 
 /** The operand by which every command that reads a log takes its name. */
 export const sessionOperand = {
   shown: "session|file",
-  summary: "a session's id, the beginning of one, or a transcript's path",
+  summary: "a session's id, a prefix of one, or a transcript's path",
 } as const satisfies Operand;

@@ -12,7 +12,7 @@ export const program = group({
   commands: [
     deferCommand({
       name: "demo",
-      summary: "watch an agent fix a failing test in a window that is too small, and nothing being lost",
+      summary: "watch an agent fix a failing test in a window that is too small, without losing anything",
       load: async () => (await import("../command/demo-command.ts")).demoCommand,
     }),
     deferCommand({
@@ -37,17 +37,17 @@ export const program = group({
     }),
     deferCommand({
       name: "recall",
-      summary: "search everything a session ever held, or print what an id stands for",
+      summary: "search everything a session ever held, or print the original behind an id",
       load: async () => (await import("../command/recall-command.ts")).recallCommand,
     }),
     deferCommand({
       name: "compact",
-      summary: "replace what was said with a summary; preview, edit, commit or cancel it",
+      summary: "replace the conversation with a summary; preview, edit, commit or cancel it",
       load: async () => (await import("../command/compact-command.ts")).compactCommand,
     }),
     deferCommand({
       name: "clear",
-      summary: "take old tool results out of the view, down to a target",
+      summary: "remove old tool results from the view, down to a target",
       load: async () => (await import("../command/clear-command.ts")).clearCommand,
     }),
     deferCommand({
@@ -62,12 +62,12 @@ export const program = group({
     }),
     deferCommand({
       name: "undo",
-      summary: "take an edit back; undoing an undo redoes the edit",
+      summary: "undo an edit; undoing an undo redoes the edit",
       load: async () => (await import("../command/undo-command.ts")).undoCommand,
     }),
     deferCommand({
       name: "pin",
-      summary: "carry a message byte for byte through every compaction",
+      summary: "keep a message byte for byte through every compaction",
       load: async () => (await import("../command/pin-command.ts")).pinCommand,
     }),
     deferCommand({
@@ -77,7 +77,7 @@ export const program = group({
     }),
     deferCommand({
       name: "explain",
-      summary: "show every number and switch in force and where it comes from",
+      summary: "show the resolved settings: every number and switch, and where it comes from",
       load: async () => (await import("../command/explain-command.ts")).explainCommand,
     }),
     deferCommand({

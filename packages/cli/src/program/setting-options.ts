@@ -110,7 +110,7 @@ function serverFromOptions(options: GivenSettingOptions): ServerChoice {
 
 /** For every command that uses a window: two servers may serve the same model with different ones. */
 export const serverOption = {
-  "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
+  "base-url": { type: "string", shown: "url", summary: "another server, in the provider's format" },
 } as const satisfies Options;
 
 /** What answers, for every command that asks a model. */
@@ -123,7 +123,7 @@ export const modelOptions = {
 
 /** Replaces the setting's own flag: settings know no model `simulator`. */
 export const modelOption = {
-  model: { type: "string", shown: "model", summary: "who answers: a model's id, or `simulator`" },
+  model: { type: "string", shown: "model", summary: "a model's id, or `simulator`" },
 } as const satisfies Options;
 
 type ModelFlags = {

@@ -28,15 +28,15 @@ type HelpRow = readonly [typed: string, about: string];
 
 /** docs/chat.md lists them too. */
 export const helpKeys: readonly HelpRow[] = [
-  ["Enter", "sends; while the agent works, the message waits for its next round"],
+  ["Enter", "sends; while the agent works, the message is queued for its next round"],
   ["Shift-Enter, Alt-Enter, Ctrl-J", "a new line; \\ before Enter too"],
-  ["Esc", "ends what runs; twice clears what is typed"],
-  ["Up", "takes back what waits, then what was sent before"],
-  ["Tab", "completes a command, a file behind @, or what a command takes"],
+  ["Esc", "interrupts the turn; twice clears the editor"],
+  ["Up", "takes back the newest queued message, then shows earlier ones"],
+  ["Tab", "completes a command, a file after @, or an argument"],
   ["Shift-Tab", "the next permission mode"],
-  ["Ctrl-O", "everything that was said and done, to unfold and to search"],
-  ["Ctrl-C", "clears what is typed; twice quits"],
-  ["Ctrl-D", "quits, where nothing is typed"],
+  ["Ctrl-O", "the viewer: unfold and search the whole session"],
+  ["Ctrl-C", "clears the editor; twice quits"],
+  ["Ctrl-D", "quits, if the editor is empty"],
 ];
 
 function overviewText(look: HelpLook): string {

@@ -20,22 +20,22 @@ export const exportCommand = command({
   name: "export",
   summary: "write a session as Markdown, HTML or JSONL",
   operands: {
-    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+    session: { shown: "session|file", summary: "a session's id, a prefix of one, or a transcript's path" },
   },
   options: {
-    to: { type: "string", shown: "md|html|jsonl", summary: "the form (needed)" },
+    to: { type: "string", shown: "md|html|jsonl", summary: "the format (required)" },
     out: {
       type: "string",
       shown: "path|-",
-      summary: "where to; <session>.<form> in this folder if left out, - is stdout",
+      summary: "the target; by default <session>.<format> in this folder, - is stdout",
     },
     "mask-secrets": { type: "boolean", summary: "keys, tokens, passwords become [secret: <kind>]" },
     plain: { type: "boolean", summary: "messages only: no edits, summaries, thinking, damage" },
-    force: { type: "boolean", summary: "write over a file that is there" },
+    force: { type: "boolean", summary: "overwrite an existing file" },
   },
   details: [
-    "Sub-agents, edits with their receipts, other branches and damage are told; results that were offloaded are in full. Images become files in <name>-images beside the export; on stdout they stay references.",
-    "The files get the permissions that your umask gives: an export is made to be passed on. Look at it before you do; --mask-secrets finds the shapes that docs/export.md lists, not every secret.",
+    "The export includes sub-agents, edits with their receipts, other branches and damage; offloaded results are in full. Images become files in <name>-images next to the export; on stdout they stay references.",
+    "The files get the permissions that your umask gives: an export is meant to be shared. Check it before you do; --mask-secrets finds the shapes that docs/export.md lists, not every secret.",
   ],
   run: async (context, { operands, options }) => {
     if (!isExportFormat(options.to))

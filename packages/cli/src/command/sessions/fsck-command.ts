@@ -30,7 +30,7 @@ export const fsckCommand = command({
   json: "bytes, entries, damage and notes (kind, byte range, detail), repaired, accepted, left",
   details: [
     "Without --repair nothing is written. With it every readable entry keeps its place; the damaged bytes go to <session>/set-aside/<start>-<end>.bin.",
-    "Entries that contradict each other stay as they are: an entry is added that says how they are read, and from then on they are accepted.",
+    "Entries that contradict each other stay as they are: an appended entry says how they are read, and from then on they are accepted.",
     "Exit code 1: there is damage (left).",
   ],
   run: async (context, { operands, options, format }) => {

@@ -16,8 +16,8 @@ export const gcCommand = command({
   options: { "dry-run": { type: "boolean", summary: "only list them" } },
   json: "mode, blobs, unreferenced (id, bytes, putAt, state), temporaries, writers, bytesFreed",
   details: [
-    `A blob stays if its id, or a good part of it, stands anywhere in the project's transcripts, damaged lines included, or in a blob that stays; if a session's tool-results link to it; or if it was put within the last ${minutes} minutes.`,
-    "While a session of the project is open in a living process nothing is deleted (exit code 4); --dry-run lists all the same.",
+    `A blob stays if its id, or a good part of it, occurs anywhere in the project's transcripts, including damaged lines, or in a blob that stays; if a session's tool-results link to it; or if it was stored within the last ${minutes} minutes.`,
+    "While a running process has a session of the project open, nothing is deleted (exit code 4); --dry-run still lists.",
   ],
   run: async (context, { options, format }) => {
     const deps = await openWorkspace(context).garbage();

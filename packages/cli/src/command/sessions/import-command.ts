@@ -22,9 +22,9 @@ import { sessionFailure } from "../../session/session-failure.ts";
 
 export const importCommand = command({
   name: "import",
-  summary: "make sessions of this project from other agents' files",
+  summary: "import other agents' files as sessions of this project",
   operands: {
-    paths: { shown: "file|folder", summary: "files, or folders with all below them", takes: "some" },
+    paths: { shown: "file|folder", summary: "files, or folders with everything below them", takes: "some" },
   },
   json: "imported (path, format, session, notes) and skipped (path, why, detail)",
   details: [

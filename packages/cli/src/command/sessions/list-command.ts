@@ -9,7 +9,7 @@ import { type Column, table } from "../../text/table.ts";
 export const listCommand = command({
   name: "list",
   summary: "list this project's sessions, newest first",
-  options: { all: { type: "boolean", summary: "of every project" } },
+  options: { all: { type: "boolean", summary: "list the sessions of every project" } },
   json: "an array of sessions, as in sessions-index.json",
   run: async (context, { options, format }) => {
     const sessions = await openWorkspace(context).list(options.all ? "all" : "project", "all");

@@ -29,7 +29,7 @@ export const slashCommands = [
   {
     ...commandDefaults,
     name: "help",
-    summary: "what can be typed here",
+    summary: "list commands and keys",
     takes: "maybe",
     rest: "command",
     completes: "commands",
@@ -38,7 +38,7 @@ export const slashCommands = [
     ...commandDefaults,
     name: "compact",
     aliases: ["summarize", "summarise"],
-    summary: "put a summary in place of what was said, after a look at it",
+    summary: "replace the conversation with a summary, after a preview",
     takes: "maybe",
     rest: "instructions",
     flags: ["--yes"],
@@ -46,17 +46,17 @@ export const slashCommands = [
   {
     ...commandDefaults,
     name: "clear-results",
-    summary: "take old tool results out of the view, down to a number of tokens",
+    summary: "remove old tool results from the view, down to a number of tokens",
     takes: "maybe",
     rest: "tokens",
   },
   { ...commandDefaults, name: "context", summary: "what fills the window" },
   { ...commandDefaults, name: "cost", summary: "what the session has cost" },
-  { ...commandDefaults, name: "undo", summary: "take back the last edit of the view" },
+  { ...commandDefaults, name: "undo", summary: "undo the last edit of the view" },
   {
     ...commandDefaults,
     name: "pin",
-    summary: "carry a message through every compaction, or no longer",
+    summary: "keep a message through every compaction, or no longer",
     takes: "maybe",
     rest: "message",
     completes: "messages",
@@ -69,19 +69,25 @@ export const slashCommands = [
     rest: "message",
     completes: "messages",
   },
-  { ...commandDefaults, name: "recall", summary: "find what was ever said here", takes: "needs", rest: "words or id" },
-  { ...commandDefaults, name: "tasks", summary: "what runs beside the conversation" },
-  { ...commandDefaults, name: "hooks", summary: "the hooks in force" },
+  {
+    ...commandDefaults,
+    name: "recall",
+    summary: "search everything that was said here",
+    takes: "needs",
+    rest: "words or id",
+  },
+  { ...commandDefaults, name: "tasks", summary: "what runs in the background" },
+  { ...commandDefaults, name: "hooks", summary: "the hooks that apply" },
   {
     ...commandDefaults,
     name: "resume",
-    summary: "go on with another session",
+    summary: "continue another session",
     takes: "maybe",
     rest: "session",
     completes: "sessions",
   },
   // Other tools call it /clear; here "clear" refers to tool results.
-  { ...commandDefaults, name: "new", aliases: ["clear"], summary: "begin a new session; this one stays" },
+  { ...commandDefaults, name: "new", aliases: ["clear"], summary: "start a new session; this one is kept" },
   {
     ...commandDefaults,
     name: "model",
@@ -93,7 +99,7 @@ export const slashCommands = [
   {
     ...commandDefaults,
     name: "policy",
-    summary: "the policy in force",
+    summary: "the policy that decides",
     takes: "maybe",
     rest: "preset",
     completes: "policies",
@@ -116,7 +122,7 @@ export const slashCommands = [
   },
   { ...commandDefaults, name: "dream", summary: "tidy what is remembered", flags: ["--dry-run"], state: "later" },
   { ...commandDefaults, name: "agents", summary: "the agents at work", state: "later" },
-  { ...commandDefaults, name: "quit", aliases: ["exit"], summary: "leave; the session stays" },
+  { ...commandDefaults, name: "quit", aliases: ["exit"], summary: "quit; the session is kept" },
 ] as const satisfies readonly SlashCommand[];
 
 export type SlashName = (typeof slashCommands)[number]["name"];
