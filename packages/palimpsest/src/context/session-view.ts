@@ -9,7 +9,8 @@ import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { ResolvedSettings } from "../settings/resolved-settings.ts";
-import { type ContextReport, contextReport } from "../tokens/context-report.ts";
+import type { ContextReport } from "../tokens/context-report.ts";
+import { LogView } from "./log-view.ts";
 
 interface SessionViewParts {
   readonly session: Session;
@@ -36,8 +37,7 @@ export class SessionView {
   /** What fills the window. */
   report(): ContextReport {
     const { session, numbers } = this.#parts;
-    const { thresholds, autoCompact } = numbers();
-    return contextReport({ fold: session.fold, ledger: session.ledger, thresholds, autoCompact });
+    return new LogView(session).report(numbers());
   }
 
   /** Undoes an edit; by default the newest one in force. */
