@@ -17,8 +17,8 @@ interface SessionViewParts {
   readonly deps: TranscriptsDep & BlobsDep;
   /** The settings as they resolve now. */
   readonly numbers: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
-  /** Does the model bind thinking to its prefix? */
-  readonly thinking: () => UndoOptions["thinking"] | undefined;
+  /** Does the model bind thinking to its prefix? By default it does not. */
+  readonly thinking?: (() => UndoOptions["thinking"] | undefined) | undefined;
   /** Called after an undo or a rewind, to bring state outside the session in line with it. */
   readonly follow?: (() => Promise<void>) | undefined;
 }
@@ -44,7 +44,7 @@ export class SessionView {
   async undo({ target, mode = "path" }: Partial<Pick<UndoOptions, "target" | "mode">> = {}): Promise<UndoOutcome> {
     const { session, numbers, thinking } = this.#parts;
     const blockingTokens = numbers().thresholds.blocking;
-    const undone = await undo(session, { target, mode, blockingTokens, thinking: thinking() ?? "free" });
+    const undone = await undo(session, { target, mode, blockingTokens, thinking: thinking?.() ?? "free" });
     if (undone.kind === "undone" || undone.kind === "branched") await this.#parts.follow?.();
     return undone;
   }
