@@ -67,7 +67,7 @@ interface Rescue {
 
 async function rescue(sessions: LimitSessions, facts: FactsRead): Promise<Rescue> {
   const agent = await sessions.open();
-  if (facts === "read") await agent.conversation.compacting?.facts.facts();
+  if (facts === "read") await agent.context.conversation.compacting?.facts.facts();
   const stop = new AbortController();
   let took: Rescue | undefined;
   const start = performance.now();
@@ -97,7 +97,8 @@ interface Split {
 /** The same steps one by one. A turn drafts twice: for the proposal and for the commit. */
 async function splitOf(sessions: LimitSessions): Promise<Split> {
   const agent = await sessions.open();
-  const { conversation, session } = agent;
+  const { session } = agent;
+  const { conversation } = agent.context;
   const { compacting } = conversation;
   if (compacting === undefined) throw new Error("nothing compacts here");
   const took: Record<string, number> = {};

@@ -101,7 +101,7 @@ describe("10. Plan and plan mode", () => {
   it("where nobody can look at a plan there is no tool for it; a session opened in plan mode is told so once", async () => {
     const world = await compactionWorld();
     const agent = await world.open({ kind: "new" }, { tools: { mode: "plan" } });
-    expect(agent.conversation.baseline.tools.map(({ name }) => name)).not.toContain("plan");
+    expect(agent.context.conversation.baseline.tools.map(({ name }) => name)).not.toContain("plan");
     await world.turn(agent, { text: taskText(1), rounds: 1 });
     await world.turn(agent, { text: taskText(2), rounds: 1 });
     expect(times(lastRequest(world), modeWords)).toBe(1);

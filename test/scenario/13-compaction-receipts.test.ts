@@ -104,7 +104,7 @@ describe("13. Receipts and undo: compactions that the engine plans and runs", ()
     const before = bytesShown(agent);
     const first = await propose(agent);
     if (first.proposed.kind !== "proposed") throw new Error(first.proposed.message);
-    await agent.compaction.cancel(first.proposed.proposal);
+    await agent.context.compaction.cancel(first.proposed.proposal);
     expect(bytesShown(agent)).toBe(before);
     const { proposed } = await propose(agent);
     if (proposed.kind !== "proposed") throw new Error(proposed.message);
@@ -128,10 +128,10 @@ describe("13. Receipts and undo: compactions that the engine plans and runs", ()
     const [compacted] = compactedIn(events);
     expect(toUsd(compacted?.costNanos ?? nanoUsd(0))).toBeCloseTo(billed, 8);
     const all = world.seen.reduce((sum, { costUsd }) => sum + costUsd, 0);
-    expect(toUsd(agent.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
+    expect(toUsd(agent.context.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
     await agent.close();
     const again = await world.open({ kind: "resume", id: agent.session.id });
-    expect(toUsd(again.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
+    expect(toUsd(again.context.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
     await again.close();
   });
 

@@ -51,7 +51,7 @@ describe("14. The first request of a new session, which nobody has counted yet",
       jobs: "on",
     });
     if (agent.kind !== "agent") throw new Error(agent.kind);
-    const { systemBlocks, tools } = agent.conversation.baseline;
+    const { systemBlocks, tools } = agent.context.conversation.baseline;
     const part = { model: "gpt-5", systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] };
     const outcome = await bpeCounter();
     if (outcome.kind !== "counter") throw new Error(outcome.message);

@@ -123,9 +123,11 @@ describe("14. Another model with another tokenizer", () => {
     await first.close();
     const second = await world.open({ kind: "resume", id }, after);
     const summary = { part: { kind: "all" }, summary: "They asked whether that is so. It is." } as const;
-    const { returned: proposed } = await drain(second.compaction.propose(summary, new AbortController().signal));
+    const { returned: proposed } = await drain(
+      second.context.compaction.propose(summary, new AbortController().signal),
+    );
     if (proposed.kind !== "proposed") throw new Error(proposed.message);
-    await drain(second.compaction.commit(proposed.proposal));
+    await drain(second.context.compaction.commit(proposed.proposal));
     await second.close();
     const third = await world.open({ kind: "resume", id }, after);
     const events = await turn(third, "And now?");
@@ -148,10 +150,10 @@ describe("14. A compaction", () => {
     for (const text of [question, "Is that so?"]) await turn(agent, text);
     const before = agentFigures(agent).usedTokens;
     const ask = { part: { kind: "all" }, summary: "They asked whether that is so. It is." } as const;
-    const { returned: proposed } = await drain(agent.compaction.propose(ask, new AbortController().signal));
+    const { returned: proposed } = await drain(agent.context.compaction.propose(ask, new AbortController().signal));
     if (proposed.kind !== "proposed") throw new Error(proposed.message);
     const sizes: object[] = [];
-    const { returned: committed } = await drain(agent.compaction.commit(proposed.proposal), (event) => {
+    const { returned: committed } = await drain(agent.context.compaction.commit(proposed.proposal), (event) => {
       if (event.kind !== "compacted") return;
       const { tokensBefore, tokensAfter } = event;
       sizes.push({ tokensBefore, tokensAfter }, { tokensBefore: before, tokensAfter: agentFigures(agent).usedTokens });

@@ -134,7 +134,7 @@ describe("14. System prompt and tools as the provider counts them", () => {
     await isCounted(agent, url);
     const first = listRewindPoints(agent.session).at(-1);
     if (first === undefined) throw new Error("nothing was said");
-    expect((await agent.view.rewind(first.id)).kind).toBe("rewound");
+    expect((await agent.context.view.rewind(first.id)).kind).toBe("rewound");
     expect(agent.session.ledger.knownFixed.counter).toBe(counterAt(url));
     await agent.close();
   });

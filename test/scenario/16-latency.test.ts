@@ -316,7 +316,7 @@ describe("16. Latency: an agent with everything picked", () => {
     const variables = { PALIMPSEST_FLAG_COMPACT_BACKGROUND: "1", ...flags };
     const world = await compactionWorld({ windowTokens: 80_000, variables });
     const agent = await world.open();
-    const { preparation, notes } = agent.conversation.compacting ?? {};
+    const { preparation, notes } = agent.context.conversation.compacting ?? {};
     if (!(preparation instanceof SummaryPreparation)) return expect.unreachable("nothing is prepared");
     const [compacted] = await untilCompacted(world, agent, async () => {
       await notes?.settle(new AbortController().signal);

@@ -1,8 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { SessionView } from "../../packages/palimpsest/src/context/session-view.ts";
+import { SessionContext } from "../../packages/palimpsest/src/context/session-context.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
@@ -63,9 +62,18 @@ describe("/undo", () => {
     const small = await world.open({ kind: "resume", id: agent.session.id }, { flags }).catch(() => undefined);
     expect(small).toBeUndefined();
     const numbers = () => withBlocking(agent, 5_000);
-    const deps = { transcripts: memoryTranscripts({ deps: { now: () => millis(0) } }), blobs: memoryBlobs() };
-    const view = new SessionView({ session: agent.session, deps, numbers, thinking: () => undefined });
-    const tight = slashWorld(world, { ...agent, numbers, view });
+    const { deps, conversation, compacting } = agent.context;
+    const context = new SessionContext(
+      { ...deps, numbers },
+      {
+        session: agent.session,
+        transcripts: memoryTranscripts({ deps: { now: () => millis(0) } }),
+        costs: conversation.costs,
+        compacting: () => compacting,
+      },
+    );
+    context.start({ baseline: conversation.baseline });
+    const tight = slashWorld(world, { ...agent, numbers, context });
     await tight.run("/undo");
     expect(agent.session.fold.projection.boundaries).toHaveLength(behind);
     tight.answers.choose = ({ choices }) => choices.find(({ value }) => value === "branch")?.value;
@@ -159,7 +167,7 @@ describe("/cost", () => {
     chat.said();
     await chat.run("/cost");
     const said = chat.said();
-    const { session } = agent.conversation.costs;
+    const { session } = agent.context.conversation.costs;
     expect(said).toContain(`$${(session.totalNanos / 1e9).toFixed(4)} for ${session.requests} requests`);
     expect(said).toMatch(/^claude-sonnet-5 +\d+ +[\d,]+ +\d+% +[\d,]+ +\$/m);
     expect(said).toMatch(/^conversation +\d+/m);

@@ -57,7 +57,7 @@ describe("/compact", () => {
   test("while the summary is looked at, what was paid for it is in the money that is shown", async () => {
     const { world, agent } = await talked([taskText(0)]);
     const chat = slashWorld(world, agent);
-    const before = agent.conversation.costs.session.totalNanos;
+    const before = agent.context.conversation.costs.session.totalNanos;
     const shown: number[] = [];
     chat.answers.preview = () => {
       shown.push(chat.state().status.costNanos);
@@ -179,7 +179,7 @@ describe("/rewind", () => {
   test("what the agent keeps beside the log follows: a file that only the left branch has read counts as unread", async () => {
     const { world, agent } = await talked([taskText(0)], 2);
     const chat = slashWorld(world, agent);
-    const known = () => Array.from(agent.conversation.files.entries(), ([path]) => path).toSorted();
+    const known = () => Array.from(agent.context.conversation.files.entries(), ([path]) => path).toSorted();
     const [before, tokensBefore] = [known(), agent.session.ledger.size.tokens];
     await world.turn(agent, { text: taskText(1), rounds: 6 });
     expect(known().length).toBeGreaterThan(before.length);

@@ -76,7 +76,7 @@ describe("results that are deleted in the provider's cache", () => {
       cacheWrite: "skip",
       permit: () => Promise.resolve({ kind: "allowed" as const }),
     } as const;
-    await new ConversationForks(agent.deps, agent.conversation).run(task, new AbortController().signal);
+    await new ConversationForks(agent).run(task, new AbortController().signal);
     expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(0);
     expect(agent.session.fold.projection.withheld.size).toBe(before);
   });

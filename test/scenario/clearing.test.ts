@@ -138,7 +138,7 @@ describe("clearing on a cold cache", () => {
     await agent.turn("And now?");
     const edits = clearEdits(agent).length;
     world.simulator.clock.advance(sixMinutes);
-    const forks = new ConversationForks(agent.deps, agent.conversation);
+    const forks = new ConversationForks(agent);
     const task = {
       source: "notes",
       directive: "Sum up.",

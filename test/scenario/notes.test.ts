@@ -24,8 +24,8 @@ const notesRequests = ({ seen }: Pick<CompactionWorld, "seen">): readonly SeenRe
   seen.filter(({ body }) => asksForNotes(requestOf(body)));
 
 /** Also those that were begun when others ended. */
-async function settled({ conversation: { compacting } }: Agent): Promise<void> {
-  while ((await compacting?.notes?.settle(signal)) === "ended");
+async function settled({ context: { compacting } }: Agent): Promise<void> {
+  while ((await compacting.notes?.settle(signal)) === "ended");
 }
 const coversOf = (agent: Agent) => parseCoverage(agent.session.fold.projection.settings);
 
@@ -47,13 +47,13 @@ describe("notes on a session", () => {
     const agent = await world.open();
     await world.turn(agent, { text: "Do part 1.", rounds: 12 });
     await settled(agent);
-    const costs = agent.conversation.costs.toJSON();
+    const costs = agent.context.conversation.costs.toJSON();
     const sizes = costs.requests
       .filter(({ source }) => source === "notes")
       .map(({ tokensByKind: { input, cacheRead } }) => input + cacheRead);
     expect(sizes.length).toBeGreaterThan(0);
     expect(Math.min(...sizes)).toBeGreaterThanOrEqual(10_000);
-    const { path = "" } = agent.conversation.compacting?.notes ?? {};
+    const { path = "" } = agent.context.conversation.compacting?.notes ?? {};
     expect(await readFile(path, "utf8")).toContain("Do part 1.");
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(coversOf(agent)).toBeDefined();
@@ -75,7 +75,7 @@ describe("notes on a session", () => {
     const billed = notesRequests(world);
     expect(billed.length).toBeGreaterThan(2);
     const bill = billed.reduce((sum, { costUsd }) => sum + costUsd, 0);
-    for (const { conversation } of [agent, again]) {
+    for (const { conversation } of [agent.context, again.context]) {
       const { requests, totalNanos = 0 } = conversation.costs.toJSON().bySource.notes ?? {};
       expect(requests).toBe(billed.length);
       expect(totalNanos / 1e9).toBeCloseTo(bill, 9);
@@ -88,13 +88,13 @@ describe("notes on a session", () => {
     const agent = await world.open();
     await world.turn(agent, { text: "Do part 1.", rounds: 12 });
     await settled(agent);
-    const paid = agent.conversation.costs.toJSON().bySource;
+    const paid = agent.context.conversation.costs.toJSON().bySource;
     const [first] = agent.session.fold.projection.items;
     await agent.session.append({ ...userDraft("Do part 2 instead."), parentUuid: first?.entry ?? null });
     expect(coversOf(agent)).toBeUndefined();
     await agent.close();
     const again = await world.open({ kind: "resume", id: agent.session.id });
-    const { notes, main } = again.conversation.costs.toJSON().bySource;
+    const { notes, main } = again.context.conversation.costs.toJSON().bySource;
     expect(notes?.requests).toBeGreaterThan(0);
     expect([notes?.requests, main?.requests]).toEqual([paid.notes?.requests, paid.main?.requests]);
     await again.close();
@@ -131,7 +131,7 @@ describe("notes on a session", () => {
     await settled(agent);
     const paths: string[] = [];
     for (const ask of [{}, { instructions: "Keep the file names." }]) {
-      const proposing = agent.compaction.propose({ part: { kind: "all" }, ...ask }, signal);
+      const proposing = agent.context.compaction.propose({ part: { kind: "all" }, ...ask }, signal);
       let step = await proposing.next();
       while (step.done !== true) step = await proposing.next();
       if (step.value.kind === "failed") expect.unreachable(step.value.message);
@@ -197,7 +197,7 @@ describe("palimpsest notes", () => {
     const agent = await world.open();
     await world.turn(agent, { text: "Do part 1.", rounds: 12 });
     await settled(agent);
-    const { path = "" } = agent.conversation.compacting?.notes ?? {};
+    const { path = "" } = agent.context.conversation.compacting?.notes ?? {};
     const covers = coversOf(agent);
     await agent.close();
     const notes = await readFile(path, "utf8");
@@ -218,7 +218,7 @@ describe("palimpsest notes", () => {
   it("says that there are none, and why the newest extraction came to nothing", async () => {
     const world = await compactionWorld({ windowTokens, variables: on });
     const agent = await world.open();
-    const { path = "" } = agent.conversation.compacting?.notes ?? {};
+    const { path = "" } = agent.context.conversation.compacting?.notes ?? {};
     await mkdir(path, { recursive: true });
     const calling = { home: world.home, cwd: world.work, env: {} };
     await world.turn(agent, { text: "Do part 1.", rounds: 12 });
@@ -313,7 +313,9 @@ it("a kill while notes are taken leaves log and notes whole, and the session goe
     const agent = await world.open({ kind: "resume", id: listed.sessionId });
     expect(endOf(await world.turn(agent, { text: "Do part 2.", rounds: 6 }))).toBe("answered");
     await settled(agent);
-    const headings = (await readFile(agent.conversation.compacting?.notes?.path ?? "", "utf8")).match(/^# .+$/gm);
+    const headings = (await readFile(agent.context.conversation.compacting?.notes?.path ?? "", "utf8")).match(
+      /^# .+$/gm,
+    );
     expect(headings).toEqual(defaultTemplate.sections.map(({ heading }) => heading));
     expect(refused(world.seen)).toEqual([]);
     await agent.close();

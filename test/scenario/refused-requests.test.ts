@@ -216,11 +216,11 @@ describe("a provider that refuses everything for a while", () => {
     await writeFile(file, "one\n");
     const agent = await world.open({ kind: "new" }, free);
     await turn(agent, "read it");
-    const { fixedTokens } = agent.conversation.line;
+    const { fixedTokens } = agent.context.conversation.line;
     state.isRefusing = true;
     const failed = await turn(agent, "and now?");
     expect(failed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["compacted", "edit"]));
-    expect(agent.conversation.line.fixedTokens).toBe(fixedTokens);
+    expect(agent.context.conversation.line.fixedTokens).toBe(fixedTokens);
     state.isRefusing = false;
     const events = await turn(agent, "change it");
     expect(events.at(-1)).toMatchObject({ reason: "answered" });

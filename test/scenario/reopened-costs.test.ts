@@ -12,7 +12,7 @@ import { compact, compactionWorld, type OpenWishes, propose, taskText } from "./
 import type { SummaryAnswer } from "./support/summary-answers.ts";
 import { turn } from "./support/whole-agent.ts";
 
-const costsOf = ({ conversation }: Agent): object => {
+const costsOf = ({ context: { conversation } }: Agent): object => {
   const { session, bySource } = conversation.costs.toJSON();
   const { nanosByKind, tokensByKind, totalNanos } = session;
   const paid = Object.entries(bySource).map(([source, one]) => [source, [one.requests, one.totalNanos]] as const);
@@ -29,10 +29,10 @@ interface Course {
 const cancelled = async (agent: Agent): Promise<void> => {
   const { proposed } = await propose(agent);
   if (proposed.kind !== "proposed") throw new Error(proposed.message);
-  await agent.compaction.cancel(proposed.proposal);
+  await agent.context.compaction.cancel(proposed.proposal);
 };
 
-const noted = async ({ conversation }: Agent): Promise<void> => {
+const noted = async ({ context: { conversation } }: Agent): Promise<void> => {
   while ((await conversation.compacting?.notes?.settle(new AbortController().signal)) === "ended");
 };
 
@@ -59,7 +59,7 @@ describe("a session that is opened again has cost what was booked while it was o
     await world.turn(agent, { text: taskText(1), rounds: 12 });
     await act?.(agent);
     await agent.close();
-    expect(Object.keys(agent.conversation.costs.toJSON().bySource).toSorted()).toEqual(sources);
+    expect(Object.keys(agent.context.conversation.costs.toJSON().bySource).toSorted()).toEqual(sources);
     const again = await world.open({ kind: "resume", id: agent.session.id }, wishes);
     expect(costsOf(again)).toEqual(costsOf(agent));
     await again.close();
@@ -89,7 +89,7 @@ describe("a session that is opened again has cost what was booked while it was o
     await turn(second, "Go on.");
     await second.close();
     const third = await open({ kind: "resume", id });
-    expect(third.conversation.costs.session.requests).toBe(2);
+    expect(third.context.conversation.costs.session.requests).toBe(2);
     expect(costsOf(third)).toEqual(costsOf(second));
     await third.close();
   });

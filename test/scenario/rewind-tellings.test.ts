@@ -42,7 +42,7 @@ const once = { servers: 1, skill: 1, mode: 1 };
 async function rewoundToStart(agent: Agent): Promise<void> {
   const first = listRewindPoints(agent.session).at(-1);
   if (first === undefined) throw new Error("nothing was said");
-  expect((await agent.view.rewind(first.id)).kind).toBe("rewound");
+  expect((await agent.context.view.rewind(first.id)).kind).toBe("rewound");
   const left = JSON.stringify(agent.session.view().messages);
   for (const word of Object.values(words)) expect(left).not.toContain(word);
 }
@@ -60,7 +60,7 @@ it("what a rewind takes out of the view of servers, skills and the mode is told 
 it("an undo of the rewind leads back to what was told there, and nothing is told twice", async () => {
   const { world, agent } = await worked();
   await rewoundToStart(agent);
-  const undone = await agent.view.undo();
+  const undone = await agent.context.view.undo();
   expect(undone.kind).toBe("branched");
   await world.turn(agent, { text: taskText(3), rounds: 1 });
   expect(toldIn(world)).toEqual(once);

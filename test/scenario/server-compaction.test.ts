@@ -193,7 +193,7 @@ describe("behind a boundary that the provider's block stands for", () => {
     const work = await worked();
     await compact(work);
     await work.agent.turn("read 2 × 100");
-    const forks = new ConversationForks(work.agent.deps, work.agent.conversation);
+    const forks = new ConversationForks(work.agent);
     const permit = (): Promise<{ kind: "allowed" }> => Promise.resolve({ kind: "allowed" });
     const task = { directive: "Note it.", source: "compact", roundsMax: 1, cacheWrite: "skip", permit } as const;
     expect(await forks.run(task, new AbortController().signal)).toMatchObject({ kind: "answered" });

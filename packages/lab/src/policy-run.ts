@@ -2,7 +2,7 @@ import type { Lifetime } from "palimpsest/internal/cache/lifetime";
 import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
 import { resolveOffloadLimits, unlimited } from "palimpsest/internal/layers/1-offload/plan";
 import type { Policy } from "palimpsest/internal/layers/policy";
-import type { Conversation } from "palimpsest/internal/context/conversation";
+import type { ConversationContext } from "palimpsest/internal/context/conversation";
 import { ConversationForks } from "palimpsest/internal/loop/conversation-forks";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
 import type { AssembledRequest } from "palimpsest/internal/context/request/assemble-request";
@@ -75,8 +75,7 @@ export class PolicyRun {
   readonly #summaries: Summaries;
   readonly #model: AbsentModel;
   readonly #notes: ReplayedNotes | undefined;
-  readonly #conversation: Conversation;
-  readonly #deps: AgentDeps;
+  readonly #context: ConversationContext;
   readonly #settings: ResolvedSettings;
   #rounds: Rounds;
   #now: Millis = millis(0);
@@ -119,7 +118,7 @@ export class PolicyRun {
             contextTokens: () => line.usedTokens,
             ask: (directive) => this.#takeNotes(directive),
           });
-    this.#conversation = createRecordedConversation({
+    const conversation = createRecordedConversation({
       world,
       recorded: this.#recorded,
       lifetime: input.lifetime,
@@ -128,7 +127,7 @@ export class PolicyRun {
     });
     this.#model = new AbsentModel({
       world,
-      system: this.#conversation.baseline.systemBlocks,
+      system: conversation.baseline.systemBlocks,
       meter: this.#meter,
       cache,
       spending: this.spending,
@@ -136,8 +135,8 @@ export class PolicyRun {
       onRequest,
       answer: (kind) => this.#answer(kind),
     });
-    this.#deps = this.#agentDeps();
-    this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: neverAborted });
+    this.#context = { deps: this.#agentDeps(), conversation };
+    this.#rounds = new Rounds(this.#context, { signal: neverAborted });
   }
 
   get notesTaken(): number {
@@ -166,8 +165,7 @@ export class PolicyRun {
   async #arrive({ before, opens }: RecordedRound): Promise<void> {
     this.#append(before);
     this.#size.onEntries(before);
-    if (opens === "turn")
-      this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: neverAborted });
+    if (opens === "turn") this.#rounds = new Rounds(this.#context, { signal: neverAborted });
     await this.#drain(this.#rounds.begin());
     if (this.#lastCalls > 0) await this.#endRound();
   }
@@ -194,7 +192,7 @@ export class PolicyRun {
 
   #send({ breakpoints, messages: sent, marks, request, tokens }: AssembledRequest, round: RecordedRound): UsageSplit {
     const { world, thresholds, cache, onRequest } = this.#input;
-    const { written, cache: cacheModel, line } = this.#conversation;
+    const { written, cache: cacheModel, line } = this.#context.conversation;
     // The messages as recorded, because the engine leaves out images that are redacted in the recording.
     const next = line.next();
     const messages = next.kind === "sendable" ? next.messages : sent;
@@ -219,7 +217,7 @@ export class PolicyRun {
   async #reply({ reply, at, outputTokens }: RecordedRound, usage: UsageSplit): Promise<void> {
     this.#append(reply, toUsage(usage, outputTokens));
     this.#size.onReply(reply);
-    this.#conversation.cache?.replied(at);
+    this.#context.conversation.cache?.replied(at);
     this.#rounds.replied();
     this.#chargeRefetches();
     this.#lastCalls = reply.reduce(
@@ -242,7 +240,7 @@ export class PolicyRun {
     const { world, refetch } = this.#input;
     if (refetch === "free") return;
     const contextTokens = this.contextByRound.at(-1) ?? 0;
-    const { write } = world.rates[this.#conversation.cache?.lifetime ?? "5m"];
+    const { write } = world.rates[this.#context.conversation.cache?.lifetime ?? "5m"];
     for (const tokens of this.#gone.fetch(world.neededIn(this.#round)))
       this.spending.refetch({ tokens, contextTokens, write });
   }
@@ -256,7 +254,7 @@ export class PolicyRun {
   async #takeNotes(directive: string): Promise<void> {
     const before = this.spending.cost;
     this.#model.asks = "notes";
-    await new ConversationForks(this.#deps, this.#conversation).run(
+    await new ConversationForks(this.#context).run(
       { directive, source: "notes", roundsMax: 1, cacheWrite: "skip", permit: denyAll },
       neverAborted,
     );
@@ -288,7 +286,7 @@ export class PolicyRun {
       facts,
       fork: {
         model: this.#input.world.model.id,
-        run: (task, signal) => new ConversationForks(this.#deps, this.#conversation).run(task, signal),
+        run: (task, signal) => new ConversationForks(this.#context).run(task, signal),
       },
       notes: this.#notes,
       recallTool: undefined,

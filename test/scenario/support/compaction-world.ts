@@ -295,12 +295,12 @@ export interface CompactedWith {
 /** As a person asks for it; nothing is written yet. */
 export async function propose(agent: Agent, wishes: Compacting = {}): Promise<ProposedWith> {
   const { part = { kind: "all" }, signal = new AbortController().signal, ...rest } = wishes;
-  const { events, value } = await ended(agent.compaction.propose({ part, ...rest }, signal));
+  const { events, value } = await ended(agent.context.compaction.propose({ part, ...rest }, signal));
   return { events, proposed: value };
 }
 
 export async function commit(agent: Agent, proposal: Proposal): Promise<CompactedWith> {
-  const { events, value } = await ended(agent.compaction.commit(proposal));
+  const { events, value } = await ended(agent.context.compaction.commit(proposal));
   return { events, committed: value };
 }
 

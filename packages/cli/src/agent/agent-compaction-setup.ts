@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Baseline, PrefixChange, FrozenParts } from "palimpsest/internal/cache/baseline";
-import type { CompactedConversation } from "palimpsest/internal/context/conversation";
-import type { AgentDeps, HookDeps } from "palimpsest/internal/context/deps";
+import type { HookDeps } from "palimpsest/internal/context/deps";
+import type { StartedConversation } from "palimpsest/internal/context/session-context";
 import type { CompactionSetup, SummaryOptions } from "palimpsest/internal/context/compact/compaction-setup";
 import { SummaryPreparation } from "palimpsest/internal/context/compact/summary-preparation";
 import { SessionFactBook } from "palimpsest/internal/context/compact/session-fact-book";
@@ -26,8 +26,7 @@ import { type PrefixInput, renderPrefix } from "./system-prompt/render-prefix.ts
 import type { Toolbox } from "./tools/toolbox.ts";
 import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
 
-export interface CompactionSetupInput extends CompactedConversation {
-  readonly deps: AgentDeps;
+export interface CompactionSetupInput extends StartedConversation {
   readonly box: Toolbox;
   readonly prefix: PrefixInput;
   readonly baseline: Baseline;
@@ -44,23 +43,26 @@ export interface AgentCompactionSetup extends CompactionSetup {
  */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
   const { deps, session, engine, options } = parts;
-  const { box, prefix, baseline, files, asks } = input;
+  const { context, box, prefix, baseline, files, asks } = input;
   const renderNow = () => renderPrefix(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
   const fork: Fork = {
     model: baseline.model,
-    run: (task, signal) => new ConversationForks(input.deps, input.conversation()).run(task, signal),
+    run: (task, signal) => new ConversationForks(context).run(task, signal),
   };
   return {
     session,
     facts: new SessionFactBook(deps, session),
     fork,
-    notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: engine.home, turns: options.turns ?? "many" }),
+    notes: openSessionNotes(parts, {
+      deps: context.deps,
+      box,
+      fork,
+      home: engine.home,
+      turns: options.turns ?? "many",
+    }),
     // A session of one turn has no pause in which to prepare; what starts at its end would only be stopped.
-    preparation:
-      options.turns === "one"
-        ? undefined
-        : new SummaryPreparation(input.deps, { session, conversation: input.conversation }),
+    preparation: options.turns === "one" ? undefined : new SummaryPreparation(context, session),
     asks,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
@@ -74,7 +76,7 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
       }),
       ...box.workingState({ files, cwd: prefix.cwd, isShownElsewhere: (path) => instructionPaths.has(path) }),
     ]),
-    onCompacted: () => announceReloadedInstructions(input.deps, renderNow),
+    onCompacted: () => announceReloadedInstructions(context.deps, renderNow),
   };
 }
 

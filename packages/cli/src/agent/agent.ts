@@ -1,7 +1,5 @@
 import type { CostSummary } from "palimpsest/internal/cache/cost-ledger";
-import type { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
-import type { SessionView } from "palimpsest/internal/context/session-view";
-import type { Conversation } from "palimpsest/internal/context/conversation";
+import type { SessionContext } from "palimpsest/internal/context/session-context";
 import type { SessionMode } from "./session/session-mode.ts";
 import type { Session } from "palimpsest/internal/session/session";
 import type { HookPayload } from "palimpsest/internal/ports/hooks";
@@ -18,7 +16,8 @@ import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 export interface Agent {
   readonly kind: "agent";
   readonly session: Session;
-  readonly conversation: Conversation;
+  /** The session's context: the conversation, what the model sees of it, and compaction. */
+  readonly context: SessionContext;
   readonly model: string;
   /** What was paid before the session was forked or copied from another; its own costs are in the conversation. */
   readonly inheritedCosts: CostSummary;
@@ -47,10 +46,6 @@ export interface Agent {
   readonly aside: () => BackgroundState;
   /** Fixed until the session is closed: changes of the files count for the next session. */
   readonly hooks: readonly HookSetting[];
-  /** To be used between turns: what the model sees of the session, and the user's edits of it. */
-  readonly view: SessionView;
-  /** To be used between turns. */
-  readonly compaction: ManualCompaction;
   /** The resolved settings as they are now, to show them. */
   readonly numbers: () => ResolvedSettings;
   /** Tells the hooks that the agent waits for the user. Their answers are shown to the user. Must not reject. */

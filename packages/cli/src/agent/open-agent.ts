@@ -1,13 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { openWorkspace } from "../host/workspace.ts";
 import { isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
-import {
-  applyFixedPart,
-  followUndo,
-  startConversation,
-  type Conversation,
-  type NewConversation,
-} from "palimpsest/internal/context/conversation";
+import { applyFixedPart, type NewConversation } from "palimpsest/internal/context/conversation";
 import { freezeBaseline, toolsKnownToModel } from "./system-prompt/freeze-baseline.ts";
 import { runTurn } from "palimpsest/internal/loop/run-turn";
 import {
@@ -43,8 +37,7 @@ import { chooseSession } from "./session/choose-session.ts";
 import { equipSession } from "./tools/equip-session.ts";
 import { followToolChoice } from "./tools/tool-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
-import { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
-import { SessionView } from "palimpsest/internal/context/session-view";
+import { SessionContext } from "palimpsest/internal/context/session-context";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
 import {
   type AgentCompactionSetup,
@@ -115,8 +108,8 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const costs = pastCosts(session, models);
   const contextInput = { deps: agentDeps, box, asks, prefix: prefixInput, known: findModel(model, models) };
   const fixedPart = { baseline, countedFixed, moved };
-  const context = openAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
-  const { conversation, compacting } = context;
+  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
+  const { compacting } = context;
   const news = backgroundNews({ settings: settingsNews, allowRules, compacting, background });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
@@ -124,7 +117,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   return {
     kind: "agent",
     session,
-    conversation,
+    context,
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
@@ -132,14 +125,11 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
-    turn: (text, signal) =>
-      withNews(announceFirst(answers.askDuring(runTurn(agentDeps, { conversation, text, signal, queue }))), news),
+    turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
     mode: skillsAndPlan.mode,
     queue,
     ...backgroundControls(background, compacting),
     hooks,
-    view: context.view,
-    compaction: context.compaction,
     numbers: agentDeps.numbers,
     ...sessionHooks(agentDeps, session),
   };
@@ -173,33 +163,20 @@ interface AgentContextInput
   readonly costs: CostLedger;
 }
 
-interface AgentContext {
-  readonly conversation: Conversation;
-  readonly compacting: AgentCompactionSetup;
-  readonly view: SessionView;
-  readonly compaction: ManualCompaction;
-}
-
-/** The conversation of a session, its view and its compaction. */
-function openAgentContext(parts: AgentParts, { box, prefix, asks, deps, ...input }: AgentContextInput): AgentContext {
-  const { session } = parts;
-  const { baseline } = input;
-  const { conversation, compacting } = startConversation(deps, {
-    ...input,
-    session,
-    compacting: (compacted) => agentCompactionSetup(parts, { deps, box, prefix, baseline, asks, ...compacted }),
+function startAgentContext(
+  parts: AgentParts,
+  { box, prefix, asks, deps, costs, ...start }: AgentContextInput,
+): SessionContext<AgentCompactionSetup> {
+  const { baseline } = start;
+  const context = new SessionContext(deps, {
+    session: parts.session,
+    transcripts: parts.deps.transcripts,
+    costs,
+    compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, baseline, asks }),
+    onUndone: () => box.readAgain(),
   });
-  const view = new SessionView({
-    session,
-    deps: parts.deps,
-    numbers: deps.numbers,
-    thinking: () => conversation.known?.thinking,
-    follow: async () => {
-      await followUndo(conversation, session);
-      await box.readAgain();
-    },
-  });
-  return { conversation, compacting, view, compaction: new ManualCompaction(deps, () => conversation) };
+  context.start(start);
+  return context;
 }
 
 interface BackgroundNewsInput {

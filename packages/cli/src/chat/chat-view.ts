@@ -62,9 +62,9 @@ const unknownThresholds: Thresholds = {
 };
 
 /** What the status line shows about the agent. */
-export function agentFigures({ model, numbers, session, conversation, mode, sandbox }: Agent): AgentFigures {
+export function agentFigures({ model, numbers, session, context, mode, sandbox }: Agent): AgentFigures {
   const { thresholds, autoCompact } = numbers();
-  const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = conversation.costs.session;
+  const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = context.conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
   const costs = { hitRate, costNanos, unpricedRequests };
   const sandboxState = sandbox().kind === "held" ? "held" : "none";

@@ -147,8 +147,8 @@ async function sayFarewell(
   { out }: CommandContext,
   { end, answerer }: { readonly end: Extract<ChatOutcome, { kind: "left" }>; readonly answerer: Answerer },
 ): Promise<void> {
-  const { session, conversation } = end.agent;
-  const { requests, totalNanos, unpriced } = conversation.costs.session;
+  const { session, context } = end.agent;
+  const { requests, totalNanos, unpriced } = context.conversation.costs.session;
   if (requests === 0 && session.fold.messages.length === 0) return;
   const isUnknown = unpriced > 0 && totalNanos === 0;
   const more = unpriced > 0 ? ", and more: not every model has a known price" : "";

@@ -53,7 +53,7 @@ export const clearCommand = command({
     const session = agent.session.id;
     try {
       await printProblems(context, agent.settingsProblems);
-      const outcome = await clearResults({ agent, downToTokens: target.tokens });
+      const outcome = await clearResults(agent.context, target.tokens);
       if (outcome.kind === "failed") return sessionFailure(outcome, session);
       const { cleared, events } = outcome;
       for (const event of events) if (event.kind === "warning") await context.err.write(warningLine(event));

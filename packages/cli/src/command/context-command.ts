@@ -1,7 +1,8 @@
 import { openWorkspace, type Workspace, localCounter } from "../host/workspace.ts";
 import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
-import { type ContextReport, contextReport } from "palimpsest/internal/tokens/context-report";
-import { readRequestedSettings, windowOptions, serverOption } from "../program/setting-options.ts";
+import type { ContextReport } from "palimpsest/internal/tokens/context-report";
+import { LogView } from "palimpsest/internal/context/log-view";
+import { windowOptions, serverOption } from "../program/setting-options.ts";
 import { command } from "../program/command.ts";
 import { type ContextLook, contextText } from "../text/context-text.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
@@ -10,7 +11,7 @@ import type { CounterOutcome, TokenCounter } from "palimpsest/internal/ports/mod
 import type { Tokens } from "palimpsest/internal/schema/brand";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import { translationText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
-import { reportProblems } from "../program/report-problems.ts";
+import { settingsForLog } from "../session/settings-for-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
 
 export const contextCommand = command({
@@ -39,19 +40,13 @@ export const contextCommand = command({
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
       const wrongFile = wrongFileFailure(log, counted);
       if (wrongFile !== undefined) return wrongFile;
+      const settings = await settingsForLog(context, { log: counted, options });
+      if (settings.kind === "failure") return settings;
+      const { numbers } = settings;
       const engine = openWorkspace(context);
-      const { numbers, reading } = await readRequestedSettings(engine, {
-        model: counted.model,
-        serverTokens: counted.serverTokens,
-        recordedTokens: counted.recordedTokens,
-        options,
-      });
-      const wrong = await reportProblems(context, reading.problems);
-      if (wrong !== undefined) return wrong;
       const exact =
         choice.kind === "counter" ? await exactCount({ engine, counted, counter: choice.counter }) : undefined;
-      const { thresholds, autoCompact } = numbers;
-      const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
+      const report = new LogView(counted).report(numbers);
       const model = numbers.model ?? "unknown model";
       if (format === "json") {
         await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });

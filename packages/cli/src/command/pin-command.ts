@@ -1,9 +1,11 @@
+import { SessionView } from "palimpsest/internal/context/session-view";
 import { openWorkspace } from "../host/workspace.ts";
 import type { PinsReport } from "palimpsest/internal/layers/4-compact/compaction-budgets";
 import { openCounted } from "palimpsest/internal/session/counted-log";
 import type { Session } from "palimpsest/internal/session/session";
 import type { EntryId } from "palimpsest/internal/schema/brand";
 import type { Receipt } from "palimpsest/internal/schema/receipt";
+import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { type CommandAction, command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
@@ -81,7 +83,7 @@ async function pinEntry(
 ): Promise<Outcome> {
   const opened = await openForWriting(context, log);
   if (opened.kind === "failure") return opened;
-  const { session } = opened;
+  const { session, deps } = opened;
   try {
     // Another process may have written since the first check.
     const wrong = pinRefusal(session.fold, { verb, named, session: session.id });
@@ -89,12 +91,14 @@ async function pinEntry(
     const found = findPin(session.fold, { verb, named });
     if (found.kind !== "found") throw new Error(`${named} was found a moment ago`);
     const { entry } = found;
-    const edited = await session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
+    const numbers = await readNumbers(context, log, session);
+    const view = new SessionView({ session, deps, numbers: () => numbers });
+    const edited = await view.pin(entry, verb);
     if (edited.kind === "failed") return sessionFailure(edited, session.id);
     const ended = await session.endTurn();
     if (ended.kind === "failed") return sessionFailure(ended, session.id);
     const [edit] = edited.entries;
-    const report = await readPins(context, log, session);
+    const report = pinsReport(session.fold, numbers.window.tokens);
     await reportPin(context, { session, verb, entry, edit, receipt: edited.receipt, report, format });
     return exitCode.fine;
   } finally {
@@ -127,10 +131,10 @@ function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failur
   }
 }
 
-async function readPins(context: CommandContext, log: NamedLog, { fold, model }: Session): Promise<PinsReport> {
+async function readNumbers(context: CommandContext, log: NamedLog, { model }: Session): Promise<ResolvedSettings> {
   const { recordedTokens, serverTokens } = await openCounted(log, log);
   const { numbers } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
-  return pinsReport(fold, numbers.window.tokens);
+  return numbers;
 }
 
 interface PinReport {

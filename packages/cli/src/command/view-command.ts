@@ -1,19 +1,14 @@
-import { openWorkspace } from "../host/workspace.ts";
 import { type CountedLog, openCounted, openCountedAt } from "palimpsest/internal/session/counted-log";
-import { type ContextReport, contextReport } from "palimpsest/internal/tokens/context-report";
+import { LogView } from "palimpsest/internal/context/log-view";
+import type { ContextReport } from "palimpsest/internal/tokens/context-report";
 import type { View } from "palimpsest/internal/transcript/fold";
-import {
-  readRequestedSettings,
-  type GivenSettingOptions,
-  windowOptions,
-  serverOption,
-} from "../program/setting-options.ts";
+import { windowOptions, serverOption } from "../program/setting-options.ts";
 import { command, type CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { quantity, wrapText, joinLines } from "../text/format.ts";
 import { openCallsAdvice, renderMessage, renderSystem } from "../text/render-message.ts";
 import { importJson, importText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
-import { reportProblems } from "../program/report-problems.ts";
+import { settingsForLog } from "../session/settings-for-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
 
 export const viewCommand = command({
@@ -38,15 +33,16 @@ export const viewCommand = command({
       if (opened.kind === "failure") return opened;
       const wrong = options.at === undefined ? wrongFileFailure(log, opened) : undefined;
       if (wrong !== undefined) return wrong;
-      const view = opened.fold.view(opened.viewOptions);
+      const logView = new LogView(opened);
+      const view = logView.messages();
       const system = opened.fixedPart.systemPrompts;
       if (format === "json") {
-        const report = await reportOn(context, opened, options);
-        if (report.kind === "failure") return report;
+        const settings = await settingsForLog(context, { log: opened, options });
+        if (settings.kind === "failure") return settings;
         await context.out.json({
           system,
           ...asJson(view, opened),
-          ...reportFigures(report.report),
+          ...reportFigures(logView.report(settings.numbers)),
           ...importJson(log),
         });
       } else {
@@ -75,24 +71,6 @@ async function openView(
     message: `there is no entry or line ${at} in this transcript`,
     hint: "--at takes an entry's uuid or a line number, counted from 1.",
   });
-}
-
-async function reportOn(
-  context: CommandContext,
-  opened: CountedLog,
-  options: GivenSettingOptions,
-): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
-  const { numbers, reading } = await readRequestedSettings(openWorkspace(context), {
-    model: opened.model,
-    serverTokens: opened.serverTokens,
-    recordedTokens: opened.recordedTokens,
-    options,
-  });
-  const wrong = await reportProblems(context, reading.problems);
-  if (wrong !== undefined) return wrong;
-  const { thresholds, autoCompact } = numbers;
-  const report = contextReport({ fold: opened.fold, ledger: opened.ledger, thresholds, autoCompact });
-  return { kind: "report", report };
 }
 
 /** What the same report says in `context --json`, as far as a request needs it. */

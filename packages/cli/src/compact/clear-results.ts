@@ -1,29 +1,24 @@
-import type { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
+import type { SessionContext } from "palimpsest/internal/context/session-context";
 import { manualDownToTokens } from "palimpsest/internal/layers/2-clear/limits";
 import type { ClearedEvent } from "palimpsest/internal/layers/layer";
-import type { Session } from "palimpsest/internal/session/session";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { formatNumber } from "../text/format.ts";
-
-/** Clearing at the user's request: the same for `palimpsest clear` and the chat's `/clear-results`. */
-interface ClearResultsInput {
-  readonly agent: { readonly compaction: Pick<ManualCompaction, "clear">; readonly session: Pick<Session, "endTurn"> };
-  /** The size of the results that stay. */
-  readonly downToTokens: number;
-}
 
 type ClearOutcome =
   /** `cleared` is one of the events; undefined: there was nothing to clear. */
   | { readonly kind: "done"; readonly cleared: ClearedEvent | undefined; readonly events: readonly LoopEvent[] }
   | WriteFailure;
 
-/** Resolves when the clearing is synced: it is reported only once a power cut can no longer undo it. */
-export async function clearResults({ agent, downToTokens }: ClearResultsInput): Promise<ClearOutcome> {
+/**
+ * Clearing at the user's request, for `palimpsest clear` and the chat's `/clear-results`. Results of this size stay. Resolves
+ * when the clearing is synced: it is reported only once a power cut can no longer undo it.
+ */
+export async function clearResults(context: SessionContext, downToTokens: number): Promise<ClearOutcome> {
   const events: LoopEvent[] = [];
-  const cleared = await drainEvents(agent.compaction.clear(downToTokens), (event) => events.push(event));
+  const cleared = await drainEvents(context.compaction.clear(downToTokens), (event) => events.push(event));
   if (cleared?.kind === "failed") return cleared;
-  const ended = await agent.session.endTurn();
+  const ended = await context.session.endTurn();
   return ended.kind === "failed" ? ended : { kind: "done", cleared, events };
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CommandContext } from "../program/command.ts";
 
-export type ProposalRequest = Parameters<Agent["compaction"]["propose"]>[0];
+export type ProposalRequest = Parameters<Agent["context"]["compaction"]["propose"]>[0];
 
 /** How the user is asked about a proposal. None of these may reject. */
 interface ConsiderDeps {

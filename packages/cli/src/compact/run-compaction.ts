@@ -78,7 +78,7 @@ export async function runCompaction(input: CompactionRun): Promise<Outcome> {
 const propose = (input: CompactionRun, request: ProposalRequest): Promise<ProposeOutcome> =>
   runWithReport(
     request.summary === undefined ? input : { ...input, ownPrompt: undefined },
-    input.agent.compaction.propose(request, input.signal),
+    input.agent.context.compaction.propose(request, input.signal),
   );
 
 const hintContext = ({ agent, ownPrompt, part, summary }: CompactionRun): RequestedCompaction => ({
@@ -139,7 +139,7 @@ async function show(input: CompactionRun, { proposal, ...amount }: ShownProposal
 /** Only the cost of the calls is booked. */
 async function cancelProposal(input: CompactionRun, proposal: Proposal): Promise<Outcome> {
   const { agent, context, format, decision, answerer, isCopy } = input;
-  await agent.compaction.cancel(proposal);
+  await agent.context.compaction.cancel(proposal);
   if (format === "json") {
     await context.out.json(asJson({ session: agent.session.id, proposal }));
     return exitCode.fine;
@@ -188,10 +188,10 @@ async function commitProposal(input: CompactionRun, { proposal, edited }: ToComm
   const { agent, context, format, decision } = input;
   const { out } = context;
   const session = agent.session.id;
-  const events = agent.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
+  const events = agent.context.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
   const done = await runWithReport(input, events);
   if (done.kind === "failed") {
-    await agent.compaction.cancel(proposal);
+    await agent.context.compaction.cancel(proposal);
     return compactionFailure(done, hintContext(input));
   }
   // A compaction is reported only once a power cut can no longer undo it.

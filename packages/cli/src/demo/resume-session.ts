@@ -106,12 +106,12 @@ async function compactByHand({ narrator, signal }: DemoContext, agent: Agent): P
     "By hand this time. Every edit is an entry of the log and can be taken back.",
   );
   const before = viewText(agent);
-  const proposed = await drainEvents(agent.compaction.propose({ part: { kind: "all" } }, signal));
+  const proposed = await drainEvents(agent.context.compaction.propose({ part: { kind: "all" } }, signal));
   if (proposed.kind === "failed") return narrator.claim({ compact: [false, proposed.message] });
   const { audit } = proposed.proposal.preview;
   await narrator.say(formatLabelled("audit", `${auditText(audit)}, before the repair`));
   await narrator.claim({ proposed: [viewText(agent) === before, "the view is as it was until it is committed"] });
-  const committed = await drainEvents(agent.compaction.commit(proposed.proposal));
+  const committed = await drainEvents(agent.context.compaction.commit(proposed.proposal));
   if (committed.kind === "failed") return narrator.claim({ compact: [false, committed.message] });
   const after = viewText(agent);
   const sizes = `${formatNumber(committed.tokensBefore)} → ${formatNumber(committed.tokensAfter)} tokens`;
@@ -131,9 +131,9 @@ async function compactByHand({ narrator, signal }: DemoContext, agent: Agent): P
 }
 
 /** Returns the entry of the undo: undoing that one is the redo. */
-async function undoEntry({ view }: Agent, target: EntryId | undefined): Promise<EntryId | undefined> {
+async function undoEntry({ context }: Agent, target: EntryId | undefined): Promise<EntryId | undefined> {
   if (target === undefined) throw new Error("there is no entry to undo");
-  const undone = await view.undo({ target });
+  const undone = await context.view.undo({ target });
   if (undone.kind !== "undone") throw new Error(`undo: ${undone.kind}`);
   return undone.undos[0];
 }

@@ -52,8 +52,8 @@ export async function runUnmanaged(home: string, signal: AbortSignal): Promise<B
   return createBill(agent, totals);
 }
 
-const createBill = ({ conversation }: Agent, { rounds, peakTokens }: TurnTotals): Bill => ({
-  costUsd: conversation.costs.session.totalNanos / 1e9,
+const createBill = ({ context }: Agent, { rounds, peakTokens }: TurnTotals): Bill => ({
+  costUsd: context.conversation.costs.session.totalNanos / 1e9,
   rounds,
   peakTokens,
 });
@@ -94,11 +94,11 @@ async function searchLog(demo: DemoContext, agent: Agent): Promise<void> {
 }
 
 /** Returns whether the answer was found and pinned. */
-async function pinAnswer({ session, view }: Agent): Promise<boolean> {
+async function pinAnswer({ session, context }: Agent): Promise<boolean> {
   const answer = session.fold.projection.items.find(({ blocks }) =>
     blocks.some((block) => block.type === "text" && block.text.includes(pinnedText)),
   );
-  return answer !== undefined && (await view.pin(answer.entry)).kind !== "failed";
+  return answer !== undefined && (await context.view.pin(answer.entry)).kind !== "failed";
 }
 
 async function tidyModules(demo: DemoContext, agent: Agent): Promise<void> {

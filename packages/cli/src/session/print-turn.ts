@@ -131,7 +131,7 @@ function agentOutput(
 }
 
 function resultReport(agent: Agent, { reply, requests, retries, denials, end }: TurnFigures): object {
-  const { costs } = agent.conversation;
+  const { costs } = agent.context.conversation;
   return {
     type: "result",
     reason: end?.reason ?? "failed",

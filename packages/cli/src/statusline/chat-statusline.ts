@@ -78,7 +78,7 @@ class AgentFactsCollector {
 
   factsAbout(agent: Agent): AgentFacts {
     const { version, cwd, projectRoot, transcriptPath, now } = this.#input;
-    const { totalNanos, hitRate, tokensByKind } = agent.conversation.costs.session;
+    const { totalNanos, hitRate, tokensByKind } = agent.context.conversation.costs.session;
     const { output, ...sent } = tokensByKind;
     const { policy, thresholds, autoCompact } = agent.numbers();
     const { tokens: usedTokens } = agent.session.ledger.size;

@@ -1,5 +1,4 @@
 import type { CostReport } from "../cache/cost-ledger.ts";
-import type { Conversation } from "./conversation.ts";
 import { refusalLadder } from "./request/refusal-ladder.ts";
 import {
   contextDraft,
@@ -31,7 +30,6 @@ import {
   storeError,
   throwIfFailed,
 } from "./context-error.ts";
-import { ManualCompaction } from "./manual-compaction.ts";
 import {
   toJsonObject,
   toProviderParams,
@@ -42,10 +40,9 @@ import {
 } from "./provider-formats.ts";
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
 import { Replies, type CompleteReply } from "./reply/replies.ts";
-import type { SessionView } from "./session-view.ts";
+import type { SessionContext } from "./session-context.ts";
 import { raceAbort } from "../schema/race-abort.ts";
-import type { RoundsDeps } from "./deps.ts";
-import type { Session, SessionDeps } from "../session/session.ts";
+import type { SessionDeps } from "../session/session.ts";
 import type { JsonObject } from "../schema/json.ts";
 
 /**
@@ -58,10 +55,8 @@ import type { JsonObject } from "../schema/json.ts";
  */
 export class Context<P extends Provider> {
   readonly #parts: ContextParts<P>;
-  readonly #view: SessionView;
-  readonly #compaction: ManualCompaction;
+  readonly #core: SessionContext;
   readonly #closing = new AbortController();
-  #conversation: Conversation;
   #rounds: Rounds;
   readonly #replies: Replies<P>;
   /** Calls that wait for a result, by id. */
@@ -72,10 +67,8 @@ export class Context<P extends Provider> {
 
   constructor(parts: ContextParts<P>) {
     this.#parts = parts;
-    this.#conversation = parts.conversation;
+    this.#core = parts.core;
     this.#rounds = this.#newRounds();
-    this.#view = parts.view;
-    this.#compaction = new ManualCompaction(parts.deps, () => this.#conversation);
     this.#replies = new Replies({
       provider: parts.provider,
       deps: parts.sessionDeps,
@@ -86,7 +79,7 @@ export class Context<P extends Provider> {
 
   /** The id with which the session can be opened again. */
   get session(): string {
-    return this.#parts.session.id;
+    return this.#core.session.id;
   }
 
   /** Adds a message of the user. */
@@ -105,7 +98,7 @@ export class Context<P extends Provider> {
   /** Adds information for the model that is not a message of the user. */
   reminder(text: string): Promise<void> {
     return this.#enqueue(async () => {
-      if (this.#replies.isBroken) throwIfFailed(await this.#conversation.line.settle());
+      if (this.#replies.isBroken) throwIfFailed(await this.#core.conversation.line.settle());
       this.#replies.keep();
       throwIfFailed(await this.#rounds.say(contextDraft(text)));
     });
@@ -129,7 +122,7 @@ export class Context<P extends Provider> {
         case "over-limit":
           throw new ContextError("over-limit", overLimitText(prepared));
       }
-      await this.#view.followReceipts();
+      await this.#core.view.followReceipts();
       return this.#toNextRequest(prepared);
     }, signal);
   }
@@ -157,28 +150,29 @@ export class Context<P extends Provider> {
       if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
       const { name, input } = call;
       const outcome = isError ? "failed" : "done";
-      const tool = this.#parts.deps.tools.find((candidate) => candidate.name === name);
+      const tool = this.#core.deps.tools.find((candidate) => candidate.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
       await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
       throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
       this.#calls.delete(id);
       // Not before: what works in the background would take an open call for an interrupted one.
       if (this.#calls.size === 0) this.#rounds.ended(this.#callsInRound);
-      await this.#view.followReceipts();
+      await this.#core.view.followReceipts();
     });
   }
 
   /** Reports an error that the provider's client threw, or its status and body. Tells whether to call `next()` again. */
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#enqueue(async () => {
-      const { provider, deps } = this.#parts;
+      const { provider } = this.#parts;
+      const { deps } = this.#core;
       const failure = error instanceof ContextError ? error.failure : classifyRefusal(provider, deps, error);
       if (failure === undefined || isCallerError(error))
         return { kind: "stop", advice: `This is not an error of the provider: ${String(error)}` };
       // The ladder simplifies the view that was sent, so the partial reply must be removed first.
       if (refusalLadder(failure).length > 0) await this.#dropBrokenReply();
       const after = await this.#drain(this.#rounds.refused(failure));
-      await this.#view.followReceipts();
+      await this.#core.view.followReceipts();
       if (after.kind === "failed") throw storeError(after);
       if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
       this.#attempts += 1;
@@ -195,16 +189,16 @@ export class Context<P extends Provider> {
       if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
       await this.#dropBrokenReply();
       const request = { part: { kind: "all" }, ...(instructions === undefined ? {} : { instructions }) } as const;
-      const proposed = await this.#drain(this.#compaction.propose(request, this.#until(signal)));
+      const proposed = await this.#drain(this.#core.compaction.propose(request, this.#until(signal)));
       if (proposed.kind === "failed") return proposed;
       const { proposal } = proposed;
       const shown = { summary: proposal.summary, preview: proposal.preview };
       if (preview) {
-        this.#emit(await this.#compaction.cancel(proposal));
+        this.#emit(await this.#core.compaction.cancel(proposal));
         return { kind: "preview", ...shown };
       }
-      const committed = await this.#drain(this.#compaction.commit(proposal));
-      await this.#view.followReceipts();
+      const committed = await this.#drain(this.#core.compaction.commit(proposal));
+      await this.#core.view.followReceipts();
       return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
     }, signal);
   }
@@ -213,8 +207,8 @@ export class Context<P extends Provider> {
   undo(edit?: string): Promise<UndoOutcome> {
     return this.#enqueue(async () => {
       await this.#dropBrokenReply();
-      const undone = await this.#view.undo(edit === undefined ? {} : { target: entryId(edit) });
-      await this.#view.followReceipts();
+      const undone = await this.#core.view.undo(edit === undefined ? {} : { target: entryId(edit) });
+      await this.#core.view.followReceipts();
       return undone;
     });
   }
@@ -222,41 +216,41 @@ export class Context<P extends Provider> {
   /** Keeps this entry in the view, unchanged, from now on. */
   pin(entry: string): Promise<void> {
     return this.#enqueue(async () => {
-      if (!(await isOnPath(this.#parts.session, entryId(entry))))
+      if (!(await isOnPath(this.#core.session, entryId(entry))))
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
       await this.#dropBrokenReply();
-      const edited = await this.#view.pin(entryId(entry));
+      const edited = await this.#core.view.pin(entryId(entry));
       if (edited.kind === "failed") throw storeError(edited);
-      await this.#view.followReceipts();
+      await this.#core.view.followReceipts();
     });
   }
 
   /** Searches the whole session, including what is no longer in the view. Best hits first. */
   async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly SearchHit[]> {
-    const searched = await this.#view.search({ query, page: options.page });
+    const searched = await this.#core.view.search({ query, page: options.page });
     return searched?.kind === "found" ? searched.hits : [];
   }
 
   /** The full original behind an id of a hit, a receipt or a call. */
   async expand(id: string): Promise<ExpandOutcome> {
-    const found = await this.#view.expand(id);
+    const found = await this.#core.view.expand(id);
     if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
     return found;
   }
 
   /** Every edit of the view, oldest first, with what it removed, saved and cost. */
   receipts(): readonly RecordedEdit[] {
-    return this.#view.receipts();
+    return this.#core.view.receipts();
   }
 
   /** What fills the window. */
   report(): ContextReport {
-    return this.#view.report();
+    return this.#core.view.report();
   }
 
   /** The costs so far, according to the provider's usage. */
   costs(): CostReport {
-    return this.#conversation.costs.toJSON();
+    return this.#core.conversation.costs.toJSON();
   }
 
   /** Takes effect with the next request. Another set of tools invalidates the provider's cache. */
@@ -279,7 +273,7 @@ export class Context<P extends Provider> {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#lastCall;
-    await this.#parts.session.close();
+    await this.#core.session.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -288,12 +282,12 @@ export class Context<P extends Provider> {
 
   async #change(change: PrefixChange): Promise<void> {
     await this.#dropBrokenReply();
-    this.#conversation = await this.#parts.change(change);
+    await this.#parts.change(change);
     this.#rounds = this.#newRounds(this.#rounds);
   }
 
   #newRounds(after?: Rounds): Rounds {
-    return new Rounds(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal, after });
+    return new Rounds(this.#core, { signal: this.#closing.signal, after });
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {
@@ -325,7 +319,7 @@ export class Context<P extends Provider> {
     this.#callsInRound = calls.length;
     if (calls.length > 0) return calls;
     this.#rounds.ended(0);
-    throwIfFailed(await this.#conversation.line.endTurn());
+    throwIfFailed(await this.#core.conversation.line.endTurn());
     return calls;
   }
 
@@ -374,14 +368,11 @@ function throwAborted(): never {
 
 interface ContextParts<P extends Provider> {
   readonly provider: P;
-  readonly deps: RoundsDeps;
+  readonly core: SessionContext;
   readonly sessionDeps: SessionDeps;
-  readonly session: Session;
-  readonly conversation: Conversation;
-  readonly view: SessionView;
   readonly onEvent: ((event: ContextEvent) => void) | undefined;
   /** Starts the conversation again with other tools or another model. */
-  readonly change: (change: PrefixChange) => Promise<Conversation>;
+  readonly change: (change: PrefixChange) => Promise<void>;
 }
 
 export interface PrefixChange {

@@ -18,11 +18,12 @@ import { type SessionId, type MessageId, messageId, type ToolUseId, toolUseId } 
 import type { Model } from "../schema/model.ts";
 import type { FixedFigure, FixedPart } from "../tokens/fixed-part.ts";
 import type { CompactionSetup } from "./compact/compaction-setup.ts";
-import { type Line, SessionLine } from "./line.ts";
-import { CacheModel } from "./request/cache-model.ts";
+import type { AgentDeps } from "./deps.ts";
+import type { Line } from "./line.ts";
+import type { CacheModel } from "./request/cache-model.ts";
 import type { ServerOptions } from "../layers/server/server-use.ts";
 import { UsageDoubts } from "./reply/usage-doubts.ts";
-import { listRecordedReads, createReadFiles } from "./read-files.ts";
+import { listRecordedReads } from "./read-files.ts";
 import type { Session } from "../session/session.ts";
 import type { Entry } from "../schema/entry.ts";
 
@@ -57,6 +58,12 @@ export interface Conversation {
   readonly mark: (input: BreakpointInput, way: BreakpointStrategy) => readonly Breakpoint[];
 }
 
+/** A conversation and the dependencies it works with. A turn, a fork and a compaction take this one object. */
+export interface ConversationContext {
+  readonly deps: AgentDeps;
+  readonly conversation: Conversation;
+}
+
 export interface NewConversation extends Pick<
   Conversation,
   "session" | "line" | "baseline" | "countedFixed" | "costs" | "files" | "ids" | "lifetimes"
@@ -87,52 +94,6 @@ export const createMainConversation = (
   source: "main",
   mark: (input, way) => placeBreakpoints(way, input),
 });
-
-interface StartConversationInput<Setup extends CompactionSetup> extends Pick<
-  NewConversation,
-  "baseline" | "countedFixed" | "moved" | "known"
-> {
-  readonly session: Session;
-  readonly costs: CostLedger;
-  /** State of a conversation that continues with another prefix; by default it is read from the log. */
-  readonly carried?: Pick<Conversation, "ids" | "files"> | undefined;
-  /** Creates the compaction setup. It refers to the conversation, and the conversation refers to it. */
-  readonly compacting: (compacted: CompactedConversation) => Setup;
-}
-
-export interface CompactedConversation {
-  readonly conversation: () => Conversation;
-  readonly files: ReadFiles;
-}
-
-/** Creates a session's main conversation and its compaction setup. */
-export function startConversation<Setup extends CompactionSetup>(
-  deps: HashDep,
-  { session, carried, compacting, ...prefix }: StartConversationInput<Setup>,
-): { readonly conversation: Conversation; readonly compacting: Setup } {
-  const lifetimes = { fixed: "5m", rolling: "5m" } as const;
-  const files = carried?.files ?? createReadFiles(listRecordedReads(session.fold));
-  const setup = compacting({ files, conversation: () => conversation });
-  const conversation: Conversation = createMainConversation(deps, {
-    ...prefix,
-    session: session.id,
-    line: new SessionLine(session),
-    files,
-    // Includes abandoned branches: costs are booked by the id of the reply.
-    ids: carried?.ids ?? new UsedIds(session.fold.path.everyBranch),
-    lifetimes,
-    cache: createCacheModel(session, prefix),
-    compacting: setup,
-  });
-  return { conversation, compacting: setup };
-}
-
-/** If the prefix has changed, what an earlier run wrote to the cache is lost. */
-function createCacheModel({ inventory, fold }: Session, { moved }: Pick<NewConversation, "moved">): CacheModel {
-  const cache = new CacheModel("5m");
-  if (inventory !== undefined && moved === undefined) cache.resume({ inventory, fold });
-  return cache;
-}
 
 type SessionReader = Pick<Session, "fold" | "ledger" | "readBy">;
 
@@ -165,17 +126,6 @@ export async function followUndo(conversation: Conversation, session: SessionRea
   await compacting?.preparation?.cancel();
   for (const [path] of Array.from(files.entries())) files.delete(path);
   for (const [path, read] of listRecordedReads(session.fold)) files.set(path, read);
-}
-
-/**
- * Called after a boundary, or when a session was read whole: drops from memory what the view does not need. Never rejects.
- */
-export async function shedCovered(
-  conversation: Pick<Conversation, "baseline" | "countedFixed">,
-  session: SessionReader & Pick<Session, "shed">,
-): Promise<void> {
-  await session.shed();
-  applyFixedPart(session, conversation);
 }
 
 /**

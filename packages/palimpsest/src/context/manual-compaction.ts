@@ -1,7 +1,6 @@
 import type { ClearedEvent } from "../layers/layer.ts";
 import { clearOnRequest } from "./request/run-layers.ts";
-import type { Conversation } from "./conversation.ts";
-import type { RequestDeps } from "./deps.ts";
+import type { ConversationContext } from "./conversation.ts";
 import { cancelCompaction, commitCompaction } from "./compact/commit-compaction.ts";
 import type { CompactionRequest, CommitOutcome, Proposal, ProposeOutcome } from "./compact/proposal.ts";
 import { proposeCompaction } from "./compact/propose-compaction.ts";
@@ -10,19 +9,17 @@ import type { LoopEvent } from "../schema/loop-event.ts";
 
 /** Compaction at the user's request: proposed first, so that the user sees its effect, then committed or cancelled. */
 export class ManualCompaction {
-  readonly #deps: RequestDeps;
-  readonly #conversation: () => Conversation;
+  readonly #context: ConversationContext;
 
-  constructor(deps: RequestDeps, conversation: () => Conversation) {
-    this.#deps = deps;
-    this.#conversation = conversation;
+  constructor(context: ConversationContext) {
+    this.#context = context;
   }
 
   propose(
     request: Pick<CompactionRequest, "part" | "instructions" | "summary" | "over">,
     signal: AbortSignal,
   ): AsyncGenerator<LoopEvent, ProposeOutcome> {
-    return proposeCompaction(this.#deps, {
+    return proposeCompaction(this.#context.deps, {
       ...this.#compacted,
       ask: { ...request, trigger: "manual", cause: "person" },
       signal,
@@ -31,21 +28,21 @@ export class ManualCompaction {
 
   /** `edited`: the user's summary in place of the proposed one; it passes the same checks. */
   commit(proposal: Proposal, edited?: { readonly summary: string }): AsyncGenerator<LoopEvent, CommitOutcome> {
-    return commitCompaction(this.#deps, { ...this.#compacted, proposal, edited });
+    return commitCompaction(this.#context.deps, { ...this.#compacted, proposal, edited });
   }
 
   /** Books the cost of the proposal, which leaves the view unchanged. Returns the final event. */
   cancel(proposal: Proposal): Promise<LoopEvent> {
-    return cancelCompaction(this.#deps, { compacting: this.#compacted.compacting, proposal });
+    return cancelCompaction(this.#context.deps, { compacting: this.#compacted.compacting, proposal });
   }
 
   /** Clears old results, without a summary, until the remaining ones have at most this many tokens. */
   clear(downToTokens: number): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
-    return clearOnRequest(this.#deps, { conversation: this.#conversation(), downToTokens });
+    return clearOnRequest(this.#context.deps, { conversation: this.#context.conversation, downToTokens });
   }
 
   get #compacted() {
-    const conversation = this.#conversation();
+    const { conversation } = this.#context;
     const { compacting } = conversation;
     if (compacting === undefined) throw new TypeError("this conversation can't be compacted");
     return { conversation, compacting };

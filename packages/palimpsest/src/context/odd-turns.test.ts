@@ -142,8 +142,8 @@ describe("who stops listening in the middle of a turn", () => {
   it("leaves a transcript that can be sent", async () => {
     const { agent, session } = await started({});
     const { runTurn } = await import("../loop/run-turn.ts");
-    const input = { conversation: agent.conversation, text: "Go.", signal: new AbortController().signal, queue: [] };
-    for await (const event of runTurn(agent.deps, input)) if (event.kind === "call-start") break;
+    const input = { text: "Go.", signal: new AbortController().signal, queue: [] };
+    for await (const event of runTurn(agent, input)) if (event.kind === "call-start") break;
     expect(session.view().sendable).toBe(true);
     expect((await agent.turn("And now?")).at(-1)).toMatchObject({ reason: "answered" });
   });

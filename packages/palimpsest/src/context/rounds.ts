@@ -4,7 +4,7 @@ import type { LoopEvent } from "../schema/loop-event.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { AppendEntriesOutcome } from "../session/session.ts";
 import type { CallResult } from "./reply/round-results.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation, ConversationContext } from "./conversation.ts";
 import type { RoundsDeps } from "./deps.ts";
 import { prepareRequest, type PrepareOutcome } from "./request/prepare-request.ts";
 import type { PendingRequest } from "./request/assemble-request.ts";
@@ -12,7 +12,6 @@ import { RoundResults } from "./reply/round-results.ts";
 import { type RefusalOutcome, type CutReply, TurnRecovery } from "./request/turn-recovery.ts";
 
 interface RoundsInput {
-  readonly conversation: Conversation;
   readonly signal: AbortSignal;
   /** The earlier rounds of the same turn, if it continues with another prefix. */
   readonly after?: Rounds | undefined;
@@ -25,19 +24,21 @@ interface RoundsInput {
  */
 export class Rounds {
   readonly #deps: RoundsDeps;
-  readonly #input: RoundsInput;
+  readonly #conversation: Conversation;
+  readonly #signal: AbortSignal;
   readonly #results: RoundResults;
   readonly #recovery: TurnRecovery;
   #requests: number;
   #sent: PendingRequest | undefined;
 
-  constructor(deps: RoundsDeps, input: RoundsInput) {
+  constructor({ deps, conversation }: ConversationContext, { signal, after }: RoundsInput) {
     this.#deps = deps;
-    this.#input = input;
-    this.#results = new RoundResults(deps, input.conversation);
-    this.#recovery = new TurnRecovery(deps, input);
-    this.#requests = input.after?.requests ?? 0;
-    this.#sent = input.after?.sent;
+    this.#conversation = conversation;
+    this.#signal = signal;
+    this.#results = new RoundResults(deps, conversation);
+    this.#recovery = new TurnRecovery(deps, { conversation, signal });
+    this.#requests = after?.requests ?? 0;
+    this.#sent = after?.sent;
   }
 
   /** Number of requests in the turn so far. */
@@ -52,19 +53,19 @@ export class Rounds {
 
   /** Settles calls that a killed run left open: it is unknown how far they got, so they are not run again. */
   async *begin(): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
-    const settled = await this.#input.conversation.line.settle();
+    const settled = await this.#conversation.line.settle();
     if (settled.kind === "failed") return settled;
-    return yield* this.#results.offloadRecorded(this.#input.signal);
+    return yield* this.#results.offloadRecorded(this.#signal);
   }
 
   /** Appends a message of the user, the program or a hook. */
   say(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
-    return this.#input.conversation.line.append(...drafts);
+    return this.#conversation.line.append(...drafts);
   }
 
   /** Runs the layers and prepares the next request. What they decided about results so far is final. */
-  async *next(signal: AbortSignal = this.#input.signal): AsyncGenerator<LoopEvent, PrepareOutcome> {
-    const { conversation } = this.#input;
+  async *next(signal: AbortSignal = this.#signal): AsyncGenerator<LoopEvent, PrepareOutcome> {
+    const conversation = this.#conversation;
     yield* conversation.compacting?.preparation?.news() ?? [];
     const opens = this.#requests === 0 ? "turn" : "nothing";
     const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#recovery });
@@ -109,7 +110,7 @@ export class Rounds {
 
   /** Notifies background work about the end of a round, without waiting for it. */
   ended(calls: number): void {
-    const { compacting } = this.#input.conversation;
+    const { compacting } = this.#conversation;
     compacting?.notes?.roundEnded(calls);
     compacting?.preparation?.roundEnded();
   }

@@ -9,15 +9,16 @@ import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { ResolvedSettings } from "../settings/resolved-settings.ts";
-import { type ContextReport, contextReport } from "../tokens/context-report.ts";
+import type { ContextReport } from "../tokens/context-report.ts";
+import { LogView } from "./log-view.ts";
 
 interface SessionViewParts {
   readonly session: Session;
   readonly deps: TranscriptsDep & BlobsDep;
   /** The settings as they resolve now. */
   readonly numbers: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
-  /** Does the model bind thinking to its prefix? */
-  readonly thinking: () => UndoOptions["thinking"] | undefined;
+  /** Does the model bind thinking to its prefix? By default it does not. */
+  readonly thinking?: (() => UndoOptions["thinking"] | undefined) | undefined;
   /** Called after an undo or a rewind, to bring state outside the session in line with it. */
   readonly follow?: (() => Promise<void>) | undefined;
 }
@@ -36,15 +37,14 @@ export class SessionView {
   /** What fills the window. */
   report(): ContextReport {
     const { session, numbers } = this.#parts;
-    const { thresholds, autoCompact } = numbers();
-    return contextReport({ fold: session.fold, ledger: session.ledger, thresholds, autoCompact });
+    return new LogView(session).report(numbers());
   }
 
   /** Undoes an edit; by default the newest one in force. */
   async undo({ target, mode = "path" }: Partial<Pick<UndoOptions, "target" | "mode">> = {}): Promise<UndoOutcome> {
     const { session, numbers, thinking } = this.#parts;
     const blockingTokens = numbers().thresholds.blocking;
-    const undone = await undo(session, { target, mode, blockingTokens, thinking: thinking() ?? "free" });
+    const undone = await undo(session, { target, mode, blockingTokens, thinking: thinking?.() ?? "free" });
     if (undone.kind === "undone" || undone.kind === "branched") await this.#parts.follow?.();
     return undone;
   }

@@ -43,7 +43,7 @@ async function working({ log = { runs: [], most: 0 }, over = {}, ...played }: Wo
   const simulator = new Simulator({ responder: played.actor ?? actor() });
   const agent = testAgent({ deps, session, simulator, tools: [look], over });
   await agent.turn("Go.");
-  return { agent, session, simulator, forks: new ConversationForks(agent.deps, agent.conversation) };
+  return { agent, session, simulator, forks: new ConversationForks(agent) };
 }
 
 const read = (usage: readonly Record<string, unknown>[]): number => Number(usage[0]?.["cache_read_input_tokens"] ?? 0);
@@ -230,7 +230,7 @@ describe("a fork of an earlier point", () => {
         return agent.deps.model.send(request, given);
       },
     };
-    const early = new ConversationForks({ ...agent.deps, model }, agent.conversation);
+    const early = new ConversationForks({ ...agent, deps: { ...agent.deps, model } });
     const all = await early.run(task("Note it.", { cacheWrite: "skip" }), signal);
     const some = await early.run(task("Note it.", { cacheWrite: "skip", messagesMax: 9 }), signal);
     const [whole = [], part = []] = sent.map((request) => messagesOf(request.pieces.bytes(request)));
@@ -251,10 +251,10 @@ describe("a fork of an earlier point", () => {
     const blocking = Math.floor(fixedTokens + 0.7 * (usedTokens - fixedTokens));
     const numbers = agent.deps.numbers();
     const thresholds = { ...numbers.thresholds, blocking: tokens(blocking) };
-    const tight = new ConversationForks(
-      { ...agent.deps, numbers: () => ({ ...numbers, thresholds }) },
-      agent.conversation,
-    );
+    const tight = new ConversationForks({
+      ...agent,
+      deps: { ...agent.deps, numbers: () => ({ ...numbers, thresholds }) },
+    });
     expect(await tight.run(task("Note it."), signal)).toMatchObject({ kind: "over", why: "over-limit" });
     expect(await tight.run(task("Note it.", { messagesMax: 9 }), signal)).toMatchObject({ kind: "answered" });
   });

@@ -6,7 +6,7 @@ import { tokens } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { estimateShown } from "../tokens/estimate-block.ts";
-import type { Conversation } from "../context/conversation.ts";
+import type { Conversation, ConversationContext } from "../context/conversation.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { ForkLine, type ForkPoint, forkBreakpoints } from "../context/fork-line.ts";
 import type { Line } from "../context/line.ts";
@@ -24,9 +24,9 @@ export class ConversationForks implements Fork {
   readonly #parent: Conversation;
   #newest: { readonly blocks: number; readonly stagger: Stagger } | undefined;
 
-  constructor(deps: AgentDeps, parent: Conversation) {
+  constructor({ deps, conversation }: ConversationContext) {
     this.#deps = deps;
-    this.#parent = parent;
+    this.#parent = conversation;
   }
 
   get model(): string {
@@ -88,8 +88,7 @@ interface ForkParts {
 
 class ForkRun {
   readonly #parts: ForkParts;
-  readonly #deps: AgentDeps;
-  readonly #conversation: Conversation;
+  readonly #context: ConversationContext;
   #text = "";
 
   constructor(parts: ForkParts) {
@@ -103,22 +102,18 @@ class ForkRun {
       model: recordUsage(parts),
       retries,
     };
-    this.#deps = { ...deps, ...deps.toolsForFork(), ...forkDeps };
-    this.#conversation = createForkConversation(parts);
+    this.#context = {
+      deps: { ...deps, ...deps.toolsForFork(), ...forkDeps },
+      conversation: createForkConversation(parts),
+    };
   }
 
   async run(signal: AbortSignal, begun: () => void): Promise<ForkOutcome> {
     const { task } = this.#parts;
-    const input = {
-      conversation: this.#conversation,
-      text: task.directive,
-      signal,
-      queue: [],
-      roundsMax: task.roundsMax,
-    };
+    const input = { text: task.directive, signal, queue: [], roundsMax: task.roundsMax };
     let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
     const round = new RoundState(task);
-    for await (const event of runTurn(this.#deps, input)) {
+    for await (const event of runTurn(this.#context, input)) {
       if (event.kind === "request-start") {
         // Results are in, and nothing is sent yet: a request for a mere "done" would read the whole prefix again.
         if (round.isEnough) break;

@@ -42,7 +42,7 @@ async function forking(
   const agent = testAgent({ deps, session, simulator, tools: [tool], over: { permit }, parts: { files } });
   await agent.turn("Hi.");
   const run = (more: Partial<ForkTask>) =>
-    new ConversationForks(agent.deps, agent.conversation).run(
+    new ConversationForks(agent).run(
       {
         directive: "Go.",
         source: "notes",

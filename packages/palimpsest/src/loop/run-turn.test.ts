@@ -147,7 +147,7 @@ describe("a turn", () => {
     const words = ["First part.", "Second part.", "x".repeat(500)].map((text): MoveBlock => ({ type: "text", text }));
     const { agent, session, log } = await started(playing([...words, call("change")], says("Fine.")));
     const abort = new AbortController();
-    for await (const event of runTurn(agent.deps, { ...agent, text: "Go.", signal: abort.signal }))
+    for await (const event of runTurn(agent, { ...agent, text: "Go.", signal: abort.signal }))
       if (event.kind === "text-delta" && event.text.startsWith("x")) abort.abort();
     const said = JSON.stringify(session.view().messages);
     expect(said).toContain("Second part.");

@@ -4,7 +4,7 @@ import { userDraft } from "../transcript/draft.ts";
 import { roundsMax as roundsMaxDefault, stopHooksMax } from "./limits.ts";
 import type { CallResult } from "../context/reply/round-results.ts";
 import { runCalls } from "./run-calls.ts";
-import type { Conversation } from "../context/conversation.ts";
+import type { Conversation, ConversationContext } from "../context/conversation.ts";
 import type { AgentDeps, ModelCallDeps } from "../context/deps.ts";
 import { Rounds } from "../context/rounds.ts";
 import { type ReplyOutcome, ReplyRecorder } from "../context/reply/reply-recorder.ts";
@@ -23,7 +23,6 @@ import { nextTry } from "../model/next-try.ts";
 import type { PendingRequest } from "../context/request/assemble-request.ts";
 
 export interface TurnInput {
-  readonly conversation: Conversation;
   /** The user's message. */
   readonly text: string;
   readonly signal: AbortSignal;
@@ -46,22 +45,23 @@ export interface TurnInput {
  * An end without an answer names a remedy (`unanswered-turn.ts`). The layers reduce the view before each request, never
  * after it. The transcript is complete at every moment: each step is on disk before the next begins.
  */
-export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerator<LoopEvent> {
+export async function* runTurn(context: ConversationContext, input: TurnInput): AsyncGenerator<LoopEvent> {
+  const { session, baseline, line } = context.conversation;
   const stopped = new AbortController();
   const signal = AbortSignal.any([input.signal, stopped.signal]);
-  const turn = new Turn(deps, { ...input, signal });
-  yield { kind: "turn-start", session: input.conversation.session, model: input.conversation.baseline.model };
+  const turn = new Turn(context, { ...input, signal });
+  yield { kind: "turn-start", session, model: baseline.model };
   let isOver = false;
   try {
     const end = yield* turn.run();
     isOver = true;
-    const synced = await input.conversation.line.endTurn();
+    const synced = await line.endTurn();
     // A disk may accept the bytes and fail only when they are synced.
     yield { kind: "turn-end", ...(synced.kind === "failed" ? syncFailureEnd(end, synced) : end) };
   } finally {
     // If the caller stops iterating, running work is aborted.
     stopped.abort();
-    if (!isOver) await input.conversation.line.settle();
+    if (!isOver) await line.settle();
   }
 }
 
@@ -72,14 +72,16 @@ type RoundOutcome = "next" | "again";
 
 class Turn {
   readonly #deps: AgentDeps;
+  readonly #conversation: Conversation;
   readonly #input: TurnInput;
   readonly #rounds: Rounds;
   #stopsBlocked = 0;
 
-  constructor(deps: AgentDeps, input: TurnInput) {
-    this.#deps = deps;
+  constructor(context: ConversationContext, input: TurnInput) {
+    this.#deps = context.deps;
+    this.#conversation = context.conversation;
     this.#input = input;
-    this.#rounds = new Rounds(deps, input);
+    this.#rounds = new Rounds(context, input);
   }
 
   async *run(): AsyncGenerator<LoopEvent, TurnOutcome> {
@@ -107,7 +109,7 @@ class Turn {
   }
 
   async *#round(): AsyncGenerator<LoopEvent, TurnOutcome | RoundOutcome> {
-    const { conversation, signal } = this.#input;
+    const { signal } = this.#input;
     const failedAppend = yield* this.#appendQueue();
     if (failedAppend !== undefined) return failedAppend;
     const prepared = yield* this.#rounds.next();
@@ -115,7 +117,11 @@ class Turn {
     if (prepared.kind === "failed") return writeFailureEnd(prepared);
     if (prepared.kind !== "request") return notSentEnd(prepared);
     yield { kind: "request-start", number: this.#rounds.requests, tokens: prepared.tokens };
-    const outcome = yield* askForReply(this.#deps, { conversation, assembled: prepared, signal });
+    const outcome = yield* askForReply(this.#deps, {
+      conversation: this.#conversation,
+      assembled: prepared,
+      signal,
+    });
     if (outcome.kind !== "replied") return yield* this.#handleFailure(outcome);
     const cut = outcome.calls.length > 0 ? undefined : cutReplyEnd(outcome.stopReason);
     if (cut !== undefined) {
@@ -127,13 +133,13 @@ class Turn {
   }
 
   async *#runCalls({ calls }: CompleteReply): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
-    const { conversation, signal } = this.#input;
+    const { signal } = this.#input;
     let stopped: string | undefined;
     const onResult = (result: CallResult): Promise<void> => {
       stopped ??= result.stopped;
       return this.#rounds.result(result);
     };
-    yield* runCalls(this.#deps, { conversation, calls, signal, onResult });
+    yield* runCalls(this.#deps, { conversation: this.#conversation, calls, signal, onResult });
     const failure = yield* this.#rounds.resultsIn();
     if (failure !== undefined) return writeFailureEnd(failure);
     if (signal.aborted) return this.#endAborted();
@@ -177,7 +183,7 @@ class Turn {
       case "unwritten":
         return writeFailureEnd(outcome.failure);
       case "failed": {
-        await this.#input.conversation.line.settle();
+        await this.#conversation.line.settle();
         const after = yield* this.#rounds.refused(outcome.failure);
         if (this.#input.signal.aborted) return this.#endAborted();
         if (after.kind === "failed") return writeFailureEnd(after);
@@ -187,7 +193,7 @@ class Turn {
   }
 
   async #endAborted(): Promise<TurnOutcome> {
-    const settled = await this.#input.conversation.line.settle();
+    const settled = await this.#conversation.line.settle();
     return settled.kind === "failed" ? writeFailureEnd(settled) : { reason: "aborted" };
   }
 }

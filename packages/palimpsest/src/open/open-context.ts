@@ -5,12 +5,10 @@ import { ContextError, storeError } from "../context/context-error.ts";
 import { toJsonObject, type Provider } from "../context/provider-formats.ts";
 import { hookPlace } from "../context/hook-place.ts";
 import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
-import { SessionView } from "../context/session-view.ts";
-import { startConversation, type Conversation, followUndo, shedCovered, UsedIds } from "../context/conversation.ts";
+import { SessionContext, type StartedConversation } from "../context/session-context.ts";
 import { createCallerModel, noModel, type Summarizer } from "../context/summarizer.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { pastCosts } from "../context/past-costs.ts";
-import { listRecordedReads, createReadFiles } from "../context/read-files.ts";
 import type { CompactionSetup } from "../context/compact/compaction-setup.ts";
 import { SummaryPreparation } from "../context/compact/summary-preparation.ts";
 import { SessionFactBook } from "../context/compact/session-fact-book.ts";
@@ -30,7 +28,7 @@ import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/known-models.ts";
 import { textCounter } from "../tokens/text-counter.ts";
 import { checkOptions } from "./check-options.ts";
-import { freezePrefix, type FrozenPrefix } from "./freeze-prefix.ts";
+import { freezePrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "../context/limits.ts";
 
@@ -111,40 +109,38 @@ async function buildContext<P extends Provider>(
   let parts = buildParts(options);
   let tools = buildTools(parts);
   const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
-  const startWith = async (carried: Carried): Promise<Conversation> => {
-    const frozen = await freezePrefix(sessionDeps, { session, parts });
-    return buildConversation(options, { deps, sessionDeps, session, frozen, carried, onCompacted: shed });
-  };
-  const view = new SessionView({
+  const core: SessionContext = new SessionContext(deps, {
     session,
-    deps: sessionDeps,
-    numbers: deps.numbers,
-    thinking: () => conversation.known?.thinking,
-    follow: () => followUndo(conversation, session),
+    transcripts: sessionDeps.transcripts,
+    costs: pastCosts(session).own,
+    compacting: (started) =>
+      buildCompaction(options, {
+        ...started,
+        sessionDeps,
+        session,
+        model: parts.model,
+        onCompacted: () => core.shed(),
+      }),
   });
-  // The receipts of the edits so far must be read before their entries are dropped from memory.
-  const shed = async (): Promise<void> => {
-    await view.followReceipts();
-    await shedCovered(conversation, session);
-    await view.followReceipts();
+  const start = async (): Promise<void> => {
+    const frozen = await freezePrefix(sessionDeps, { session, parts });
+    core.start({ ...frozen, known: findModel(parts.model) });
   };
-  const fromLog = readCarried(session);
-  await view.followReceipts();
+  // The whole log was read: its receipts are kept, and the rest is dropped from memory.
+  await core.view.followReceipts();
   await session.shed();
-  let conversation = await startWith(fromLog);
-  const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
+  await start();
+  const change = async ({ model, tools: changed }: PrefixChange): Promise<void> => {
     parts = {
       ...parts,
       ...(model === undefined ? {} : { model }),
       ...(changed === undefined ? {} : { tools: toolDefinitions(changed) }),
     };
     tools = buildTools(parts);
-    conversation = await startWith(conversation);
-    return conversation;
+    await start();
   };
-  await view.followReceipts();
-  const { onEvent } = options;
-  return new Context<P>({ provider, deps, sessionDeps, session, conversation, view, onEvent, change });
+  await core.view.followReceipts();
+  return new Context<P>({ provider, core, sessionDeps, onEvent: options.onEvent, change });
 }
 
 function buildParts<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
@@ -231,54 +227,31 @@ function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }:
   return Math.floor(Math.min(replyTokensDefault, modelMax, contextTokens * replyShareMax));
 }
 
-interface ConversationInput extends OpenedSession {
-  readonly deps: AgentDeps;
-  readonly frozen: FrozenPrefix;
-  readonly carried: Carried;
+interface CompactionInput extends OpenedSession, StartedConversation {
+  readonly model: string;
   readonly onCompacted: CompactionSetup["onCompacted"];
 }
 
-/** State that survives a change of the prefix, and the log's removal from memory. */
-type Carried = Pick<Conversation, "costs" | "ids" | "files">;
-
-/** The log must have been read whole. */
-const readCarried = (session: Session): Carried => ({
-  costs: pastCosts(session).own,
-  ids: new UsedIds(session.fold.path.everyBranch),
-  files: createReadFiles(listRecordedReads(session.fold)),
-});
-
-function buildConversation<P extends Provider>(
+function buildCompaction<P extends Provider>(
   { summarizer }: ContextOptions<P>,
-  { deps, sessionDeps, session, frozen, carried, onCompacted }: ConversationInput,
-): Conversation {
-  const { baseline } = frozen;
+  { context, sessionDeps, session, model, onCompacted }: CompactionInput,
+): CompactionSetup {
   const facts = new SessionFactBook(sessionDeps, session);
-  return startConversation(deps, {
+  return {
     session,
-    ...frozen,
-    costs: carried.costs,
-    known: findModel(baseline.model),
-    carried,
-    compacting: ({ conversation }): CompactionSetup => ({
-      session,
-      facts,
-      ...summarizerSetup(summarizer, {
-        model: baseline.model,
-        run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
-      }),
-      preparation: summarizer === undefined ? undefined : new SummaryPreparation(deps, { session, conversation }),
-      // Named to the model only if the caller offers one.
-      recallTool: deps.tools.find(({ name }) => name === "recall")?.name,
-      summaryOptions: () => Promise.resolve({}),
-      mode: "attended",
-      workingState: createWorkingState([]),
-      onCompacted: () => {
-        facts.forget();
-        return onCompacted();
-      },
-    }),
-  }).conversation;
+    facts,
+    ...summarizerSetup(summarizer, { model, run: (task, signal) => new ConversationForks(context).run(task, signal) }),
+    preparation: summarizer === undefined ? undefined : new SummaryPreparation(context, session),
+    // Named to the model only if the caller offers one.
+    recallTool: context.deps.tools.find(({ name }) => name === "recall")?.name,
+    summaryOptions: () => Promise.resolve({}),
+    mode: "attended",
+    workingState: createWorkingState([]),
+    onCompacted: () => {
+      facts.forget();
+      return onCompacted();
+    },
+  };
 }
 
 /** The conversation's own model is called through a fork, which reads from the cache; another model gets its own requests. */

@@ -38,7 +38,7 @@ export async function compactPart(chat: ChatCommandContext, options: CompactPart
   const { part, instructions, decision } = options;
   const request: ProposalRequest = { part, ...(instructions === undefined ? {} : { instructions }) };
   const proposed = await runEvents(chat, {
-    events: chat.agent.compaction.propose(request, chat.signal),
+    events: chat.agent.context.compaction.propose(request, chat.signal),
     isShown: isAny,
   });
   if (proposed.kind === "failed") return tellHint(chat, { proposed, part });
@@ -70,7 +70,8 @@ function askByDialogs(chat: ChatCommandContext): Parameters<typeof considerPropo
   const { ui, act, agent, signal } = chat;
   return {
     // The outcome of an edit is shown in other words.
-    propose: (request) => runEvents(chat, { events: agent.compaction.propose(request, signal), isShown: isNotFailure }),
+    propose: (request) =>
+      runEvents(chat, { events: agent.context.compaction.propose(request, signal), isShown: isNotFailure }),
     decide: async (shown) => {
       act({ kind: "preview" });
       // The summary is paid for, whatever happens to it.
@@ -109,7 +110,7 @@ async function previewFacts(
 
 async function cancelProposal(chat: ChatCommandContext, proposal: Proposal): Promise<void> {
   const { act, agent, answerer } = chat;
-  const event = await agent.compaction.cancel(proposal);
+  const event = await agent.context.compaction.cancel(proposal);
   act({ kind: "event", event, at: nowMillis() });
   const calls = proposal.preview.money?.callsNanos ?? 0;
   if (calls > 0) tell(chat, `${formatCost(answerer, calls)} was paid for the summary.`);
@@ -120,10 +121,10 @@ async function commitProposal(
   { proposal, edited }: Extract<ConsiderOutcome, { kind: "commit" }>,
 ): Promise<void> {
   const { agent } = chat;
-  const events = agent.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
+  const events = agent.context.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
   const committed = await runEvents(chat, { events, isShown: isAny });
   if (committed.kind === "failed") {
-    await agent.compaction.cancel(proposal);
+    await agent.context.compaction.cancel(proposal);
     return tellHint(chat, { proposed: committed, part: proposal.ask.part });
   }
   // A compaction is reported only once a power cut can no longer undo it.
@@ -198,7 +199,7 @@ export const clearResultsCommand: ChatCommand = async ({ rest }, chat) => {
     refuse(chat, { message: `/clear-results ${target.message}`, hint: "For example /clear-results 20000." });
     return stay;
   }
-  const outcome = await clearResults({ agent: chat.agent, downToTokens: target.tokens });
+  const outcome = await clearResults(chat.agent.context, target.tokens);
   if (outcome.kind === "failed") {
     tellWriteFailure(chat, outcome);
     return stay;

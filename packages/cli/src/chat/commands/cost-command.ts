@@ -13,9 +13,10 @@ import { contextText } from "../../text/context-text.ts";
 
 export const costCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, answerer } = chat;
-  const report = agent.conversation.costs.toJSON();
+  const report = agent.context.conversation.costs.toJSON();
   const reductions = await readReductions(chat);
-  const inputNanos = agent.conversation.known === undefined ? undefined : agent.conversation.known.prices.input * 1000;
+  const inputNanos =
+    agent.context.conversation.known === undefined ? undefined : agent.context.conversation.known.prices.input * 1000;
   const input = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
   print(chat, (style) => costText(input, style));
   return stay;
@@ -184,7 +185,7 @@ function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
 export const contextCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, ui } = chat;
   const { window } = agent.numbers();
-  const report = agent.view.report();
+  const report = agent.context.view.report();
   const look = { columns: ui.columns, model: agent.model, windowSource: window.source, windowFrom: window.from };
   print(chat, (style) => contextText(report, { style, ...look }));
   return stay;

@@ -24,14 +24,14 @@ async function pickPin(chat: ChatCommandContext): Promise<string | undefined> {
 }
 
 async function togglePin(chat: ChatCommandContext, named: string): Promise<void> {
-  const { session, view, numbers } = chat.agent;
+  const { session, context, numbers } = chat.agent;
   const verb = verbFor(chat, named);
   const found = findPin(session.fold, { verb, named });
   if (found.kind === "reduced")
     return refuse(chat, { message: found.message, hint: "/undo takes that back, where it is the newest edit." });
   if (found.kind !== "found")
     return refuse(chat, { message: found.message, hint: "/pin without a name lists what can be pinned." });
-  const edited = await view.pin(found.entry, verb);
+  const edited = await context.view.pin(found.entry, verb);
   if (edited.kind === "failed") return tellWriteFailure(chat, edited);
   const ended = await session.endTurn();
   if (ended.kind === "failed") return tellWriteFailure(chat, ended);

@@ -67,7 +67,7 @@ async function chooseAction(chat: ChatCommandContext, message: RewindPoint): Pro
 async function rewindTo(chat: ChatCommandContext, message: RewindPoint): Promise<void> {
   const { agent, ui } = chat;
   const { session } = agent;
-  const rewound = await agent.view.rewind(message.id);
+  const rewound = await agent.context.view.rewind(message.id);
   if (rewound.kind === "not-said")
     return refuse(chat, { message: "that message is not on the session's path any more" });
   if (rewound.kind === "failed") return tellWriteFailure(chat, rewound);

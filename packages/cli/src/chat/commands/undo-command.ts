@@ -11,9 +11,9 @@ import { print, refuse, tell, tellWriteFailure } from "./chat-lines.ts";
  */
 export const undoCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
-  const outcome = await agent.view.undo();
+  const outcome = await agent.context.view.undo();
   if (outcome.kind === "refused" && outcome.why === "too-large") {
-    if (await wantsBranch(chat)) await reportUndo(chat, await agent.view.undo({ mode: "branch" }));
+    if (await wantsBranch(chat)) await reportUndo(chat, await agent.context.view.undo({ mode: "branch" }));
   } else await reportUndo(chat, outcome);
   return stay;
 };

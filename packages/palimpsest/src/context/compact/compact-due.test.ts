@@ -235,7 +235,7 @@ describe("a fork", () => {
     const view = session.view().messages;
     const files = [...conversation.files.entries()];
     world.script.left = 8;
-    const outcome = await new ConversationForks(deps, conversation).run(
+    const outcome = await new ConversationForks({ deps, conversation }).run(
       {
         directive: "Look further.",
         source: "agents",

@@ -4,8 +4,7 @@ import { outdatesSummary } from "../../schema/edit-kinds.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import { estimateItems } from "../../tokens/estimate-block.ts";
 import type { Fold } from "../../transcript/fold.ts";
-import type { Conversation } from "../conversation.ts";
-import type { CompactionDeps } from "../deps.ts";
+import type { ConversationContext } from "../conversation.ts";
 import type { FinalAppender, Session } from "../../session/session.ts";
 import { toBreakOffFailure, recordFailure, countsForBreaker } from "./record-failure.ts";
 import type { PreparedSummary, BackgroundSummary } from "./compaction-setup.ts";
@@ -14,12 +13,6 @@ import type { Proposal, ProposeOutcome } from "./proposal.ts";
 import { proposeCompaction } from "./propose-compaction.ts";
 import { bookCalls } from "../past-costs.ts";
 import { breakerState } from "./breaker-state.ts";
-
-interface PreparationInput {
-  readonly session: Session;
-  /** A function, because the conversation refers to this object and is created later. */
-  readonly conversation: () => Conversation;
-}
 
 type PreparationState =
   | { readonly kind: "none" }
@@ -42,8 +35,8 @@ type PreparationState =
  * Only the cost of an unused summary is in the log. Ends with the session.
  */
 export class SummaryPreparation implements BackgroundSummary {
-  readonly #deps: CompactionDeps;
-  readonly #input: PreparationInput;
+  readonly #context: ConversationContext;
+  readonly #session: Session;
   /** The session or, while it closes, its final appender. */
   #log: FinalAppender;
   #state: PreparationState = { kind: "none" };
@@ -53,11 +46,12 @@ export class SummaryPreparation implements BackgroundSummary {
   /** Dropped preparations that have not ended yet. */
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(deps: CompactionDeps, input: PreparationInput) {
-    this.#deps = deps;
-    this.#input = input;
-    this.#log = input.session;
-    input.session.onClose((closing) => {
+  /** The context's conversation refers to this object and may be created later. */
+  constructor(context: ConversationContext, session: Session) {
+    this.#context = context;
+    this.#session = session;
+    this.#log = session;
+    session.onClose((closing) => {
       this.#log = closing;
       return this.cancel();
     });
@@ -98,16 +92,16 @@ export class SummaryPreparation implements BackgroundSummary {
 
   #mayBegin(): boolean {
     if (this.#restRounds > 0) return false;
-    return breakerState(this.#input.session.fold, this.#deps.numbers().policy).kind === "may-ask";
+    return breakerState(this.#session.fold, this.#context.deps.numbers().policy).kind === "may-ask";
   }
 
   #begin(): void {
-    const conversation = this.#input.conversation();
+    const { deps, conversation } = this.#context;
     const { compacting } = conversation;
     if (compacting === undefined) return;
     const abort = new AbortController();
     this.#news.push({ kind: "preparation", state: "preparing" });
-    const proposing = proposeCompaction(this.#deps, {
+    const proposing = proposeCompaction(deps, {
       conversation,
       compacting,
       ask: { trigger: "auto", cause: "threshold", part: { kind: "all" }, made: "ahead" },
@@ -133,9 +127,9 @@ export class SummaryPreparation implements BackgroundSummary {
     this.#state = { kind: "none" };
     // A failure that the breaker does not count would be retried after every round.
     if (!countsForBreaker(proposed.reason)) this.#restRounds = preparationRestRounds;
-    const failure = { session: this.#input.session, log: this.#log, problem: proposed };
+    const failure = { session: this.#session, log: this.#log, problem: proposed };
     // A log that can't be written counts no failures: a new session starts at zero.
-    const event = await recordFailure(this.#deps, failure).catch(() => undefined);
+    const event = await recordFailure(this.#context.deps, failure).catch(() => undefined);
     if (event !== undefined) this.#news.push(event);
   }
 
@@ -159,7 +153,7 @@ export class SummaryPreparation implements BackgroundSummary {
   }
 
   #isChanged(): boolean {
-    const { fold } = this.#input.session;
+    const { fold } = this.#session;
     switch (this.#state.kind) {
       case "none":
         return false;
@@ -172,15 +166,15 @@ export class SummaryPreparation implements BackgroundSummary {
 
   /** The newest entry that notes cover. */
   #coveredByNotes(): EntryId | undefined {
-    return parseCoverage(this.#input.session.fold.projection.settings)?.entry;
+    return parseCoverage(this.#session.fold.projection.settings)?.entry;
   }
 
   /** Later messages stay: if there are many, a summary of the earlier ones makes little room. */
   #isOutgrown({ leaf }: Proposal): boolean {
-    const { path, projection } = this.#input.session.fold;
+    const { path, projection } = this.#session.fold;
     const leafAt = path.findLastIndex(({ entry }) => entry.id === leaf);
     const tailTokens = estimateItems(projection.items.filter(({ at }) => at > leafAt));
-    return tailTokens > preparationTailShareMax * this.#deps.numbers().thresholds.compact;
+    return tailTokens > preparationTailShareMax * this.#context.deps.numbers().thresholds.compact;
   }
 
   #drop(because: string | undefined): void {

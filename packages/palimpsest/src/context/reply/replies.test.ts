@@ -55,7 +55,7 @@ describe("a stream that throws", () => {
       }
     };
     const { signal } = new AbortController();
-    const rounds = new Rounds(agent.deps, { conversation: agent.conversation, signal });
+    const rounds = new Rounds(agent, { signal });
     await drain(rounds.next());
     if (rounds.sent === undefined) throw new Error("no request");
     const replies = new Replies({ provider: "anthropic", deps: world.deps, drain, signal });

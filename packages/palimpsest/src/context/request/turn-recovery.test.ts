@@ -23,8 +23,8 @@ async function cutOff(times: number, flags: AgentWishes["flags"] = []): Promise<
   };
   const events: LoopEvent[] = [];
   const { signal } = new AbortController();
-  const deps = { ...agent.deps, model: { ...model, send } };
-  for await (const event of runTurn(deps, { ...agent, text: "Go on.", signal })) events.push(event);
+  const context = { ...agent, deps: { ...agent.deps, model: { ...model, send } } };
+  for await (const event of runTurn(context, { ...agent, text: "Go on.", signal })) events.push(event);
   return events;
 }
 
@@ -77,10 +77,10 @@ async function failing(failures: () => ModelFailure | undefined) {
   return { ...agent, deps: { ...agent.deps, model: { ...model, send } } };
 }
 
-async function turn({ deps, conversation, queue }: CompactingAgent, said: string): Promise<readonly LoopEvent[]> {
+async function turn(agent: CompactingAgent, said: string): Promise<readonly LoopEvent[]> {
   const events: LoopEvent[] = [];
   const { signal } = new AbortController();
-  for await (const event of runTurn(deps, { conversation, text: said, signal, queue })) events.push(event);
+  for await (const event of runTurn(agent, { text: said, signal, queue: agent.queue })) events.push(event);
   return events;
 }
 

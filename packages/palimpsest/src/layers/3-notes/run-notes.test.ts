@@ -213,7 +213,7 @@ async function working(forked?: Forked, over: (model: ModelPort) => ModelPort = 
   const taking: TakeNotesDeps = {
     blobs: deps.blobs,
     notesFile,
-    fork: new ConversationForks(agent.deps, agent.conversation),
+    fork: new ConversationForks(agent),
     editTool: "edit",
     count,
   };
