@@ -99,7 +99,7 @@ const isPreparing =
   () =>
     agent.preparation?.state === "preparing";
 const used = ({ agent }: SlowWorld): number => agent.conversation.line.usedTokens;
-const thresholds = ({ agent }: SlowWorld) => agent.deps.numbers().thresholds;
+const thresholds = ({ agent }: SlowWorld) => agent.deps.settings().thresholds;
 const boundaries = ({ agent }: SlowWorld): number => agent.session.fold.projection.boundaries.length;
 const logOf = ({ agent }: SlowWorld): string => JSON.stringify(agent.session.fold.path.entries);
 

@@ -62,10 +62,10 @@ describe("/undo", () => {
     const behind = agent.session.fold.projection.boundaries.length;
     const small = await world.open({ kind: "resume", id: agent.session.id }, { flags }).catch(() => undefined);
     expect(small).toBeUndefined();
-    const numbers = () => withBlocking(agent, 5_000);
+    const settings = () => withBlocking(agent, 5_000);
     const deps = { transcripts: memoryTranscripts({ deps: { now: () => millis(0) } }), blobs: memoryBlobs() };
-    const view = new SessionView({ session: agent.session, deps, numbers, thinking: () => undefined });
-    const tight = slashWorld(world, { ...agent, numbers, view });
+    const view = new SessionView({ session: agent.session, deps, settings, thinking: () => undefined });
+    const tight = slashWorld(world, { ...agent, settings, view });
     await tight.run("/undo");
     expect(agent.session.fold.projection.boundaries).toHaveLength(behind);
     tight.answers.choose = ({ choices }) => choices.find(({ value }) => value === "branch")?.value;
@@ -76,8 +76,8 @@ describe("/undo", () => {
   });
 });
 
-const withBlocking = ({ numbers }: Agent, blocking: number): ReturnType<Agent["numbers"]> => {
-  const now = numbers();
+const withBlocking = ({ settings }: Agent, blocking: number): ReturnType<Agent["settings"]> => {
+  const now = settings();
   return { ...now, thresholds: { ...now.thresholds, blocking: blocking as typeof now.thresholds.blocking } };
 };
 
@@ -294,7 +294,7 @@ describe("/resume, /new, /model, /policy, /quit", () => {
     await agent.close();
     if (outcome.kind !== "open") throw new Error("it stays");
     const again = await world.open(outcome.session, { flags: [["policy", "mask"]] });
-    expect(again.numbers().policy.name).toBe("mask");
+    expect(again.settings().policy.name).toBe("mask");
     await again.close();
   });
 });

@@ -45,8 +45,8 @@ async function worldWith(...pries: readonly Prying[]): Promise<AgentWorld> {
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.home, "settings.json"), JSON.stringify({ mcpServers: { b: definition } }));
   await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: definition } }));
-  const engine = openWorkspace({ env: world.env, cwd: world.work });
-  await engine.approveServers(pendingApprovals(await engine.servers()).map(({ approval }) => approval));
+  const workspace = openWorkspace({ env: world.env, cwd: world.work });
+  await workspace.approveServers(pendingApprovals(await workspace.servers()).map(({ approval }) => approval));
   return world;
 }
 

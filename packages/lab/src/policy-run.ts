@@ -314,7 +314,7 @@ export class PolicyRun {
       toolsForFork: () => ({ tools: [], cwd }),
       wait: untilAborted,
       random: () => 0,
-      numbers: () => this.#currentSettings(),
+      settings: () => this.#currentSettings(),
       offloadLimits: () => limits,
       retries: retryLimitsDefault,
       place: () => ({ session: this.#recorded.session.id, transcriptPath: transcriptPathStandIn, cwd: "/" }),

@@ -58,7 +58,7 @@ export function slashWorld(
   const refilled: string[] = [];
   const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [] };
   const answers: Answers = { choose: () => undefined, preview: () => "cancel", edit: () => undefined };
-  const { thresholds, autoCompact } = agent.numbers();
+  const { thresholds, autoCompact } = agent.settings();
   let state = createChat({ model: agent.model, thresholds, autoCompact });
   let stop = new AbortController();
   let read = 0;

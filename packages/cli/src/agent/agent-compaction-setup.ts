@@ -43,7 +43,7 @@ export interface AgentCompactionSetup extends CompactionSetup {
  * summaries.
  */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
-  const { deps, session, engine, options } = parts;
+  const { deps, session, workspace, options } = parts;
   const { box, prefix, baseline, files, asks } = input;
   const renderNow = () => renderPrefix(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
@@ -55,7 +55,7 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     session,
     facts: new SessionFactBook(deps, session),
     fork,
-    notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: engine.home, turns: options.turns ?? "many" }),
+    notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: workspace.home, turns: options.turns ?? "many" }),
     // A session of one turn has no pause in which to prepare; what starts at its end would only be stopped.
     preparation:
       options.turns === "one"
@@ -64,7 +64,7 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     asks,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
-    summaryOptions: () => readSummaryOptions(engine.home, renderNow),
+    summaryOptions: () => readSummaryOptions(workspace.home, renderNow),
     mode: options.turns === "one" ? "autonomous" : "attended",
     workingState: createWorkingState([
       ...headerParts({

@@ -72,7 +72,7 @@ export type SessionChoice =
 
 /** What an agent is assembled from. */
 export interface AgentParts {
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly options: AgentOptions;
   readonly deps: ProjectStore;
   /** The project's folder. */

@@ -52,7 +52,7 @@ export interface Agent {
   /** To be used between turns. */
   readonly compaction: ManualCompaction;
   /** The resolved settings as they are now, to show them. */
-  readonly numbers: () => ResolvedSettings;
+  readonly settings: () => ResolvedSettings;
   /** Tells the hooks that the agent waits for the user. Their answers are shown to the user. Must not reject. */
   notify(notice: UserNotice): Promise<readonly string[]>;
   /** Stops background work for good and books its cost. Call it before the final costs are shown. */

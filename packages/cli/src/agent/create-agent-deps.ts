@@ -35,7 +35,7 @@ export interface AgentDepsInput {
 }
 
 export function createAgentDeps(
-  { engine, options, deps, root, session }: AgentParts,
+  { workspace, options, deps, root, session }: AgentParts,
   input: AgentDepsInput,
 ): AgentDeps {
   const { model, cwd, box, settings } = input;
@@ -50,7 +50,7 @@ export function createAgentDeps(
     },
     learned: input.learned,
     onLearned: async ({ limitTokens, limitOf, from }) => {
-      await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
+      await workspace.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
     },
   });
   const reminderSources = {

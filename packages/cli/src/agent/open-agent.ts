@@ -55,14 +55,14 @@ import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
 export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome> {
-  const engine = openWorkspace(options);
-  const project = await engine.project();
+  const workspace = openWorkspace(options);
+  const project = await workspace.project();
   if (project.kind === "failed") return project;
   // An agent without a key is of no use: then no session is created either.
-  const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverChoice(options.model) });
+  const { reading, resolved } = await workspace.settings({ flags: options.flags, server: serverChoice(options.model) });
   const unread = unreadableDenyRules(reading);
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
-  const named = numbers.model ?? modelDefault;
+  const named = resolved.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
   const { value: clearableTools } = reading.settings.clearableTools;
@@ -71,16 +71,16 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const opened = await chooseSession({ ...project.deps, isClearable }, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
-  const agent = await assembleAgent({ engine, options, deps: project.deps, root: project.root, session });
+  const agent = await assembleAgent({ workspace, options, deps: project.deps, root: project.root, session });
   if (agent.kind !== "agent") await session.close();
   return agent;
 }
 
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
-  const { engine, options, deps, session } = parts;
+  const { workspace, options, deps, session } = parts;
   const { flags } = options;
-  const settingsNews = createSettingsNewsQueue((await engine.settings({ flags })).reading);
-  const settings = await followSettings(engine, { session, flags, onNews: settingsNews.put });
+  const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
+  const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
   // They may have become unreadable since the first check.
   const unread = unreadableDenyRules(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
@@ -106,7 +106,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { countedFixed } = answers;
   applyFixedPart(session, { baseline, countedFixed });
   const hooks = settings.current().settings.hooks.value;
-  const learned = limitsLearned(opening.numbers);
+  const learned = limitsLearned(opening.resolved);
   const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
   const { startedOn } = prefix;
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, news: background.news, startedOn };
@@ -140,7 +140,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     hooks,
     view: context.view,
     compaction: context.compaction,
-    numbers: agentDeps.numbers,
+    settings: agentDeps.settings,
     ...sessionHooks(agentDeps, session),
   };
 }
@@ -192,7 +192,7 @@ function openAgentContext(parts: AgentParts, { box, prefix, asks, deps, ...input
   const view = new SessionView({
     session,
     deps: parts.deps,
-    numbers: deps.numbers,
+    settings: deps.settings,
     thinking: () => conversation.known?.thinking,
     follow: async () => {
       await followUndo(conversation, session);

@@ -71,8 +71,8 @@ export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "t
 export async function openChatHost(input: ChatHostInput): Promise<ChatHost | WriteFailure> {
   const { context, model, tools, person } = input;
   const { env, cwd } = context;
-  const engine = openWorkspace(context);
-  const project = await engine.project();
+  const workspace = openWorkspace(context);
+  const project = await workspace.project();
   if (project.kind === "failed") return project;
   const { deps, root, folder } = project;
   const version = readOwnVersion();
@@ -100,20 +100,20 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
     past: (agent) => readPastEntries(deps, agent),
     keptPath: (of) => inputPath({ deps, folder, person }, of),
     leftInput: (current) => findAbandonedInput({ ...deps, folder, current }),
-    sessions: async () => sessionChoices({ sessions: await engine.list("project"), nowMillis: Date.now() }),
+    sessions: async () => sessionChoices({ sessions: await workspace.list("project"), nowMillis: Date.now() }),
     trust: {
-      pending: () => pendingTrust({ engine, env, cwd, root }),
-      decide: (as) => engine.decideTrust(as),
+      pending: () => pendingTrust({ workspace, env, cwd, root }),
+      decide: (as) => workspace.decideTrust(as),
     },
     approvals: {
-      pending: async () => pendingApprovals(await engine.servers()),
-      approve: (approvals) => engine.approveServers(approvals),
-      refuse: (approvals) => engine.refuseServers(approvals),
+      pending: async () => pendingApprovals(await workspace.servers()),
+      approve: (approvals) => workspace.approveServers(approvals),
+      refuse: (approvals) => workspace.refuseServers(approvals),
     },
-    notice: (agent) => (person === "there" ? sandboxNotice(agent.sandbox(), engine.home) : Promise.resolve(undefined)),
+    notice: (agent) => (person === "there" ? sandboxNotice(agent.sandbox(), workspace.home) : Promise.resolve(undefined)),
     history: await openHistory({ folder, secrets: secretsIn(env) }),
     detail: (session, item) => loadItemDetail(deps, { session, item }),
-    statusline: (show) => openStatusline(input, { engine, deps, root, show }),
+    statusline: (show) => openStatusline(input, { workspace, deps, root, show }),
   };
 }
 
@@ -137,18 +137,18 @@ const secretsIn = (env: CommandContext["env"]): readonly string[] => secretNames
 async function openStatusline(
   { context, flags, now }: ChatHostInput,
   {
-    engine,
+    workspace,
     deps,
     root,
     show,
   }: {
-    readonly engine: Workspace;
+    readonly workspace: Workspace;
     readonly deps: ProjectStore;
     readonly root: string;
     readonly show: (lines: readonly string[]) => void;
   },
 ): Promise<ChatStatusline | undefined> {
-  const { reading } = await engine.settings({ flags });
+  const { reading } = await workspace.settings({ flags });
   const { value: command } = reading.settings.statusLine;
   if (command === undefined) return undefined;
   const { cwd } = context;

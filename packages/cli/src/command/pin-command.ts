@@ -129,8 +129,8 @@ function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failur
 
 async function readPins(context: CommandContext, log: NamedLog, { fold, model }: Session): Promise<PinsReport> {
   const { recordedTokens, serverTokens } = await openCounted(log, log);
-  const { numbers } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
-  return pinsReport(fold, numbers.window.tokens);
+  const { resolved } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
+  return pinsReport(fold, resolved.window.tokens);
 }
 
 interface PinReport {

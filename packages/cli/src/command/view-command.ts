@@ -82,7 +82,7 @@ async function reportOn(
   opened: CountedLog,
   options: GivenSettingOptions,
 ): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
-  const { numbers, reading } = await readRequestedSettings(openWorkspace(context), {
+  const { resolved, reading } = await readRequestedSettings(openWorkspace(context), {
     model: opened.model,
     serverTokens: opened.serverTokens,
     recordedTokens: opened.recordedTokens,
@@ -90,7 +90,7 @@ async function reportOn(
   });
   const wrong = await reportProblems(context, reading.problems);
   if (wrong !== undefined) return wrong;
-  const { thresholds, autoCompact } = numbers;
+  const { thresholds, autoCompact } = resolved;
   const report = contextReport({ fold: opened.fold, ledger: opened.ledger, thresholds, autoCompact });
   return { kind: "report", report };
 }

@@ -29,7 +29,7 @@ import { serverMs } from "./limits.ts";
 
 interface ServerChecksInput {
   readonly context: CommandContext;
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly here: ProjectSettings;
   readonly sandbox: SandboxSearchOutcome;
   /** `asked`: the approved ones are started, and ended again. */
@@ -37,8 +37,8 @@ interface ServerChecksInput {
 }
 
 export async function serverChecks(input: ServerChecksInput): Promise<readonly Check[]> {
-  const { context, engine, start } = input;
-  const defined = await engine.servers();
+  const { context, workspace, start } = input;
+  const defined = await workspace.servers();
   const { servers, problems, root } = defined;
   const problemChecks = problems.map((problem) => warningCheck("mcp", { says: formatProblem(problem) }));
   // Servers are process groups of their own: a Ctrl-C of the terminal does not reach them.
@@ -59,7 +59,7 @@ export async function serverChecks(input: ServerChecksInput): Promise<readonly C
  * As in a session without a user to ask: a project's server runs in the sandbox, and reaches only hosts that rules
  * allow.
  */
-function sandboxInput({ context, engine, here, sandbox }: ServerChecksInput, root: string) {
+function sandboxInput({ context, workspace, here, sandbox }: ServerChecksInput, root: string) {
   const { settings, files } = here.reading;
   const { mode, ...ruleTexts } = resolveToolChoice({ allow: [], deny: [] }, settings);
   const { rules } = parseRules(ruleTexts);
@@ -70,8 +70,8 @@ function sandboxInput({ context, engine, here, sandbox }: ServerChecksInput, roo
     allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }),
   });
   return {
-    ownHome: engine.home,
-    guarded: pathsToGuard(engine.home, files),
+    ownHome: workspace.home,
+    guarded: pathsToGuard(workspace.home, files),
     env: context.env,
     root,
     cwd: root,

@@ -93,13 +93,13 @@ interface RequestedSettingsInput extends Omit<SettingsRequest, "flags" | "server
  * otherwise.
  */
 export async function readRequestedSettings(
-  engine: Workspace,
+  workspace: Workspace,
   { options, ...knowledge }: RequestedSettingsInput,
 ): Promise<ProjectSettings> {
   const request = { ...knowledge, flags: flagsFromOptions(options), server: serverFromOptions(options) };
-  const resolved = await engine.settings(request);
-  if (options["model"] !== simulatorName || resolved.numbers.model !== undefined) return resolved;
-  return engine.settings({ ...request, model: modelDefault });
+  const resolved = await workspace.settings(request);
+  if (options["model"] !== simulatorName || resolved.resolved.model !== undefined) return resolved;
+  return workspace.settings({ ...request, model: modelDefault });
 }
 
 function serverFromOptions(options: GivenSettingOptions): ServerChoice {

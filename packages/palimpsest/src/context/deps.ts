@@ -14,7 +14,7 @@ import type { Line } from "./line.ts";
 
 export interface ResolvedSettingsDep {
   /** The settings as they resolve now: they may change while a turn runs. */
-  readonly numbers: () => ResolvedSettings;
+  readonly settings: () => ResolvedSettings;
 }
 
 export interface WaitDep {

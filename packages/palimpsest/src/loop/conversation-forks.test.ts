@@ -249,10 +249,10 @@ describe("a fork of an earlier point", () => {
     const { agent } = await working();
     const { usedTokens, fixedTokens } = agent.conversation.line;
     const blocking = Math.floor(fixedTokens + 0.7 * (usedTokens - fixedTokens));
-    const numbers = agent.deps.numbers();
-    const thresholds = { ...numbers.thresholds, blocking: tokens(blocking) };
+    const settings = agent.deps.settings();
+    const thresholds = { ...settings.thresholds, blocking: tokens(blocking) };
     const tight = new ConversationForks(
-      { ...agent.deps, numbers: () => ({ ...numbers, thresholds }) },
+      { ...agent.deps, settings: () => ({ ...settings, thresholds }) },
       agent.conversation,
     );
     expect(await tight.run(task("Note it."), signal)).toMatchObject({ kind: "over", why: "over-limit" });

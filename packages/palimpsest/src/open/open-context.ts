@@ -118,7 +118,7 @@ async function buildContext<P extends Provider>(
   const view = new SessionView({
     session,
     deps: sessionDeps,
-    numbers: deps.numbers,
+    settings: deps.settings,
     thinking: () => conversation.known?.thinking,
     follow: () => followUndo(conversation, session),
   });

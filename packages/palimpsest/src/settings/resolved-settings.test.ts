@@ -227,9 +227,9 @@ describe("any window from 8K to 1M", () => {
 
   it("has an arithmetic that gives the thresholds when it is reckoned out", () => {
     fc.assert(
-      fc.property(anyNumbers, (numbers) => {
-        for (const [name, line] of Object.entries(explainThresholds(numbers))) {
-          expect([name, reckoned(line)]).toEqual([name, numbers.thresholds[name as keyof typeof numbers.thresholds]]);
+      fc.property(anyNumbers, (settings) => {
+        for (const [name, line] of Object.entries(explainThresholds(settings))) {
+          expect([name, reckoned(line)]).toEqual([name, settings.thresholds[name as keyof typeof settings.thresholds]]);
         }
       }),
     );

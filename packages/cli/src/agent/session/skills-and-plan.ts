@@ -46,11 +46,11 @@ export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolCho
 }
 
 /** The user's own come first: skills from a clone replace none of them. */
-async function findSkillPlaces({ engine, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
+async function findSkillPlaces({ workspace, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
   const claudeFolder = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
   const within = await realpath(root);
   return [
-    { folder: join(engine.home, "skills") },
+    { folder: join(workspace.home, "skills") },
     { folder: join(claudeFolder, "skills") },
     { folder: join(root, ".palimpsest", "skills"), within },
     { folder: join(root, ".claude", "skills"), within },

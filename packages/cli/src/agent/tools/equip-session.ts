@@ -38,14 +38,14 @@ interface EquipInput {
 
 /** Creates the session's tools and the place where its agent asks for compaction. */
 export async function equipSession(parts: AgentParts, input: EquipInput): Promise<SessionEquipment> {
-  const { engine, options, deps, root, session } = parts;
+  const { workspace, options, deps, root, session } = parts;
   const { settings, model, cwd, shell, groups } = input;
   const isOn = () => resolveForModel(settings.current().settings, { model }).switches["compact.agent"].value;
   const asks = await openCompactionRequests(deps, { session, model, isOn });
   const skillsAndPlan = await openSkillsAndPlan(parts, input.choice);
   const { skillPlaces, planning, mode } = skillsAndPlan;
   const allowRules = openSessionAllowRules({
-    engine,
+    workspace,
     flags: options.flags,
     choice: skillsAndPlan.choice,
     inSettings: () => settings.current().settings["permissions.allow"].value,
@@ -59,8 +59,8 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     groups,
     roots: [root, cwd],
     home: homedir(),
-    sandbox: { use: input.background.sandbox, ownHome: engine.home, temporary: input.background.temporary },
-    guarded: pathsToGuard(engine.home, settings.current().files),
+    sandbox: { use: input.background.sandbox, ownHome: workspace.home, temporary: input.background.temporary },
+    guarded: pathsToGuard(workspace.home, settings.current().files),
     compactionAsks: asks,
     skillPlaces,
     planState: () => mode.state(),

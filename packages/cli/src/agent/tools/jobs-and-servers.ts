@@ -70,7 +70,7 @@ export async function startJobsAndServers(
   parts: AgentParts,
   { settings, choice, shell, groups, cwd, toolsKnown }: JobsAndServersInput,
 ): Promise<JobsAndServers> {
-  const { engine, options, deps, root, session } = parts;
+  const { workspace, options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
   const jobsDeps = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
   const jobs = openJobs(options.jobs, () => new ShellJobs(jobsDeps));
@@ -84,8 +84,8 @@ export async function startJobsAndServers(
   const sandbox = followSandboxSetting(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(choice()).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
-  const guarded = pathsToGuard(engine.home, settings.current().files);
-  const sandboxInput = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
+  const guarded = pathsToGuard(workspace.home, settings.current().files);
+  const sandboxInput = { ownHome: workspace.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
   const enterFor = await sandboxServers({ ...sandboxInput, network: network.promise });
   const keepsTools = connect === undefined && toolsKnown.has(useToolName);
   const servers =

@@ -12,10 +12,10 @@ async function leaves() {
   await Promise.all([mkdir(home), mkdir(project)]);
   const own = join(home, "settings.json");
   await writeFile(own, JSON.stringify({ model: "x" }), { mode: 0o600 });
-  const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: project });
+  const workspace = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: project });
   let choice: ToolChoice = { mode: "default", allow: ["Edit"], ask: [], deny: [] };
   let allowed: readonly string[] = [];
-  const made = openSessionAllowRules({ engine, flags: [], choice: () => choice, inSettings: () => allowed });
+  const made = openSessionAllowRules({ workspace, flags: [], choice: () => choice, inSettings: () => allowed });
   return {
     ...made,
     /** What those who follow the settings hear of. */
@@ -26,7 +26,7 @@ async function leaves() {
     own,
     project,
     /** What a session that is opened later would be allowed. */
-    later: async () => (await engine.settings()).reading.settings["permissions.allow"].value,
+    later: async () => (await workspace.settings()).reading.settings["permissions.allow"].value,
     change: (now: ToolChoice) => {
       choice = now;
     },

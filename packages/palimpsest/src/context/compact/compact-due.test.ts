@@ -182,15 +182,15 @@ describe("a request that the provider refuses as too long", () => {
 
   it("is not shown: the conversation is compacted and asked once more", async () => {
     const learned: unknown[] = [];
-    const numbers = { now: numbersFor({ windowTokens: 60_000 }) };
+    const settings = { now: numbersFor({ windowTokens: 60_000 }) };
     const learn = (limit: { readonly limitTokens: number }): Promise<void> => {
       learned.push(limit);
-      numbers.now = numbersFor({ windowTokens: limit.limitTokens });
+      settings.now = numbersFor({ windowTokens: limit.limitTokens });
       return Promise.resolve();
     };
     const { world, events } = await working(16, {
       ...over,
-      agent: { windowTokens: 60_000, over: { learn, numbers: () => numbers.now } },
+      agent: { windowTokens: 60_000, over: { learn, settings: () => settings.now } },
     });
     expect(compactedIn(events)[0]).toMatchObject({ cause: "overflow" });
     expect(events.at(-1)).toMatchObject({ reason: "answered" });

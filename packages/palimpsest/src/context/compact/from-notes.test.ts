@@ -113,7 +113,7 @@ const sizes: readonly (readonly [tokensAfter: number, why: string | undefined])[
   [40_000, "The notes were not used: the context would still have about 40,000 tokens."],
 ];
 it.each(sizes)("with ledger and working state at %i tokens of 40,000: %s", (tokensAfter, why) => {
-  const [proposal, ground] = [{ preview: { tokensAfter } }, { numbers: { thresholds: { compact: 40_000 } } }];
+  const [proposal, ground] = [{ preview: { tokensAfter } }, { settings: { thresholds: { compact: 40_000 } } }];
   expect(overThresholdText(proposal as unknown as Proposal, ground as unknown as CompactionContext)).toBe(why);
 });
 

@@ -102,9 +102,9 @@ describe("the money of a preview", () => {
 });
 
 describe("whether a boundary is worth writing", () => {
-  const numbers = numbersFor({ windowTokens: 200_000 });
+  const settings = numbersFor({ windowTokens: 200_000 });
   const groundOf = (ask: Pick<CompactionRequest, "trigger" | "cause">): CompactionContext =>
-    ({ ask, numbers }) as unknown as CompactionContext;
+    ({ ask, settings }) as unknown as CompactionContext;
   const sizes = (before: number, after: number): BoundaryDraft =>
     ({
       tokensBefore: tokens(before),

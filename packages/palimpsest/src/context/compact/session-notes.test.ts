@@ -38,7 +38,7 @@ async function keeping(run: (signal: AbortSignal) => Promise<ForkOutcome>, over:
     {
       now: deps.now,
       wait: () => new Promise(() => undefined),
-      numbers: () => numbersWith("on"),
+      settings: () => numbersWith("on"),
       blobs: deps.blobs,
       notesFile,
       fork: { model: "claude-sonnet-5", run: forked },
@@ -197,7 +197,7 @@ describe("notes of a session", () => {
   });
 
   it.each([
-    ["where they are switched off", { numbers: () => numbersWith("off") }],
+    ["where they are switched off", { settings: () => numbersWith("off") }],
     ["at the last reply of a session that has one turn", { turns: "one" }],
   ] as const)("are not begun %s, and nobody asks whether they may be", async (_, over) => {
     const asked: string[] = [];

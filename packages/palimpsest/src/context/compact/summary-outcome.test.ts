@@ -26,7 +26,7 @@ async function ground(
   return createCompactionContext({
     conversation,
     compacting,
-    numbers: deps.numbers(),
+    settings: deps.settings(),
     ask: whole,
     scope: scoped.scope,
     facts,

@@ -98,7 +98,7 @@ export class SummaryPreparation implements BackgroundSummary {
 
   #mayBegin(): boolean {
     if (this.#restRounds > 0) return false;
-    return breakerState(this.#input.session.fold, this.#deps.numbers().policy).kind === "may-ask";
+    return breakerState(this.#input.session.fold, this.#deps.settings().policy).kind === "may-ask";
   }
 
   #begin(): void {
@@ -180,7 +180,7 @@ export class SummaryPreparation implements BackgroundSummary {
     const { path, projection } = this.#input.session.fold;
     const leafAt = path.findLastIndex(({ entry }) => entry.id === leaf);
     const tailTokens = estimateItems(projection.items.filter(({ at }) => at > leafAt));
-    return tailTokens > preparationTailShareMax * this.#deps.numbers().thresholds.compact;
+    return tailTokens > preparationTailShareMax * this.#deps.settings().thresholds.compact;
   }
 
   #drop(because: string | undefined): void {

@@ -23,7 +23,7 @@ function clearableOf({ conversation }: ClearingAgent) {
 const stateOf = (agent: ClearingAgent) =>
   pipelineState({
     ...clearableOf(agent),
-    numbers: agent.deps.numbers(),
+    settings: agent.deps.settings(),
     at: agent.deps.now(),
     opens: "nothing",
     offers: new Set(),
