@@ -47,7 +47,7 @@ const tools: readonly Tool[] = builtinTools({
   skills: { find: async () => ({ skills: [], problems: [] }), mayRead: () => false },
   planning: forkPlanMode,
   web: { net: openNet, pages: new PageCache() },
-  person: noUser,
+  user: noUser,
   jobs: forkJobs,
   servers: noServers,
 });

@@ -19,7 +19,7 @@ planningContract({
     return createPlanning({
       mode: new SessionMode({ session, opening: () => "default" }),
       file: filePlan({ folder: await temporaryFolder(), session: testSession }),
-      person: { review: async () => ({ kind: "nobody" }) },
+      user: { review: async () => ({ kind: "nobody" }) },
     });
   },
 });

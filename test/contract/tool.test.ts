@@ -38,7 +38,7 @@ async function everyTool(): Promise<readonly Tool[]> {
     skills: { find: async () => ({ skills: [skill], problems: [] }), mayRead: () => true },
     planning: unattendedPlanMode,
     jobs: foregroundOnlyJobs,
-    person: "no",
+    user: "no",
     answering: noUser,
     servers,
     web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },

@@ -24,7 +24,7 @@ const chatOpens = (world: CompactionWorld, { id, mode }: ChatOpening = {}): Prom
     tools: { mode },
     planReview: { review: async () => ({ kind: "nobody" }) },
     beside: {
-      person: noUser,
+      user: noUser,
       net: openNet,
       jobs: "on",
       connectServer: connectTo({ a: fakeServer({ tools: [offered("go")] }) }),

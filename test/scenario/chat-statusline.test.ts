@@ -23,7 +23,7 @@ async function backOf({ env, work: cwd }: AgentWorld): Promise<ChatHost> {
     model: { kind: "provider" },
     flags: [{ flag: "model", text: model }],
     tools: { allow: [], deny: [] },
-    person: "pipe",
+    inputFrom: "pipe",
     now: () => millis(Date.now()),
   });
   if ("kind" in back) throw new Error(back.message);

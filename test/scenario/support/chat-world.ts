@@ -109,7 +109,7 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
       parts.begun?.(handlers);
       return front;
     },
-    open: async (opening, person) => {
+    open: async (opening, user) => {
       const opened = await openAgent({
         ...opening,
         env,
@@ -117,8 +117,8 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
         version: "0.0.0",
         model: { kind: "provider" },
         tools: { allow: [], deny: [] },
-        person,
-        planReview: person,
+        user,
+        planReview: user,
         jobs: opening.jobs ?? "on",
         ...parts.agent,
       });
@@ -153,7 +153,7 @@ export const itemsOf = (state: ChatState | undefined): readonly string[] =>
 
 function itemLine(item: ChatItem): string {
   switch (item.kind) {
-    case "person":
+    case "user":
       return `${item.when === "first" ? ">" : ">>"} ${item.text}`;
     case "text":
     case "thinking":

@@ -63,8 +63,8 @@ function agentOf(
   const { inventory, fold } = base.session;
   const cache = new CacheModel("5m");
   if (inventory !== undefined) cache.resume({ inventory, fold });
-  const inForce = resolveForModel(given, { model });
-  const settings = clearsBy === "patient" ? withPatience(inForce) : inForce;
+  const resolved = resolveForModel(given, { model });
+  const settings = clearsBy === "patient" ? withPatience(resolved) : resolved;
   return testAgent({
     tools: [readTool],
     ...base,

@@ -63,7 +63,7 @@ export interface OpenWishes {
   readonly flags?: readonly (readonly [flag: string, text: string])[];
   readonly tools?: Partial<ToolOptions>;
   readonly planReview?: PlanReview;
-  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "person" | "net" | "turns">;
+  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "user" | "net" | "turns">;
 }
 
 export interface CompactionWorld extends Omit<AgentWorld, "open"> {

@@ -24,7 +24,7 @@ export interface AgentOptions {
    * Asked for permission, and by the tool `ask_user`. Absent: the agent has no such tool, and calls that need an answer
    * are denied.
    */
-  readonly person?: UserPort | undefined;
+  readonly user?: UserPort | undefined;
   /** How `web_fetch` reaches the network. Absent: the agent has no such tool. */
   readonly net?: Net | undefined;
   /** Reviews plans. Absent: the agent has no tool to submit one. */

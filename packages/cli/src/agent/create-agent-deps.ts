@@ -67,7 +67,7 @@ export function createAgentDeps(
     permit: box.permit,
     news: input.news,
     reminders: (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation),
-    asking: options.person && { ...input.allowRules, person: options.person },
+    asking: options.user && { ...input.allowRules, user: options.user },
     hooks: createHooks({
       settings: () => input.hooks,
       shell: input.shell,

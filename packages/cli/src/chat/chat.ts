@@ -25,7 +25,7 @@ export interface ChatDeps
   readonly createUi: (handlers: TerminalUiHandlers) => TerminalUi;
   readonly open: (
     opening: OpenAgentRequest,
-    person: Pick<ChatUi, "permission" | "question" | "review">,
+    user: Pick<ChatUi, "permission" | "question" | "review">,
   ) => Promise<OpenAgentOutcome>;
   readonly runSlash: (command: Command, context: ChatCommandContext) => Promise<ChatCommandOutcome>;
   readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;

@@ -66,7 +66,7 @@ function sandboxInput({ context, workspace, here, sandbox }: ServerChecksInput, 
   const hosts = new SessionHosts({
     permit: createPermit({ mode, rules, roots: [root], home: homedir() }),
     isNamed: (host) => isHostNamed(rules, host),
-    person: noUser,
+    user: noUser,
     allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }),
   });
   return {

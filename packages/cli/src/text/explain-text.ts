@@ -118,14 +118,14 @@ const settingsSection = ({ reading }: ProjectSettings): Section => ({
   heads: ["setting", "value", "default", "source"],
   rows: settingNames.filter(isNoSwitch).map((name) => {
     const { default: standard, defaultSays, basis, state } = settingTable[name];
-    const inForce = reading.settings[name];
+    const current = reading.settings[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
     const standardText = defaultSays ?? valueText(standard);
-    const value = inForce.source === "default" ? standardText : valueText(inForce.value);
+    const value = current.source === "default" ? standardText : valueText(current.value);
     return {
       cells: [name + basisMark(basis), value, standardText],
-      last: inForce.source,
-      changed: inForce.source !== "default",
+      last: current.source,
+      changed: current.source !== "default",
     };
   }),
 });
@@ -139,16 +139,16 @@ const switchSection = ({ reading, resolved }: ProjectSettings): Section => ({
   rows: switchNames.map((name) => {
     const unused = listUnusedSwitches(resolved.policy);
     const { default: standard, basis, state } = settingTable[`flags.${name}`];
-    const inForce = resolved.switches[name];
+    const current = resolved.switches[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
     const master = masterBySwitch[name];
-    const isFromMaster = master !== undefined && inForce === reading.settings[master];
-    const source = switchSource(inForce, { master: isFromMaster ? master : undefined, standard });
-    const isUnused = inForce.value && unused.has(name);
+    const isFromMaster = master !== undefined && current === reading.settings[master];
+    const source = switchSource(current, { master: isFromMaster ? master : undefined, standard });
+    const isUnused = current.value && unused.has(name);
     return {
-      cells: [name + basisMark(basis), valueText(inForce.value), valueText(standard)],
+      cells: [name + basisMark(basis), valueText(current.value), valueText(standard)],
       last: isUnused ? `${source}; does nothing under the policy ${resolved.policy.name}` : source,
-      changed: inForce.value !== standard,
+      changed: current.value !== standard,
     };
   }),
 });

@@ -11,7 +11,7 @@ const options = [{ label: "copper" }, { label: "tin", description: "soft" }];
 
 async function asked(questions: readonly JsonObject[], answer: QuestionAnswer) {
   const asks: QuestionPrompt[] = [];
-  const person: UserPort = {
+  const user: UserPort = {
     ...noUser,
     question: (ask) => {
       asks.push(ask);
@@ -19,7 +19,7 @@ async function asked(questions: readonly JsonObject[], answer: QuestionAnswer) {
     },
   };
   const context = { toolUse: toolUseId("t"), cwd: "/", files: createReadFiles(), now: millis(0) };
-  const plan = await askUserTool({ person }).plan({ questions }, context);
+  const plan = await askUserTool({ user }).plan({ questions }, context);
   if (plan.kind === "wrong") return { asks, text: plan.message, isError: true, acts: undefined };
   const { content, isError = false } = await plan.run(new AbortController().signal);
   return { asks, text: typeof content === "string" ? content : "", isError, acts: plan.acts };

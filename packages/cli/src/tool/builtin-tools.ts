@@ -33,7 +33,7 @@ interface OptionalToolDeps {
   /** Absent if the network must not be used. */
   readonly web?: Web | undefined;
   /** Absent if there is no user to ask. */
-  readonly person?: UserPort | undefined;
+  readonly user?: UserPort | undefined;
 }
 
 /** The names of all tools that may exist, in the order of `builtinTools`. */
@@ -73,7 +73,7 @@ export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
   ...(deps.skills === undefined ? [] : [skillTool({ skills: deps.skills })]),
   ...(deps.planning === undefined ? [] : [planTool({ planning: deps.planning })]),
   ...(deps.web === undefined ? [] : [webFetchTool({ web: deps.web })]),
-  ...(deps.person === undefined ? [] : [askUserTool({ person: deps.person })]),
+  ...(deps.user === undefined ? [] : [askUserTool({ user: deps.user })]),
   ...(deps.jobs === undefined ? [] : [bashOutputTool({ jobs: deps.jobs }), bashKillTool({ jobs: deps.jobs })]),
   ...(deps.servers === undefined
     ? []

@@ -24,7 +24,7 @@ async function asked({ calls = [look(1)], answer, keep, verdict }: Case) {
   const log: ToolLog = { runs: [], most: 0 };
   const asks: PermissionPrompt[] = [];
   const leaves: AllowRuleGrant[] = [];
-  const person: UserPort = {
+  const user: UserPort = {
     ...noUser,
     permission: (ask, signal) => {
       asks.push(ask);
@@ -40,7 +40,7 @@ async function asked({ calls = [look(1)], answer, keep, verdict }: Case) {
     over: {
       permit: () => Promise.resolve(verdictNow(leaves.length)),
       asking: {
-        person,
+        user,
         allowAlways: (leave) => {
           leaves.push(leave);
           return Promise.resolve(keep?.(leave) ?? { kind: "kept" });

@@ -148,7 +148,7 @@ describe("what a fork stands on", () => {
     };
     const over: Partial<AgentDeps> = {
       permit: () => Promise.resolve({ kind: "ask", reason: "a person decides" }),
-      asking: { person: { ...noUser, permission }, allowAlways: () => Promise.resolve({ kind: "kept" }) },
+      asking: { user: { ...noUser, permission }, allowAlways: () => Promise.resolve({ kind: "kept" }) },
     };
     const looking: Move = { kind: "say", blocks: [looks(1)] };
     const plays = [looking, done, looking, done].map((move) => ({ move }));

@@ -34,7 +34,7 @@ async function world(opening: PermissionMode = "default", tailBytes?: number): P
     },
   };
   const propose: World["propose"] = (answer, signal = new AbortController().signal) =>
-    createPlanning({ mode, file, person: { review: async () => answer } }).propose("1. Do it.", signal);
+    createPlanning({ mode, file, user: { review: async () => answer } }).propose("1. Do it.", signal);
   return { deps, session, mode, written, propose };
 }
 

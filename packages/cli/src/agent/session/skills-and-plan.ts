@@ -60,7 +60,7 @@ async function findSkillPlaces({ workspace, options, root }: AgentParts): Promis
 function openPlanning({ deps, options, session }: AgentParts, mode: SessionMode): PlanMode | undefined {
   const file = deps.planFileFor?.(session.id);
   if (options.planReview === undefined || file === undefined) return undefined;
-  return createPlanning({ mode, file, person: options.planReview });
+  return createPlanning({ mode, file, user: options.planReview });
 }
 
 /** Returns the same object while neither has changed: rules are parsed again for each new object. */

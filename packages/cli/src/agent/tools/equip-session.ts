@@ -64,7 +64,7 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     compactionAsks: asks,
     skillPlaces,
     planState: () => mode.state(),
-    ...keepKnownTools({ person: options.person, planning, jobs: input.background.jobs }, input.toolsKnown),
+    ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),
     servers: input.background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },
@@ -85,7 +85,7 @@ interface SessionEquipment {
 
 /** What optional tools are built on: each is absent if the agent has no such tool. */
 interface OptionalToolDeps {
-  readonly person: UserPort | undefined;
+  readonly user: UserPort | undefined;
   readonly planning: PlanMode | undefined;
   readonly jobs: Jobs | undefined;
 }
@@ -96,10 +96,10 @@ interface OptionalToolDeps {
  * each time than a refused call.
  */
 const keepKnownTools = (
-  { person, planning, jobs }: OptionalToolDeps,
+  { user, planning, jobs }: OptionalToolDeps,
   known: ReadonlySet<string>,
 ): OptionalToolDeps => ({
-  person: person ?? (known.has("ask_user") ? noUser : undefined),
+  user: user ?? (known.has("ask_user") ? noUser : undefined),
   planning: planning ?? (known.has("plan") ? unattendedPlanMode : undefined),
   jobs: jobs ?? (known.has("bash_output") ? foregroundOnlyJobs : undefined),
 });

@@ -69,7 +69,7 @@ interface ToolboxInput {
   /** Absent if the network must not be reached. */
   readonly web?: Web | undefined;
   /** Absent if there is no user to ask. */
-  readonly person?: UserPort | undefined;
+  readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly allowRules?: AllowRuleDep | undefined;
 }
@@ -153,7 +153,7 @@ export async function createToolbox({
     compactionAsks: input.compactionAsks,
     planning: input.planning,
     jobs: input.jobs,
-    person: input.person,
+    user: input.user,
     network: createNetwork(input, policy),
   };
   return {
@@ -199,12 +199,12 @@ interface NetworkPolicy extends PermissionDep {
 
 /** Hosts are decided by the rules that count when a command connects. */
 function createNetwork(
-  { web, person = noUser, allowRules = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "allowRules">,
+  { web, user = noUser, allowRules = noAllowRules }: Pick<ToolboxInput, "web" | "user" | "allowRules">,
   policy: () => NetworkPolicy,
 ): SessionNetworkDeps | undefined {
   const permit: PermissionDep["permit"] = (request) => policy().permit(request);
   const isNamed = (host: string): boolean => isHostNamed(policy().rules, host);
-  return web && { net: web.net, hosts: new SessionHosts({ ...allowRules, permit, isNamed, person }) };
+  return web && { net: web.net, hosts: new SessionHosts({ ...allowRules, permit, isNamed, user }) };
 }
 
 const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
@@ -253,15 +253,15 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
 
 type ToolState = Pick<
   ToolsetDeps,
-  "shellState" | "todos" | "compactionAsks" | "planning" | "person" | "jobs" | "network"
+  "shellState" | "todos" | "compactionAsks" | "planning" | "user" | "jobs" | "network"
 >;
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, compactionAsks, planning, person, jobs, network }: ToolState,
+  { shellState, todos, compactionAsks, planning, user, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState, todos, compactionAsks, planning, person, jobs, network }),
+  tools: builtinTools({ ...fixed, shellState, todos, compactionAsks, planning, user, jobs, network }),
   cwd: () => shellState.cwd,
   forked: () =>
     createToolset(fixed, {
@@ -270,7 +270,7 @@ const createToolset = (
       compactionAsks: compactionAsks && refusedCompactionRequests,
       planning: planning && forkPlanMode,
       jobs: jobs && forkJobs,
-      person: person && noUser,
+      user: user && noUser,
       network: network && { ...network, hosts: network.hosts.withoutUser() },
     }),
 });

@@ -286,7 +286,7 @@ describe("messages typed meanwhile", () => {
       { kind: "message-queued", text: "one" },
     );
     expect(state.queue).toEqual(["two"]);
-    expect(items(state)).toMatchObject([{ kind: "person", text: "one", when: "meanwhile" }]);
+    expect(items(state)).toMatchObject([{ kind: "user", text: "one", when: "meanwhile" }]);
   });
 
   test("of the same words are handed over one by one", () => {

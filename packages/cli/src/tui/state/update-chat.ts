@@ -80,7 +80,7 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
     case "event":
       return applyEvent(state, action);
     case "say":
-      return { ...addItem(state, { kind: "person", text: action.text, when: "first" }), phase: { kind: "requesting" } };
+      return { ...addItem(state, { kind: "user", text: action.text, when: "first" }), phase: { kind: "requesting" } };
     case "queue":
       return { ...state, queue: [...state.queue, action.text] };
     case "take-back":

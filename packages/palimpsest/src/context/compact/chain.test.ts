@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbersFor } from "../../../../../test/fixture/compacting.ts";
+import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { boundary, folded, type Raw, says, summary, text, undo, user } from "../../../../../test/fixture/raw.ts";
 import {
   append,
@@ -13,7 +13,7 @@ import {
 import { appendBoundary } from "../../session/append-boundary.ts";
 import { computeChain } from "./breaker-state.ts";
 
-const settings = numbersFor({ windowTokens: 200_000 });
+const settings = settingsFor({ windowTokens: 200_000 });
 const turn = (at: number): readonly Raw[] => [
   user(`u${at}`),
   says(`a${at}`, `m${at}`, text("a")),

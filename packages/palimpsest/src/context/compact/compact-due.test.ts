@@ -7,7 +7,7 @@ import {
   hooksOf,
   summaryRequests,
   type WorldOptions,
-  numbersFor,
+  settingsFor,
 } from "../../../../../test/fixture/compacting.ts";
 import { append, user } from "../../../../../test/fixture/session.ts";
 import { readTool, sentText } from "../../../../../test/scenario/support/clearing-world.ts";
@@ -182,10 +182,10 @@ describe("a request that the provider refuses as too long", () => {
 
   it("is not shown: the conversation is compacted and asked once more", async () => {
     const learned: unknown[] = [];
-    const settings = { now: numbersFor({ windowTokens: 60_000 }) };
+    const settings = { now: settingsFor({ windowTokens: 60_000 }) };
     const learn = (limit: { readonly limitTokens: number }): Promise<void> => {
       learned.push(limit);
-      settings.now = numbersFor({ windowTokens: limit.limitTokens });
+      settings.now = settingsFor({ windowTokens: limit.limitTokens });
       return Promise.resolve();
     };
     const { world, events } = await working(16, {

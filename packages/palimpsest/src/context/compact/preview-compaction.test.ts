@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbersFor } from "../../../../../test/fixture/compacting.ts";
+import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { CostLedger } from "../../cache/cost-ledger.ts";
 import type { Audit } from "../../layers/4-compact/audit.ts";
 import { type Tokens, tokens } from "../../schema/brand.ts";
@@ -102,7 +102,7 @@ describe("the money of a preview", () => {
 });
 
 describe("whether a boundary is worth writing", () => {
-  const settings = numbersFor({ windowTokens: 200_000 });
+  const settings = settingsFor({ windowTokens: 200_000 });
   const groundOf = (ask: Pick<CompactionRequest, "trigger" | "cause">): CompactionContext =>
     ({ ask, settings }) as unknown as CompactionContext;
   const sizes = (before: number, after: number): BoundaryDraft =>

@@ -29,7 +29,7 @@ import type { Session } from "../../session/session.ts";
 const tools = [compactTool({ compactionAsks: refusedCompactionRequests })];
 
 /** Settings with the switch on, and a threshold of which so much is used. */
-function numbersAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): ResolvedSettings {
+function settingsAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): ResolvedSettings {
   const settings = resolveForModel(
     resolveSettings([environmentValues({ PALIMPSEST_FLAG_COMPACT_AGENT: "1", ...env })]),
     {},
@@ -45,7 +45,7 @@ async function world() {
   const on = (of: Session) => {
     const { conversation } = testAgent({ deps, session: of, simulator: new Simulator(), tools });
     const due = (percent: number, env?: Readonly<Record<string, string>>): Draft | undefined =>
-      nextPressureDraft(conversation, { settings: numbersAt(of, percent, env), tools });
+      nextPressureDraft(conversation, { settings: settingsAt(of, percent, env), tools });
     /** Tells what is due, as the loop does; the band, or nothing. */
     const tell = async (percent: number): Promise<unknown> => {
       const draft = due(percent);
@@ -131,7 +131,7 @@ describe("how full the context is", () => {
 
   it("is not told to who has no tool to ask with, nor to a fork", async () => {
     const { session, conversation } = await world();
-    const settings = numbersAt(session, 95);
+    const settings = settingsAt(session, 95);
     expect(nextPressureDraft(conversation, { settings, tools: [] })).toBeUndefined();
     const { usedTokens, fixedTokens } = conversation.line;
     const line = new ForkLine({ messages: conversation.line.snapshot(), usedTokens, fixedTokens });
