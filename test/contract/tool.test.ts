@@ -34,7 +34,7 @@ async function everyTool(): Promise<readonly Tool[]> {
   );
   await servers.settled();
   const { tools } = await toolbox({
-    compactionAsks: createCompactionRequests(() => true),
+    compactionRequests: createCompactionRequests(() => true),
     skills: { find: async () => ({ skills: [skill], problems: [] }), mayRead: () => true },
     planning: unattendedPlanMode,
     jobs: foregroundOnlyJobs,

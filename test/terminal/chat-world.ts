@@ -90,7 +90,7 @@ const scenarioOf = (moves: string): string => `name: a chat
 lanes:
   - name: summaries and notes
     when: { any: [{ lastUser: <summary> }, { lastUser: '/\\bnotes file\\b/i' }] }
-    actor: extract
+    responder: extract
 ${moves}
 after: echo
 `;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { AgentOptions, SessionChoice } from "../../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
-import type { ToolOptions } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import type { ToolOptions } from "../../../packages/cli/src/agent/tools/permission-choice.ts";
 import type {
   CommitOutcome,
   Proposal,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createToolbox } from "../../../packages/cli/src/agent/tools/toolbox.ts";
-import type { ToolChoice } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import type { PermissionChoice } from "../../../packages/cli/src/agent/tools/permission-choice.ts";
 import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
 import { openSession } from "../../../packages/palimpsest/src/session/session.ts";
 import type { JobReadOutcome, Jobs } from "../../../packages/palimpsest/src/ports/jobs.ts";
@@ -39,7 +39,7 @@ export interface AttackedAgent {
 /** The conditions under which the lines of an attempt run. */
 export interface Conditions {
   readonly attempt: Attempt;
-  readonly choice: ToolChoice;
+  readonly choice: PermissionChoice;
   readonly setting: Setting;
 }
 
@@ -61,7 +61,7 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
   const found = await findSandbox({ env, folder: join(workspace.home, "sandbox") });
   if (found.kind === "none") throw new Error(`there is no sandbox in the container: ${found.why}`);
   const temporary = temporaryFolder(id);
-  let choice: ToolChoice = { mode: "default", allow: [], ask: [], deny: [] };
+  let choice: PermissionChoice = { mode: "default", allow: [], ask: [], deny: [] };
   let use: SandboxUse = { kind: "unheld", because: "off" };
   const box = await createToolbox({
     choice: () => choice,

@@ -31,7 +31,7 @@ export interface CompactionSetupInput extends CompactedConversation {
   readonly box: Toolbox;
   readonly prefix: PrefixInput;
   readonly baseline: Baseline;
-  readonly asks: CompactionRequests | undefined;
+  readonly requests: CompactionRequests | undefined;
 }
 
 export interface AgentCompactionSetup extends CompactionSetup {
@@ -44,7 +44,7 @@ export interface AgentCompactionSetup extends CompactionSetup {
  */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
   const { deps, session, workspace, options } = parts;
-  const { box, prefix, baseline, files, asks } = input;
+  const { box, prefix, baseline, files, requests } = input;
   const renderNow = () => renderPrefix(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
   const fork: Fork = {
@@ -55,13 +55,19 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     session,
     facts: new SessionFactBook(deps, session),
     fork,
-    notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: workspace.home, turns: options.turns ?? "many" }),
+    notes: openSessionNotes(parts, {
+      deps: input.deps,
+      box,
+      fork,
+      home: workspace.home,
+      turns: options.turns ?? "many",
+    }),
     // A session of one turn has no pause in which to prepare; what starts at its end would only be stopped.
     preparation:
       options.turns === "one"
         ? undefined
         : new SummaryPreparation(input.deps, { session, conversation: input.conversation }),
-    asks,
+    requests,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
     summaryOptions: () => readSummaryOptions(workspace.home, renderNow),

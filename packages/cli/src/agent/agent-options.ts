@@ -8,7 +8,7 @@ import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { Net } from "../tool/web/get-page.ts";
 import type { ModelChoice } from "./model/model-choice.ts";
-import type { ToolOptions } from "./tools/tool-choice.ts";
+import type { ToolOptions } from "./tools/permission-choice.ts";
 import type { Workspace, ProjectStore } from "../host/workspace.ts";
 import type { Session } from "palimpsest/internal/session/session";
 

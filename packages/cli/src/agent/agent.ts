@@ -75,7 +75,7 @@ export type OpenAgentOutcome =
   | Agent
   | { readonly kind: "no-key"; readonly message: string }
   /** Settings may hold a deny rule that can't be read: nothing runs until the user has looked. */
-  | { readonly kind: "unread-bans"; readonly problems: readonly Problem[] }
+  | { readonly kind: "unreadable-deny-rules"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;

@@ -1,4 +1,4 @@
-import { hookPlace } from "palimpsest/internal/context/hook-place";
+import { hookContext } from "palimpsest/internal/context/hook-context";
 import { collectReminders } from "./collect-reminders.ts";
 import { createRuntimeDeps } from "palimpsest/internal/context/create-runtime-deps";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
@@ -79,6 +79,6 @@ export function createAgentDeps(
       const forked = box.forked();
       return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
     },
-    place: () => hookPlace(deps, { session: session.id, cwd }),
+    place: () => hookContext(deps, { session: session.id, cwd }),
   };
 }

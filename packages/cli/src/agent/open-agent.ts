@@ -41,7 +41,7 @@ import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problem
 import type { OpenAgentOutcome, Agent } from "./agent.ts";
 import { chooseSession } from "./session/choose-session.ts";
 import { equipSession } from "./tools/equip-session.ts";
-import { followToolChoice } from "./tools/tool-choice.ts";
+import { followPermissionChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
 import { SessionView } from "palimpsest/internal/context/session-view";
@@ -61,7 +61,7 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   // An agent without a key is of no use: then no session is created either.
   const { reading, resolved } = await workspace.settings({ flags: options.flags, server: serverChoice(options.model) });
   const unread = unreadableDenyRules(reading);
-  if (unread.length > 0) return { kind: "unread-bans", problems: unread };
+  if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
   const named = resolved.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
@@ -83,7 +83,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
   // They may have become unreadable since the first check.
   const unread = unreadableDenyRules(settings.current());
-  if (unread.length > 0) return { kind: "unread-bans", problems: unread };
+  if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
   const { settings: opening, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
@@ -92,11 +92,11 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (repaired.kind === "failed") return repaired;
   const toolsKnown = await toolsKnownToModel(deps, { session, model });
   const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
-  const choice = followToolChoice(requestedTools, () => settings.current().settings);
+  const choice = followPermissionChoice(requestedTools, () => settings.current().settings);
   const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
   const background = await startJobsAndServers(parts, tooling);
   const equipment = await equipSession(parts, { ...tooling, model, background });
-  const { box, asks, skillsAndPlan, announceFirst, allowRules } = equipment;
+  const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings };
   const prefix = await renderPrefix(parts, prefixInput);
   const frozen = await freezeBaseline(deps, { session, now: prefix.parts });
@@ -113,7 +113,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput });
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
-  const contextInput = { deps: agentDeps, box, asks, prefix: prefixInput, known: findModel(model, models) };
+  const contextInput = { deps: agentDeps, box, requests, prefix: prefixInput, known: findModel(model, models) };
   const fixedPart = { baseline, countedFixed, moved };
   const context = openAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
   const { conversation, compacting } = context;
@@ -168,7 +168,7 @@ const collectWarnings = (...sources: readonly { readonly warnings: readonly stri
 interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
-    Pick<CompactionSetupInput, "box" | "prefix" | "asks" | "baseline"> {
+    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
 }
@@ -181,13 +181,16 @@ interface AgentContext {
 }
 
 /** The conversation of a session, its view and its compaction. */
-function openAgentContext(parts: AgentParts, { box, prefix, asks, deps, ...input }: AgentContextInput): AgentContext {
+function openAgentContext(
+  parts: AgentParts,
+  { box, prefix, requests, deps, ...input }: AgentContextInput,
+): AgentContext {
   const { session } = parts;
   const { baseline } = input;
   const { conversation, compacting } = startConversation(deps, {
     ...input,
     session,
-    compacting: (compacted) => agentCompactionSetup(parts, { deps, box, prefix, baseline, asks, ...compacted }),
+    compacting: (compacted) => agentCompactionSetup(parts, { deps, box, prefix, baseline, requests, ...compacted }),
   });
   const view = new SessionView({
     session,

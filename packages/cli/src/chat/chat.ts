@@ -122,7 +122,7 @@ export class Chat implements TerminalUiHandlers {
     if (text.trim() === "" || this.#isLeaving) return;
     this.#pendingInput.forgetGivenBack();
     const slashed = parseSlash(text);
-    if (slashed.kind === "told") this.#tellInvalid(text, slashed.message);
+    if (slashed.kind === "invalid") this.#tellInvalid(text, slashed.message);
     else if (slashed.kind === "command" && slashed.name === "quit") this.quit();
     else if (this.#work.kind === undefined) this.#work.start(this.#toStep(text));
     else this.#pendingInput.add(text, slashed.kind === "message" && this.#work.kind === "turn" ? "turn" : "later");

@@ -23,7 +23,12 @@ export const simulateCommand = command({
       summary: "answer by a scenario: YAML, or a module exporting `scenario`",
     },
     replay: { type: "string", shown: "session|file", summary: "answer with the replies of a recorded session" },
-    actor: { type: "string", shown: responderNames.join("|"), summary: "who answers without either (default echo)" },
+    responder: {
+      type: "string",
+      alias: "actor",
+      shown: responderNames.join("|"),
+      summary: "who answers without either (default echo)",
+    },
     seed: {
       type: "string",
       shown: "n",
@@ -89,7 +94,7 @@ export const simulateCommand = command({
       ...server,
       seed: server.seed ?? chosen.seed ?? 0,
       hostname: options.host,
-      responder: chosen.actor,
+      responder: chosen.responder,
       faults: options.fault,
       trace: options.trace,
       models: reading.settings.models.value,
@@ -98,7 +103,7 @@ export const simulateCommand = command({
     });
     if (launched.kind === "failed") return notLaunched(launched, { ...options, port: server.port });
     await context.out.write(`${launched.url}\n`);
-    await announceResponder(context, { responder: chosen.actor, trace: options.trace });
+    await announceResponder(context, { responder: chosen.responder, trace: options.trace });
     await untilStopped();
     await launched.close();
     return exitCode.fine;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { sandboxServers } from "../agent/tools/sandbox-servers.ts";
-import { resolveToolChoice } from "../agent/tools/tool-choice.ts";
+import { resolvePermissionChoice } from "../agent/tools/permission-choice.ts";
 import type { Workspace } from "../host/workspace.ts";
 import { noUser } from "palimpsest/internal/ports/user-port";
 import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
@@ -61,7 +61,7 @@ export async function serverChecks(input: ServerChecksInput): Promise<readonly C
  */
 function sandboxInput({ context, workspace, here, sandbox }: ServerChecksInput, root: string) {
   const { settings, files } = here.reading;
-  const { mode, ...ruleTexts } = resolveToolChoice({ allow: [], deny: [] }, settings);
+  const { mode, ...ruleTexts } = resolvePermissionChoice({ allow: [], deny: [] }, settings);
   const { rules } = parseRules(ruleTexts);
   const hosts = new SessionHosts({
     permit: createPermit({ mode, rules, roots: [root], home: homedir() }),

@@ -16,12 +16,12 @@ import { parseRules } from "../../tool/permission/rule.ts";
 import type { SessionNetworkDeps } from "../../tool/sandbox/network/command-network.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../tool/sandbox/temporary-folder.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
-import { jobEndText } from "../../tool/shell/bash-output-tool.ts";
+import { jobEndText } from "../../tool/shell/job-tools.ts";
 import { ShellJobs } from "../../tool/shell/shell-jobs.ts";
 import { escapeReminderTag } from "palimpsest/internal/transcript/attachment-text";
 import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { AgentOptions, AgentParts } from "../agent-options.ts";
-import type { ToolChoice } from "./tool-choice.ts";
+import type { PermissionChoice } from "./permission-choice.ts";
 import { sandboxServers } from "./sandbox-servers.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { endGroup } from "../../tool/signal-group.ts";
@@ -57,7 +57,7 @@ export interface JobsAndServers {
 interface JobsAndServersInput {
   readonly settings: FollowedSettings;
   /** From flags and settings. A server that starts again must get no wider rules than when the session opened. */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   readonly shell: Shell;
   readonly groups: RunningGroups | undefined;
   /** A real path. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { openWorkspace } from "../../host/workspace.ts";
 import { openSessionAllowRules } from "./session-allow-rules.ts";
-import type { ToolChoice } from "./tool-choice.ts";
+import type { PermissionChoice } from "./permission-choice.ts";
 
 async function leaves() {
   const folder = await temporaryFolder();
@@ -13,7 +13,7 @@ async function leaves() {
   const own = join(home, "settings.json");
   await writeFile(own, JSON.stringify({ model: "x" }), { mode: 0o600 });
   const workspace = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: project });
-  let choice: ToolChoice = { mode: "default", allow: ["Edit"], ask: [], deny: [] };
+  let choice: PermissionChoice = { mode: "default", allow: ["Edit"], ask: [], deny: [] };
   let allowed: readonly string[] = [];
   const made = openSessionAllowRules({ workspace, flags: [], choice: () => choice, inSettings: () => allowed });
   return {
@@ -27,7 +27,7 @@ async function leaves() {
     project,
     /** What a session that is opened later would be allowed. */
     later: async () => (await workspace.settings()).reading.settings["permissions.allow"].value,
-    change: (now: ToolChoice) => {
+    change: (now: PermissionChoice) => {
       choice = now;
     },
   };

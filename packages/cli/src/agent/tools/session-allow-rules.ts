@@ -2,20 +2,20 @@ import type { Workspace, AllowRulePlace } from "../../host/workspace.ts";
 import type { AllowRuleDep, AllowRuleOutcome } from "palimpsest/internal/ports/tool";
 import type { FlagInput } from "../../settings/flag-values.ts";
 import { findRuleProblems } from "../../tool/permission/create-permit.ts";
-import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
+import { type PermissionChoice, memoizeByInput } from "./permission-choice.ts";
 
 interface SessionAllowRulesInput {
   readonly workspace: Pick<Workspace, "addAllowRules" | "allowRulePlace" | "settings">;
   readonly flags: readonly FlagInput[];
   /** Without what the user allows while the session is open; the same object while nothing has changed. */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   /** What the settings allow now. */
   readonly inSettings: () => readonly string[];
 }
 
 /** What the user allows for good while the session is open. Rules in `deny` and `ask` still come first. */
 export interface SessionAllowRules extends AllowRuleDep {
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   /** What was allowed so far, oldest first. */
   readonly granted: () => readonly string[];
 }

@@ -35,14 +35,14 @@ import { planPart, type PlanState } from "../../tool/plan-tool.ts";
 import type { Web } from "../../tool/web/web-fetch-tool.ts";
 import { findAncestors } from "../session/copy-session.ts";
 import { recallById } from "./recall-by-id.ts";
-import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
+import { type PermissionChoice, memoizeByInput } from "./permission-choice.ts";
 
 interface ToolboxInput {
   /**
    * Called at each tool call, so that a rule counts as soon as it is written; the same object while nothing has
    * changed.
    */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   readonly deps: ProjectStore;
   readonly session: Session;
   readonly roots: readonly string[];
@@ -56,7 +56,7 @@ interface ToolboxInput {
   /** Files and folders that hold settings, by their given names: no rule allows changing them. */
   readonly guarded?: readonly string[];
   /** Absent if the agent can't ask for compaction. */
-  readonly compactionAsks?: CompactionRequests | undefined;
+  readonly compactionRequests?: CompactionRequests | undefined;
   /** Empty or absent: the agent has no tool for skills. */
   readonly skillPlaces?: readonly SkillLocation[];
   /** Absent if the user can't review plans. */
@@ -150,7 +150,7 @@ export async function createToolbox({
   const state: ToolState = {
     shellState: { cwd: undefined },
     todos: { list: await readTodosFromLog(deps, session.fold) },
-    compactionAsks: input.compactionAsks,
+    compactionRequests: input.compactionRequests,
     planning: input.planning,
     jobs: input.jobs,
     user: input.user,
@@ -181,7 +181,7 @@ export async function createToolbox({
 
 /** What the rules and the mode of a choice say. */
 function createPolicy(
-  { mode, ...ruleTexts }: ToolChoice,
+  { mode, ...ruleTexts }: PermissionChoice,
   places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules">,
 ) {
   const { rules } = parseRules(ruleTexts);
@@ -253,21 +253,21 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
 
 type ToolState = Pick<
   ToolsetDeps,
-  "shellState" | "todos" | "compactionAsks" | "planning" | "user" | "jobs" | "network"
+  "shellState" | "todos" | "compactionRequests" | "planning" | "user" | "jobs" | "network"
 >;
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, compactionAsks, planning, user, jobs, network }: ToolState,
+  { shellState, todos, compactionRequests, planning, user, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState, todos, compactionAsks, planning, user, jobs, network }),
+  tools: builtinTools({ ...fixed, shellState, todos, compactionRequests, planning, user, jobs, network }),
   cwd: () => shellState.cwd,
   forked: () =>
     createToolset(fixed, {
       shellState: { ...shellState },
       todos: { ...todos },
-      compactionAsks: compactionAsks && refusedCompactionRequests,
+      compactionRequests: compactionRequests && refusedCompactionRequests,
       planning: planning && forkPlanMode,
       jobs: jobs && forkJobs,
       user: user && noUser,

@@ -2,7 +2,7 @@ import { type RewindPoint, listRewindPoints } from "palimpsest/internal/session/
 import type { Choice } from "../../tui/chat-ui.ts";
 import { clip, formatNumber } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
-import { compactPart } from "./compact-part.ts";
+import { compactPart } from "./compact-command.ts";
 import { messageCharsMax } from "../limits.ts";
 import { messageChoices, findMessage } from "./message-choices.ts";
 import { refuse, tell, tellWriteFailure, warn } from "./chat-lines.ts";

@@ -15,13 +15,13 @@ const read = (path: string, ofCommand?: number): ToolAction => ({
   ...(ofCommand === undefined ? {} : { ofCommand }),
 });
 const write = (path: string): ToolAction => ({ kind: "write", path });
-const shell = (command: string, reads: ShellAction["reads"] = "told"): ToolAction => ({
+const shell = (command: string, reads: ShellAction["reads"] = "known"): ToolAction => ({
   kind: "shell",
   command,
   effect: analyzeEffect(command).kind,
   ...(isLiteralLine(command) ? { words: "literal" } : {}),
   reads,
-  writes: analyzeWrites(command).sight === "clear" ? "told" : "unclear",
+  writes: analyzeWrites(command).sight === "clear" ? "known" : "unclear",
 });
 
 const shown = (path: string, reach: "itself" | "below" = "itself") => ({ path, reach, sight: "sure" }) as const;
@@ -314,8 +314,8 @@ describe("rules about files", () => {
       kind: "shell",
       command: "cat",
       effect: "read-only",
-      reads: "told",
-      writes: "told",
+      reads: "known",
+      writes: "known",
       ...(shows && { shows }),
     };
     const by = (mode: PermissionMode, sandbox: "on" | "off", use: "ask" | "deny"): PermissionVerdict["kind"] => {

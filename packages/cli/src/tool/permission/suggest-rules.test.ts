@@ -11,8 +11,8 @@ const shell = (command: string): ToolAction => ({
   kind: "shell",
   command,
   effect: analyzeEffect(command).kind,
-  reads: "told",
-  writes: analyzeWrites(command).sight === "clear" ? "told" : "unclear",
+  reads: "known",
+  writes: analyzeWrites(command).sight === "clear" ? "known" : "unclear",
   shows: { files: [], others: "none" },
 });
 const write = (path: string): ToolAction => ({ kind: "write", path });

@@ -11,7 +11,7 @@ const push: PermissionPrompt = {
   toolUse: toolUseId("t"),
   tool: "bash",
   input: { command: "git push origin main" },
-  acts: [{ kind: "shell", command: "git push origin main", effect: "unknown", reads: "told", writes: "told" }],
+  acts: [{ kind: "shell", command: "git push origin main", effect: "unknown", reads: "known", writes: "known" }],
   reason: "No rule allows it.",
 };
 const ruled: PermissionPrompt = { ...push, suggestedRules: [rule] };
@@ -67,8 +67,8 @@ describe("an answer", () => {
       kind: "shell",
       command: "make",
       effect: "unknown",
-      reads: "told",
-      writes: "told",
+      reads: "known",
+      writes: "known",
       ...parts,
     };
     const { text } = desk({ ...push, acts: [act] }).seen();
@@ -196,7 +196,13 @@ describe("what is shown", () => {
       "what hides in a command",
       {
         acts: [
-          { kind: "shell", command: "ls\x1b[8m;rm\u202E x\ry\u200D", effect: "unknown", reads: "told", writes: "told" },
+          {
+            kind: "shell",
+            command: "ls\x1b[8m;rm\u202E x\ry\u200D",
+            effect: "unknown",
+            reads: "known",
+            writes: "known",
+          },
         ],
       },
       [String.raw`ls\x1b[8m;rm<U+202E> x\x0dy<U+200D>`],
@@ -210,7 +216,7 @@ describe("what is shown", () => {
     const command = Array.from({ length: 300 }, (_, n) => `echo ${n}`).join("\n");
     const long = desk({
       ...push,
-      acts: [{ kind: "shell", command, effect: "unknown", reads: "told", writes: "told" }],
+      acts: [{ kind: "shell", command, effect: "unknown", reads: "known", writes: "known" }],
     }).seen();
     expect(long.text).not.toContain("echo 299");
     expect(long.text).toContain("lines 1 to");
@@ -225,7 +231,7 @@ describe("what is shown", () => {
     [18, 40],
   ])("in %i rows and %i columns the command gives way, and no answer is left out without a sign", (rows, width) => {
     const command = Array.from({ length: 30 }, (_, n) => `echo ${n}`).join("\n");
-    const acts = [{ kind: "shell", command, effect: "unknown", reads: "told", writes: "told" }] as const;
+    const acts = [{ kind: "shell", command, effect: "unknown", reads: "known", writes: "known" }] as const;
     const { text, lines } = desk({ ...ruled, acts }, { rows, width });
     expect(text).toContain("lines 1 to");
     const seen = [1, 2, 3, 4, 5].filter((number) => text.includes(` ${number}. `)).length;
@@ -238,7 +244,7 @@ describe("what is shown", () => {
     const command = "x".repeat(dialogBodyCharsMax + 1_000);
     const long = desk({
       ...push,
-      acts: [{ kind: "shell", command, effect: "unknown", reads: "told", writes: "told" }],
+      acts: [{ kind: "shell", command, effect: "unknown", reads: "known", writes: "known" }],
     }).seen();
     for (let page = 0; page < 400; page += 1) long.press(key.pageDown);
     expect(long.text).toContain("1,000 characters more are not shown");

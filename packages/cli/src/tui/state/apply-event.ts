@@ -139,7 +139,7 @@ function updateCallItems(state: ChatState, event: CallEvent): ChatState {
         call: id,
         tool,
         title: callTitle(tool, input),
-        state: tool === state.asks ? "asking" : "running",
+        state: tool === state.askingTool ? "asking" : "running",
         summary: "",
       } as const;
       return addItem(state, change === undefined ? item : { ...item, change });

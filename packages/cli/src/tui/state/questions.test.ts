@@ -16,7 +16,7 @@ const calls = (tool: string): ChatAction => ({
   event: { kind: "call-start", id: toolUseId("a"), tool, input: {} },
   at: millis(1),
 });
-const asks: ChatAction = { kind: "asks", tool: "plan" };
+const asks: ChatAction = { kind: "prompted", tool: "plan" };
 const answered: ChatAction = { kind: "answered", tool: "plan" };
 
 const asking = [{ kind: "asking", tool: "plan" }, "asking"] as const;

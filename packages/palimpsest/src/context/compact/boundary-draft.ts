@@ -224,7 +224,9 @@ function boundaryContent(
   const { transcriptPath } = place();
   const frame = {
     trigger: ask.trigger === "auto" ? automatic : "manual",
-    ...(settings.policy.summary?.transcriptPath === "told" && transcriptPath !== undefined ? { transcriptPath } : {}),
+    ...(settings.policy.summary?.transcriptPath === "included" && transcriptPath !== undefined
+      ? { transcriptPath }
+      : {}),
     ...(compacting.recallTool === undefined ? {} : { recallTool: compacting.recallTool }),
     pinned: context.stays.pinned.length > 0 ? "some" : "none",
   } as const;

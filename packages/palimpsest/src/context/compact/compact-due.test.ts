@@ -159,8 +159,8 @@ describe("the agent's own wish", () => {
     const asks = createCompactionRequests(() => true);
     const world = compactingWorld();
     const agent = await world.agent("create", {
-      tools: [readTool, compactTool({ compactionAsks: asks })],
-      compacting: { asks },
+      tools: [readTool, compactTool({ compactionRequests: asks })],
+      compacting: { requests: asks },
     });
     world.script.left = 5;
     const note = "NOTE: go on with /file-9, second block";

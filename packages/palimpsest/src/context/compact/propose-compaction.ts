@@ -246,18 +246,18 @@ class CompactionRun {
     if (server?.kind === "made") return server;
     const { warnings = [], ...options } = await compacting.summaryOptions();
     for (const message of warnings) this.#put({ kind: "warning", code: "compaction-wishes", message });
-    const asks = policy.summary?.asks ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
+    const call = policy.summary?.call ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
     const triesMax = this.#triesMax();
     const answer = await summarise(
       {
-        fork: asks === "plain" ? undefined : compacting.fork,
-        summariser: asks === "last-block" ? undefined : this.#createSummariser(context, triesMax),
+        fork: call === "plain" ? undefined : compacting.fork,
+        summariser: call === "last-block" ? undefined : this.#createSummariser(context, triesMax),
       },
       {
         prompt: buildPrompt(context, { instructions, ...options }),
         messages: messagesToSummarise(context),
         forkReach: context.scope,
-        forkWrite: asks === "last-block" ? "write" : "skip",
+        forkWrite: call === "last-block" ? "write" : "skip",
         analysis: analysisFor(context.settings),
         gate: gateInput(context),
         retriesMax: policy.summary?.failures.retriesMax ?? 0,

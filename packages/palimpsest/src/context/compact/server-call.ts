@@ -13,7 +13,7 @@ import type { Conversation } from "../conversation.ts";
 import type { ModelCallDeps, ResolvedSettingsDep } from "../deps.ts";
 import { ForkLine, forkBreakpoints } from "../fork-line.ts";
 import { serverWant } from "../request/pipeline-state.ts";
-import { assembleRequest, serverAsks } from "../request/assemble-request.ts";
+import { assembleRequest, serverOptions } from "../request/assemble-request.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { serverCallLimits } from "./limits.ts";
 
@@ -196,7 +196,7 @@ function asSummaryConversation(
   );
   const line = new ForkLine({ messages, usedTokens, fixedTokens });
   const withheld = parent.editable?.fold.sentWithheld ?? new Set<ToolUseId>();
-  const options = serverAsks(conversation, {
+  const options = serverOptions(conversation, {
     settings: settings(),
     isClearable: () => false,
     messages,

@@ -48,8 +48,10 @@ export function assembleRequest(conversation: Conversation, { settings, at }: As
   const places = { written: written.places(messages), lifetimes, frontier: marks?.frontier };
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
-  const asks = serverAsks(conversation, { settings, isClearable, messages, withheld: next.withheld });
-  const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...messageBetas(messages)])];
+  const server = serverOptions(conversation, { settings, isClearable, messages, withheld: next.withheld });
+  const betas = [
+    ...new Set([...baseline.betas, ...wireModel(model).betas, ...server.betas, ...messageBetas(messages)]),
+  ];
   const maxTokens = Math.min(outputTokensMax.tokens, replyRoom(thresholds.window - used, line.uncountedTokens));
   const request: ModelRequest = {
     model,
@@ -59,11 +61,11 @@ export function assembleRequest(conversation: Conversation, { settings, at }: As
     messages: [...messages],
     breakpoints,
     thinking,
-    params: { ...asks.params, stream: true },
+    params: { ...server.params, stream: true },
     pieces,
     betas,
   };
-  const { besideCache } = asks;
+  const { besideCache } = server;
   return { kind: "request", request, besideCache, breakpoints, messages, tokens: tokens(used), marks };
 }
 
@@ -78,12 +80,15 @@ function replyRoom(left: number, uncountedTokens: number): number {
   return Math.max(1, Math.floor(Math.max(left - margin, least)));
 }
 
-interface ServerAskInput extends Pick<ServerOptionsInput, "isClearable" | "messages" | "withheld"> {
+interface RequestServerInput extends Pick<ServerOptionsInput, "isClearable" | "messages" | "withheld"> {
   readonly settings: ResolvedSettings;
 }
 
 /** The server options of a request of this conversation. A fork has those of its parent's rules. */
-export function serverAsks(conversation: Conversation, { settings, ...input }: ServerAskInput): RequestServerOptions {
+export function serverOptions(
+  conversation: Conversation,
+  { settings, ...input }: RequestServerInput,
+): RequestServerOptions {
   const { cache, inheritedAsks, baseline, layers } = conversation;
   if (cache === undefined) return { ...(inheritedAsks ?? noServerOptions), besideCache: [] };
   const { policy, switches } = settings;

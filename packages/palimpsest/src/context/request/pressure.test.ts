@@ -26,7 +26,7 @@ import { findBand, nextPressureDraft, lastAnnouncedBand } from "./pressure.ts";
 import { pressureText } from "./pressure-text.ts";
 import type { Session } from "../../session/session.ts";
 
-const tools = [compactTool({ compactionAsks: refusedCompactionRequests })];
+const tools = [compactTool({ compactionRequests: refusedCompactionRequests })];
 
 /** Settings with the switch on, and a threshold of which so much is used. */
 function settingsAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): ResolvedSettings {

@@ -56,7 +56,7 @@ export class TurnRecovery {
 
   /** Compacts at the agent's request, once every call has its result. */
   async *compactIfAsked(): AsyncGenerator<LoopEvent> {
-    const request = this.#target.conversation.compacting?.asks?.take();
+    const request = this.#target.conversation.compacting?.requests?.take();
     if (request === undefined) return;
     yield* this.#compact({ cause: "agent", note: request.note, because: "the agent asked for it" });
   }

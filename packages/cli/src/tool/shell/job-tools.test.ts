@@ -4,7 +4,7 @@ import { toolbox, type ToolboxOptions } from "../../../../../test/fixture/toolbo
 import { forkJobs } from "palimpsest/internal/ports/jobs";
 import { millis } from "palimpsest/internal/schema/brand";
 import { findShell } from "./bash-tool.ts";
-import { jobEndText } from "./bash-output-tool.ts";
+import { jobEndText } from "./job-tools.ts";
 import { ShellJobs } from "./shell-jobs.ts";
 
 async function box(options: ToolboxOptions = {}) {
