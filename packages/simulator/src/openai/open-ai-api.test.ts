@@ -7,7 +7,7 @@ import {
   type Path,
   respond,
   type Told,
-} from "../../../../test/fixture/openai-face.ts";
+} from "../../../../test/fixture/openai-api.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import { virtualClock } from "../simulator-clock.ts";

@@ -10,7 +10,7 @@ import { millis, sessionId } from "../../packages/palimpsest/src/schema/brand.ts
 import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../../packages/cli/src/tui/limits.ts";
 import { FakeFront } from "../scenario/support/chat-world.ts";
 import { stage } from "../terminal/screen-stage.ts";
-import { personContract } from "./person.ts";
+import { userContract } from "./user.ts";
 
 const handlers: TerminalUiHandlers = {
   submit: () => undefined,
@@ -33,7 +33,7 @@ function plain(inputFrom: "terminal" | "pipe") {
   return { front, clock, stdin };
 }
 
-personContract({
+userContract({
   name: "a plain terminal",
   make: async () => {
     const { front, clock, stdin } = plain("terminal");
@@ -45,9 +45,9 @@ personContract({
   },
 });
 
-personContract({ name: "a pipe", make: async () => ({ user: plain("pipe").front }) });
+userContract({ name: "a pipe", make: async () => ({ user: plain("pipe").front }) });
 
-personContract({
+userContract({
   name: "a terminal that is drawn",
   make: async () => {
     const { screen, terminal, clock } = await stage();
@@ -61,12 +61,12 @@ personContract({
   },
 });
 
-personContract({
+userContract({
   name: "nobody",
   make: async () => ({ user: { ...noUser, review: async () => ({ kind: "nobody" }) } }),
 });
 
-personContract({
+userContract({
   name: "the double of the chat's tests",
   make: async () => ({ user: new FakeFront(), sayNo: async () => undefined }),
 });

@@ -30,7 +30,7 @@ const plan: PlanReviewRequest = { plan: "1. Look.\n2. Change it.", path: "/plan.
 const never = new AbortController().signal;
 
 /** The rules of the port, for whoever asks the user, and for nobody. */
-export function personContract({ name, make }: PersonUnderTest): void {
+export function userContract({ name, make }: PersonUnderTest): void {
   const asks: readonly (readonly [string, (user: Asked["user"], signal: AbortSignal) => Promise<unknown>])[] = [
     ["a permission", (user, signal) => user.permission(permission, signal)],
     ["a question", (user, signal) => user.question(question, signal)],

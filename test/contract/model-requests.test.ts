@@ -4,7 +4,7 @@ import { refusedCompactionRequests } from "../../packages/palimpsest/src/ports/c
 import { unattendedPlanMode, forkPlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 import { filePlan } from "../../packages/palimpsest/src/store/files/file-notes.ts";
 import { openedForTest, testDeps, testSession } from "../fixture/session.ts";
-import { compactionRequestsContract, planningContract } from "./asking.ts";
+import { compactionRequestsContract, planningContract } from "./model-requests.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 compactionRequestsContract({ name: "of a session", takes: "yes", make: () => createCompactionRequests(() => true) });
