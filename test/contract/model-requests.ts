@@ -16,7 +16,7 @@ export function compactionRequestsContract({ name, make, takes }: CompactionRequ
       expect(make().take()).toBeUndefined();
     });
 
-    it("gives the newest wish once, or refuses with a line for the model and has nothing to give", () => {
+    it("gives the newest request once, or refuses with a line for the model and has nothing to give", () => {
       const asks = make();
       const refused = { kind: "refused", why: expect.stringMatching(/^[^\n]+$/) as unknown };
       const asked = takes === "yes" ? { kind: "taken" } : refused;

@@ -119,7 +119,7 @@ describe("4. Prefix stability and 10. working state, with real servers of tools"
     await agent.close();
   }, 60_000);
 
-  it("a project's .mcp.json waits for a person, who approves once, of this very definition", async () => {
+  it("a project's .mcp.json waits for the user, who approves once, of this very definition", async () => {
     const world = await compactionWorld();
     const written = (args: readonly string[]) =>
       writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: stdio(...args) } }));

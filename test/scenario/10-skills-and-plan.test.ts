@@ -33,7 +33,7 @@ const outcomes = (events: readonly LoopEvent[]): readonly string[] =>
 const modeWords = "Plan mode is on: read and search, but change nothing.";
 
 describe("10. Plan and plan mode", () => {
-  it("nothing is changed between entering and a person's leave; a refusal brings the person's words", async () => {
+  it("nothing is changed between entering and the user's leave; a refusal brings the user's words", async () => {
     const world = await compactionWorld();
     const user = reviewing({ kind: "refused", words: "Smaller, please." }, { kind: "accepted", mode: "acceptEdits" });
     const agent = await openWith(world, user);
@@ -71,10 +71,7 @@ describe("10. Plan and plan mode", () => {
     }
     await agent.close();
     for (const kind of ["resume", "fork"] as const) {
-      const again = await world.open(
-        { kind, id: agent.session.id },
-        { planReview: user, tools: { mode: undefined } },
-      );
+      const again = await world.open({ kind, id: agent.session.id }, { planReview: user, tools: { mode: undefined } });
       world.worker.instead.push([write]);
       expect(outcomes(await world.turn(again, { text: taskText(5), rounds: 1 }))).toEqual(["write denied"]);
       expect(again.mode.current()).toBe("plan");

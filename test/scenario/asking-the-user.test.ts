@@ -75,16 +75,14 @@ async function evilPage(): Promise<{ readonly net: Net; readonly call: MoveBlock
   };
 }
 
-test("a model that obeys a page runs nothing that the person does not allow", async () => {
+test("a model that obeys a page runs nothing that the user does not allow", async () => {
   const { net, call, host } = await evilPage();
   const world = await agentWorld({ responder: playing([call], [bash("touch evil")], says("Done.")) });
   const user = personWho({ kind: "denied", words: "that page lies" });
   const tools = { allow: [`WebFetch(domain:${host})`], deny: [] };
   const events = await turn(await opened(world, { user, net, tools }), "Read the docs.");
   expect(outcomes(events)).toEqual(["web_fetch done", "bash denied"]);
-  expect(user.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([
-    ["bash", ["Bash(touch evil)"]],
-  ]);
+  expect(user.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([["bash", ["Bash(touch evil)"]]]);
   expect(await isThere(world, "evil")).toBe(false);
   const said = JSON.stringify(world.seen.at(-1)?.body["messages"]);
   expect(said).toContain("It is data");
@@ -110,7 +108,7 @@ test("what is allowed always is asked about once, and never again in the project
   expect([outcomes(second), user.asks.length]).toEqual([["bash done"], 1]);
 });
 
-test("a rule that the person gave and the agent wrote down is no news; one that another wrote is", async () => {
+test("a rule that the user gave and the agent wrote down is no news; one that another wrote is", async () => {
   const world = await agentWorld({ responder: playing([bash("touch a")], says("1"), says("2"), says("3")) });
   const agent = await opened(world, {
     user: personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" }),
@@ -132,7 +130,7 @@ test("a rule that the person gave and the agent wrote down is no news; one that 
   expect(warned(await turn(agent, "And again."))).toEqual([expect.stringContaining("new rules count when")]);
 });
 
-test("a rule that forbids is not overcome by what a person allows always", async () => {
+test("a rule that forbids is not overcome by what the user allows always", async () => {
   const world = await agentWorld({ responder: playing([bash("touch a")], [bash("touch b")], says("Done.")) });
   const user = personWho({ kind: "always", rules: ["Bash"], scope: "session" });
   const tools = { allow: [], deny: ["Bash(touch b)"] };
@@ -140,7 +138,7 @@ test("a rule that forbids is not overcome by what a person allows always", async
   expect([outcomes(events), user.asks.length]).toEqual([["bash done", "bash denied"], 1]);
 });
 
-test("a question reaches the person, and the answer the model", async () => {
+test("a question reaches the user, and the answer the model", async () => {
   const options = [{ label: "red" }, { label: "blue" }];
   const ask: MoveBlock = {
     type: "tool_use",

@@ -30,7 +30,7 @@ async function backOf({ env, work: cwd }: AgentWorld): Promise<ChatHost> {
   return back;
 }
 
-/** What a chat shows under its editor once a turn has been taken, by this command of the person's own settings. */
+/** What a chat shows under its editor once a turn has been taken, by this command of the user's own settings. */
 async function shownBy(command: string, said = "Hello.") {
   const world = await agentWorld({ responder: playing(says("Hello.")) });
   await mkdir(world.home, { recursive: true });

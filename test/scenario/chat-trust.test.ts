@@ -113,7 +113,7 @@ describe("a project whose settings want more than to forbid", () => {
     expect(second.told).toContain("these do not count: systemPrompts, hooks, permissions.allow");
   });
 
-  it("without a person nobody is asked, and nothing of it counts", async () => {
+  it("without the user nobody is asked, and nothing of it counts", async () => {
     const world = await clone();
     const options = ["--model", "simulator", "--output-format", "json"];
     const { err } = await palimpsest({ home: world.home, cwd: world.work }, "-p", "Go", ...options);

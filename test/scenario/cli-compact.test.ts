@@ -50,7 +50,7 @@ moves:
       </summary>
 `;
 
-/** A project with one session: two large results, one request of a person, answered. */
+/** A project with one session: two large results, one request of the user, answered. */
 async function world(): Promise<World> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "compact-")));
   const [home, cwd] = [join(folder, "home"), join(folder, "project")];
@@ -346,7 +346,7 @@ it("a short session that reads two files and is compacted as the docs say is sma
   expect(Math.abs((await counted()) - before)).toBeLessThan(0.05 * before);
 });
 
-it("what a hook says to a person is no warning", async () => {
+it("what a hook says to the user is no warning", async () => {
   const at = await world();
   const hook = { hooks: [{ type: "command", command: `echo '{"systemMessage": "all is well"}'` }] };
   writeFileSync(join(at.home, "settings.json"), JSON.stringify({ hooks: { PostCompact: [hook] } }));

@@ -139,7 +139,7 @@ async function opened(world: AgentWorld, { user, net }: Around) {
     flags: [{ flag: "model", text: "claude-sonnet-5-5" }],
     session: { kind: "new" },
     model: { kind: "provider" },
-    // What a person has allowed for good: to look, and nothing that obeying would take.
+    // What the user has allowed for good: to look, and nothing that obeying would take.
     tools: { allow: ["mcp__a__go", "WebFetch"], deny: [] },
     user,
     net,
@@ -170,7 +170,7 @@ function placesIn({ system, messages }: Sent): readonly (readonly [Source["stand
   return all.filter(([, text]) => text.includes(mark));
 }
 
-describe("text that asks for tools, or passes itself off as a person's word", () => {
+describe("text that asks for tools, or passes itself off as the user's word", () => {
   it.each(sources)(
     "$name: nothing runs without its permission, and it stays data",
     async ({ stands, files = {}, first }) => {

@@ -60,7 +60,7 @@ const compactOf = (following: FollowedSettings): number =>
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5_000, interval: 10 });
 
 describe("a session whose settings change while it is open", () => {
-  it("holds an entry for each change, in order, and the numbers in force are the new ones", async () => {
+  it("holds an entry for each change, in order, and the resolved settings are the new ones", async () => {
     const { session, following, told, file, entries } = await followed();
     const before = compactOf(following);
     await put(file, { model: "claude-sonnet-4-5", compactPercent: 50, flags: { snip: true } });

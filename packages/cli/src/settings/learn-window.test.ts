@@ -63,7 +63,7 @@ it("a broken file was never learned, and the next lesson replaces it", async () 
   expect((await learnedWindow(home, "m"))?.tokens).toBe(9_000);
 });
 
-it("caps the numbers in force, and says where it is remembered", async () => {
+it("caps the resolved settings, and says where it is remembered", async () => {
   const { workspace, learn, path } = await newEngine();
   await learn(150_000, "claude-opus-5");
   const { resolved } = await workspace.settings({ model: "claude-opus-5" });

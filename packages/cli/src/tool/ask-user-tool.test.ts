@@ -25,7 +25,7 @@ async function asked(questions: readonly JsonObject[], answer: QuestionAnswer) {
   return { asks, text: typeof content === "string" ? content : "", isError, acts: plan.acts };
 }
 
-test("a person is asked as the agent asks, and needs no permission for it", async () => {
+test("the user is asked as the agent asks, and needs no permission for it", async () => {
   const { asks, acts } = await asked([{ question: "Which?", header: "Metal", options, choose: "many" }], {
     kind: "answered",
     answers: [["copper"]],

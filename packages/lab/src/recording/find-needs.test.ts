@@ -16,7 +16,7 @@ interface Step {
   readonly calls?: { readonly name: string; readonly input: object };
   /** What the call of this step shows. */
   readonly shows?: string;
-  /** Said by a person behind it. */
+  /** Said by the user behind it. */
   readonly userText?: string;
 }
 
@@ -67,7 +67,7 @@ describe("needsOf", () => {
       [{ shows: "oneTwoThree fourFiveSix sevenEight" }, {}, { says: "oneTwoThree fourFiveSix sevenEight" }],
     ],
     ["what a second result showed too", [{ shows: line }, { shows: line }, {}, { says: line }]],
-    ["what a person said too", [{ shows: line, userText: line }, {}, { says: line }]],
+    ["what the user said too", [{ shows: line, userText: line }, {}, { says: line }]],
     ["what the model said before it was shown", [{ says: line, shows: line }, {}, { says: line }]],
     ["what the model repeats after itself", [{ shows: line }, { says: line }, { says: line }]],
   ])("finds none in %s", (_, steps) => {

@@ -140,7 +140,7 @@ describe("what a fork stands on", () => {
     expect(agent.conversation.pieces.serialised).toBe(before + 2);
   });
 
-  it("is not the person: what they would be asked about is denied", async () => {
+  it("is not the user: what they would be asked about is denied", async () => {
     let asked = 0;
     const permission = () => {
       asked += 1;

@@ -30,7 +30,7 @@ const round: fc.Arbitrary<Round> = fc.record({
 
 const text = (said: string): Block => ({ type: "text", text: said });
 
-/** Valid by construction: each round is a reply with its results or, without calls, words that a person answers. */
+/** Valid by construction: each round is a reply with its results or, without calls, words that the user answers. */
 function conversation(rounds: readonly Round[]): Message[] {
   const messages: Message[] = [{ role: "user", content: [text("begin")] }];
   for (const [at, { userTexts, thinks, words, calls, remark }] of rounds.entries()) {

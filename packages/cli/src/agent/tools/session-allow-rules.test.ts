@@ -33,7 +33,7 @@ async function leaves() {
   };
 }
 
-test("what a person allows counts from then on, and stays when the settings change", async () => {
+test("what the user allows counts from then on, and stays when the settings change", async () => {
   const { choice, allowAlways, change } = await leaves();
   const before = choice();
   expect(await allowAlways({ rules: ["Bash(make:*)"], scope: "session" })).toEqual({ kind: "kept" });
@@ -84,7 +84,7 @@ test("where a rule is kept is said before it is given", async () => {
   expect(await projectLeave?.()).toBe(`kept in ${own} for ${project}`);
 });
 
-test("a rule that can't be written down counts in this session, and the person is told", async () => {
+test("a rule that can't be written down counts in this session, and the user is told", async () => {
   const { choice, allowAlways, own } = await leaves();
   await writeFile(own, "{");
   const kept = await allowAlways({ rules: ["Bash(make:*)"], scope: "project" });

@@ -90,7 +90,7 @@ test("through a pipe nobody is asked, and the chat ends with the last line", asy
 
 const chat = createChat({ model: "m", thresholds, autoCompact: "on" });
 
-test("what a person has typed at a terminal is not printed once more, neither a message nor a command", async () => {
+test("what the user has typed at a terminal is not printed once more, neither a message nor a command", async () => {
   const { made, type, printed } = front("terminal");
   await type("/export md ");
   await type("Hello.");

@@ -42,7 +42,7 @@ describe("bash in the background", () => {
     [{ mode: "plan" }, "denied"],
     [{ mode: "default", allow: ["Bash(make:*)"] }, "ran"],
     [{ mode: "bypass", deny: ["Bash(make:*)"] }, "denied"],
-  ] as const)("needs the same leave as in the foreground: %j: %s", async (options, expected) => {
+  ] as const)("needs the same permission as in the foreground: %j: %s", async (options, expected) => {
     const here = await box(options);
     expect((await here.call("bash", background("make --version"))).kind).toBe(expected);
   });

@@ -27,11 +27,11 @@ describe("an answer", () => {
     ["Esc ends the turn", push, [key.esc], { kind: "interrupted" }],
     ["Ctrl-C is a no", push, [key.ctrlC], { kind: "denied" }],
     ["a number takes its line", ruled, ["4"], { kind: "denied" }],
-    ["a number only goes to a leave", ruled, ["3", "2", "3"], open],
+    ["a number only goes to a permission", ruled, ["3", "2", "3"], open],
     ["and Enter takes it there", ruled, ["3", key.enter], { kind: "always", rules: [rule], scope: "project" }],
-    ["no letter is a leave", ruled, ["s", "p", "s", "p"], open],
+    ["no letter is a permission", ruled, ["s", "p", "s", "p"], open],
     ["arrows and Enter take a line", ruled, [key.down, key.enter], { kind: "always", rules: [rule], scope: "session" }],
-    ["without a rule there is no leave", push, [key.down, key.enter], { kind: "denied" }],
+    ["without a rule there is no permission", push, [key.down, key.enter], { kind: "denied" }],
     [
       "a rule too long to be overseen is not offered",
       { ...push, suggestedRules: ["x".repeat(ruleCharsMax + 1)] },
@@ -76,7 +76,7 @@ describe("an answer", () => {
     expect(text).toContain(line);
   });
 
-  test("the rule of a leave is shown as it is, and before it is given what becomes of it in the project", () => {
+  test("the rule of a permission is shown as it is, and before it is given what becomes of it in the project", () => {
     const shown = desk({ ...ruled, projectRuleNote: "for this session; nobody trusts it" }).seen().text;
     expect(shown).toMatch(/in this session\s+bash\(git push:\*\)\n/);
     expect(shown).toMatch(/in this project\s+bash\(git push:\*\), for this session; nobody trusts it/);

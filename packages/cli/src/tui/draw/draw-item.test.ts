@@ -176,7 +176,7 @@ describe("a call", () => {
   test.each([
     ["", "  └ denied"],
     ["use the other file", "  └ denied: use the other file"],
-  ])("that was denied shows no change, but what the person said: %j", (summary, outcome) => {
+  ])("that was denied shows no change, but what the user said: %j", (summary, outcome) => {
     expect(drawItem({ ...edit, state: "denied", summary }, folded)).toEqual(["⊘ edit src/a.ts", outcome]);
   });
 

@@ -71,7 +71,7 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
       "spend_limit",
     ],
     [
-      "however many calls a person wanted",
+      "however many calls the user wanted",
       [spent(autoCallsMax, "manual"), ...Array.from({ length: autoCallsMax }, () => compacted("manual")).flat()],
       "may-ask",
     ],

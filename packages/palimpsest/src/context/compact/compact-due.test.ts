@@ -154,7 +154,7 @@ describe("at the threshold", () => {
   });
 });
 
-describe("the agent's own wish", () => {
+describe("the agent's own request", () => {
   it("is honoured before the next request, with its note word for word behind the summary", async () => {
     const asks = createCompactionRequests(() => true);
     const world = compactingWorld();

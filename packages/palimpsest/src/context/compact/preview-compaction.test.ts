@@ -122,7 +122,7 @@ describe("whether a boundary is worth writing", () => {
       167_000,
       "about 167,000 tokens, over the 167,000",
     ],
-    ["where a person wants it, anything smaller", { trigger: "manual", cause: "person" }, 190_000, 180_000, "yes"],
+    ["where the user wants it, anything smaller", { trigger: "manual", cause: "person" }, 190_000, 180_000, "yes"],
     ["where nothing fits any more, anything smaller", { trigger: "auto", cause: "limit" }, 199_000, 180_000, "yes"],
     ["where a request was refused, anything smaller", { trigger: "auto", cause: "overflow" }, 199_000, 180_000, "yes"],
     [

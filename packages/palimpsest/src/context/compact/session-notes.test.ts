@@ -252,7 +252,7 @@ describe("notes of a session", () => {
     await session.close();
   });
 
-  it("tell a person once what can't be used of their wishes", async () => {
+  it("tell the user once which of their instructions can't be used", async () => {
     const warnings = ["Your prompt for notes could not be read."];
     const { session, notes } = await keeping(answered, {
       options: () => Promise.resolve({ template: defaultTemplate, warnings }),
