@@ -39,7 +39,12 @@ interface PendingTrustInput {
  * Undefined if the user has answered already or if there is nothing to trust. The user is not asked about a folder that
  * holds the home folder either: a yes counts for everything below, so it would cover every future clone.
  */
-export async function pendingTrust({ workspace, env, cwd, root }: PendingTrustInput): Promise<TrustRequest | undefined> {
+export async function pendingTrust({
+  workspace,
+  env,
+  cwd,
+  root,
+}: PendingTrustInput): Promise<TrustRequest | undefined> {
   const { trust, untrusted } = (await workspace.settings()).reading;
   const { root: folder } = await workspace.allowRulePlace();
   const home = await realpath(homedir()).catch(() => homedir());

@@ -110,7 +110,8 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
       approve: (approvals) => workspace.approveServers(approvals),
       refuse: (approvals) => workspace.refuseServers(approvals),
     },
-    notice: (agent) => (inputFrom === "terminal" ? sandboxNotice(agent.sandbox(), workspace.home) : Promise.resolve(undefined)),
+    notice: (agent) =>
+      inputFrom === "terminal" ? sandboxNotice(agent.sandbox(), workspace.home) : Promise.resolve(undefined),
     history: await openHistory({ folder, secrets: secretsIn(env) }),
     detail: (session, item) => loadItemDetail(deps, { session, item }),
     statusline: (show) => openStatusline(input, { workspace, deps, root, show }),

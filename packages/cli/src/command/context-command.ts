@@ -54,7 +54,12 @@ export const contextCommand = command({
       const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
       const model = resolved.model ?? "unknown model";
       if (format === "json") {
-        await context.out.json({ model, windowSource: resolved.window.source, ...asJson(report), exact: exact ?? null });
+        await context.out.json({
+          model,
+          windowSource: resolved.window.source,
+          ...asJson(report),
+          exact: exact ?? null,
+        });
       } else {
         const { style, columns = 80 } = context.out;
         await context.err.write(translationText(log));
