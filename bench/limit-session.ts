@@ -59,9 +59,9 @@ export class LimitSessions {
     return project.deps;
   }
 
-  async numbers(): Promise<ResolvedSettings> {
-    const { numbers } = await openWorkspace(this.#options).settings({ flags: this.#options.flags, model });
-    return numbers;
+  async settings(): Promise<ResolvedSettings> {
+    const { resolved } = await openWorkspace(this.#options).settings({ flags: this.#options.flags, model });
+    return resolved;
   }
 
   /** Writes the same session as a new one to disk and opens it. No model answers, and the breaker is open. */

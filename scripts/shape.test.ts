@@ -7,6 +7,7 @@ it.each([
   ["keptFiles", true],
   ["needToolKind", false],
   ["readFile", false],
+  ["setMode", false],
   ["openContext", false],
   ["embed", false],
 ])("%s begins with a participle: %s", (name, expected) => {
@@ -20,7 +21,7 @@ it("counts what stands at the top level of a file", () => {
     exports: ["pathOf"],
     relativeImports: 1,
     functions: ["pathOf", "inner"],
-    interfaces: ["Waiting"],
+    types: ["Waiting"],
     isNamedAfterExport: true,
   });
 });
@@ -28,14 +29,17 @@ it("counts what stands at the top level of a file", () => {
 it("adds files up, names by their form in per cent", () => {
   const sources = new Map([
     ["src/a.ts", `export const keptFiles = () => 1;\n`],
-    ["src/b.ts", `export interface Setting {}\nexport interface Going {}\nexport function sizeOf() {}\n`],
+    [
+      "src/b.ts",
+      `export interface Setting {}\nexport interface Going {}\nexport type Waiting = 1;\nexport function sizeOf() {}\n`,
+    ],
   ]);
   expect(shape(sources)).toMatchObject({
     files: 2,
-    lines: 4,
+    lines: 5,
     participlePercent: 50,
     endInOfPercent: 50,
-    interfacesInIng: 1,
+    typesInIng: 2,
     namedAfterExportPercent: 0,
   });
 });

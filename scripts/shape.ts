@@ -10,7 +10,7 @@ const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number
     relativeImportsPer1000Lines: { max: 40 },
     participlePercent: { max: 2 },
     endInOfPercent: { max: 2 },
-    interfacesInIng: { max: 0 },
+    typesInIng: { max: 0 },
     namedAfterExportPercent: { min: 75 },
   } satisfies Partial<Record<keyof Shape, object>>),
 );
@@ -26,7 +26,8 @@ export interface Shape {
   readonly participlePercent: number;
   /** Share of the functions whose name ends in `Of`. */
   readonly endInOfPercent: number;
-  readonly interfacesInIng: number;
+  /** Interfaces, type aliases and classes. */
+  readonly typesInIng: number;
   /** Share of the files with exports in which one export has the file's name. */
   readonly namedAfterExportPercent: number;
 }
@@ -36,7 +37,7 @@ interface FileShape {
   readonly exports: readonly string[];
   readonly relativeImports: number;
   readonly functions: readonly string[];
-  readonly interfaces: readonly string[];
+  readonly types: readonly string[];
   readonly isNamedAfterExport: boolean;
 }
 
@@ -53,7 +54,7 @@ export function shape(sourceByFile: ReadonlyMap<string, string>): Shape {
     functions: functions.length,
     participlePercent: percent(functions.filter(beginsWithParticiple).length, functions.length),
     endInOfPercent: percent(functions.filter((name) => /[a-z]Of$/.test(name)).length, functions.length),
-    interfacesInIng: files.flatMap((file) => file.interfaces).filter(endsInIng).length,
+    typesInIng: files.flatMap((file) => file.types).filter(endsInIng).length,
     namedAfterExportPercent: percent(exporting.filter((file) => file.isNamedAfterExport).length, exporting.length),
   };
 }
@@ -62,7 +63,7 @@ export function shape(sourceByFile: ReadonlyMap<string, string>): Shape {
 export function fileShape(file: string, source: string): FileShape {
   const { program } = parseSync(file, source);
   const functions: string[] = [];
-  const interfaces: string[] = [];
+  const types: string[] = [];
   const exports: string[] = [];
   let relativeImports = 0;
   for (const statement of program.body) {
@@ -73,7 +74,7 @@ export function fileShape(file: string, source: string): FileShape {
     for (const { name, form } of declarations(declaration)) {
       if (isExport) exports.push(name);
       if (form === "function") functions.push(name);
-      if (form === "interface") interfaces.push(name);
+      if (form === "type") types.push(name);
     }
   }
   const own = camelCase(basename(file, ".ts"));
@@ -82,12 +83,12 @@ export function fileShape(file: string, source: string): FileShape {
     exports,
     relativeImports,
     functions,
-    interfaces,
+    types,
     isNamedAfterExport: exports.some((name) => name.toLowerCase() === own.toLowerCase()),
   };
 }
 
-type Form = "function" | "interface" | "other";
+type Form = "function" | "type" | "other";
 
 function declarations(node: Program["body"][number] | null): readonly { readonly name: string; readonly form: Form }[] {
   switch (node?.type) {
@@ -95,11 +96,11 @@ function declarations(node: Program["body"][number] | null): readonly { readonly
     case "TSDeclareFunction":
       return node.id === null ? [] : [{ name: node.id.name, form: "function" }];
     case "TSInterfaceDeclaration":
-      return [{ name: node.id.name, form: "interface" }];
+      return [{ name: node.id.name, form: "type" }];
     case "TSTypeAliasDeclaration":
-      return [{ name: node.id.name, form: "other" }];
+      return [{ name: node.id.name, form: "type" }];
     case "ClassDeclaration":
-      return node.id === null ? [] : [{ name: node.id.name, form: "other" }];
+      return node.id === null ? [] : [{ name: node.id.name, form: "type" }];
     case "VariableDeclaration":
       return node.declarations.flatMap(({ id, init }) => {
         if (id.type !== "Identifier") return [];
@@ -114,15 +115,14 @@ function declarations(node: Program["body"][number] | null): readonly { readonly
 const nameOf = (node: { readonly type: string; readonly name?: string; readonly value?: string }): string =>
   node.name ?? node.value ?? "";
 
+/** Without `put`, `read`, `run`, `set` and `cut`, which are verbs as well. */
 const irregularParticiples = new Set(
-  "told made said given held kept shown known written found sent taken drawn left built bound cut heard lost paid put read run seen set spent spoken thrown understood withheld worn".split(
+  "told made said given held kept shown known written found sent taken drawn left built bound heard lost paid seen spent spoken thrown understood withheld worn".split(
     " ",
   ),
 );
-/** Words that only look like participles; `put`, `read`, `run`, `set` and `cut` count as verbs. */
-const noParticiples = new Set(
-  "need feed seed embed speed shed exceed proceed succeed indeed put read run set cut".split(" "),
-);
+/** Words in -ed that are no participles. */
+const noParticiples = new Set("need feed seed embed speed shed exceed proceed succeed indeed".split(" "));
 
 export function beginsWithParticiple(name: string): boolean {
   const first = /^[a-z]+/.exec(name)?.[0] ?? "";
@@ -134,6 +134,8 @@ export function beginsWithParticiple(name: string): boolean {
 const noGerunds = new Set([
   "Recording",
   "Finding",
+  "Listing",
+  "Thinking",
   "Setting",
   "Warning",
   "String",
@@ -183,10 +185,10 @@ function check(measured: Shape): void {
 
 function printNames(sourceByFile: ReadonlyMap<string, string>): void {
   for (const [file, source] of sourceByFile) {
-    const { functions, interfaces, isNamedAfterExport, exports } = fileShape(file, source);
+    const { functions, types, isNamedAfterExport, exports } = fileShape(file, source);
     const names = [
       ...functions.filter((name) => beginsWithParticiple(name) || /[a-z]Of$/.test(name)),
-      ...interfaces.filter(endsInIng),
+      ...types.filter(endsInIng),
     ];
     const unnamed = isNamedAfterExport || exports.length === 0 ? [] : [`(file: ${exports.slice(0, 4).join(", ")})`];
     if (names.length + unnamed.length > 0) console.log(`${file}: ${[...names, ...unnamed].join(", ")}`);

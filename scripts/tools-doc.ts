@@ -43,11 +43,11 @@ const tools: readonly Tool[] = builtinTools({
   todos: { list: [] },
   expand: async () => ({ kind: "missing", why: "nothing is kept" }),
   search: async () => undefined,
-  compactionAsks: refusedCompactionRequests,
+  compactionRequests: refusedCompactionRequests,
   skills: { find: async () => ({ skills: [], problems: [] }), mayRead: () => false },
   planning: forkPlanMode,
   web: { net: openNet, pages: new PageCache() },
-  person: noUser,
+  user: noUser,
   jobs: forkJobs,
   servers: noServers,
 });

@@ -108,7 +108,7 @@ async function splitOf(sessions: LimitSessions): Promise<Split> {
     took[name] = performance.now() - start;
     return value;
   };
-  const numbers = await sessions.numbers();
+  const settings = await sessions.settings();
   const engine = await sessions.deps();
   const deps = { ...engine, place: () => ({ transcriptPath: "" }) } as unknown as AgentDeps;
   const messages = [...session.fold.messages];
@@ -117,10 +117,10 @@ async function splitOf(sessions: LimitSessions): Promise<Split> {
   const context = await step("ground", () => {
     const scoped = computeScope(session.fold, {
       part: ask.part,
-      waitingTokensMax: waitingTokensMax(numbers.thresholds),
+      waitingTokensMax: waitingTokensMax(settings.thresholds),
     });
     if (scoped.kind !== "scope") throw new Error(scoped.kind);
-    return createCompactionContext({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
+    return createCompactionContext({ conversation, compacting, settings, ask, scope: scoped.scope, facts });
   });
   const { budgets, count } = context;
   const { summary, path } = await step("extract", () => extractFromFacts(context));

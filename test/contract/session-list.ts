@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SessionList } from "../../packages/palimpsest/src/ports/store.ts";
 import type { Transcripts } from "../../packages/palimpsest/src/ports/transcripts.ts";
 import { type SessionId, sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { writerOf } from "./writer-of.ts";
+import { openWriter } from "./open-writer.ts";
 
 export interface SessionListUnderTest {
   readonly name: string;
@@ -59,7 +59,7 @@ export function sessionListContract({ name, make }: SessionListUnderTest): void 
     it("follows what is appended", async () => {
       const { sessions, transcripts } = await seeded(prompt("first", "2026-01-01T00:00:00.000Z"));
       await sessions.list();
-      const writer = writerOf(await transcripts.openForWriting(one));
+      const writer = openWriter(await transcripts.openForWriting(one));
       await writer.append([prompt("second", "2026-02-01T00:00:00.000Z").trimEnd()]);
       expect(await sessions.list()).toMatchObject([
         { firstPrompt: "first", messageCount: 2, modified: "2026-02-01T00:00:00.000Z" },
@@ -71,7 +71,7 @@ export function sessionListContract({ name, make }: SessionListUnderTest): void 
       await transcripts.openForWriting(one);
       await transcripts.openForReading(one);
       expect(await sessions.list()).toEqual([]);
-      const writer = writerOf(await transcripts.create(one));
+      const writer = openWriter(await transcripts.create(one));
       expect((await sessions.list()).map((row) => row.sessionId)).toEqual([one]);
       await writer.discard();
       expect(await sessions.list()).toEqual([]);

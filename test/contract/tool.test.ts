@@ -34,11 +34,11 @@ async function everyTool(): Promise<readonly Tool[]> {
   );
   await servers.settled();
   const { tools } = await toolbox({
-    compactionAsks: createCompactionRequests(() => true),
+    compactionRequests: createCompactionRequests(() => true),
     skills: { find: async () => ({ skills: [skill], problems: [] }), mayRead: () => true },
     planning: unattendedPlanMode,
     jobs: foregroundOnlyJobs,
-    person: "no",
+    user: "no",
     answering: noUser,
     servers,
     web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ByteSource, Transcripts } from "../../packages/palimpsest/src/ports/transcripts.ts";
 import { type SessionId, bytes, sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { skipped } from "./skipped.ts";
-import { writerOf } from "./writer-of.ts";
+import { openWriter } from "./open-writer.ts";
 
 export interface TranscriptsUnderTest {
   readonly name: string;
@@ -29,7 +29,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
     describe("appending", () => {
       it("keeps every byte of every line, in order", async () => {
         const store = await make(new Map());
-        const writer = writerOf(await store.create(one));
+        const writer = openWriter(await store.create(one));
         await writer.append([line(1), line(2)]);
         await writer.append([line(3)]);
         await writer.close();
@@ -38,7 +38,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
 
       it("says at which byte each line begins", async () => {
         const store = await seeded(`${line(0)}\n`);
-        const writer = writerOf(await store.openForWriting(one));
+        const writer = openWriter(await store.openForWriting(one));
         const outcome = await writer.append([line(1), line(2)]);
         const length = Buffer.byteLength(`${line(0)}\n`);
         expect(outcome).toEqual({ kind: "appended", at: [length, 2 * length] });
@@ -46,7 +46,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
 
       it("keeps the order of appends that were not waited for", async () => {
         const store = await make(new Map());
-        const writer = writerOf(await store.create(one));
+        const writer = openWriter(await store.create(one));
         await Promise.all(Array.from({ length: 100 }, (_, n) => writer.append([line(n)])));
         const expected = Array.from({ length: 100 }, (_, n) => `${line(n)}\n`).join("");
         expect(await textOf(store, one)).toBe(expected);
@@ -54,7 +54,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
 
       it("appends nothing for no lines", async () => {
         const store = await make(new Map());
-        const writer = writerOf(await store.create(one));
+        const writer = openWriter(await store.create(one));
         expect(await writer.append([])).toEqual({ kind: "appended", at: [] });
         expect(await writer.endTurn()).toEqual({ kind: "appended", at: [] });
         expect(await textOf(store, one)).toBe("");
@@ -62,7 +62,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
 
       it("throws on a line with a newline in it, and on a closed writer: both are bugs", async () => {
         const store = await make(new Map());
-        const writer = writerOf(await store.create(one));
+        const writer = openWriter(await store.create(one));
         await expect(writer.append(["{\n}"])).rejects.toThrow(TypeError);
         await writer.append([line(1)]);
         await writer.close();
@@ -82,25 +82,25 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
         const store = await make(new Map());
         expect(await store.openForWriting(one)).toEqual({ kind: "missing" });
         expect(await store.openForReading(one)).toBeUndefined();
-        writerOf(await store.create(one));
+        openWriter(await store.create(one));
       });
 
       it("lets one writer in and calls the session busy for the second", async () => {
         const store = await seeded("");
-        const writer = writerOf(await store.openForWriting(one));
+        const writer = openWriter(await store.openForWriting(one));
         expect(await store.openForWriting(one)).toMatchObject({
           kind: "busy",
           holder: expect.stringMatching(/\S/) as unknown,
         });
         await writer.close();
-        writerOf(await store.openForWriting(one));
+        openWriter(await store.openForWriting(one));
       });
 
       it("lets one of many that open at once in", async () => {
         const store = await seeded("");
         const outcomes = await Promise.all(Array.from({ length: 20 }, () => store.openForWriting(one)));
         const opened = outcomes.filter((outcome) => outcome.kind === "open");
-        expect(opened.map(writerOf)).toHaveLength(1);
+        expect(opened.map(openWriter)).toHaveLength(1);
         expect(outcomes.filter((outcome) => outcome.kind === "busy")).toHaveLength(19);
       });
 
@@ -108,20 +108,20 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
         const store = await make(new Map());
         const outcomes = await Promise.all(Array.from({ length: 20 }, () => store.create(one)));
         const opened = outcomes.filter((outcome) => outcome.kind === "open");
-        expect(opened.map(writerOf)).toHaveLength(1);
+        expect(opened.map(openWriter)).toHaveLength(1);
       });
 
       it("has a writer per session, not per store", async () => {
         const store = await make(new Map());
-        const writers = [writerOf(await store.create(one)), writerOf(await store.create(two))];
+        const writers = [openWriter(await store.create(one)), openWriter(await store.create(two))];
         expect(writers.map((writer) => writer.id)).toEqual([one, two]);
       });
 
       it("can be closed twice, and only the first frees the session", async () => {
         const store = await seeded("");
-        const first = writerOf(await store.openForWriting(one));
+        const first = openWriter(await store.openForWriting(one));
         await first.close();
-        const second = writerOf(await store.openForWriting(one));
+        const second = openWriter(await store.openForWriting(one));
         await first.close();
         expect((await store.openForWriting(one)).kind).toBe("busy");
         await second.close();
@@ -129,21 +129,21 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
 
       it("takes a log away that it has made itself, when it is told to, and frees the name", async () => {
         const store = await make(new Map());
-        const writer = writerOf(await store.create(one));
+        const writer = openWriter(await store.create(one));
         await writer.append([line(1)]);
         await writer.discard();
         await writer.close();
         expect(await store.openForReading(one)).toBeUndefined();
         expect((await store.openForWriting(one)).kind).toBe("missing");
-        writerOf(await store.create(one));
+        openWriter(await store.create(one));
       });
 
       it("only closes a log that was there before, whoever tells it to take it away", async () => {
         const store = await seeded(`${line(0)}\n`);
-        const writer = writerOf(await store.openForWriting(one));
+        const writer = openWriter(await store.openForWriting(one));
         await writer.discard();
         expect(await textOf(store, one)).toBe(`${line(0)}\n`);
-        writerOf(await store.openForWriting(one));
+        openWriter(await store.openForWriting(one));
       });
 
       it.skipIf(skips.names)(`takes no id that would leave the store${skipped(skips.names)}`, async () => {
@@ -162,7 +162,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
         const store = await seeded(`${line(1)}\n${line(2)}`);
         const opened = await store.openForWriting(one);
         expect(opened).toMatchObject({ kind: "open", setAside: undefined });
-        await writerOf(opened).append([line(3)]);
+        await openWriter(opened).append([line(3)]);
         expect(await textOf(store, one)).toBe(`${line(1)}\n${line(2)}\n${line(3)}\n`);
       });
 
@@ -173,16 +173,16 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
         const opened = await store.openForWriting(one);
         const start = Buffer.byteLength(whole);
         expect(opened).toMatchObject({ kind: "open", setAside: { start, end: start + Buffer.byteLength(torn) } });
-        await writerOf(opened).append([line(3)]);
+        await openWriter(opened).append([line(3)]);
         expect(await textOf(store, one)).toBe(`${whole}${torn}\n${line(3)}\n`);
       });
 
       it("is healed once: the next opening finds nothing", async () => {
         const store = await seeded("{");
-        await writerOf(await store.openForWriting(one)).close();
+        await openWriter(await store.openForWriting(one)).close();
         const again = await store.openForWriting(one);
         expect(again).toMatchObject({ kind: "open", setAside: undefined });
-        writerOf(again);
+        openWriter(again);
       });
 
       it.each([
@@ -193,7 +193,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
         const store = await seeded(torn);
         const opened = await store.openForWriting(one);
         expect(opened).toMatchObject({ setAside: { start: 0, end: torn.byteLength } });
-        writerOf(opened);
+        openWriter(opened);
       });
 
       it("is left alone by who only reads", async () => {
@@ -206,7 +206,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
       it("gives any range, cut at the size that the log had on opening", async () => {
         const store = await seeded("{}\n");
         const source = await sourceOf(store, one);
-        const writer = writerOf(await store.openForWriting(one));
+        const writer = openWriter(await store.openForWriting(one));
         await writer.append([line(1)]);
         expect(source.size).toBe(3);
         expect(await source.read({ start: 1, end: 2 })).toEqual(expect.objectContaining({ 0: 0x7d, length: 1 }));
@@ -219,7 +219,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
     describe("blanking", () => {
       it("writes spaces over the ranges, keeps what was there, and moves nothing else", async () => {
         const store = await seeded("{}\n\u0000\u0000\u0000\n{}\n");
-        const writer = writerOf(await store.openForWriting(one));
+        const writer = openWriter(await store.openForWriting(one));
         const reader = await sourceOf(store, one);
         const outcome = await writer.blank([{ start: 3, end: 6 }]);
         expect(outcome).toMatchObject({ kind: "blanked", setAside: [{ start: 3, end: 6 }] });
@@ -232,7 +232,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
 
       it("throws on a closed writer", async () => {
         const store = await seeded("{}\n");
-        const writer = writerOf(await store.openForWriting(one));
+        const writer = openWriter(await store.openForWriting(one));
         await writer.close();
         await expect(writer.blank([{ start: 0, end: 2 }])).rejects.toThrow(TypeError);
         expect(await textOf(store, one)).toBe("{}\n");
@@ -243,7 +243,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
       it("is the same before and after the session is made, where the store has any", async () => {
         const store = await make(new Map());
         const before = store.linkTo?.(one);
-        writerOf(await store.create(one));
+        openWriter(await store.create(one));
         expect(store.linkTo?.(one)).toBe(before);
         if (store.linkTo !== undefined) expect(before).toContain(one);
       });
@@ -253,7 +253,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
       it("puts the origin line before a byte-for-byte copy and ends its last line", async () => {
         const store = await make(new Map());
         const source = memorySource(Buffer.from([0x7b, 0x7d, 0x0a, 0xff, 0x00]));
-        const writer = writerOf(
+        const writer = openWriter(
           await store.adopt({ id: one, originLine: '{"type":"origin"}', source, length: bytes(5) }),
         );
         await writer.append([line(1)]);
@@ -268,14 +268,14 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
       it("copies only the length that was asked for", async () => {
         const store = await make(new Map());
         const source = memorySource(Buffer.from("{}\n{}\n{}\n"));
-        writerOf(await store.adopt({ id: one, originLine: "{}", source, length: bytes(3) }));
+        openWriter(await store.adopt({ id: one, originLine: "{}", source, length: bytes(3) }));
         expect(await textOf(store, one)).toBe("{}\n{}\n");
       });
 
       it("copies in parts of a bounded size", async () => {
         const store = await make(new Map());
         const source = memorySource(Buffer.alloc(4_999_998, "{}\n"));
-        writerOf(await store.adopt({ id: one, originLine: "{}", source, length: source.size }));
+        openWriter(await store.adopt({ id: one, originLine: "{}", source, length: source.size }));
         expect(Math.max(...source.lengths)).toBeLessThanOrEqual(1024 * 1024);
         expect((await bytesOf(store, one)).byteLength).toBe(4_999_998 + "{}\n".length);
       });
@@ -297,7 +297,7 @@ export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnder
         });
         expect(outcome).toMatchObject({ kind: "failed", why: "io" });
         expect(await store.openForReading(one)).toBeUndefined();
-        writerOf(await store.create(one));
+        openWriter(await store.create(one));
       });
     });
   });

@@ -24,7 +24,7 @@ const saneTokens = 12_000;
 const ledgerTokens = 20_000;
 
 describe("facts", () => {
-  it("hold every message of a person on the path, byte for byte and in order, whatever the log", () => {
+  it("hold every message of the user on the path, byte for byte and in order, whatever the log", () => {
     fc.assert(
       fc.property(anyHistory, ({ lines }) => {
         const entries = foldOf(loggedOf(lines)).path.logged.map(({ entry }) => entry);

@@ -22,7 +22,7 @@ interface Use {
 interface Reply {
   readonly thoughtWords: number;
   readonly uses: readonly Use[];
-  /** The person speaks along with the results. */
+  /** The user speaks along with the results. */
   readonly interrupted: boolean;
   /** The client sends each block as a message of its own. */
   readonly split: boolean;

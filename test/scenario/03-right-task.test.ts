@@ -33,7 +33,7 @@ describe("3. Right task", () => {
     await agent.close();
   });
 
-  it("a message that waits while a person compacts by hand stays as it was typed, behind the summary", async () => {
+  it("a message that waits while the user compacts by hand stays as it was typed, behind the summary", async () => {
     const world = await compactionWorld();
     const agent = await world.open();
     await world.turn(agent, { text: first, rounds: 6 });

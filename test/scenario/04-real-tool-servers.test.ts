@@ -119,19 +119,19 @@ describe("4. Prefix stability and 10. working state, with real servers of tools"
     await agent.close();
   }, 60_000);
 
-  it("a project's .mcp.json waits for a person, who approves once, of this very definition", async () => {
+  it("a project's .mcp.json waits for the user, who approves once, of this very definition", async () => {
     const world = await compactionWorld();
     const written = (args: readonly string[]) =>
       writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: stdio(...args) } }));
     await written(["good"]);
-    const engine = openWorkspace({ env: world.env, cwd: world.work });
-    const pending = async () => pendingApprovals(await engine.servers());
+    const workspace = openWorkspace({ env: world.env, cwd: world.work });
+    const pending = async () => pendingApprovals(await workspace.servers());
     const [asked] = await pending();
     expect(asked).toMatchObject({ name: "a", runs: { kind: "program", args: [program, "good"] } });
     const before = await world.open({ kind: "new" }, { beside });
     expect(before.warnings.join("\n")).toContain("MCP server a is not started");
     await before.close();
-    expect(await engine.approveServers([asked?.approval ?? ""])).toEqual({ kind: "added" });
+    expect(await workspace.approveServers([asked?.approval ?? ""])).toEqual({ kind: "added" });
     expect(await pending()).toEqual([]);
     const agent = await world.open({ kind: "new" }, { beside });
     world.worker.instead.push([use("echo")]);

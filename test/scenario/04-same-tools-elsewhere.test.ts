@@ -24,7 +24,7 @@ const chatOpens = (world: CompactionWorld, { id, mode }: ChatOpening = {}): Prom
     tools: { mode },
     planReview: { review: async () => ({ kind: "nobody" }) },
     beside: {
-      person: noUser,
+      user: noUser,
       net: openNet,
       jobs: "on",
       connectServer: connectTo({ a: fakeServer({ tools: [offered("go")] }) }),
@@ -75,7 +75,7 @@ describe("4. Prefix stability: a chat's session outside of the chat", () => {
     await again.close();
   });
 
-  it("`-p --continue` on it sends the same bytes, and what needs a person or a later turn is refused there", async () => {
+  it("`-p --continue` on it sends the same bytes, and what needs the user or a later turn is refused there", async () => {
     const world = await compactionWorld();
     const chat = await chatOpens(world);
     await world.turn(chat, { text: taskText(1), rounds: 2 });

@@ -9,7 +9,7 @@ import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { blocksOf, firstBreak } from "./support/whole-agent.ts";
 
-/** Servers `a` and `b` in the person's own settings. */
+/** Servers `a` and `b` in the user's own settings. */
 async function worldWithServers(): Promise<CompactionWorld> {
   const world = await compactionWorld();
   await mkdir(world.home, { recursive: true });
@@ -125,7 +125,7 @@ describe("4. Prefix stability with servers of tools", () => {
     await agent.close();
   });
 
-  it("a server that a project's file defines is not started before a person has approved of it", async () => {
+  it("a server that a project's file defines is not started before the user has approved of it", async () => {
     const world = await compactionWorld();
     await mkdir(join(world.work, ".palimpsest"), { recursive: true });
     const path = join(world.work, ".palimpsest", "settings.json");

@@ -52,7 +52,7 @@ describe("5. No thrash", () => {
     "%s, with more pinned than fits below the trigger: in 50 turns hardly a clearing that does not pay, each frees something, and one event that names the largest items",
     async (policy) => {
       const { agent, events, refusals } = await overTheTrigger(policy);
-      const { thresholds } = agent.deps.numbers();
+      const { thresholds } = agent.deps.settings();
       expect(agent.conversation.line.usedTokens).toBeGreaterThan(thresholds.limit);
       const cleared = clearedIn(events);
       expect(cleared.length).toBeGreaterThan(0);

@@ -11,7 +11,7 @@ import { cutPoints } from "../../packages/palimpsest/src/transcript/first-messag
 import { mend, violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { firstUserLine, interruptedText } from "../../packages/palimpsest/src/transcript/repair.ts";
 import { bytesOf, flat, foldOf, loggedOf } from "../fixture/log.ts";
-import { openaiFace } from "../fixture/openai-face.ts";
+import { openaiFace } from "../fixture/openai-api.ts";
 import {
   append,
   call,

@@ -5,7 +5,7 @@ import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { fileTranscripts } from "../../packages/palimpsest/src/store/files/file-transcripts.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
-import { writerOf } from "../contract/writer-of.ts";
+import { openWriter } from "../contract/open-writer.ts";
 import { runAppend } from "./child/run-append.ts";
 
 const session = "s1";
@@ -37,7 +37,7 @@ it("7. A full disk, for real: a clear failure, every accepted entry is there, an
   await child.ended;
   const before = await readFile(path);
   const opened = await storeIn(folder).openForWriting(sessionId(session));
-  await writerOf(opened).append(['{"next":1}']);
+  await openWriter(opened).append(['{"next":1}']);
   const after = await readFile(path);
   expect(Buffer.compare(after.subarray(0, before.byteLength), before)).toBe(0);
   const lines = after.toString("utf8").split("\n");
@@ -61,7 +61,7 @@ it.each([1, 50, 500])(
       if (accepted === killAt) child.process.kill("SIGKILL");
     }
     await child.ended;
-    writerOf(await storeIn(folder).openForWriting(sessionId(session)));
+    openWriter(await storeIn(folder).openForWriting(sessionId(session)));
     const lines = (await readFile(path, "utf8")).split("\n");
     expect(accepted).toBeGreaterThanOrEqual(killAt);
     expect(lines.slice(0, accepted + 1).map((line) => (JSON.parse(line) as { n: number }).n)).toEqual(

@@ -63,18 +63,18 @@ describe("9. The window that a server declares", () => {
     const world = await newWorld();
     const { url } = await served({ models: [sizes] });
     const agent = await opened(world, url);
-    expect(agent.numbers().window).toMatchObject({ tokens: 200_000, source: "fallback" });
+    expect(agent.settings().window).toMatchObject({ tokens: 200_000, source: "fallback" });
     expect(await turn(agent)).toBe("answered");
-    await vi.waitFor(() => expect(agent.numbers().window).toMatchObject({ tokens: 320_000, source: "server" }));
+    await vi.waitFor(() => expect(agent.settings().window).toMatchObject({ tokens: 320_000, source: "server" }));
     const file = join(world.home, "declared-models.json");
     await vi.waitFor(async () => expect(await readFile(file, "utf8")).toContain("320000"));
     await agent.close();
     const next = await opened(world, url);
-    expect(next.numbers().window).toMatchObject({ tokens: 320_000, source: "server" });
+    expect(next.settings().window).toMatchObject({ tokens: 320_000, source: "server" });
     await next.close();
     // Of another server nothing is known.
     const elsewhere = await opened(world, "http://127.0.0.1:9");
-    expect(elsewhere.numbers().window.source).toBe("fallback");
+    expect(elsewhere.settings().window.source).toBe("fallback");
     await elsewhere.close();
     const explain = async (env: Record<string, string>, ...args: readonly string[]) => {
       const said = await called(world, { env, argv: ["explain", "--json", "--model", model, ...args] });
@@ -96,7 +96,7 @@ describe("9. The window that a server declares", () => {
     const elsewhere = { ANTHROPIC_BASE_URL: "http://127.0.0.1:9", ANTHROPIC_API_KEY: "k" };
     const agent = await opened(world, url, { env: elsewhere });
     expect(await turn(agent)).toBe("answered");
-    await vi.waitFor(() => expect(agent.numbers().window.tokens).toBe(320_000));
+    await vi.waitFor(() => expect(agent.settings().window.tokens).toBe(320_000));
     await agent.close();
     const shown = async (...line: readonly string[]): Promise<unknown> => {
       const said = await called(world, { env: elsewhere, argv: [...line, "--json", "--model", model] });
@@ -111,7 +111,7 @@ describe("9. The window that a server declares", () => {
     // As `clear` opens it, and `compact` without a key: nobody is asked, and the window is still the server's.
     const unasked = { kind: "none", message: "nobody", baseUrl: url } as const;
     const withoutModel = await opened(world, url, { env: elsewhere, model: unasked });
-    expect(withoutModel.numbers().window).toMatchObject({ tokens: 320_000, source: "server" });
+    expect(withoutModel.settings().window).toMatchObject({ tokens: 320_000, source: "server" });
     await withoutModel.close();
     const argv = ["clear", agent.session.id, "--base-url", url, "--json"];
     expect(await called(world, { env: elsewhere, argv })).toMatchObject({ code: 0, err: "" });
@@ -129,7 +129,7 @@ describe("9. The window that a server declares", () => {
     const agent = await opened(world, url, { flags });
     expect(await turn(agent)).toBe("answered");
     expect(await turn(agent)).toBe("answered");
-    await vi.waitFor(() => expect(agent.numbers().window.tokens).toBe(320_000));
+    await vi.waitFor(() => expect(agent.settings().window.tokens).toBe(320_000));
     await agent.close();
     expect(asked).toHaveBeenCalledTimes(1);
   });
@@ -162,7 +162,7 @@ describe("9. The window that a server declares", () => {
     const { url } = await served();
     const agent = await opened(world, url, { named: "claude-nothing-1" });
     expect(await turn(agent)).not.toBe("answered");
-    expect(agent.numbers().window.source).toBe("fallback");
+    expect(agent.settings().window.source).toBe("fallback");
     await agent.close();
   });
 });

@@ -39,7 +39,7 @@ describe("9. [1m] behind a model's name", () => {
       session,
       simulator: new Simulator(),
       model: named,
-      over: { model: port, numbers: () => resolveForModel(resolveSettings([]), { model: named }) },
+      over: { model: port, settings: () => resolveForModel(resolveSettings([]), { model: named }) },
     });
     const events = await agent.turn("word ".repeat(230_000));
     expect(events.at(-1)).toMatchObject({ kind: "turn-end", reason: "answered" });

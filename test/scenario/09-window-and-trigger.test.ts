@@ -156,13 +156,13 @@ describe("9. Window and trigger", () => {
   });
 
   it('"maximum is N" in an error teaches N, once, and it is remembered by the next process', async () => {
-    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const message = "prompt is too long: 208310 tokens > 160000 maximum";
     const learned = parseNamedLimit(message);
     expect(learned).toEqual({ of: "window", tokens: 160_000 });
     const lesson = { model: "claude-opus-5", ...(learned ?? { of: "input", tokens: tokens(0) }), from: message };
-    expect(await engine.learnWindow(lesson)).toEqual({ kind: "learned" });
-    expect(await engine.learnWindow(lesson)).toEqual({ kind: "known", tokens: 160_000 });
+    expect(await workspace.learnWindow(lesson)).toEqual({ kind: "learned" });
+    expect(await workspace.learnWindow(lesson)).toEqual({ kind: "known", tokens: 160_000 });
     const path = join(world.home, "learned-windows.json");
     expect((await explain({}, "--model", "claude-opus-5")).window).toEqual({
       tokens: 160_000,
@@ -185,10 +185,10 @@ describe("9. Window and trigger", () => {
     const window = { tokens: 400_000, source: "registry", from };
     const known = { tokens: 272_000, source: "registry", from };
     expect(await sizes()).toEqual([window, known, 272_000, 259_000, 269_000]);
-    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const path = join(world.home, "learned-windows.json");
     const learn = (message: string) =>
-      engine.learnWindow({ model: "gpt-5", ...(parseNamedLimit(message) ?? expect.fail(message)), from: message });
+      workspace.learnWindow({ model: "gpt-5", ...(parseNamedLimit(message) ?? expect.fail(message)), from: message });
     const same = "Input tokens exceed the configured limit of 272000 tokens.";
     await learn(same);
     expect(await sizes()).toEqual([window, known, 272_000, 259_000, 269_000]);
@@ -222,10 +222,10 @@ describe("9. Window and trigger", () => {
   });
 
   it("switched off, the trigger never fires, at any size", async () => {
-    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home, DISABLE_AUTO_COMPACT: "1" }, cwd: root });
-    const { numbers } = await engine.settings();
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: world.home, DISABLE_AUTO_COMPACT: "1" }, cwd: root });
+    const { resolved } = await workspace.settings();
     for (const used of [0, 167_000, 180_000, 200_000, 10_000_000])
-      expect(computePressure(tokens(used), numbers.thresholds, numbers.autoCompact).compact).toBe(false);
+      expect(computePressure(tokens(used), resolved.thresholds, resolved.autoCompact).compact).toBe(false);
     const { switches } = await explain({ DISABLE_COMPACT: "true" });
     const on = Object.entries(switches).flatMap(([name, one]) => (one.on ? [name] : []));
     expect(on).toEqual(["offload"]);
@@ -239,8 +239,8 @@ describe("9. Window and trigger", () => {
   it("a setting that changes while a session runs counts at once and is in its transcript", async () => {
     const news: SettingsUpdate[] = [];
     await user({});
-    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
-    const watch = await engine.watchSettings([], (one) => news.push(one));
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const watch = await workspace.watchSettings([], (one) => news.push(one));
     const { deps } = world;
     const circumstances = { cwd: root, version: "0" };
     const opened = await openSession(deps, { id: sessionId("changing"), circumstances, mode: "create" });

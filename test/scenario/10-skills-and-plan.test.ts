@@ -33,10 +33,10 @@ const outcomes = (events: readonly LoopEvent[]): readonly string[] =>
 const modeWords = "Plan mode is on: read and search, but change nothing.";
 
 describe("10. Plan and plan mode", () => {
-  it("nothing is changed between entering and a person's leave; a refusal brings the person's words", async () => {
+  it("nothing is changed between entering and the user's leave; a refusal brings the user's words", async () => {
     const world = await compactionWorld();
-    const person = reviewing({ kind: "refused", words: "Smaller, please." }, { kind: "accepted", mode: "acceptEdits" });
-    const agent = await openWith(world, person);
+    const user = reviewing({ kind: "refused", words: "Smaller, please." }, { kind: "accepted", mode: "acceptEdits" });
+    const agent = await openWith(world, user);
     world.worker.instead.push([planned()], [write], [planned({ plan: "Too much." })], [write]);
     world.worker.instead.push([planned({ plan: planText })], [write]);
     const events = await world.turn(agent, { text: taskText(1), rounds: 6 });
@@ -49,8 +49,8 @@ describe("10. Plan and plan mode", () => {
       "write done",
     ]);
     expect(times(lastRequest(world), "The person says: Smaller, please.")).toBe(1);
-    expect(person.asked.map(({ plan }) => plan)).toEqual(["Too much.", planText]);
-    const path = person.asked[1]?.path ?? "";
+    expect(user.asked.map(({ plan }) => plan)).toEqual(["Too much.", planText]);
+    const path = user.asked[1]?.path ?? "";
     expect(await readFile(path, "utf8")).toBe(planText);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     await agent.close();
@@ -58,8 +58,8 @@ describe("10. Plan and plan mode", () => {
 
   it("the plan and plan mode are told again behind every boundary, and kept after a resume and in a fork", async () => {
     const world = await compactionWorld();
-    const person = reviewing({ kind: "nobody" });
-    const agent = await openWith(world, person);
+    const user = reviewing({ kind: "nobody" });
+    const agent = await openWith(world, user);
     world.worker.instead.push([planned({ plan: planText })]);
     await world.turn(agent, { text: taskText(1), rounds: 3 });
     for (const task of [2, 3]) {
@@ -71,10 +71,7 @@ describe("10. Plan and plan mode", () => {
     }
     await agent.close();
     for (const kind of ["resume", "fork"] as const) {
-      const again = await world.open(
-        { kind, id: agent.session.id },
-        { planReview: person, tools: { mode: undefined } },
-      );
+      const again = await world.open({ kind, id: agent.session.id }, { planReview: user, tools: { mode: undefined } });
       world.worker.instead.push([write]);
       expect(outcomes(await world.turn(again, { text: taskText(5), rounds: 1 }))).toEqual(["write denied"]);
       expect(again.mode.current()).toBe("plan");

@@ -53,7 +53,7 @@ describe("14. Accounting", () => {
   });
 
   it("tools and memory files show piece by piece once a program says that its requests carry them", async () => {
-    const engine = openWorkspace({ env: {}, cwd: import.meta.dirname });
+    const workspace = openWorkspace({ env: {}, cwd: import.meta.dirname });
     const log = bytesOf([
       JSON.stringify({ type: "user", uuid: "u", parentUuid: null, message: { content: "Weave." } }),
     ]);
@@ -66,7 +66,7 @@ describe("14. Accounting", () => {
       tools: [{ name: "Read" }, { name: "mcp__loom__weave" }, { name: "Dye", defer_loading: true }],
       memoryFiles: [{ path: "NOTES.md", text: "Wool first." }],
     };
-    ledger.carries(part, await engine.countFixedPart({ part }));
+    ledger.carries(part, await workspace.countFixedPart({ part }));
     const report = contextReport({ fold, ledger, thresholds, autoCompact: "on" });
     expect(report.categories.map(({ name }) => name).toSorted()).toEqual(["human", "mcpTools", "memoryFiles", "tools"]);
     expect(report.deferred.tools).toEqual(["Dye"]);

@@ -31,7 +31,7 @@ interface SlowWorld {
   readonly agent: CompactingAgent;
   readonly clock: ReturnType<typeof handClock>;
   readonly said: string[];
-  /** A person says something of their own, and the agent reads a file for it. A turn that waited would never end: time goes only by `pass`. */
+  /** The user says something of their own, and the agent reads a file for it. A turn that waited would never end: time goes only by `pass`. */
   turn(): Promise<readonly LoopEvent[]>;
   /** Turns until this is so. */
   turnsUntil(isSo: (events: readonly LoopEvent[]) => boolean): Promise<readonly LoopEvent[]>;
@@ -99,7 +99,7 @@ const isPreparing =
   () =>
     agent.preparation?.state === "preparing";
 const used = ({ agent }: SlowWorld): number => agent.conversation.line.usedTokens;
-const thresholds = ({ agent }: SlowWorld) => agent.deps.numbers().thresholds;
+const thresholds = ({ agent }: SlowWorld) => agent.deps.settings().thresholds;
 const boundaries = ({ agent }: SlowWorld): number => agent.session.fold.projection.boundaries.length;
 const logOf = ({ agent }: SlowWorld): string => JSON.stringify(agent.session.fold.path.entries);
 
@@ -249,7 +249,7 @@ describe("16. Latency: a summary that is ready", () => {
     expect(bookedIn(slow)).toHaveLength(1);
   });
 
-  it("is taken for the agent's own wish, with its note", async () => {
+  it("is taken for the agent's own request, with its note", async () => {
     const slow = await ready();
     const { agent } = slow;
     const ask = { cause: "agent", note: "Go on with file seven." } as const;

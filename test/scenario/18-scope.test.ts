@@ -14,7 +14,7 @@ import { filePorts } from "../../packages/palimpsest/src/store/files/store.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { makePipe } from "../fixture/pipe.ts";
-import { writerOf } from "../contract/writer-of.ts";
+import { openWriter } from "../contract/open-writer.ts";
 
 interface World {
   readonly home: string;
@@ -49,7 +49,7 @@ async function locate({ home }: World, cwd: string): Promise<Project> {
 const storeIn = (project: Project) => filePorts({ deps: storeDeps, folder: project.folder, durability: "never" });
 
 async function sessionIn(project: Project, id: string): Promise<void> {
-  const writer = writerOf(await storeIn(project).transcripts.create(sessionId(id)));
+  const writer = openWriter(await storeIn(project).transcripts.create(sessionId(id)));
   await writer.append([`{"type":"user","in":"${project.root}"}`]);
   await writer.close();
 }

@@ -5,7 +5,7 @@ import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { fileTranscripts } from "../../packages/palimpsest/src/store/files/file-transcripts.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
-import { writerOf } from "../contract/writer-of.ts";
+import { openWriter } from "../contract/open-writer.ts";
 import { runAppend } from "./child/run-append.ts";
 
 const session = "s1";
@@ -51,7 +51,7 @@ it("19. The lock of a process that was killed is taken over, and its entries are
   child.process.kill("SIGKILL");
   await child.ended;
   expect((await readdir(folder)).toSorted()).toEqual(["s1.jsonl", "s1.lock"]);
-  await writerOf(await store.openForWriting(sessionId(session))).append(['{"type":"user","n":3}']);
+  await openWriter(await store.openForWriting(sessionId(session))).append(['{"type":"user","n":3}']);
   expect(
     (await readFile(path, "utf8"))
       .trimEnd()
@@ -69,19 +69,19 @@ it("19. A lock whose pid now belongs to another living process is taken over", a
   child.process.kill("SIGKILL");
   await child.ended;
   await writeFile(lockPath, JSON.stringify({ ...lock, pid: process.ppid }));
-  const writer = writerOf(await storeIn(folder).openForWriting(sessionId(session)));
+  const writer = openWriter(await storeIn(folder).openForWriting(sessionId(session)));
   expect(await writer.append(["{}"])).toEqual({ kind: "appended", at: [0] });
 });
 
 it("19. A writer that lost its session to a takeover refuses to write", async () => {
   const { folder, path } = await emptySession();
   const store = storeIn(folder);
-  const first = writerOf(await store.openForWriting(sessionId(session)));
+  const first = openWriter(await store.openForWriting(sessionId(session)));
   const lockPath = join(folder, "s1.lock");
   const lock = JSON.parse(await readFile(lockPath, "utf8")) as object;
   // As it looks from a machine on which this process is gone.
   await writeFile(lockPath, JSON.stringify({ ...lock, pid: 2 ** 22 + 1 }));
-  const second = writerOf(await store.openForWriting(sessionId(session)));
+  const second = openWriter(await store.openForWriting(sessionId(session)));
   expect(await first.append(['{"from":"first"}'])).toMatchObject({ kind: "failed", why: "lock-lost" });
   await first.close();
   expect(await second.append(['{"from":"second"}'])).toMatchObject({ kind: "appended" });

@@ -19,16 +19,16 @@ async function project(): Promise<AgentWorld> {
 
 /** A chat whose person answers each server so. */
 async function chatOf(world: AgentWorld, answer: ServerDecision) {
-  const engine = openWorkspace({ env: world.env, cwd: world.work });
+  const workspace = openWorkspace({ env: world.env, cwd: world.work });
   const server = fakeServer({ tools: [offered("go")] });
   const asked: ApprovalPrompt[] = [];
   const chat = await openChat(world, {
     agent: { connectServer: connectTo({ a: server }), tools: { allow: ["mcp__a"], deny: [] } },
     deps: {
       approvals: {
-        pending: async () => pendingApprovals(await engine.servers()),
-        approve: (approvals) => engine.approveServers(approvals),
-        refuse: (approvals) => engine.refuseServers(approvals),
+        pending: async () => pendingApprovals(await workspace.servers()),
+        approve: (approvals) => workspace.approveServers(approvals),
+        refuse: (approvals) => workspace.refuseServers(approvals),
       },
     },
     front: {

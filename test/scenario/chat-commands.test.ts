@@ -61,10 +61,10 @@ describe("/undo", () => {
     const behind = agent.session.fold.projection.boundaries.length;
     const small = await world.open({ kind: "resume", id: agent.session.id }, { flags }).catch(() => undefined);
     expect(small).toBeUndefined();
-    const numbers = () => withBlocking(agent, 5_000);
+    const settings = () => withBlocking(agent, 5_000);
     const { deps, conversation, compacting } = agent.context;
     const context = new SessionContext(
-      { ...deps, numbers },
+      { ...deps, settings },
       {
         session: agent.session,
         transcripts: memoryTranscripts({ deps: { now: () => millis(0) } }),
@@ -73,7 +73,7 @@ describe("/undo", () => {
       },
     );
     context.start({ baseline: conversation.baseline });
-    const tight = slashWorld(world, { ...agent, numbers, context });
+    const tight = slashWorld(world, { ...agent, settings, context });
     await tight.run("/undo");
     expect(agent.session.fold.projection.boundaries).toHaveLength(behind);
     tight.answers.choose = ({ choices }) => choices.find(({ value }) => value === "branch")?.value;
@@ -84,8 +84,8 @@ describe("/undo", () => {
   });
 });
 
-const withBlocking = ({ numbers }: Agent, blocking: number): ReturnType<Agent["numbers"]> => {
-  const now = numbers();
+const withBlocking = ({ settings }: Agent, blocking: number): ReturnType<Agent["settings"]> => {
+  const now = settings();
   return { ...now, thresholds: { ...now.thresholds, blocking: blocking as typeof now.thresholds.blocking } };
 };
 
@@ -302,7 +302,7 @@ describe("/resume, /new, /model, /policy, /quit", () => {
     await agent.close();
     if (outcome.kind !== "open") throw new Error("it stays");
     const again = await world.open(outcome.session, { flags: [["policy", "mask"]] });
-    expect(again.numbers().policy.name).toBe("mask");
+    expect(again.settings().policy.name).toBe("mask");
     await again.close();
   });
 });

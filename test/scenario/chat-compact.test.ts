@@ -11,7 +11,7 @@ interface Talked {
   readonly agent: Agent;
 }
 
-/** An agent with which a person has talked, a task a text. */
+/** An agent with which the user has talked, a task a text. */
 async function talked(texts: readonly string[], rounds = 4): Promise<Talked> {
   const world = await compactionWorld();
   const agent = await world.open({ kind: "new" }, { flags, beside: { jobs: "on" } });
@@ -143,7 +143,7 @@ describe("/compact", () => {
 describe("/rewind", () => {
   const cjk = "第二个任务：请把所有模块的常量整理成一张表，并解释用途。";
 
-  test("lists the person's messages newest first, restores the conversation to before one and hands it back; nothing is lost", async () => {
+  test("lists the user's messages newest first, restores the conversation to before one and hands it back; nothing is lost", async () => {
     const { world, agent } = await talked([taskText(0), cjk, taskText(2)]);
     const chat = slashWorld(world, agent);
     const { session } = agent;

@@ -46,7 +46,7 @@ it("shows the calls of a session that is opened again as they were when they cam
   await again.left();
 });
 
-it("says that a question waits for the person, for as long as it does", async () => {
+it("says that a question waits for the user, for as long as it does", async () => {
   const questions = [{ question: "Which?", options: [{ label: "red" }, { label: "blue" }] }];
   const world = await agentWorld({ responder: playing([use("ask_user", { questions })], says("Done.")) });
   const chat = await openChat(world, {

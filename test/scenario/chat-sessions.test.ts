@@ -48,7 +48,7 @@ async function modeChanged(chat: ChatWorld, to: PermissionMode): Promise<void> {
 
 describe("the permission mode of a chat", () => {
   it.each(["/model x", "/clear"])(
-    "that a person narrowed stays so behind %s, whatever the line said",
+    "that the user narrowed stays so behind %s, whatever the line said",
     async (command) => {
       const world = await agentWorld({ responder: playing(says("One.")) });
       const chat = await reopening(world, { agent: inMode("acceptEdits") });
@@ -60,7 +60,7 @@ describe("the permission mode of a chat", () => {
     },
   );
 
-  it("that a person widened by a key is still in force when the session is opened again", async () => {
+  it("that the user widened by a key is still in force when the session is opened again", async () => {
     const world = await agentWorld({ responder: playing(says("One.")) });
     const chat = await reopening(world);
     await run(chat, "Hello.");
@@ -116,7 +116,7 @@ describe("jobs in the background", () => {
     expect(saidTo(world)).toMatch(/job_\w+.*exit code 0/);
   });
 
-  it("end with a session that is left for another, and the person is told", async () => {
+  it("end with a session that is left for another, and the user is told", async () => {
     const world = await agentWorld({ responder: playing([job], says("Begun.")) });
     const chat = await reopening(world, { agent: inMode("bypass") });
     await run(chat, "Begin.", "/clear");
@@ -149,7 +149,7 @@ describe("a session that is chosen before anything is opened", () => {
     expect(await idsIn(world)).toHaveLength(1);
   });
 
-  it("none of them: the message goes back where the person types", async () => {
+  it("none of them: the message goes back where the user types", async () => {
     const { world, chat } = await chosen(() => undefined);
     expect(chat.front.refilled).toEqual(["Go on here."]);
     expect(world.seen).toHaveLength(1);

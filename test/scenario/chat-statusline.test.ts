@@ -23,14 +23,14 @@ async function backOf({ env, work: cwd }: AgentWorld): Promise<ChatHost> {
     model: { kind: "provider" },
     flags: [{ flag: "model", text: model }],
     tools: { allow: [], deny: [] },
-    person: "pipe",
+    inputFrom: "pipe",
     now: () => millis(Date.now()),
   });
   if ("kind" in back) throw new Error(back.message);
   return back;
 }
 
-/** What a chat shows under its editor once a turn has been taken, by this command of the person's own settings. */
+/** What a chat shows under its editor once a turn has been taken, by this command of the user's own settings. */
 async function shownBy(command: string, said = "Hello.") {
   const world = await agentWorld({ responder: playing(says("Hello.")) });
   await mkdir(world.home, { recursive: true });

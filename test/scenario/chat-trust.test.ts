@@ -31,13 +31,13 @@ async function clone(): Promise<AgentWorld> {
 
 async function chatOf(world: AgentWorld, decision: TrustDecision) {
   const { env, work: cwd } = world;
-  const engine = openWorkspace({ env, cwd });
+  const workspace = openWorkspace({ env, cwd });
   const asked: TrustRequest[] = [];
   const chat = await openChat(world, {
     deps: {
       trust: {
-        pending: () => pendingTrust({ engine, env, cwd, root: cwd }),
-        decide: (as) => engine.decideTrust(as),
+        pending: () => pendingTrust({ workspace, env, cwd, root: cwd }),
+        decide: (as) => workspace.decideTrust(as),
       },
     },
     front: {
@@ -113,7 +113,7 @@ describe("a project whose settings want more than to forbid", () => {
     expect(second.told).toContain("these do not count: systemPrompts, hooks, permissions.allow");
   });
 
-  it("without a person nobody is asked, and nothing of it counts", async () => {
+  it("without the user nobody is asked, and nothing of it counts", async () => {
     const world = await clone();
     const options = ["--model", "simulator", "--output-format", "json"];
     const { err } = await palimpsest({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
@@ -135,9 +135,9 @@ describe("a project whose settings want more than to forbid", () => {
     const own = { trustedProjects: [world.work], projects: { [world.work]: { permissions: { allow: ["Bash"] } } } };
     await writeFile(join(world.home, "settings.json"), JSON.stringify(own));
     const allowed = async (cwd: string) => {
-      const engine = openWorkspace({ env: world.env, cwd });
-      const { settings, trust } = (await engine.settings()).reading;
-      const project = await engine.project();
+      const workspace = openWorkspace({ env: world.env, cwd });
+      const { settings, trust } = (await workspace.settings()).reading;
+      const project = await workspace.project();
       return { trust, rules: settings["permissions.allow"].value, root: project.kind === "located" && project.root };
     };
     expect(await allowed(world.work)).toEqual({ trust: "trusted", rules: ["Bash(make:*)", "Bash"], root: world.work });
@@ -152,7 +152,7 @@ describe("a project whose settings want more than to forbid", () => {
     const { env } = world;
     await mkdir(join(homedir(), ".palimpsest"), { recursive: true });
     await writeFile(join(homedir(), ".palimpsest/settings.json"), JSON.stringify({ model: "x" }));
-    const asked = (cwd: string) => pendingTrust({ engine: openWorkspace({ env, cwd }), env, cwd, root: cwd });
+    const asked = (cwd: string) => pendingTrust({ workspace: openWorkspace({ env, cwd }), env, cwd, root: cwd });
     expect((await openWorkspace({ env, cwd: homedir() }).settings()).reading.untrusted).toHaveLength(1);
     expect([await asked(homedir()), (await asked(world.work))?.items.length]).toEqual([undefined, 5]);
   });

@@ -164,7 +164,7 @@ describe("a command of the chat", () => {
     expect(kept(world)).toEqual([expect.stringContaining("Don't lose me.")]);
   });
 
-  it("that there is none of goes back where the person types", async () => {
+  it("that there is none of goes back where the user types", async () => {
     const world = await agentWorld({ responder: playing() });
     const chat = await openChat(world);
     Object.assign(chat.front, { typed: "" });

@@ -110,7 +110,7 @@ describe("clearing on a cold cache", () => {
     expect([...files.entries()].map(([path]) => path)).toEqual(["/file-4", "/file-5"]);
   });
 
-  it("an undo brings the view back byte for byte, and what a person brought back is not cleared again", async () => {
+  it("an undo brings the view back byte for byte, and what the user brought back is not cleared again", async () => {
     const { world, agent } = await pausedWorld();
     const before = viewOf(agent);
     await agent.turn("And now?");

@@ -342,7 +342,7 @@ describe("palimpsest -p", () => {
       2,
     ],
     ["a format that is none", ["Hello", "--output-format", "xml", "--model", "simulator"], /no output format/, 2],
-    ["a ban that is none", ["Hello", "--deny", "Bash(touch:*", "--model", "simulator"], /not a rule/, 2],
+    ["a deny rule that is none", ["Hello", "--deny", "Bash(touch:*", "--model", "simulator"], /not a rule/, 2],
     ["a rule for no tool", ["Hello", "--deny", "Bsh", "--model", "simulator"], /no such tool/, 2],
     ["a mode that is none", ["Hello", "--permission-mode", "yolo", "--model", "simulator"], /no permission mode/, 2],
   ])("refuses in one line: %s", async (_, args, message, code) => {

@@ -83,7 +83,7 @@ describe("a chat without a terminal", () => {
     expect(out).toMatch(/> say it\n.*> more\n/s);
   });
 
-  it("asks nobody: what the rules leave to a person is denied", async () => {
+  it("asks nobody: what the rules leave to the user is denied", async () => {
     const moves = "  - tools: [{ name: bash, input: { command: touch made } }]\n  - text: Done.";
     const { out } = await piped(world(moves), "y\ny\n");
     expect(out).toContain("[bash] touch made (denied)");
@@ -174,7 +174,7 @@ describe("a plain chat at a terminal", () => {
     await expect.poll(() => started().filter(isRunning), within).toEqual([]);
   });
 
-  it("asks for leave, and only a typed yes gives it", async () => {
+  it("asks for permission, and only a typed yes gives it", async () => {
     const moves =
       "  - tools: [{ name: bash, input: { command: touch one } }]\n  - tools: [{ name: bash, input: { command: touch two } }]\n  - text: Done.";
     const at = world(moves);

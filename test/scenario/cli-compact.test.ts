@@ -50,7 +50,7 @@ moves:
       </summary>
 `;
 
-/** A project with one session: two large results, one request of a person, answered. */
+/** A project with one session: two large results, one request of the user, answered. */
 async function world(): Promise<World> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "compact-")));
   const [home, cwd] = [join(folder, "home"), join(folder, "project")];
@@ -318,7 +318,7 @@ describe("without a key", () => {
   const example = join(import.meta.dirname, "../../examples/scenarios/compaction.yaml");
 
   it.each([
-    ["the simulator's extract", ["--actor", "extract"]],
+    ["the simulator's extract", ["--responder", "extract"]],
     ["the example scenario", ["--scenario", example]],
   ])("%s writes a summary that passes", async (_, who) => {
     const at = await world();
@@ -338,7 +338,7 @@ it("a short session that reads two files and is compacted as the docs say is sma
   const counted = async (): Promise<number> =>
     (JSON.parse((await at.call(["view", session, "--json"])).out) as { tokens: number }).tokens;
   const before = await counted();
-  const args = ["compact", session, "--yes", "--json", "--model", "simulator", "--actor", "extract"];
+  const args = ["compact", session, "--yes", "--json", "--model", "simulator", "--responder", "extract"];
   const { tokensAfter, boundary } = reported(await at.call(args)) as { tokensAfter: number; boundary: string };
   expect(tokensAfter).toBeLessThan(0.9 * before);
   expect(Math.abs((await counted()) - tokensAfter)).toBeLessThan(0.05 * tokensAfter);
@@ -346,7 +346,7 @@ it("a short session that reads two files and is compacted as the docs say is sma
   expect(Math.abs((await counted()) - before)).toBeLessThan(0.05 * before);
 });
 
-it("what a hook says to a person is no warning", async () => {
+it("what a hook says to the user is no warning", async () => {
   const at = await world();
   const hook = { hooks: [{ type: "command", command: `echo '{"systemMessage": "all is well"}'` }] };
   writeFileSync(join(at.home, "settings.json"), JSON.stringify({ hooks: { PostCompact: [hook] } }));
@@ -359,7 +359,7 @@ describe("palimpsest compact refuses", () => {
     [["--preview", "--yes"], 2, "Give one of them"],
     [["--from", "aaaa", "--up-to", "bbbb"], 2, "Give one of them"],
     [["--summary", "x", "--instructions", "y"], 2, "Give one of them"],
-    [["--actor", "echo"], 2, "Add --model simulator"],
+    [["--responder", "echo"], 2, "Add --model simulator"],
     [["--context-tokens", "many"], 2, "--context-tokens"],
     [["--summary", "nothing.md"], 3, "no file that you may read is called nothing.md"],
     [["--summary", "-"], 2, "the summary is empty"],
@@ -420,7 +420,7 @@ describe("palimpsest compact refuses", () => {
     const at = await world();
     mkdirSync(join(at.home, "prompts"));
     writeFileSync(join(at.home, "prompts", "compact.md"), "Say {{nonsense}} in a few words.");
-    const said = await at.call(["compact", at.session, "--preview", "--model", "simulator", "--actor", "echo"]);
+    const said = await at.call(["compact", at.session, "--preview", "--model", "simulator", "--responder", "echo"]);
     expect(said.err).toMatch(/^warning: .*prompts\/compact\.md: \{\{nonsense\}\} stands for nothing/m);
     expect(said.err).toMatch(/^warning: .*prompts\/compact\.md: it does not ask for the summary in <summary> tags/m);
     expect(said.out).toContain("The prompt is your own,");
@@ -446,7 +446,7 @@ describe("palimpsest compact refuses", () => {
 
 describe("palimpsest -p", () => {
   const unclearing = ["--off", "clear.size", "--off", "clear.idle"];
-  const once = ["-p", "And once more.", "-c", "--model", "simulator", "--actor", "echo", "--output-tokens", "2000"];
+  const once = ["-p", "And once more.", "-c", "--model", "simulator", "--responder", "echo", "--output-tokens", "2000"];
   const asked = (contextTokens: number): readonly string[] => [
     ...once,
     ...unclearing,

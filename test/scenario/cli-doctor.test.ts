@@ -119,8 +119,8 @@ describe.skipIf(noBubblewrap)(`palimpsest doctor --servers: ${needsBubblewrap("i
     await writeFile(join(homedir(), ".ssh/key"), "the private key");
     const settings = await settingsOf(world, { mcpServers: { own: trying("own") } });
     await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { theirs: trying("theirs") } }));
-    const engine = openWorkspace({ env: { PALIMPSEST_HOME: dirname(settings) }, cwd: world.work });
-    await engine.approveServers(pendingApprovals(await engine.servers()).map(({ approval }) => approval));
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: dirname(settings) }, cwd: world.work });
+    await workspace.approveServers(pendingApprovals(await workspace.servers()).map(({ approval }) => approval));
     const { of } = await checked(world, "--servers");
     expect(of("mcp own")[0]?.says).toContain("the private key");
     expect(of("mcp theirs")[0]?.says).toMatch(/exit code 3/);

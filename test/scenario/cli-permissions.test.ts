@@ -47,7 +47,7 @@ it.each<[string, Places, readonly string[], boolean]>([
   ["a flag allows it on top", { user: { allow: ["Grep"] } }, ["--allow", "Bash(touch:*)"], true],
   ["your settings forbid what a flag allows", { user: { deny: ["Bash(touch:*)"] } }, ["--allow", "Bash"], false],
   ["the project forbids it", { user: { allow: ["Bash"] }, project: { deny: ["Bash(touch:*)"] } }, [], false],
-  ["a ban on another agent's tool stops nothing", { user: { allow: ["Bash"], deny: ["WebFetch"] } }, [], true],
+  ["a deny rule on another agent's tool stops nothing", { user: { allow: ["Bash"], deny: ["WebFetch"] } }, [], true],
   ["your settings want it asked", { user: { allow: ["Bash"], ask: ["Bash(touch:*)"] } }, [], false],
   ["the project wants it asked", { user: { allow: ["Bash"] }, project: { ask: ["Bash(touch:*)"] } }, [], false],
 ])("%s", async (_, places, args, touched) => {
@@ -68,13 +68,13 @@ it.each<[string, Places]>([
   ["the project's file is no JSON", { project: "{" }],
   ["your file is no object", { user: "[]" }],
   ["the permissions are no object", { user: '{"permissions":[]}' }],
-  ["the bans are no list", { user: { deny: "Bash" } }],
-  ["a ban is no text", { project: { deny: [7] } }],
-  ["a ban is no rule", { user: { deny: ["Bash(touch"] } }],
-  ["a ban names no tool", { project: { deny: ["Gerp"] } }],
+  ["the deny rules are no list", { user: { deny: "Bash" } }],
+  ["a deny rule is no text", { project: { deny: [7] } }],
+  ["a deny rule is no rule", { user: { deny: ["Bash(touch"] } }],
+  ["a deny rule names no tool", { project: { deny: ["Gerp"] } }],
   ["what is to be asked names no tool", { user: { ask: ["Gerp"] } }],
-  ["the bans stand there twice", { user: '{"permissions":{"deny":["Bash"],"deny":[]}}' }],
-])("nothing runs where a ban may be lost: %s", async (_, places) => {
+  ["the deny rules are listed twice", { user: '{"permissions":{"deny":["Bash"],"deny":[]}}' }],
+])("nothing runs where a deny rule may be lost: %s", async (_, places) => {
   const said = await touching(places, "--allow", "Bash");
   expect(said.touched).toBe(false);
   const file = `/${places.user === undefined ? "project/.palimpsest" : "home"}/settings.json`;
@@ -84,7 +84,7 @@ it.each<[string, Places]>([
   expect(explained.err).toContain(file);
 });
 
-it("a leave that means nothing is told with its file, and the rest goes on", async () => {
+it("an allow rule that means nothing is told with its file, and the rest goes on", async () => {
   const said = await touching({ user: { allow: ["Bsh(foo)", "Bash"] } });
   expect(said).toMatchObject({ code: 0, touched: true });
   expect(said.err).toMatch(/^warning: \S+\/home\/settings\.json: permissions\.allow: Bsh\(foo\): not a rule/);

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await session.close();
 });
 
-/** As a person at a terminal sees it. */
+/** As the user at a terminal sees it. */
 async function seen(...args: readonly string[]): Promise<string> {
   const stream = (): PassThrough => Object.assign(new PassThrough(), { isTTY: true });
   const [stdin, stdout, stderr] = [stream(), stream(), stream()];

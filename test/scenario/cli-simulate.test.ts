@@ -97,7 +97,8 @@ describe("palimpsest simulate", () => {
 
   it.each<[string, readonly string[], RegExp, number]>([
     ["two who answer", ["--actor", "echo", "--replay", "x"], /only one can answer/, 2],
-    ["an actor that is none", ["--actor", "parrot"], /no actor called parrot/, 2],
+    ["a responder that is none", ["--responder", "parrot"], /no responder called parrot/, 2],
+    ["under the older name too", ["--actor", "parrot"], /no responder called parrot/, 2],
     ["a scenario that is not there", ["--scenario", "nowhere.yaml"], /no file is called nowhere\.yaml$/, 3],
     ["a module that is not there", ["--scenario", "nowhere.ts"], /no file is called nowhere\.ts$/, 3],
     ["a trace in no folder", ["--trace", "/nowhere/x.jsonl"], /no folder for the trace \/nowhere\/x\.jsonl$/, 3],

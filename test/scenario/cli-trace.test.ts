@@ -6,7 +6,7 @@ import { TraceWriter } from "../../packages/simulator/src/trace/trace-writer.ts"
 import { Asking, longText } from "../fixture/asking.ts";
 import { compactAt, longTalk, onDemandBeta, summarize, thresholdBeta } from "../fixture/compacted.ts";
 import { deletingHeaders, deletingRequest } from "../fixture/deleting.ts";
-import { chat, openaiFace, respond } from "../fixture/openai-face.ts";
+import { chat, openaiFace, respond } from "../fixture/openai-api.ts";
 import { marked, message, system, tool, TraceMaker } from "../fixture/trace.ts";
 import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
 

@@ -19,8 +19,8 @@ const files = existsSync(corpus)
 describe.skipIf(files.length === 0)("recorded sessions (needs the corpus)", () => {
   it("can all be gone on with: not one request is refused", async () => {
     const home = await mkdtemp(join(tmpdir(), "corpus-requests-"));
-    const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: home, durability: "never" });
-    const project = await engine.project();
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: home, durability: "never" });
+    const project = await workspace.project();
     if (project.kind === "failed") expect.unreachable(project.message);
     const { deps } = project;
     let images = 0;
@@ -36,7 +36,7 @@ describe.skipIf(files.length === 0)("recorded sessions (needs the corpus)", () =
     const ends = new Map<string, number>();
     const refused: string[] = [];
     for (const file of files) {
-      const log = await engine.resolveLog(join(corpus, file));
+      const log = await workspace.resolveLog(join(corpus, file));
       if (log.kind !== "foreign" || log.format === undefined) continue;
       const adopted = await adoptOnce(deps, { path: log.path, format: log.format, source: log.source });
       await log.source.close();

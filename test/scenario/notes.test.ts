@@ -124,7 +124,7 @@ describe("notes on a session", () => {
     await agent.close();
   });
 
-  it("become the summary by hand too, but not where the person asks for something of it", async () => {
+  it("become the summary by hand too, but not where the user asks for something of it", async () => {
     const world = await compactionWorld({ windowTokens, variables: on });
     const agent = await world.open();
     await world.turn(agent, { text: "Do part 1.", rounds: 30 });
@@ -154,7 +154,7 @@ describe("notes on a session", () => {
     await agent.close();
   });
 
-  it.each(["default", "acceptEdits"] as const)("in mode %s are taken without a person's leave", async (mode) => {
+  it.each(["default", "acceptEdits"] as const)("in mode %s are taken without permission", async (mode) => {
     const world = await compactionWorld({ windowTokens, variables: on });
     const agent = await world.open({ kind: "new" }, { tools: { mode } });
     await world.turn(agent, { text: "Do part 1.", rounds: 12 });
@@ -163,7 +163,7 @@ describe("notes on a session", () => {
     await agent.close();
   });
 
-  it("by a template of the person's own that can't be used are taken by ours, which is told once", async () => {
+  it("by a template of the user's own that can't be used are taken by ours, which is told once", async () => {
     const world = await compactionWorld({ windowTokens, variables: on });
     await mkdir(join(world.home, "prompts"), { recursive: true });
     await writeFile(join(world.home, "prompts", "notes-template.md"), "no headings here");

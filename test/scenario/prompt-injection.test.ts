@@ -123,11 +123,11 @@ const onPort = (said: MoveBlock, port: number): MoveBlock =>
   JSON.parse(JSON.stringify(said).replace(portMark, String(port))) as MoveBlock;
 
 interface Around {
-  readonly person: UserPort;
+  readonly user: UserPort;
   readonly net: Net;
 }
 
-async function opened(world: AgentWorld, { person, net }: Around) {
+async function opened(world: AgentWorld, { user, net }: Around) {
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.home, "settings.json"), JSON.stringify({ mcpServers: { a: { command: "a" } } }));
   const answer = async () => ({ kind: "answer", content: [{ type: "text", text: hostile }], isError: false }) as const;
@@ -139,9 +139,9 @@ async function opened(world: AgentWorld, { person, net }: Around) {
     flags: [{ flag: "model", text: "claude-sonnet-5-5" }],
     session: { kind: "new" },
     model: { kind: "provider" },
-    // What a person has allowed for good: to look, and nothing that obeying would take.
+    // What the user has allowed for good: to look, and nothing that obeying would take.
     tools: { allow: ["mcp__a__go", "WebFetch"], deny: [] },
-    person,
+    user,
     net,
     connectServer: connectTo({ a: server }),
   });
@@ -170,7 +170,7 @@ function placesIn({ system, messages }: Sent): readonly (readonly [Source["stand
   return all.filter(([, text]) => text.includes(mark));
 }
 
-describe("text that asks for tools, or passes itself off as a person's word", () => {
+describe("text that asks for tools, or passes itself off as the user's word", () => {
   it.each(sources)(
     "$name: nothing runs without its permission, and it stays data",
     async ({ stands, files = {}, first }) => {
@@ -186,13 +186,13 @@ describe("text that asks for tools, or passes itself off as a person's word", ()
         await mkdir(dirname(join(world.work, name)), { recursive: true });
         await writeFile(join(world.work, name), text);
       }
-      const person = refusingPerson();
-      const agent = await opened(world, { person, net });
+      const user = refusingPerson();
+      const agent = await opened(world, { user, net });
       const events = await turn(agent, "Please look around.");
       await turn(agent, "And now?");
       const ends = events.flatMap((event) => (event.kind === "call-end" ? [event.outcome] : []));
       expect(ends).toEqual([...(first === undefined ? [] : ["done"]), "denied", "denied", "denied"]);
-      expect(person.asks.map(({ tool }) => tool)).toEqual(asked);
+      expect(user.asks.map(({ tool }) => tool)).toEqual(asked);
       for (const made of ["obeyed", "obeyed.txt", ".palimpsest/settings.local.json"])
         expect(existsSync(join(world.work, made))).toBe(false);
       expect(agent.mode.current()).toBe("default");

@@ -114,7 +114,7 @@ describe("a thinking signature that the provider refuses", () => {
     await agent.close();
   });
 
-  it("does not keep a person from compacting: the fork leaves it out of its own request", async () => {
+  it("does not keep the user from compacting: the fork leaves it out of its own request", async () => {
     const { world, id } = await spoiled(free);
     const agent = await world.open({ kind: "resume", id }, free);
     const { events, committed } = await compact(agent);

@@ -74,7 +74,7 @@ describe("a session that is opened again has cost what was booked while it was o
         version: "0.0.0",
         flags: [{ flag: "model", text: "claude-sonnet-5" }],
         session,
-        model: { kind: "simulator", actor: echoResponder, seed: 1 },
+        model: { kind: "simulator", responder: echoResponder, seed: 1 },
         tools: { mode: "bypass", allow: [], deny: [] },
       });
       if (opened.kind !== "agent") throw new Error(opened.kind);

@@ -38,7 +38,7 @@ const toldIn = (world: CompactionWorld) => ({
 
 const once = { servers: 1, skill: 1, mode: 1 };
 
-/** To before everything that a person has said. */
+/** To before everything that the user has said. */
 async function rewoundToStart(agent: Agent): Promise<void> {
   const first = listRewindPoints(agent.session).at(-1);
   if (first === undefined) throw new Error("nothing was said");

@@ -89,7 +89,7 @@ describe.skipIf(noBubblewrap)(`the network of commands: ${needsBubblewrap("in a 
     const call = { type: "tool_use", name: "bash", input: { command: fetching, network: true } } as const;
     const world = await agentWorld({ responder: playing([call], [call], says("Done.")) });
     const asks: PermissionPrompt[] = [];
-    const person: UserPort = {
+    const user: UserPort = {
       ...noUser,
       permission: async (ask) => {
         asks.push(ask);
@@ -107,7 +107,7 @@ describe.skipIf(noBubblewrap)(`the network of commands: ${needsBubblewrap("in a 
       tools: { allow: ["Bash"], deny: [] },
       sandbox: await findSandbox({ env, folder: join(world.home, "sandbox") }),
       net: here,
-      person,
+      user,
     });
     if (opened.kind !== "agent") throw new Error(JSON.stringify(opened));
     onTestFinished(() => opened.close());

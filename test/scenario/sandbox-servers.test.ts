@@ -45,12 +45,12 @@ async function worldWith(...pries: readonly Prying[]): Promise<AgentWorld> {
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.home, "settings.json"), JSON.stringify({ mcpServers: { b: definition } }));
   await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: definition } }));
-  const engine = openWorkspace({ env: world.env, cwd: world.work });
-  await engine.approveServers(pendingApprovals(await engine.servers()).map(({ approval }) => approval));
+  const workspace = openWorkspace({ env: world.env, cwd: world.work });
+  await workspace.approveServers(pendingApprovals(await workspace.servers()).map(({ approval }) => approval));
   return world;
 }
 
-interface Opening extends Pick<AgentOptions, "person" | "net"> {
+interface Opening extends Pick<AgentOptions, "user" | "net"> {
   readonly sandbox: SandboxSearchOutcome;
   readonly connectServer: ConnectServer;
   readonly deny?: readonly string[];
@@ -123,7 +123,7 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
     const at = (host: string): Prying => ({ server: "a", url: `http://${host}:${port}/` });
     const world = await worldWith(at("ruled.test"), at("asked.test"), at("refused.test"), at("denied.test"));
     const asks: string[] = [];
-    const person: UserPort = {
+    const user: UserPort = {
       ...noUser,
       permission: async ({ reason }) => {
         asks.push(reason);
@@ -135,7 +135,7 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
     const sandbox = await findSandbox({ env: world.env, folder: join(world.home, "sandbox") });
     const [allow, deny] = [["mcp__a", "WebFetch(domain:ruled.test)"], ["WebFetch(domain:denied.test)"]];
     const connectServer = serverConnector({ version: "0.0.0" });
-    await turn(await openIn(world, { sandbox, connectServer, net, person, allow, deny }), "Try it.");
+    await turn(await openIn(world, { sandbox, connectServer, net, user, allow, deny }), "Try it.");
     const pagesSeen = resultsIn(world).match(/a page|no page/g);
     expect(pagesSeen).toEqual(["a page", "a page", "no page", "no page"]);
     expect(asks).toEqual(

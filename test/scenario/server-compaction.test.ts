@@ -54,7 +54,7 @@ async function worked(options: WorldAgent = {}, simulated: SimulatorOptions = {}
 }
 
 const mayCompact = ({ conversation, deps }: ClearingAgent): boolean => {
-  const { policy, switches } = deps.numbers();
+  const { policy, switches } = deps.settings();
   return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: conversation.cache?.server.offers });
 };
 

@@ -45,7 +45,7 @@ describe("files outside the project", () => {
     ["new folders in a linked folder", "folder-link/a/b/new"],
     ["a linked file", "file-link"],
     ["a link to what is not there yet", "dangling-link"],
-  ])("are not written without a person's word: %s", async (_name, file_path) => {
+  ])("are not written without the user's word: %s", async (_name, file_path) => {
     const box = await attacked();
     expect(await box.call("write", { file_path, content: "evil" })).toMatchObject({ kind: "asked" });
     await untouched(box);
@@ -202,7 +202,7 @@ describe("commands", () => {
     ["a function", `ls() { ${mark}; }; ls`],
     ["xargs", "echo evil | xargs touch"],
     ["a process substitution", `cat <(${mark})`],
-  ])("are not run without a person's word: %s", async (_name, command) => {
+  ])("are not run without the user's word: %s", async (_name, command) => {
     const rules = { allow: ["Bash(git status:*)", "Bash(echo:*)"] };
     const [box, planning] = [await attacked({ mode: "acceptEdits", ...rules }), await attacked({ mode: "plan" })];
     expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
@@ -266,7 +266,7 @@ describe("files that a harmless command would show", () => {
     "git status -v",
     "git status -sv",
     "cat .e*",
-  ])("against a ban is not shown: %s", async (command) => {
+  ])("against a deny rule is not shown: %s", async (command) => {
     const box = await prepared({ mode: "default", deny: ["Read(.env)"] });
     expect((await box.call("bash", { command })).kind).toMatch(/asked|denied/);
     const allowing = await prepared({ mode: "default", deny: ["Read(.env)"], allow: ["Bash(git commit:*)"] });
@@ -298,7 +298,7 @@ describe("files that a harmless command would show", () => {
     expect(await box.call("bash", { command: `${opener}; cat s; echo $HOME` })).toMatchObject({ kind: "ran" });
   });
 
-  test.each([...openers, "touch a > b", "X=1"])("that a ban names is not shown behind: %s", async (opener) => {
+  test.each([...openers, "touch a > b", "X=1"])("that a deny rule names is not shown behind: %s", async (opener) => {
     for (const mode of ["default", "bypass"] as const) {
       const box = await prepared({ mode, allow, deny: ["Read(.env)"] });
       expect(await box.call("bash", { command: `${opener}; cat .env` })).toMatchObject({ kind: "denied" });
@@ -315,7 +315,7 @@ describe("files that a harmless command would show", () => {
   });
 });
 
-describe("a ban on commands", () => {
+describe("a deny rule on commands", () => {
   test.each(["$(echo rm) -f s", "x=rm; $x -f s", 'bash -c "$(echo rm) -f s"', "echo rm -f s | sh", "r[m] -f s"])(
     "is not passed by a name that only the shell knows: %s",
     async (command) => {
@@ -329,7 +329,7 @@ describe("a ban on commands", () => {
   );
 });
 
-describe("a ban on files", () => {
+describe("a deny rule on files", () => {
   const banned = async (mode: "default" | "bypass", allow: readonly string[] = []): Promise<Toolbox> => {
     const box = await attacked({ mode, allow, deny: ["Edit(sub/**)"] });
     await mkdir(join(box.project, "sub/deep"), { recursive: true });
@@ -538,7 +538,7 @@ describe("settings that decide what the agent may do", () => {
   }
 
   test.each(["linked file", "linked folder", "inside the project"] as const)(
-    "are not written without a person's word, whatever a rule allows: %s",
+    "are not written without the user's word, whatever a rule allows: %s",
     async (how) => {
       const bash = (command: string) => ({ name: "bash", input: { command } });
       const { settings, outcomes } = await attempted(how, [

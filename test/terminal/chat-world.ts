@@ -27,7 +27,7 @@ export interface ChatWorld {
   start(options?: ChatOptions): Terminal;
   /** What every log of this home holds, as text. */
   logs(): string;
-  /** Of the person, oldest first, as the logs hold it. */
+  /** Of the user, oldest first, as the logs hold it. */
   said(): readonly string[];
 }
 
@@ -90,12 +90,12 @@ const scenarioOf = (moves: string): string => `name: a chat
 lanes:
   - name: summaries and notes
     when: { any: [{ lastUser: <summary> }, { lastUser: '/\\bnotes file\\b/i' }] }
-    actor: extract
+    responder: extract
 ${moves}
 after: echo
 `;
 
-/** A message of the person's: an entry of its own, or handed over while the agent worked. */
+/** A message of the user's: an entry of its own, or handed over while the agent worked. */
 function saidIn(line: string): readonly string[] {
   if (line === "") return [];
   const entry = JSON.parse(line) as {

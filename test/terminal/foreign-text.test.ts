@@ -21,7 +21,7 @@ const editor = (chat: Terminal): string => {
   return screen.slice((rules.at(-2) ?? 0) + 1, rules.at(-1)).join("\n");
 };
 
-describe.skipIf(process.platform === "win32")("what others wrote drives nothing where a person types", () => {
+describe.skipIf(process.platform === "win32")("what others wrote drives nothing where the user types", () => {
   it("a file whose name would is not offered", async () => {
     const [[, attack]] = attacks;
     const chat = await newChatWorld(talk, { [`zz${attack}.txt`]: "x", "zzz-plain.txt": "y" }).open();

@@ -4,7 +4,7 @@ import type { TextBlock } from "palimpsest/internal/schema/block";
 import { Meter, type ReplayCache } from "./replay-cache.ts";
 import type { RecordedRound } from "./recording/recording.ts";
 import type { ReplayWorld } from "./replay-world.ts";
-import type { Spending } from "./spending.ts";
+import type { SpendTracker } from "./spend-tracker.ts";
 import type { AsideRequest, SentRequest } from "./trace-line.ts";
 
 interface AbsentModelInput {
@@ -13,7 +13,7 @@ interface AbsentModelInput {
   readonly system: readonly TextBlock[];
   readonly meter: Meter;
   readonly cache: ReplayCache;
-  readonly spending: Spending;
+  readonly spending: SpendTracker;
   readonly windowTokens: number;
   readonly answer: (kind: AsideRequest["kind"]) => Promise<ModelAnswer>;
   readonly onRequest: ((sent: SentRequest) => void) | undefined;
@@ -34,7 +34,7 @@ export class AbsentModel implements ModelPort {
   #replies = 0;
   /** The current round of the replay. */
   round: RecordedRound | undefined;
-  asks: AsideRequest["kind"] = "compaction";
+  requestKind: AsideRequest["kind"] = "compaction";
 
   constructor(input: AbsentModelInput) {
     this.#input = input;
@@ -49,7 +49,7 @@ export class AbsentModel implements ModelPort {
     const { round } = this;
     if (round === undefined) throw new Error("nothing was said yet");
     const { world, windowTokens, cache, spending, onRequest, answer } = this.#input;
-    const kind = this.asks;
+    const kind = this.requestKind;
     const call = request.system === this.#input.system ? "fork" : "plain";
     const prompt = this.#toPrompt(request, call);
     if (prompt.tokens > windowTokens) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { madeRecording } from "../../../test/fixture/replay/made-recording.ts";
 import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
-import type { Counting } from "palimpsest/internal/layers/policy";
+import type { CountingMethod } from "palimpsest/internal/layers/policy";
 import { tokens } from "palimpsest/internal/schema/brand";
 import { uncalibratedPadding } from "palimpsest/internal/tokens/estimate-block";
 import { computeThresholds } from "palimpsest/internal/tokens/thresholds";
@@ -36,7 +36,7 @@ const usageOf = (requestTokens: number, writtenTokens = 0): UsageSplit => ({
 const lateBy = (size: KnownSize): number => size.shiftThresholds(thresholds, 120_000).compact - thresholds.compact;
 
 describe("how large a policy takes the context to be", () => {
-  it.each<[Counting, number]>([
+  it.each<[CountingMethod, number]>([
     ["usage", 120_000],
     ["usage-and-quarter-characters", 0],
     ["usage-without-writes", 0],
@@ -46,7 +46,7 @@ describe("how large a policy takes the context to be", () => {
     expect(lateBy(new KnownSize({ counting, tokensOf }))).toBe(late);
   });
 
-  it.each<[Counting, number]>([
+  it.each<[CountingMethod, number]>([
     ["usage", 19_500],
     ["usage-and-quarter-characters", 19_500],
     ["usage-without-writes", 19_500],
@@ -59,7 +59,7 @@ describe("how large a policy takes the context to be", () => {
     expect(lateBy(size)).toBe(late);
   });
 
-  it.each<[Counting, number]>([
+  it.each<[CountingMethod, number]>([
     ["usage", 20_000],
     ["usage-and-quarter-characters", 20_000],
     ["usage-without-writes", 50_000],

@@ -1,5 +1,5 @@
 import { countPromptTokens, type UsageSplit } from "palimpsest/internal/cache/usage-split";
-import type { Counting } from "palimpsest/internal/layers/policy";
+import type { CountingMethod } from "palimpsest/internal/layers/policy";
 import type { Block } from "palimpsest/internal/schema/block";
 import { tokens } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
@@ -11,13 +11,19 @@ import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
  * its thresholds are shifted by this error, so that the rest of the replay need not know about it.
  */
 export class KnownSize {
-  readonly #counting: Counting;
+  readonly #counting: CountingMethod;
   readonly #tokensOf: (block: Block) => number;
   onUsage: number | undefined;
   /** The policy's estimate of what was added since the last count. */
   #since = 0;
 
-  constructor({ counting, tokensOf }: { readonly counting: Counting; readonly tokensOf: (block: Block) => number }) {
+  constructor({
+    counting,
+    tokensOf,
+  }: {
+    readonly counting: CountingMethod;
+    readonly tokensOf: (block: Block) => number;
+  }) {
     this.#counting = counting;
     this.#tokensOf = tokensOf;
   }

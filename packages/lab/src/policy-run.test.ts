@@ -119,7 +119,7 @@ describe("a result that was cleared and is needed", () => {
   });
 });
 
-describe("whole rounds that leave the view", () => {
+describe("whole rounds that permission the view", () => {
   it.each(["claude-code-2026-all", "claude-code-2026"])(
     "are those of low value on a cold cache, where the policy snips: %s",
     async (policy) => {

@@ -30,7 +30,7 @@ import type { CompactionName, RefetchName } from "./replay-outcome.ts";
 import { RecordedSession, toUsage, createRecordedConversation } from "./recorded-session.ts";
 import type { RecordedRound } from "./recording/recording.ts";
 import type { ReplayWorld } from "./replay-world.ts";
-import { Spending } from "./spending.ts";
+import { SpendTracker } from "./spend-tracker.ts";
 import type { SentRequest } from "./trace-line.ts";
 
 interface PolicyRunInput {
@@ -82,7 +82,7 @@ export class PolicyRun {
   #round = 0;
   /** The number of calls in the newest reply. */
   #lastCalls = 0;
-  readonly spending: Spending;
+  readonly spending: SpendTracker;
   readonly contextByRound: number[] = [];
   readonly refusals: string[] = [];
   edits = 0;
@@ -101,7 +101,7 @@ export class PolicyRun {
     this.#meter = new Meter({ headerTokens, tokensOf, ids });
     this.#size = new KnownSize({ counting: policy.counting, tokensOf });
     this.#gone = new GoneResults({ fold: session.fold, world });
-    this.spending = new Spending({ rates, headerTokens });
+    this.spending = new SpendTracker({ rates, headerTokens });
     this.#settings = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
     const facts = new SessionFactBook(this.#recorded.deps, session);
     this.#summaries =
@@ -253,12 +253,12 @@ export class PolicyRun {
 
   async #takeNotes(directive: string): Promise<void> {
     const before = this.spending.cost;
-    this.#model.asks = "notes";
+    this.#model.requestKind = "notes";
     await new ConversationForks(this.#context).run(
       { directive, source: "notes", roundsMax: 1, cacheWrite: "skip", permit: denyAll },
       neverAborted,
     );
-    this.#model.asks = "compaction";
+    this.#model.requestKind = "compaction";
     this.notesCost += this.spending.cost - before;
   }
 
@@ -312,7 +312,7 @@ export class PolicyRun {
       toolsForFork: () => ({ tools: [], cwd }),
       wait: untilAborted,
       random: () => 0,
-      numbers: () => this.#currentSettings(),
+      settings: () => this.#currentSettings(),
       offloadLimits: () => limits,
       retries: retryLimitsDefault,
       place: () => ({ session: this.#recorded.session.id, transcriptPath: transcriptPathStandIn, cwd: "/" }),

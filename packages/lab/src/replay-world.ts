@@ -12,7 +12,7 @@ import { RequestCheck } from "./request-check.ts";
 import { markerStandIn, modelDefault } from "./limits.ts";
 import { BlockIds } from "./replay-cache.ts";
 import type { Recording } from "./recording/recording.ts";
-import type { RatesByLifetime } from "./spending.ts";
+import type { RatesByLifetime } from "./spend-tracker.ts";
 
 /** Everything that all runs over one recording share. */
 export interface ReplayWorld {

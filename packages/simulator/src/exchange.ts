@@ -21,7 +21,7 @@ import { renderRequest } from "./prompt/request-rendition.ts";
 import { replyAfterCompaction, compactionOnlyReply, type ComposedReply } from "./reply/compose-reply.ts";
 import { type SampleRequest, type SampleResult, Sampler, type SamplerDeps } from "./reply/sampler.ts";
 import { traceCache, type TraceWriter } from "./trace/trace-writer.ts";
-import { checkSize } from "./validate/check-betas.ts";
+import { checkSize } from "./validate/check-max-tokens.ts";
 
 export interface ExchangeDeps extends AdmitDeps, SamplerDeps {
   readonly fingerprints: Fingerprints;

@@ -20,7 +20,7 @@ import type { ChatItem } from "../../../packages/cli/src/tui/state/chat-item.ts"
 import type { ChatState } from "../../../packages/cli/src/tui/state/chat-state.ts";
 import type { AgentWorld } from "./whole-agent.ts";
 
-/** A front that records what it is shown, and a person who answers as the test wants. */
+/** A front that records what it is shown, and a user who answers as the test wants. */
 export class FakeFront implements TerminalUi {
   readonly columns = 80;
   readonly refilled: string[] = [];
@@ -87,11 +87,11 @@ export interface ChatParts {
   readonly begun?: (handlers: TerminalUiHandlers) => void;
   readonly agent?: Partial<AgentOptions>;
   readonly deps?: Partial<ChatDeps>;
-  /** What the person does beside what every test's does. */
+  /** What the user does beside what every test's does. */
   readonly front?: Partial<TerminalUi>;
 }
 
-/** A chat in this world as a person has it, but for its screen. */
+/** A chat in this world as the user has it, but for its screen. */
 export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: ChatParts = {}): Promise<ChatWorld> {
   const { env, work: cwd } = world;
   const project = await openWorkspace({ env, cwd }).project();
@@ -109,7 +109,7 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
       parts.begun?.(handlers);
       return front;
     },
-    open: async (opening, person) => {
+    open: async (opening, user) => {
       const opened = await openAgent({
         ...opening,
         env,
@@ -117,8 +117,8 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
         version: "0.0.0",
         model: { kind: "provider" },
         tools: { allow: [], deny: [] },
-        person,
-        planReview: person,
+        user,
+        planReview: user,
         jobs: opening.jobs ?? "on",
         ...parts.agent,
       });
@@ -153,7 +153,7 @@ export const itemsOf = (state: ChatState | undefined): readonly string[] =>
 
 function itemLine(item: ChatItem): string {
   switch (item.kind) {
-    case "person":
+    case "user":
       return `${item.when === "first" ? ">" : ">>"} ${item.text}`;
     case "text":
     case "thinking":

@@ -59,27 +59,27 @@ function agentOf(
   { flags = [], clearsBy = "preset", over, ...wishes }: WorldAgent,
 ): TestAgent {
   const { model = "claude-opus-5" } = wishes;
-  const settings = resolveSettings([flagValues(flags.map(([flag, text]) => ({ flag, text })))]);
+  const given = resolveSettings([flagValues(flags.map(([flag, text]) => ({ flag, text })))]);
   const { inventory, fold } = base.session;
   const cache = new CacheModel("5m");
   if (inventory !== undefined) cache.resume({ inventory, fold });
-  const inForce = resolveForModel(settings, { model });
-  const numbers = clearsBy === "patient" ? withPatience(inForce) : inForce;
+  const resolved = resolveForModel(given, { model });
+  const settings = clearsBy === "patient" ? withPatience(resolved) : resolved;
   return testAgent({
     tools: [readTool],
     ...base,
     ...wishes,
     model,
     parts: { known: findModel(model), cache, ...wishes.parts },
-    over: { numbers: () => numbers, ...over },
+    over: { settings: () => settings, ...over },
   });
 }
 
-function withPatience(numbers: ResolvedSettings): ResolvedSettings {
-  const { policy } = numbers;
-  if (policy.clear.byPrice === undefined) return numbers;
+function withPatience(settings: ResolvedSettings): ResolvedSettings {
+  const { policy } = settings;
+  if (policy.clear.byPrice === undefined) return settings;
   const byPrice = { staleRounds: 3, agesFrom: "last-use", patience: 2, horizonRounds: 20, riskWeight: 1 } as const;
-  return { ...numbers, policy: { ...policy, clear: { ...policy.clear, byPrice } } };
+  return { ...settings, policy: { ...policy, clear: { ...policy.clear, byPrice } } };
 }
 
 /** Shows a file of as many lines as it is asked for; no two files are alike. */

@@ -45,7 +45,7 @@ const userTexts = ({ body }: SeenRequest): readonly string[] =>
     .messages.filter(({ role }) => role === "user")
     .flatMap((message) => wireBlocks(message).flatMap((block) => (block.type === "text" ? [block.text] : [])));
 
-/** What stands in the user's turns outside of any tag: what a model takes for a person's words. */
+/** What stands in the user's turns outside of any tag: what a model takes for the user's words. */
 export const untagged = (request: SeenRequest): readonly string[] =>
   userTexts(request)
     .map((text) => text.replaceAll(ledgerElement, "").replaceAll(reminderElement, "").trim())
@@ -67,11 +67,11 @@ const quotesIn = (text: string): readonly Quoted[] =>
     state: open === "yes" ? "open" : "history",
   }));
 
-/** The ledger of a person's messages, in order. */
+/** The ledger of the user's messages, in order. */
 export const ledgerOf = (request: SeenRequest): readonly Quoted[] =>
   userTexts(request).flatMap((text) => [...text.matchAll(ledgerElement)].flatMap(([element]) => quotesIn(element)));
 
-/** All that a person said, in order: as the ledger has it, and then as it was typed. */
+/** All that the user said, in order: as the ledger has it, and then as it was typed. */
 export const saidIn = (request: SeenRequest): readonly string[] => [
   ...ledgerOf(request).map(({ text }) => text),
   ...untagged(request),
@@ -84,7 +84,7 @@ const proseQuote =
 const proseQuotesIn = (text: string): readonly string[] =>
   [...text.replaceAll(ledgerElement, "").matchAll(proseQuote)].map(([, words = ""]) => words);
 
-/** Every string that stands as a person's is a person's, and what a person said stands untagged only where it was said. */
+/** Every string that stands as the user's is the user's, and what the user said stands untagged only where it was said. */
 export function expectOnlyTrueWords(request: SeenRequest, said: readonly string[]): void {
   for (const { text } of userTexts(request).flatMap(quotesIn))
     for (const part of text.split(leftOut)) expect(said.some((message) => message.includes(part.trim()))).toBe(true);

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { AgentOptions, SessionChoice } from "../../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
-import type { ToolOptions } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import type { ToolOptions } from "../../../packages/cli/src/agent/tools/permission-choice.ts";
 import type {
   CommitOutcome,
   Proposal,
@@ -63,18 +63,18 @@ export interface OpenWishes {
   readonly flags?: readonly (readonly [flag: string, text: string])[];
   readonly tools?: Partial<ToolOptions>;
   readonly planReview?: PlanReview;
-  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "person" | "net" | "turns">;
+  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "user" | "net" | "turns">;
 }
 
 export interface CompactionWorld extends Omit<AgentWorld, "open"> {
   readonly model: string;
   readonly summariser: SummariserScript;
   readonly worker: Worker;
-  /** Every message that a person sent, in order. */
+  /** Every message that the user sent, in order. */
   readonly said: string[];
   /** Closed by the caller. */
   open(choice?: SessionChoice, wishes?: OpenWishes): Promise<Agent>;
-  /** A person says this, and the agent works on it for so many rounds. */
+  /** The user says this, and the agent works on it for so many rounds. */
   turn(agent: Agent, task: Task): Promise<LoopEvent[]>;
   /** Of the simulator's requests, those that asked for no summary and no notes. */
   conversation(): readonly SeenRequest[];
@@ -271,7 +271,7 @@ async function writeProject(
   await put(orderFile, `# Notes of the vendor\n${order}\n`);
 }
 
-/** What a person asks for, with a word that no other message has. */
+/** What the user asks for, with a word that no other message has. */
 export const taskText = (number: number): string =>
   `Task ${number}, ${codewordOf("U", number)}: go through the modules and note what "value${number}" is for.`;
 
@@ -292,7 +292,7 @@ export interface CompactedWith {
   readonly committed: CommitOutcome;
 }
 
-/** As a person asks for it; nothing is written yet. */
+/** As the user asks for it; nothing is written yet. */
 export async function propose(agent: Agent, wishes: Compacting = {}): Promise<ProposedWith> {
   const { part = { kind: "all" }, signal = new AbortController().signal, ...rest } = wishes;
   const { events, value } = await ended(agent.context.compaction.propose({ part, ...rest }, signal));

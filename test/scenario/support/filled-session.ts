@@ -7,7 +7,7 @@ import { append, user } from "../../fixture/session.ts";
 import { codewordOf, taskText } from "./compaction-world.ts";
 
 /**
- * `work`: turns with calls. `no-results`: talk only. `one-message`: nearly all of it is one message of a person.
+ * `work`: turns with calls. `no-results`: talk only. `one-message`: nearly all of it is one message of the user.
  * `tool-loop`: one request, and calls and results ever since, the last one unanswered.
  */
 export type Shape = "work" | "no-results" | "one-message" | "tool-loop";
@@ -18,7 +18,7 @@ export interface Filling {
   readonly model: string;
 }
 
-/** A session of at least this size, written without a model. Gives what a person said in it. */
+/** A session of at least this size, written without a model. Gives what the user said in it. */
 export async function fillSession(session: Session, filling: Filling): Promise<readonly string[]> {
   const said: string[] = [];
   let left = filling.tokens;

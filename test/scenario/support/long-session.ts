@@ -31,7 +31,7 @@ const adversary: readonly SummaryAnswer[] = [
   "tool-call",
 ];
 
-/** So many compactions in a row of one session: nothing that a person said is lost, nothing is invented, nothing is refused. */
+/** So many compactions in a row of one session: nothing that the user said is lost, nothing is invented, nothing is refused. */
 export async function expectSurvives(compactions: number): Promise<void> {
   const world = await compactionWorld({ windowTokens: 60_000 });
   world.summariser.answers = Array.from({ length: compactions }, () => adversary).flat();
@@ -58,7 +58,7 @@ export async function expectSurvives(compactions: number): Promise<void> {
   await expectRecoverable(world, { id: agent.session.id, results });
 }
 
-/** Every message of a person is verbatim in the next request, as far as the ledger's budget goes; here it does. */
+/** Every message of the user is verbatim in the next request, as far as the ledger's budget goes; here it does. */
 async function expectAllQuoted(world: CompactionWorld, agent: Agent): Promise<void> {
   const tokens = world.said.reduce((sum, { length }) => sum + length / 2, 0);
   const share = getPreset("palimpsest").summary?.userMessages?.windowShareMax ?? 0;

@@ -17,7 +17,7 @@ import { type ChatAction, updateChat, createChat } from "../../../packages/cli/s
 import type { ChatState } from "../../../packages/cli/src/tui/state/chat-state.ts";
 import type { AgentWorld } from "./whole-agent.ts";
 
-/** What the person does when asked. Each answer may look at what is asked, and raise the signal. */
+/** What the user does when asked. Each answer may look at what is asked, and raise the signal. */
 export interface Answers {
   choose: (ask: ChoicePrompt) => string | undefined;
   preview: (ask: PreviewPrompt) => PreviewAnswer;
@@ -42,7 +42,7 @@ export interface SlashWorld {
   said(): string;
 }
 
-/** Commands of the chat over an agent, and a person who answers as the test wants. */
+/** Commands of the chat over an agent, and a user who answers as the test wants. */
 export function slashWorld(
   { env, work: cwd }: Pick<AgentWorld, "env" | "work">,
   agent: Agent,
@@ -58,7 +58,7 @@ export function slashWorld(
   const refilled: string[] = [];
   const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [] };
   const answers: Answers = { choose: () => undefined, preview: () => "cancel", edit: () => undefined };
-  const { thresholds, autoCompact } = agent.numbers();
+  const { thresholds, autoCompact } = agent.settings();
   let state = createChat({ model: agent.model, thresholds, autoCompact });
   let stop = new AbortController();
   let read = 0;

@@ -30,7 +30,7 @@ export interface AgentWorld {
   readonly open: (choice: SessionChoice, model: string) => Promise<Agent>;
 }
 
-/** A project of its own, and agents in it as a person gets them, which talk to a simulator over HTTP. */
+/** A project of its own, and agents in it as the user gets them, which talk to a simulator over HTTP. */
 export async function agentWorld(
   options: SimulatorOptions,
   variables: Readonly<Record<string, string>> = {},

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createToolbox } from "../../../packages/cli/src/agent/tools/toolbox.ts";
-import type { ToolChoice } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import type { PermissionChoice } from "../../../packages/cli/src/agent/tools/permission-choice.ts";
 import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
 import { openSession } from "../../../packages/palimpsest/src/session/session.ts";
 import type { JobReadOutcome, Jobs } from "../../../packages/palimpsest/src/ports/jobs.ts";
@@ -39,29 +39,29 @@ export interface AttackedAgent {
 /** The conditions under which the lines of an attempt run. */
 export interface Conditions {
   readonly attempt: Attempt;
-  readonly choice: ToolChoice;
+  readonly choice: PermissionChoice;
   readonly setting: Setting;
 }
 
 /** The tools of an agent in the arena, with the environment of this process, as in the real program. */
 export async function openAttackedAgent({ project, home }: Arena): Promise<AttackedAgent> {
   const { env } = process;
-  const engine = openWorkspace({ env, cwd: project });
-  const located = await engine.project();
+  const workspace = openWorkspace({ env, cwd: project });
+  const located = await workspace.project();
   if (located.kind !== "located") throw new Error(located.message);
   const { deps } = located;
   const id = sessionId(randomUUID());
   const opened = await openSession(deps, { id, circumstances: { cwd: project, version: "0.0.0" }, mode: "create" });
   if (opened.kind !== "open") throw new Error(JSON.stringify(opened));
   const { session } = opened;
-  const { reading } = await engine.settings({ flags: [] });
+  const { reading } = await workspace.settings({ flags: [] });
   const guarded = reading.files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)]));
   const shell = await findShell();
   const jobs = new ShellJobs({ now: deps.now, shell: shell.path });
-  const found = await findSandbox({ env, folder: join(engine.home, "sandbox") });
+  const found = await findSandbox({ env, folder: join(workspace.home, "sandbox") });
   if (found.kind === "none") throw new Error(`there is no sandbox in the container: ${found.why}`);
   const temporary = temporaryFolder(id);
-  let choice: ToolChoice = { mode: "default", allow: [], ask: [], deny: [] };
+  let choice: PermissionChoice = { mode: "default", allow: [], ask: [], deny: [] };
   let use: SandboxUse = { kind: "unheld", because: "off" };
   const box = await createToolbox({
     choice: () => choice,
@@ -74,8 +74,8 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
     jobs,
     // With it, commands that connect get a proxy; questions about hosts are not answered.
     web: { net: openNet, pages: new PageCache() },
-    sandbox: { use: () => use, ownHome: engine.home, temporary },
-    guarded: [engine.home, ...guarded],
+    sandbox: { use: () => use, ownHome: workspace.home, temporary },
+    guarded: [workspace.home, ...guarded],
   });
   let calls = 0;
   return {

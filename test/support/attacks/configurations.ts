@@ -1,4 +1,4 @@
-import type { ToolChoice } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import type { PermissionChoice } from "../../../packages/cli/src/agent/tools/permission-choice.ts";
 import type { Attempt, Effect, EffectKind } from "./attempt.ts";
 import { denyRules, environmentSecrets } from "./baits.ts";
 
@@ -11,13 +11,13 @@ export type Configuration = (typeof configurations)[number];
  * harm if nothing stops it.
  */
 export type Setting =
-  | { readonly configuration: "check and sandbox"; readonly mode: ToolChoice["mode"] }
+  | { readonly configuration: "check and sandbox"; readonly mode: PermissionChoice["mode"] }
   | AloneSetting
   | { readonly configuration: "nothing" };
 
 /** The settings with only one of the two. */
 export type AloneSetting =
-  | { readonly configuration: "check alone"; readonly mode: ToolChoice["mode"] }
+  | { readonly configuration: "check alone"; readonly mode: PermissionChoice["mode"] }
   | { readonly configuration: "sandbox alone"; readonly strength: "read-only" | "workspace" };
 
 const modes = ["default", "plan", "acceptEdits", "bypass"] as const;
@@ -66,7 +66,7 @@ export function isTried(attempt: Attempt, setting: Setting): boolean {
 }
 
 /** The effective rules: those of the attempt, and in bypass also those of the arena. */
-export function choiceFor(attempt: Attempt, setting: Setting): ToolChoice {
+export function choiceFor(attempt: Attempt, setting: Setting): PermissionChoice {
   const { allow = [], deny = [] } = attempt;
   if (setting.configuration === "nothing") return { mode: "bypass", allow: openEnvironment, ask: [], deny };
   if (setting.configuration === "sandbox alone") return { mode: "bypass", allow, ask: [], deny };

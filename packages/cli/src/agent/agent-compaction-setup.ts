@@ -30,7 +30,7 @@ export interface CompactionSetupInput extends StartedConversation {
   readonly box: Toolbox;
   readonly prefix: PrefixInput;
   readonly baseline: Baseline;
-  readonly asks: CompactionRequests | undefined;
+  readonly requests: CompactionRequests | undefined;
 }
 
 export interface AgentCompactionSetup extends CompactionSetup {
@@ -42,8 +42,8 @@ export interface AgentCompactionSetup extends CompactionSetup {
  * summaries.
  */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
-  const { deps, session, engine, options } = parts;
-  const { context, box, prefix, baseline, files, asks } = input;
+  const { deps, session, workspace, options } = parts;
+  const { context, box, prefix, baseline, files, requests } = input;
   const renderNow = () => renderPrefix(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
   const fork: Fork = {
@@ -58,15 +58,15 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
       deps: context.deps,
       box,
       fork,
-      home: engine.home,
+      home: workspace.home,
       turns: options.turns ?? "many",
     }),
     // A session of one turn has no pause in which to prepare; what starts at its end would only be stopped.
     preparation: options.turns === "one" ? undefined : new SummaryPreparation(context, session),
-    asks,
+    requests,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
-    summaryOptions: () => readSummaryOptions(engine.home, renderNow),
+    summaryOptions: () => readSummaryOptions(workspace.home, renderNow),
     mode: options.turns === "one" ? "autonomous" : "attended",
     workingState: createWorkingState([
       ...headerParts({

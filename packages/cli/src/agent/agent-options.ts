@@ -8,7 +8,7 @@ import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { Net } from "../tool/web/get-page.ts";
 import type { ModelChoice } from "./model/model-choice.ts";
-import type { ToolOptions } from "./tools/tool-choice.ts";
+import type { ToolOptions } from "./tools/permission-choice.ts";
 import type { Workspace, ProjectStore } from "../host/workspace.ts";
 import type { Session } from "palimpsest/internal/session/session";
 
@@ -24,7 +24,7 @@ export interface AgentOptions {
    * Asked for permission, and by the tool `ask_user`. Absent: the agent has no such tool, and calls that need an answer
    * are denied.
    */
-  readonly person?: UserPort | undefined;
+  readonly user?: UserPort | undefined;
   /** How `web_fetch` reaches the network. Absent: the agent has no such tool. */
   readonly net?: Net | undefined;
   /** Reviews plans. Absent: the agent has no tool to submit one. */
@@ -72,7 +72,7 @@ export type SessionChoice =
 
 /** What an agent is assembled from. */
 export interface AgentParts {
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly options: AgentOptions;
   readonly deps: ProjectStore;
   /** The project's folder. */

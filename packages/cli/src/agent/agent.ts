@@ -47,7 +47,7 @@ export interface Agent {
   /** Fixed until the session is closed: changes of the files count for the next session. */
   readonly hooks: readonly HookSetting[];
   /** The resolved settings as they are now, to show them. */
-  readonly numbers: () => ResolvedSettings;
+  readonly settings: () => ResolvedSettings;
   /** Tells the hooks that the agent waits for the user. Their answers are shown to the user. Must not reject. */
   notify(notice: UserNotice): Promise<readonly string[]>;
   /** Stops background work for good and books its cost. Call it before the final costs are shown. */
@@ -70,7 +70,7 @@ export type OpenAgentOutcome =
   | Agent
   | { readonly kind: "no-key"; readonly message: string }
   /** Settings may hold a deny rule that can't be read: nothing runs until the user has looked. */
-  | { readonly kind: "unread-bans"; readonly problems: readonly Problem[] }
+  | { readonly kind: "unreadable-deny-rules"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;

@@ -45,7 +45,7 @@ test.each<[unknown, readonly string[]]>([
   [{ permissions: { allow: [7] } }, ["error permissions.allow[0]"]],
   [{ permissions: { Allow: bans } }, ["error permissions.Allow"]],
   [{ permissions: { defaultMode: "none" } }, ["error permissions.defaultMode"]],
-])("no ban is lost: %j", async (said, problems) => {
+])("no deny rule is lost: %j", async (said, problems) => {
   const reading = await readingOf(said);
   expect(unreadableDenyRules(reading)).toEqual([]);
   expect(allSettingsProblems(reading).map(({ severity, key }) => `${severity} ${key}`)).toEqual(problems);

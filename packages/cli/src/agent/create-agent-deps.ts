@@ -1,4 +1,4 @@
-import { hookPlace } from "palimpsest/internal/context/hook-place";
+import { hookContext } from "palimpsest/internal/context/hook-context";
 import { collectReminders } from "./collect-reminders.ts";
 import { createRuntimeDeps } from "palimpsest/internal/context/create-runtime-deps";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
@@ -35,7 +35,7 @@ export interface AgentDepsInput {
 }
 
 export function createAgentDeps(
-  { engine, options, deps, root, session }: AgentParts,
+  { workspace, options, deps, root, session }: AgentParts,
   input: AgentDepsInput,
 ): AgentDeps {
   const { model, cwd, box, settings } = input;
@@ -50,7 +50,7 @@ export function createAgentDeps(
     },
     learned: input.learned,
     onLearned: async ({ limitTokens, limitOf, from }) => {
-      await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
+      await workspace.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
     },
   });
   const reminderSources = {
@@ -67,7 +67,7 @@ export function createAgentDeps(
     permit: box.permit,
     news: input.news,
     reminders: (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation),
-    asking: options.person && { ...input.allowRules, person: options.person },
+    asking: options.user && { ...input.allowRules, user: options.user },
     hooks: createHooks({
       settings: () => input.hooks,
       shell: input.shell,
@@ -79,6 +79,6 @@ export function createAgentDeps(
       const forked = box.forked();
       return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
     },
-    place: () => hookPlace(deps, { session: session.id, cwd }),
+    place: () => hookContext(deps, { session: session.id, cwd }),
   };
 }

@@ -34,17 +34,17 @@ async function followed() {
   const file = join(root, ".palimpsest", "settings.json");
   await put(join(home, "settings.json"), { trustedProjects: [root] });
   await put(file, { model: "claude-sonnet-4-5", compactPercent: 90 });
-  const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: root });
-  const project = await engine.project();
+  const workspace = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: root });
+  const project = await workspace.project();
   if (project.kind === "failed") throw new Error(project.message);
   const id = sessionId("followed");
   const opened = await openSession(project.deps, { id, circumstances: { cwd: root, version: "0" }, mode: "create" });
   if (opened.kind !== "open") throw new Error(opened.kind);
   const { session } = opened;
   const told: FollowedNews[] = [];
-  const following = await followSettings(engine, { session, onNews: (news) => told.push(news) });
+  const following = await followSettings(workspace, { session, onNews: (news) => told.push(news) });
   onTestFinished(() => session.close());
-  const resolved = await engine.resolveLog(id);
+  const resolved = await workspace.resolveLog(id);
   if (resolved.kind !== "ours") throw new Error(resolved.kind);
   const entries = async (): Promise<SettingLine[]> =>
     (await readFile(resolved.path, "utf8"))
@@ -60,7 +60,7 @@ const compactOf = (following: FollowedSettings): number =>
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5_000, interval: 10 });
 
 describe("a session whose settings change while it is open", () => {
-  it("holds an entry for each change, in order, and the numbers in force are the new ones", async () => {
+  it("holds an entry for each change, in order, and the resolved settings are the new ones", async () => {
     const { session, following, told, file, entries } = await followed();
     const before = compactOf(following);
     await put(file, { model: "claude-sonnet-4-5", compactPercent: 50, flags: { snip: true } });

@@ -35,7 +35,7 @@ import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problem
 import type { OpenAgentOutcome, Agent } from "./agent.ts";
 import { chooseSession } from "./session/choose-session.ts";
 import { equipSession } from "./tools/equip-session.ts";
-import { followToolChoice } from "./tools/tool-choice.ts";
+import { followPermissionChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { SessionContext } from "palimpsest/internal/context/session-context";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
@@ -48,14 +48,14 @@ import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
 export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome> {
-  const engine = openWorkspace(options);
-  const project = await engine.project();
+  const workspace = openWorkspace(options);
+  const project = await workspace.project();
   if (project.kind === "failed") return project;
   // An agent without a key is of no use: then no session is created either.
-  const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverChoice(options.model) });
+  const { reading, resolved } = await workspace.settings({ flags: options.flags, server: serverChoice(options.model) });
   const unread = unreadableDenyRules(reading);
-  if (unread.length > 0) return { kind: "unread-bans", problems: unread };
-  const named = numbers.model ?? modelDefault;
+  if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
+  const named = resolved.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
   const { value: clearableTools } = reading.settings.clearableTools;
@@ -64,19 +64,19 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const opened = await chooseSession({ ...project.deps, isClearable }, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
-  const agent = await assembleAgent({ engine, options, deps: project.deps, root: project.root, session });
+  const agent = await assembleAgent({ workspace, options, deps: project.deps, root: project.root, session });
   if (agent.kind !== "agent") await session.close();
   return agent;
 }
 
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
-  const { engine, options, deps, session } = parts;
+  const { workspace, options, deps, session } = parts;
   const { flags } = options;
-  const settingsNews = createSettingsNewsQueue((await engine.settings({ flags })).reading);
-  const settings = await followSettings(engine, { session, flags, onNews: settingsNews.put });
+  const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
+  const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
   // They may have become unreadable since the first check.
   const unread = unreadableDenyRules(settings.current());
-  if (unread.length > 0) return { kind: "unread-bans", problems: unread };
+  if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
   const { settings: opening, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
@@ -85,11 +85,11 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (repaired.kind === "failed") return repaired;
   const toolsKnown = await toolsKnownToModel(deps, { session, model });
   const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
-  const choice = followToolChoice(requestedTools, () => settings.current().settings);
+  const choice = followPermissionChoice(requestedTools, () => settings.current().settings);
   const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
   const background = await startJobsAndServers(parts, tooling);
   const equipment = await equipSession(parts, { ...tooling, model, background });
-  const { box, asks, skillsAndPlan, announceFirst, allowRules } = equipment;
+  const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings };
   const prefix = await renderPrefix(parts, prefixInput);
   const frozen = await freezeBaseline(deps, { session, now: prefix.parts });
@@ -99,14 +99,14 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { countedFixed } = answers;
   applyFixedPart(session, { baseline, countedFixed });
   const hooks = settings.current().settings.hooks.value;
-  const learned = limitsLearned(opening.numbers);
+  const learned = limitsLearned(opening.resolved);
   const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
   const { startedOn } = prefix;
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, news: background.news, startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput });
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
-  const contextInput = { deps: agentDeps, box, asks, prefix: prefixInput, known: findModel(model, models) };
+  const contextInput = { deps: agentDeps, box, requests, prefix: prefixInput, known: findModel(model, models) };
   const fixedPart = { baseline, countedFixed, moved };
   const context = startAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
   const { compacting } = context;
@@ -130,7 +130,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     queue,
     ...backgroundControls(background, compacting),
     hooks,
-    numbers: agentDeps.numbers,
+    settings: agentDeps.settings,
     ...sessionHooks(agentDeps, session),
   };
 }
@@ -158,21 +158,21 @@ const collectWarnings = (...sources: readonly { readonly warnings: readonly stri
 interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
-    Pick<CompactionSetupInput, "box" | "prefix" | "asks" | "baseline"> {
+    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, asks, deps, costs, ...start }: AgentContextInput,
+  { box, prefix, requests, deps, costs, ...start }: AgentContextInput,
 ): SessionContext<AgentCompactionSetup> {
   const { baseline } = start;
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
-    compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, baseline, asks }),
+    compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, baseline, requests }),
     onUndone: () => box.readAgain(),
   });
   context.start(start);

@@ -28,7 +28,7 @@ export interface TrustItem {
 }
 
 interface PendingTrustInput {
-  readonly engine: Pick<Workspace, "home" | "settings" | "allowRulePlace">;
+  readonly workspace: Pick<Workspace, "home" | "settings" | "allowRulePlace">;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** The root of the working tree. */
@@ -39,12 +39,17 @@ interface PendingTrustInput {
  * Undefined if the user has answered already or if there is nothing to trust. The user is not asked about a folder that
  * holds the home folder either: a yes counts for everything below, so it would cover every future clone.
  */
-export async function pendingTrust({ engine, env, cwd, root }: PendingTrustInput): Promise<TrustRequest | undefined> {
-  const { trust, untrusted } = (await engine.settings()).reading;
-  const { root: folder } = await engine.allowRulePlace();
+export async function pendingTrust({
+  workspace,
+  env,
+  cwd,
+  root,
+}: PendingTrustInput): Promise<TrustRequest | undefined> {
+  const { trust, untrusted } = (await workspace.settings()).reading;
+  const { root: folder } = await workspace.allowRulePlace();
   const home = await realpath(homedir()).catch(() => homedir());
   if (trust !== "unasked" || isInside(home, folder)) return undefined;
-  const instructions = await loadInstructions(readInstruction, instructionPlace({ engine, env, cwd, root, trust }));
+  const instructions = await loadInstructions(readInstruction, instructionPlace({ workspace, env, cwd, root, trust }));
   const items = [
     ...untrusted.flatMap(trustItems),
     ...instructions.untrusted.map(({ path, importedBy }): TrustItem => ({

@@ -39,7 +39,7 @@ import { replaceFile } from "palimpsest/internal/store/files/disk";
  * loaded second.
  */
 export interface ChatHost {
-  readonly open: (opening: OpenAgentRequest, person: UserQuestions) => Promise<OpenAgentOutcome>;
+  readonly open: (opening: OpenAgentRequest, user: UserQuestions) => Promise<OpenAgentOutcome>;
   readonly past: (agent: Agent) => Promise<readonly Entry[]>;
   /** For a session, or for input that has no session yet. Undefined if nothing is stored. */
   readonly keptPath: (of: SessionId | "passing") => string | undefined;
@@ -64,15 +64,15 @@ type UserQuestions = Pick<ChatUi, "permission" | "question" | "review">;
 export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly context: CommandContext;
   /** Whether there is a user who can be asked. */
-  readonly person: "there" | "pipe";
+  readonly inputFrom: "terminal" | "pipe";
   readonly now: () => Millis;
 }
 
 export async function openChatHost(input: ChatHostInput): Promise<ChatHost | WriteFailure> {
-  const { context, model, tools, person } = input;
+  const { context, model, tools, inputFrom } = input;
   const { env, cwd } = context;
-  const engine = openWorkspace(context);
-  const project = await engine.project();
+  const workspace = openWorkspace(context);
+  const project = await workspace.project();
   if (project.kind === "failed") return project;
   const { deps, root, folder } = project;
   const version = readOwnVersion();
@@ -87,8 +87,8 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         version,
         model,
         tools,
-        person: person === "there" ? questions : undefined,
-        planReview: person === "there" ? questions : undefined,
+        user: inputFrom === "terminal" ? questions : undefined,
+        planReview: inputFrom === "terminal" ? questions : undefined,
         net: openNet,
         sandbox: await sandbox,
         jobs: opening.jobs ?? "on",
@@ -98,26 +98,27 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         turns: "many",
       }),
     past: (agent) => readPastEntries(deps, agent),
-    keptPath: (of) => inputPath({ deps, folder, person }, of),
+    keptPath: (of) => inputPath({ deps, folder, inputFrom }, of),
     leftInput: (current) => findAbandonedInput({ ...deps, folder, current }),
-    sessions: async () => sessionChoices({ sessions: await engine.list("project"), nowMillis: Date.now() }),
+    sessions: async () => sessionChoices({ sessions: await workspace.list("project"), nowMillis: Date.now() }),
     trust: {
-      pending: () => pendingTrust({ engine, env, cwd, root }),
-      decide: (as) => engine.decideTrust(as),
+      pending: () => pendingTrust({ workspace, env, cwd, root }),
+      decide: (as) => workspace.decideTrust(as),
     },
     approvals: {
-      pending: async () => pendingApprovals(await engine.servers()),
-      approve: (approvals) => engine.approveServers(approvals),
-      refuse: (approvals) => engine.refuseServers(approvals),
+      pending: async () => pendingApprovals(await workspace.servers()),
+      approve: (approvals) => workspace.approveServers(approvals),
+      refuse: (approvals) => workspace.refuseServers(approvals),
     },
-    notice: (agent) => (person === "there" ? sandboxNotice(agent.sandbox(), engine.home) : Promise.resolve(undefined)),
+    notice: (agent) =>
+      inputFrom === "terminal" ? sandboxNotice(agent.sandbox(), workspace.home) : Promise.resolve(undefined),
     history: await openHistory({ folder, secrets: secretsIn(env) }),
     detail: (session, item) => loadItemDetail(deps, { session, item }),
-    statusline: (show) => openStatusline(input, { engine, deps, root, show }),
+    statusline: (show) => openStatusline(input, { workspace, deps, root, show }),
   };
 }
 
-interface InputPathDeps extends Pick<ChatHostInput, "person"> {
+interface InputPathDeps extends Pick<ChatHostInput, "inputFrom"> {
   readonly deps: ProjectStore;
   /** The folder of the project's sessions. */
   readonly folder: string;
@@ -126,9 +127,9 @@ interface InputPathDeps extends Pick<ChatHostInput, "person"> {
 /**
  * Input from a pipe can be sent again; stored next to a session that was never opened, it would only be left behind.
  */
-function inputPath({ deps, folder, person }: InputPathDeps, of: SessionId | "passing"): string | undefined {
+function inputPath({ deps, folder, inputFrom }: InputPathDeps, of: SessionId | "passing"): string | undefined {
   if (of !== "passing") return unsentInputPath(folder, of);
-  return person === "pipe" ? undefined : sessionlessPath(folder, deps.uuid());
+  return inputFrom === "pipe" ? undefined : sessionlessPath(folder, deps.uuid());
 }
 
 const secretNames = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
@@ -137,18 +138,18 @@ const secretsIn = (env: CommandContext["env"]): readonly string[] => secretNames
 async function openStatusline(
   { context, flags, now }: ChatHostInput,
   {
-    engine,
+    workspace,
     deps,
     root,
     show,
   }: {
-    readonly engine: Workspace;
+    readonly workspace: Workspace;
     readonly deps: ProjectStore;
     readonly root: string;
     readonly show: (lines: readonly string[]) => void;
   },
 ): Promise<ChatStatusline | undefined> {
-  const { reading } = await engine.settings({ flags });
+  const { reading } = await workspace.settings({ flags });
   const { value: command } = reading.settings.statusLine;
   if (command === undefined) return undefined;
   const { cwd } = context;

@@ -22,7 +22,7 @@ function watched() {
 }
 
 describe("what a chat does by the clock", () => {
-  test("a person is called once the prompt has been idle for long, not when work came meanwhile", () => {
+  test("the user is called once the prompt has been idle for long, not when work came meanwhile", () => {
     const { did, watches } = watched();
     watches.idle();
     vi.advanceTimersByTime(idleNotificationMillis - 1);

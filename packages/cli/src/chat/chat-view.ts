@@ -62,8 +62,8 @@ const unknownThresholds: Thresholds = {
 };
 
 /** What the status line shows about the agent. */
-export function agentFigures({ model, numbers, session, context, mode, sandbox }: Agent): AgentFigures {
-  const { thresholds, autoCompact } = numbers();
+export function agentFigures({ model, settings, session, context, mode, sandbox }: Agent): AgentFigures {
+  const { thresholds, autoCompact } = settings();
   const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = context.conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
   const costs = { hitRate, costNanos, unpricedRequests };

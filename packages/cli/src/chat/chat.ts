@@ -25,7 +25,7 @@ export interface ChatDeps
   readonly createUi: (handlers: TerminalUiHandlers) => TerminalUi;
   readonly open: (
     opening: OpenAgentRequest,
-    person: Pick<ChatUi, "permission" | "question" | "review">,
+    user: Pick<ChatUi, "permission" | "question" | "review">,
   ) => Promise<OpenAgentOutcome>;
   readonly runSlash: (command: Command, context: ChatCommandContext) => Promise<ChatCommandOutcome>;
   readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;
@@ -122,7 +122,7 @@ export class Chat implements TerminalUiHandlers {
     if (text.trim() === "" || this.#isLeaving) return;
     this.#pendingInput.forgetGivenBack();
     const slashed = parseSlash(text);
-    if (slashed.kind === "told") this.#tellInvalid(text, slashed.message);
+    if (slashed.kind === "invalid") this.#tellInvalid(text, slashed.message);
     else if (slashed.kind === "command" && slashed.name === "quit") this.quit();
     else if (this.#work.kind === undefined) this.#work.start(this.#toStep(text));
     else this.#pendingInput.add(text, slashed.kind === "message" && this.#work.kind === "turn" ? "turn" : "later");

@@ -25,13 +25,13 @@ export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "too
 /** A chat from its first line to its last. The prompt comes first; the agent is loaded after it. */
 export async function runChat(context: CommandContext, request: ChatRequest): Promise<Outcome> {
   const { session, flags, message, model } = request;
-  const person = isTerminal(context) ? "there" : "pipe";
+  const inputFrom = isTerminal(context) ? "terminal" : "pipe";
   const loadHost = loadHostOnce(async () => {
     const { openChatHost } = await import("./chat-host.ts");
-    return openChatHost({ ...request, context, person, now });
+    return openChatHost({ ...request, context, inputFrom, now });
   });
   const statusline = statuslineOnDemand(async (show) => (await requireHost(loadHost)).statusline(show));
-  const createUi = await loadUi({ context, request, loadHost, person });
+  const createUi = await loadUi({ context, request, loadHost, inputFrom });
   const chat = new Chat(
     chatDeps({ context, request, loadHost, statusline, createUi: (handlers) => statusline.behind(createUi(handlers)) }),
   );
@@ -70,9 +70,9 @@ function chatDeps({ context, request, loadHost, statusline, createUi }: ChatPart
     answerer: request.model.kind,
     now,
     createUi,
-    open: async (opening, person) => {
+    open: async (opening, user) => {
       const loaded = await loadHost();
-      return isFailed(loaded) ? loaded : loaded.open(opening, person);
+      return isFailed(loaded) ? loaded : loaded.open(opening, user);
     },
     runSlash: async (command, chat) => (await import("./commands/run-slash-command.ts")).runSlashCommand(command, chat),
     complete: async (completion) => (await import("./commands/completions.ts")).completions(context, completion),
@@ -119,13 +119,13 @@ const isTerminal = ({ stdin, out }: CommandContext): boolean =>
   "isTTY" in stdin && stdin.isTTY === true && out.isTerminal;
 
 interface UiInput extends Pick<ChatParts, "context" | "request" | "loadHost"> {
-  readonly person: "there" | "pipe";
+  readonly inputFrom: "terminal" | "pipe";
 }
 
-async function loadUi({ context, request, loadHost, person }: UiInput): Promise<ChatParts["createUi"]> {
-  if (request.ui === "plain" || person === "pipe" || context.env["TERM"] === "dumb") {
+async function loadUi({ context, request, loadHost, inputFrom }: UiInput): Promise<ChatParts["createUi"]> {
+  if (request.ui === "plain" || inputFrom === "pipe" || context.env["TERM"] === "dumb") {
     const { createPlainUi } = await import("./plain/create-plain-ui.ts");
-    return (handlers) => createPlainUi({ context, handlers, now, person });
+    return (handlers) => createPlainUi({ context, handlers, now, inputFrom });
   }
   const { createScreenUi } = await import("./create-screen-ui.ts");
   const history = async () => {

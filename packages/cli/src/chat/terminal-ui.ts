@@ -34,7 +34,7 @@ interface PromptObservers {
   /** Notifies that the agent waits for the user. Not awaited. */
   readonly notify: (notice: UserNotice) => void;
   /** The loop reports permission prompts by itself; only the UI knows of a tool's question. */
-  readonly act: (act: Extract<ChatAction, { kind: "asks" | "answered" }>) => void;
+  readonly act: (act: Extract<ChatAction, { kind: "prompted" | "answered" }>) => void;
   /** Ends the turn. */
   readonly interrupt: () => void;
 }
@@ -42,7 +42,7 @@ interface PromptObservers {
 /** Wraps the user's prompts so that each is reported. */
 export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: PromptObservers): UserPrompts {
   const reportAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
-    act({ kind: "asks", tool });
+    act({ kind: "prompted", tool });
     try {
       return await answer();
     } finally {

@@ -1,4 +1,4 @@
-import { parsePermissionMode, type ToolOptions } from "../agent/tools/tool-choice.ts";
+import { parsePermissionMode, type ToolOptions } from "../agent/tools/permission-choice.ts";
 import { type FlagInput, flagValues } from "../settings/flag-values.ts";
 import { permissionModeNames } from "palimpsest/internal/schema/setting-table";
 import { type OutputFormat, outputFormats } from "../program/output.ts";

@@ -41,7 +41,7 @@ export const compactCommand = command({
   details: [
     "At a terminal you are asked, and `e` opens VISUAL or EDITOR; elsewhere it is a preview unless --yes is given. Without a key, or if every call fails, the summary is made without a model, and it says so.",
     "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed. The copy stays, after --preview too; `sessions list` shows it.",
-    "To try it without a key: --model simulator --actor extract writes a summary by rule, at simulated prices.",
+    "To try it without a key: --model simulator --responder extract writes a summary by rule, at simulated prices.",
   ],
   run: async (context, { operands, options, format }) => {
     const wrong = findClash(options) ?? wrongFlag(context, flagValues(flagsFromOptions(options)).problems);

@@ -42,18 +42,23 @@ export const contextCommand = command({
       if (wrongFile !== undefined) return wrongFile;
       const settings = await settingsForLog(context, { log: counted, options });
       if (settings.kind === "failure") return settings;
-      const { numbers } = settings;
-      const engine = openWorkspace(context);
+      const { resolved } = settings;
+      const workspace = openWorkspace(context);
       const exact =
-        choice.kind === "counter" ? await exactCount({ engine, counted, counter: choice.counter }) : undefined;
-      const report = new LogView(counted).report(numbers);
-      const model = numbers.model ?? "unknown model";
+        choice.kind === "counter" ? await exactCount({ workspace, counted, counter: choice.counter }) : undefined;
+      const report = new LogView(counted).report(resolved);
+      const model = resolved.model ?? "unknown model";
       if (format === "json") {
-        await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });
+        await context.out.json({
+          model,
+          windowSource: resolved.window.source,
+          ...asJson(report),
+          exact: exact ?? null,
+        });
       } else {
         const { style, columns = 80 } = context.out;
         await context.err.write(translationText(log));
-        await context.out.write(contextText(report, { style, columns, model, ...windowLook(numbers) }));
+        await context.out.write(contextText(report, { style, columns, model, ...windowLook(resolved) }));
         if (exact !== undefined) {
           await context.out.write(`\nthe messages alone, by ${exact.counter}: ${formatNumber(exact.tokens)} tokens\n`);
         }
@@ -88,16 +93,16 @@ async function chooseCounter(name: string | undefined): Promise<CounterChoice | 
 
 /** Counts the messages, and has the ledger count the fixed part with the same counter. */
 async function exactCount({
-  engine,
+  workspace,
   counted,
   counter,
 }: {
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly counted: CountedLog;
   readonly counter: TokenCounter;
 }): Promise<ExactCount> {
   const { fold, ledger, fixedPart } = counted;
-  ledger.carries(fixedPart, await engine.countFixedPart({ part: fixedPart, rates: ledger.rates }, counter));
+  ledger.carries(fixedPart, await workspace.countFixedPart({ part: fixedPart, rates: ledger.rates }, counter));
   const tokens = await counter.count(fold.messages.flatMap((message) => message.content));
   return { kind: "exact", counter: counter.name, tokens };
 }

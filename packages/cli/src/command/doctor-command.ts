@@ -20,15 +20,15 @@ export const doctorCommand = command({
     "Exit code 1: something failed; warnings are fine.",
   ],
   run: async (context, { options, format }) => {
-    const engine = openWorkspace(context);
-    const here = await engine.settings();
+    const workspace = openWorkspace(context);
+    const here = await workspace.settings();
     const start = options.servers ? "asked" : "not-asked";
     const checks = await withSandbox(context, async (sandbox) => [
-      ...(await machineChecks(context, engine.home)),
+      ...(await machineChecks(context, workspace.home)),
       sandboxCheck(here.reading.settings.sandbox.value, sandbox),
-      ...(await placeChecks({ context, engine, here, online: options.online ? "asked" : "not-asked" })),
-      ...(await sessionChecks(engine)),
-      ...(await serverChecks({ context, engine, here, sandbox, start })),
+      ...(await placeChecks({ context, workspace, here, online: options.online ? "asked" : "not-asked" })),
+      ...(await sessionChecks(workspace)),
+      ...(await serverChecks({ context, workspace, here, sandbox, start })),
     ]);
     if (format === "json") await context.out.json({ checks });
     else await context.out.write(checksText(checks, context.out.style));

@@ -28,9 +28,9 @@ export const explainCommand = command({
     "Exit code 1 if a settings file has errors; the wrong parts are ignored.",
   ],
   run: async (context, { options, format }) => {
-    const engine = openWorkspace(context);
-    const project = await readRequestedSettings(engine, { options });
-    const { servers, problems: serverProblems } = await engine.servers();
+    const workspace = openWorkspace(context);
+    const project = await readRequestedSettings(workspace, { options });
+    const { servers, problems: serverProblems } = await workspace.servers();
     const problems = [...allSettingsProblems(project.reading), ...serverProblems];
     const wrong = await reportProblems(context, problems);
     if (wrong !== undefined) return wrong;
@@ -55,25 +55,25 @@ async function userTextProblems(context: CommandContext): Promise<readonly strin
   return [...(summaries?.problems ?? []), ...(notes.warnings ?? [])];
 }
 
-function asJson({ reading, numbers, servers }: ExplainInput, problems: readonly Problem[]): object {
+function asJson({ reading, resolved, servers }: ExplainInput, problems: readonly Problem[]): object {
   const { settings, trust, files } = reading;
-  const arithmetic = explainThresholds(numbers);
+  const arithmetic = explainThresholds(resolved);
   return {
-    model: numbers.model ?? null,
-    window: numbers.window,
-    outputTokensMax: numbers.outputTokensMax,
-    inputTokensMax: numbers.inputTokensMax ?? null,
+    model: resolved.model ?? null,
+    window: resolved.window,
+    outputTokensMax: resolved.outputTokensMax,
+    inputTokensMax: resolved.inputTokensMax ?? null,
     thresholds: Object.fromEntries(
-      thresholdNames.map((name) => [name, { tokens: numbers.thresholds[name], from: arithmetic[name] }]),
+      thresholdNames.map((name) => [name, { tokens: resolved.thresholds[name], from: arithmetic[name] }]),
     ),
-    policy: { name: numbers.policy.name, about: numbers.policy.about, rows: policyRows(numbers.policy) },
+    policy: { name: resolved.policy.name, about: resolved.policy.about, rows: policyRows(resolved.policy) },
     settings: settingNames.map((name) => {
       const { default: standard, basis, about, state } = settingTable[name];
       const { value, source, from } = settings[name];
       const row = { name, value: value ?? null, default: standard ?? null, source, from, basis, about };
       return state === undefined ? row : { ...row, state };
     }),
-    switches: Object.fromEntries(switchNames.map((name) => [name, switchJson(numbers, name)])),
+    switches: Object.fromEntries(switchNames.map((name) => [name, switchJson(resolved, name)])),
     numbers: builtInNumbers,
     servers: servers.map(({ definition, leave, scope, from }) => ({
       ...toServerListing(definition),

@@ -91,14 +91,14 @@ async function pinEntry(
     const found = findPin(session.fold, { verb, named });
     if (found.kind !== "found") throw new Error(`${named} was found a moment ago`);
     const { entry } = found;
-    const numbers = await readNumbers(context, log, session);
-    const view = new SessionView({ session, deps, numbers: () => numbers });
+    const resolved = await readResolved(context, log, session);
+    const view = new SessionView({ session, deps, settings: () => resolved });
     const edited = await view.pin(entry, verb);
     if (edited.kind === "failed") return sessionFailure(edited, session.id);
     const ended = await session.endTurn();
     if (ended.kind === "failed") return sessionFailure(ended, session.id);
     const [edit] = edited.entries;
-    const report = pinsReport(session.fold, numbers.window.tokens);
+    const report = pinsReport(session.fold, resolved.window.tokens);
     await reportPin(context, { session, verb, entry, edit, receipt: edited.receipt, report, format });
     return exitCode.fine;
   } finally {
@@ -131,10 +131,10 @@ function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failur
   }
 }
 
-async function readNumbers(context: CommandContext, log: NamedLog, { model }: Session): Promise<ResolvedSettings> {
+async function readResolved(context: CommandContext, log: NamedLog, { model }: Session): Promise<ResolvedSettings> {
   const { recordedTokens, serverTokens } = await openCounted(log, log);
-  const { numbers } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
-  return numbers;
+  const { resolved } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
+  return resolved;
 }
 
 interface PinReport {

@@ -23,7 +23,12 @@ export const simulateCommand = command({
       summary: "answer by a scenario: YAML, or a module exporting `scenario`",
     },
     replay: { type: "string", shown: "session|file", summary: "answer with the replies of a recorded session" },
-    actor: { type: "string", shown: responderNames.join("|"), summary: "the responder without either (default echo)" },
+    responder: {
+      type: "string",
+      alias: "actor",
+      shown: responderNames.join("|"),
+      summary: "who answers without either (default echo)",
+    },
     seed: {
       type: "string",
       shown: "n",
@@ -70,14 +75,14 @@ export const simulateCommand = command({
     `Fields of a scenario: ${fields(scenarioForm)}; of a lane: ${fields(laneForm)}; of a step: ${fields(stepForm)}; of a condition: ${fields(conditionForm)}.`,
   ],
   run: async (context, { options }) => {
-    const numbers = readNumbers(options);
-    if (numbers.kind === "failure") return numbers;
+    const server = readServerOptions(options);
+    if (server.kind === "failure") return server;
     const { port: _port, host: _host, record, upstream, cassette, "cassette-speed": speed, ...ofSimulator } = options;
     const cassettes = parseCassetteOptions({ record, upstream, cassette, "cassette-speed": speed }, ofSimulator);
     if (cassettes?.kind === "failure") return cassettes;
     if (cassettes !== undefined) {
       const { serveCassettes } = await import("../simulate/serve-cassettes.ts");
-      return serveCassettes(context, { cassettes, port: numbers.port, hostname: options.host });
+      return serveCassettes(context, { cassettes, port: server.port, hostname: options.host });
     }
     const chosen = await chooseResponder(context, options);
     if (chosen.kind === "failure") return chosen;
@@ -86,27 +91,27 @@ export const simulateCommand = command({
     if (wrong !== undefined) return wrong;
     const { launchSimulator } = await import("@palimpsest/simulator/internal/launch-simulator");
     const launched = await launchSimulator({
-      ...numbers,
-      seed: numbers.seed ?? chosen.seed ?? 0,
+      ...server,
+      seed: server.seed ?? chosen.seed ?? 0,
       hostname: options.host,
-      responder: chosen.actor,
+      responder: chosen.responder,
       faults: options.fault,
       trace: options.trace,
       models: reading.settings.models.value,
       extensions: { cacheEdits: options["cache-edits"] ? "offered" : "none" },
       onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
     });
-    if (launched.kind === "failed") return notLaunched(launched, { ...options, port: numbers.port });
+    if (launched.kind === "failed") return notLaunched(launched, { ...options, port: server.port });
     await context.out.write(`${launched.url}\n`);
-    await announceResponder(context, { responder: chosen.actor, trace: options.trace });
+    await announceResponder(context, { responder: chosen.responder, trace: options.trace });
     await untilStopped();
     await launched.close();
     return exitCode.fine;
   },
 });
 
-interface ServerNumbers {
-  readonly kind: "numbers";
+interface ServerOptions {
+  readonly kind: "server";
   readonly port: number;
   readonly seed: number | undefined;
   readonly clock: "real" | "virtual";
@@ -114,11 +119,11 @@ interface ServerNumbers {
 
 const portDefault = 8787;
 
-function readNumbers(options: {
+function readServerOptions(options: {
   readonly port: string | undefined;
   readonly seed: string | undefined;
   readonly clock: string | undefined;
-}): ServerNumbers | Failure {
+}): ServerOptions | Failure {
   const port = options.port === undefined ? portDefault : Number(options.port);
   if (!/^\d+$/.test(options.port ?? "0") || port > 65_535)
     return usageError(
@@ -131,7 +136,7 @@ function readNumbers(options: {
   const clock = options.clock ?? "real";
   if (clock !== "real" && clock !== "virtual")
     return usageError(`there is no clock called ${clock}`, "Clocks: real, virtual.");
-  return { kind: "numbers", port, seed, clock };
+  return { kind: "server", port, seed, clock };
 }
 
 function notLaunched(

@@ -35,17 +35,17 @@ export const undoCommand = command({
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
-    const numbers = await settingsForSession(context, log);
+    const settings = await settingsForSession(context, log);
     const undoOptions: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
-      blockingTokens: numbers.thresholds.blocking,
+      blockingTokens: settings.thresholds.blocking,
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
       const refusal = log.session === undefined ? await undoRefusal(log, log, undoOptions) : undefined;
       return refusal === undefined
-        ? await runUndo(context, { log, undoOptions, numbers, format })
+        ? await runUndo(context, { log, undoOptions, settings, format })
         : undoFailure(refusal);
     } finally {
       await log.source.close();
@@ -56,8 +56,8 @@ export const undoCommand = command({
 /** Settings resolved for the model of the session. */
 async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
   const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
-  const { numbers } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens });
-  return numbers;
+  const { resolved } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens });
+  return resolved;
 }
 
 async function runUndo(
@@ -65,19 +65,19 @@ async function runUndo(
   {
     log,
     undoOptions,
-    numbers,
+    settings,
     format,
   }: {
     readonly log: NamedLog;
     readonly undoOptions: UndoOptions;
-    readonly numbers: ResolvedSettings;
+    readonly settings: ResolvedSettings;
     readonly format: "text" | "json";
   },
 ): Promise<Outcome> {
   const opened = await openForWriting(context, log);
   if (opened.kind === "failure") return opened;
   const { session, deps } = opened;
-  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => undoOptions.thinking });
+  const view = new SessionView({ session, deps, settings: () => settings, thinking: () => undoOptions.thinking });
   try {
     const outcome = await view.undo(undoOptions);
     if (outcome.kind === "undone" || outcome.kind === "branched") {

@@ -42,7 +42,7 @@ export const viewCommand = command({
         await context.out.json({
           system,
           ...asJson(view, opened),
-          ...reportFigures(logView.report(settings.numbers)),
+          ...reportFigures(logView.report(settings.resolved)),
           ...importJson(log),
         });
       } else {

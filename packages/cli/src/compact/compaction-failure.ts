@@ -25,7 +25,7 @@ export interface HintContext {
 export interface RequestedCompaction extends HintContext {
   readonly part: CompactionRange;
   /** Who wrote the summary, or should have. */
-  readonly writer: "person" | "model";
+  readonly writer: "user" | "model";
 }
 
 export function compactionFailure({ reason, message }: CompactionProblem, request: RequestedCompaction): Failure {
@@ -37,7 +37,7 @@ export function compactionFailure({ reason, message }: CompactionProblem, reques
       message: `not compacted: nothing that was said stands before ${joinLines(part.entry)}`,
       hint: "Name a later message, or leave out --up-to to summarise everything.",
     });
-  const isUserSummary = reason === "no_summary" && request.writer === "person";
+  const isUserSummary = reason === "no_summary" && request.writer === "user";
   const hint = isUserSummary ? userSummaryHint(message) : hintForRequested(reason, request);
   return failure({ code, message: `not compacted: ${withoutStop(message)}`, hint });
 }

@@ -39,7 +39,7 @@ const compacted: Extract<LoopEvent, { kind: "compacted" }> = {
   costNanos: nanoUsd(12_300_000),
 };
 
-describe("what a person is told of compactions", () => {
+describe("what the user is told of compactions", () => {
   it("a line at the start and one at the end, with tokens, path, audit and cost", async () => {
     expect(await toPipe(start, compacted)).toBe(
       "compacting (threshold): about 171,200 tokens\n" +
@@ -91,7 +91,7 @@ describe("what a person is told of compactions", () => {
     expect(await heard({ pins: () => 2 }, { ...failed, state: "trying" })).toContain("unpin some of it");
   });
 
-  it("a person's own prompt is warned of once, and named where no summary came of it", async () => {
+  it("the user's own prompt is warned of once, and named where no summary came of it", async () => {
     const ownPrompt = async () => ({ path: "/h/compact.md", problems: ["/h/compact.md: it does not ask"] });
     const failed = { kind: "compaction-failed", trigger: "auto", reason: "no_summary", message: "None." } as const;
     const said = await heard({ ownPrompt }, start, { ...failed, state: "trying" }, start);

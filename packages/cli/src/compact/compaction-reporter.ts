@@ -1,3 +1,4 @@
+import type { CompactionCause } from "palimpsest/internal/schema/compaction-cause";
 import type { CompactionPhase, LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { labelByCompactionPath, labelByCompactionPhase } from "../tui/text/event-lines.ts";
 import type { CommandContext } from "../program/command.ts";
@@ -71,8 +72,18 @@ const asksModel: Readonly<Record<CompactionPhase, boolean>> = {
 const progressText = ({ phase, chars }: EventOf<"compaction-progress">): string =>
   `${labelByCompactionPhase[phase]}${chars === 0 ? " …" : `: ${formatNumber(chars)} characters`}`;
 
+const labelByCause: Readonly<Record<CompactionCause, string>> = {
+  threshold: "threshold",
+  price: "price",
+  limit: "limit",
+  overflow: "overflow",
+  refused: "refused",
+  person: "requested by you",
+  agent: "requested by the agent",
+};
+
 const startText = ({ cause, tokens, because }: EventOf<"compaction-start">): string =>
-  `compacting (${cause}): ${because === undefined ? `about ${formatNumber(tokens)} tokens` : joinLines(because)}`;
+  `compacting (${labelByCause[cause]}): ${because === undefined ? `about ${formatNumber(tokens)} tokens` : joinLines(because)}`;
 
 function compactionDoneText(
   { cause, path, tokensBefore, tokensAfter, auditScore, costNanos, instead }: EventOf<"compacted">,
@@ -84,7 +95,7 @@ function compactionDoneText(
     `audit ${formatPercent(auditScore)}`,
     ...(costNanos === undefined ? [] : [formatCost(answerer, costNanos)]),
   ];
-  return `compacted (${cause}): ${facts.join(", ")}`;
+  return `compacted (${labelByCause[cause]}): ${facts.join(", ")}`;
 }
 
 function compactionFailedText(

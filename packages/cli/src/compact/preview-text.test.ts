@@ -121,7 +121,7 @@ describe("the preview of a compaction", () => {
     expect(listed.match(/^ {2}changed /gm)).toHaveLength(1);
   });
 
-  it("says how the person's words stand in it, and nothing of ways in which none does", () => {
+  it("says how the user's words stand in it, and nothing of ways in which none does", () => {
     expect(shown()).toContain("you said   2 verbatim, 1 cut, 1 by id\n");
   });
 
@@ -144,7 +144,7 @@ describe("the preview of a compaction", () => {
     expect(shown({ preview: { ...preview, money } }, { answerer: "simulator" })).toMatch(/money .* \(simulated\)\n/);
   });
 
-  it("names a person's own prompt where what the model wrote with it was no summary", () => {
+  it("names the user's own prompt where what the model wrote with it was no summary", () => {
     const ownPrompt = { path: "/home/prompts/compact.md", problems: [] };
     const instead = { reason: "no_summary", message: "That is no summary." } as const;
     expect(shown({ path: "extractive", instead }, { ownPrompt })).toMatch(

@@ -85,7 +85,7 @@ const hintContext = ({ agent, ownPrompt, part, summary }: CompactionRun): Reques
   pins: countPins(agent),
   ownPrompt,
   part,
-  writer: summary === undefined ? "model" : "person",
+  writer: summary === undefined ? "model" : "user",
 });
 
 const countPins = ({ session }: Agent): number => session.fold.projection.pins.size;

@@ -37,7 +37,7 @@ export async function openDemoAgent({ place, model, session, mode }: DemoAgentOp
       { flag: "off", text: "notes" },
     ],
     session,
-    model: { kind: "simulator", actor: model.responder, seed: 0 },
+    model: { kind: "simulator", responder: model.responder, seed: 0 },
     tools: { mode: "acceptEdits", allow: [`Bash(${testCommand})`, `Bash(${longCommand})`], deny: [] },
     sandbox: await findSandbox({ env, folder: join(place.home, "sandbox") }),
     planReview: { review: () => Promise.resolve({ kind: "accepted", mode: "acceptEdits" }) },

@@ -103,8 +103,8 @@ export class ChatPrinter {
   }
 
   /** Starts an empty chat with this agent. */
-  open({ model, numbers }: Pick<Agent, "model" | "numbers">): void {
-    this.#state = createChat({ ...numbers(), model });
+  open({ model, settings }: Pick<Agent, "model" | "settings">): void {
+    this.#state = createChat({ ...settings(), model });
     this.#drawnCount = 0;
   }
 

@@ -15,7 +15,7 @@ import { onlineMs } from "./limits.ts";
 
 interface PlaceChecksInput {
   readonly context: CommandContext;
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly here: ProjectSettings;
   /** `asked`: checks whether the model's address answers. */
   readonly online: "asked" | "not-asked";
@@ -23,9 +23,9 @@ interface PlaceChecksInput {
 
 /** The home folder, settings, key and hooks. */
 export async function placeChecks(input: PlaceChecksInput): Promise<readonly Check[]> {
-  const { context, engine, here } = input;
+  const { context, workspace, here } = input;
   return [
-    await homeCheck(engine.home),
+    await homeCheck(workspace.home),
     ...(await settingsChecks(here)),
     modelCheck(input),
     ...(input.online === "asked" ? [await onlineCheck(input)] : []),
@@ -70,7 +70,7 @@ async function settingsChecks({ reading }: ProjectSettings): Promise<readonly Ch
 
 /** The key itself is never shown. */
 function modelCheck({ context: { env }, here }: PlaceChecksInput): Check {
-  const name = here.numbers.model ?? modelDefault;
+  const name = here.resolved.model ?? modelDefault;
   const picked = pickModel({ choice: { kind: "provider" }, name, env, now: () => millis(Date.now()) });
   return picked.kind === "model"
     ? okCheck("model", `${name}: a key is set`)
@@ -78,7 +78,7 @@ function modelCheck({ context: { env }, here }: PlaceChecksInput): Check {
 }
 
 async function onlineCheck({ context: { env }, here }: PlaceChecksInput): Promise<Check> {
-  const url = modelAddress(here.numbers.model ?? modelDefault, env);
+  const url = modelAddress(here.resolved.model ?? modelDefault, env);
   if (!URL.canParse(url))
     return failingCheck("online", { says: "the model's address is no URL", todo: "Look at the *_BASE_URL variables." });
   const { host } = new URL(url);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { sandboxServers } from "../agent/tools/sandbox-servers.ts";
-import { resolveToolChoice } from "../agent/tools/tool-choice.ts";
+import { resolvePermissionChoice } from "../agent/tools/permission-choice.ts";
 import type { Workspace } from "../host/workspace.ts";
 import { noUser } from "palimpsest/internal/ports/user-port";
 import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
@@ -29,7 +29,7 @@ import { serverMs } from "./limits.ts";
 
 interface ServerChecksInput {
   readonly context: CommandContext;
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly here: ProjectSettings;
   readonly sandbox: SandboxSearchOutcome;
   /** `asked`: the approved ones are started, and ended again. */
@@ -37,8 +37,8 @@ interface ServerChecksInput {
 }
 
 export async function serverChecks(input: ServerChecksInput): Promise<readonly Check[]> {
-  const { context, engine, start } = input;
-  const defined = await engine.servers();
+  const { context, workspace, start } = input;
+  const defined = await workspace.servers();
   const { servers, problems, root } = defined;
   const problemChecks = problems.map((problem) => warningCheck("mcp", { says: formatProblem(problem) }));
   // Servers are process groups of their own: a Ctrl-C of the terminal does not reach them.
@@ -59,19 +59,19 @@ export async function serverChecks(input: ServerChecksInput): Promise<readonly C
  * As in a session without a user to ask: a project's server runs in the sandbox, and reaches only hosts that rules
  * allow.
  */
-function sandboxInput({ context, engine, here, sandbox }: ServerChecksInput, root: string) {
+function sandboxInput({ context, workspace, here, sandbox }: ServerChecksInput, root: string) {
   const { settings, files } = here.reading;
-  const { mode, ...ruleTexts } = resolveToolChoice({ allow: [], deny: [] }, settings);
+  const { mode, ...ruleTexts } = resolvePermissionChoice({ allow: [], deny: [] }, settings);
   const { rules } = parseRules(ruleTexts);
   const hosts = new SessionHosts({
     permit: createPermit({ mode, rules, roots: [root], home: homedir() }),
     isNamed: (host) => isHostNamed(rules, host),
-    person: noUser,
+    user: noUser,
     allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }),
   });
   return {
-    ownHome: engine.home,
-    guarded: pathsToGuard(engine.home, files),
+    ownHome: workspace.home,
+    guarded: pathsToGuard(workspace.home, files),
     env: context.env,
     root,
     cwd: root,

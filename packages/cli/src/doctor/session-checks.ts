@@ -6,8 +6,8 @@ import { type Check, failingCheck, okCheck, warningCheck } from "./check.ts";
 import { sessionsLookedAtMax } from "./limits.ts";
 
 /** The newest transcript, leases, and processes that outlived their agents. Nothing is changed or ended. */
-export async function sessionChecks(engine: Workspace): Promise<readonly Check[]> {
-  const sessions = await listAllSessions(engine);
+export async function sessionChecks(workspace: Workspace): Promise<readonly Check[]> {
+  const sessions = await listAllSessions(workspace);
   const [newest] = sessions;
   if (newest === undefined) return [okCheck("sessions", "none yet")];
   const recent = sessions.slice(0, sessionsLookedAtMax);
@@ -24,9 +24,9 @@ interface StoredSession extends SessionSummary {
 }
 
 /** Of every project, newest first. */
-async function listAllSessions(engine: Workspace): Promise<readonly StoredSession[]> {
+async function listAllSessions(workspace: Workspace): Promise<readonly StoredSession[]> {
   const found: StoredSession[] = [];
-  for (const store of await engine.stores("all"))
+  for (const store of await workspace.stores("all"))
     for (const summary of await store.sessions.list()) found.push({ ...summary, store });
   return found.toSorted((one, other) => other.modified.localeCompare(one.modified));
 }

@@ -10,14 +10,14 @@ import { createSessionRecall } from "@palimpsest/lab/internal/fidelity/judged-fa
 import { type JobOutcome, createReplayDeps } from "../replay/replay-job.ts";
 import { type FidelityJob, writeMeasured } from "./fidelity-job.ts";
 
-const engine = openWorkspace({ env: process.env, cwd: process.cwd() });
+const workspace = openWorkspace({ env: process.env, cwd: process.cwd() });
 
 /** Must not reject: a bug that one file triggers costs this file only. */
 async function measureJob({ keptPath, ...job }: FidelityJob): Promise<JobOutcome> {
   try {
     await writeMeasured(
       keptPath,
-      await measureFile({ ...createReplayDeps(engine, job.path), newRecall: createSessionRecall }, job),
+      await measureFile({ ...createReplayDeps(workspace, job.path), newRecall: createSessionRecall }, job),
     );
     return { kind: "kept" };
   } catch (error) {

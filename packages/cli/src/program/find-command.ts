@@ -1,7 +1,7 @@
 import { type CommandAction, type Command, type CommandGroup, loadCommand } from "./command.ts";
 import type { Failure } from "./failure.ts";
 import { nearestName } from "palimpsest/internal/text/nearest-name";
-import { unknownWordText, usageFailure } from "./parse-arguments.ts";
+import { aliases, unknownWordText, usageFailure } from "./parse-arguments.ts";
 import { quoteForShell } from "../text/format.ts";
 
 type FindCommandOutcome =
@@ -80,8 +80,9 @@ async function actionForMessage({ itself }: CommandGroup, word: string): Promise
 
 const hasOption = ({ options }: CommandAction, word: string): boolean =>
   Object.entries(options).some(
-    ([name, { short }]) =>
-      word === `--${name}` || word.startsWith(`--${name}=`) || (short !== undefined && word === `-${short}`),
+    ([name, option]) =>
+      [name, ...aliases(option)].some((known) => word === `--${known}` || word.startsWith(`--${known}=`)) ||
+      (option.short !== undefined && word === `-${option.short}`),
   );
 
 const groupFlags = ["--help", "-h", "--debug", "--json"];

@@ -28,6 +28,8 @@ interface FlagOption {
 interface ValueOption {
   readonly type: "string";
   readonly short?: string;
+  /** An older name that still works. Help does not show it. */
+  readonly alias?: string;
   readonly summary: string;
   /** As help shows it, without brackets: `entry`. */
   readonly shown: string;
@@ -74,9 +76,16 @@ export function parseArguments<Of extends Operands, Op extends Options>(input: {
 }): ParseOutcome<Of, Op> {
   const { syntax, argv, called } = input;
   const options = allOptions(syntax);
+  const nameByAlias = new Map(
+    Object.entries(options).flatMap(([name, option]) => aliases(option).map((alias) => [alias, name])),
+  );
   const { tokens, positionals } = parseArgs({
     args: fillLoneOptions(argv, options),
-    options: Object.fromEntries(Object.entries(options).map(([name, option]) => [name, parserOption(option)])),
+    options: Object.fromEntries(
+      Object.entries(options).flatMap(([name, option]) =>
+        [name, ...aliases(option)].map((known) => [known, parserOption(option)]),
+      ),
+    ),
     allowPositionals: true,
     // Not strict: its messages name neither the nearest option nor where to look.
     strict: false,
@@ -86,9 +95,10 @@ export function parseArguments<Of extends Operands, Op extends Options>(input: {
   const values = new Map<string, string[]>();
   for (const token of tokens) {
     if (token.kind !== "option") continue;
-    const problem = optionProblem(token, options);
+    const name = nameByAlias.get(token.name) ?? token.name;
+    const problem = optionProblem({ ...token, name }, options);
     if (problem !== undefined) return usageFailure(problem, called);
-    values.set(token.name, [...(values.get(token.name) ?? []), token.value ?? ""]);
+    values.set(name, [...(values.get(name) ?? []), token.value ?? ""]);
   }
   const problem = operandProblem(syntax.operands, positionals);
   if (problem !== undefined) return usageFailure(problem, called);
@@ -121,6 +131,9 @@ function fillLoneOptions(argv: readonly string[], options: Options): string[] {
 
 export const usageFailure = (message: string, called: string): Failure =>
   failure({ code: exitCode.usage, message: `${message} (see ${called} --help)` });
+
+export const aliases = (option: Option): readonly string[] =>
+  option.type === "string" && option.alias !== undefined ? [option.alias] : [];
 
 const parserOption = ({ type, short }: Option): { type: Option["type"]; short?: string } =>
   short === undefined ? { type } : { type, short };

@@ -93,13 +93,13 @@ interface RequestedSettingsInput extends Omit<SettingsRequest, "flags" | "server
  * otherwise.
  */
 export async function readRequestedSettings(
-  engine: Workspace,
+  workspace: Workspace,
   { options, ...knowledge }: RequestedSettingsInput,
 ): Promise<ProjectSettings> {
   const request = { ...knowledge, flags: flagsFromOptions(options), server: serverFromOptions(options) };
-  const resolved = await engine.settings(request);
-  if (options["model"] !== simulatorName || resolved.numbers.model !== undefined) return resolved;
-  return engine.settings({ ...request, model: modelDefault });
+  const resolved = await workspace.settings(request);
+  if (options["model"] !== simulatorName || resolved.resolved.model !== undefined) return resolved;
+  return workspace.settings({ ...request, model: modelDefault });
 }
 
 function serverFromOptions(options: GivenSettingOptions): ServerChoice {
@@ -118,7 +118,12 @@ export const modelOptions = {
   ...serverOption,
   scenario: { type: "string", shown: "file", summary: "with --model simulator: what the model says" },
   replay: { type: "string", shown: "session|file", summary: "with --model simulator: answer with a recorded session" },
-  actor: { type: "string", shown: "name", summary: "with --model simulator: echo, extract or adversary" },
+  responder: {
+    type: "string",
+    alias: "actor",
+    shown: "name",
+    summary: "with --model simulator: echo, extract or adversary",
+  },
 } as const satisfies Options;
 
 /** Replaces the setting's own flag: settings know no model `simulator`. */
@@ -131,13 +136,15 @@ type ModelFlags = {
 };
 
 export async function chooseModel(context: CommandContext, flags: ModelFlags): Promise<ModelChoice | Failure> {
-  const { scenario, replay, actor } = flags;
+  const { scenario, replay, responder } = flags;
   if (flags.model === simulatorName) {
     const { chooseResponder } = await import("../simulate/choose-responder.ts");
-    const chosen = await chooseResponder(context, { scenario, replay, actor });
-    return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
+    const chosen = await chooseResponder(context, { scenario, replay, responder });
+    return chosen.kind === "failure"
+      ? chosen
+      : { kind: "simulator", responder: chosen.responder, seed: chosen.seed ?? 0 };
   }
-  if ([scenario, replay, actor].some((flag) => flag !== undefined))
+  if ([scenario, replay, responder].some((flag) => flag !== undefined))
     return failure({
       code: exitCode.usage,
       message: "only the simulator follows a script",

@@ -73,8 +73,8 @@ function traceFile(path: string): TraceFile {
 }
 
 /** Our sessions keep large results in separate files; nothing is written, so nothing needs to be synced. */
-export function createReplayDeps(engine: Pick<Workspace, "home" | "openFile">, path: string): ReplayDeps {
-  const isOurs = path.startsWith(join(engine.home, "projects") + sep);
+export function createReplayDeps(workspace: Pick<Workspace, "home" | "openFile">, path: string): ReplayDeps {
+  const isOurs = path.startsWith(join(workspace.home, "projects") + sep);
   const blobs = isOurs ? { blobs: fileBlobs({ folder: dirname(path), durability: "never" }) } : {};
-  return { sha256, open: (file) => engine.openFile(file), ...blobs };
+  return { sha256, open: (file) => workspace.openFile(file), ...blobs };
 }

@@ -8,10 +8,10 @@ import { replayFile } from "@palimpsest/lab/internal/replay-file";
 import type { FileJob } from "./file-job.ts";
 import { createReplayDeps, replayJob } from "./replay-job.ts";
 
-const engine = openWorkspace({ env: process.env, cwd: process.cwd() });
+const workspace = openWorkspace({ env: process.env, cwd: process.cwd() });
 
 parentPort?.on("message", (job: FileJob) => {
-  const deps = createReplayDeps(engine, job.path);
+  const deps = createReplayDeps(workspace, job.path);
   void replayJob({ replay: (request) => replayFile(deps, request) }, job).then((answer) =>
     // The rule means windows of a browser.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin

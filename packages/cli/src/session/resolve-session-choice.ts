@@ -41,10 +41,10 @@ async function findNamedSession(
   { kind, name }: NamedSession,
 ): Promise<SessionChoice | Failure> {
   const { openWorkspace } = await import("../host/workspace.ts");
-  const engine = openWorkspace(context);
-  const found = await engine.resolveLog(name);
+  const workspace = openWorkspace(context);
+  const found = await workspace.resolveLog(name);
   if (found.kind === "ours") {
-    const owner = await engine.findLogOwner(found);
+    const owner = await workspace.findLogOwner(found);
     return owner.kind === "here" ? { kind, id: found.id } : otherProjectFailure(found.id, owner.root);
   }
   if (found.kind === "foreign") await found.source.close();

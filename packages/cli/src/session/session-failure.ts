@@ -65,7 +65,7 @@ export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }
   switch (opened.kind) {
     case "no-key":
       return failure({ code: exitCode.refused, message: "there is no key for a model", hint: opened.message });
-    case "unread-bans":
+    case "unreadable-deny-rules":
       return unreadableDenyRulesFailure(opened.problems);
     case "missing":
       return failure({

@@ -15,8 +15,8 @@ interface SettingsForLogInput {
 export async function settingsForLog(
   context: CommandContext,
   { log: { model, serverTokens, recordedTokens }, options }: SettingsForLogInput,
-): Promise<{ readonly kind: "settings"; readonly numbers: ResolvedSettings } | Failure> {
+): Promise<{ readonly kind: "settings"; readonly resolved: ResolvedSettings } | Failure> {
   const request = { model, serverTokens, recordedTokens, options };
-  const { numbers, reading } = await readRequestedSettings(openWorkspace(context), request);
-  return (await reportProblems(context, reading.problems)) ?? { kind: "settings", numbers };
+  const { resolved, reading } = await readRequestedSettings(openWorkspace(context), request);
+  return (await reportProblems(context, reading.problems)) ?? { kind: "settings", resolved };
 }

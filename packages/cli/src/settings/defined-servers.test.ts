@@ -28,7 +28,7 @@ const defined = (files: Partial<Record<Scope, JsonObject>>, root = "/p") => {
 
 const program = { command: "serve", args: ["--a"], env: { KEY: "v" } };
 
-test("a refusal counts before an approval, of this very definition, and only in a person's own settings", () => {
+test("a refusal counts before an approval, of this very definition, and only in the user's own settings", () => {
   const project = { mcpServers: { a: program } };
   const [approval = ""] = defined({ project }).servers.map((server) => server.approval);
   const leaves = (user: JsonObject, more: JsonObject = {}) =>
@@ -63,7 +63,7 @@ test("servers are read as the ecosystem writes them, by name", () => {
 });
 
 test.each<Scope>(["project", "local"])(
-  "a server of a %s file waits for a person's approval of this very definition",
+  "a server of a %s file waits for the user's approval of this very definition",
   (scope) => {
     const file = (parts: JsonObject = {}): JsonObject => ({ mcpServers: { files: { ...program, ...parts } } });
     const [asked] = defined({ [scope]: file() }).servers;
@@ -88,7 +88,7 @@ test("a project can't approve of its own servers", () => {
   expect(problems).toMatchObject([{ key: "approvedMcpServers", severity: "warning" }]);
 });
 
-test("a project's server takes the place of none of the person's own, however it is spelled", () => {
+test("a project's server takes the place of none of the user's own, however it is spelled", () => {
   const { servers, problems } = defined({
     user: { mcpServers: { files: program } },
     project: { mcpServers: { FILES: { command: "other" } } },
@@ -141,7 +141,7 @@ test("what is shown of a server holds none of what may be a key", () => {
   expect(toServerListing({ kind: "http", name: "a", url: "${BASE}/x?k=1", headers: {} }).target).toBe("${BASE}/x");
 });
 
-test("a person who is asked sees all that would run, and what it is given as the project writes it", () => {
+test("a user who is asked sees all that would run, and what it is given as the project writes it", () => {
   const url = "https://x.test/mcp?a=1";
   const { servers } = defined({
     user: { mcpServers: { mine: program } },
@@ -165,7 +165,7 @@ test("a person who is asked sees all that would run, and what it is given as the
   ]);
 });
 
-test("every variable that would be taken from the person's environment is named, wherever it stands", () => {
+test("every variable that would be taken from the user's environment is named, wherever it stands", () => {
   const files = { command: "${A}", args: ["x${B:-y}", "$C"], env: { KEY: "${D}${A}" } };
   const web = { type: "http", url: "https://x.test/${E}", headers: {} };
   const { servers } = defined({ project: { mcpServers: { files, web } } });
@@ -187,7 +187,7 @@ test.each([
   expect(pendingApprovals({ servers })[0]?.given).toEqual([{ name, written: "v", kind }]);
 });
 
-test("what a person's own file defines is never shown to be approved", () => {
+test("what the user's own file defines is never shown to be approved", () => {
   const { servers } = defined({ user: { mcpServers: { mine: { ...program, env: { KEY: "key-6" } } } } });
   expect(pendingApprovals({ servers })).toEqual([]);
 });
@@ -214,7 +214,7 @@ test("the project's .mcp.json counts as a project's file, and only for its serve
   );
 });
 
-test("an approval is written into the person's file, and nothing else of it changes", async () => {
+test("an approval is written into the user's file, and nothing else of it changes", async () => {
   const path = join(await folder(), "settings.json");
   const replaceFile = async (at: string, text: string) => {
     await writeFile(at, text);

@@ -9,10 +9,10 @@ import { readLearnedLimits, windowLessonsPath } from "./learn-window.ts";
 async function newEngine() {
   const folder = await mkdtemp(join(tmpdir(), "learned-"));
   const home = join(folder, "home");
-  const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: folder });
+  const workspace = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: folder });
   const learn = (count: number, model = "m", of: "window" | "input" = "window") =>
-    engine.learnWindow({ model, tokens: tokens(count), of, from: "an error" });
-  return { home, engine, learn, path: windowLessonsPath(home) };
+    workspace.learnWindow({ model, tokens: tokens(count), of, from: "an error" });
+  return { home, workspace, learn, path: windowLessonsPath(home) };
 }
 
 const learnedWindow = async (home: string, model: string) => (await readLearnedLimits(home, model)).window;
@@ -63,10 +63,10 @@ it("a broken file was never learned, and the next lesson replaces it", async () 
   expect((await learnedWindow(home, "m"))?.tokens).toBe(9_000);
 });
 
-it("caps the numbers in force, and says where it is remembered", async () => {
-  const { engine, learn, path } = await newEngine();
+it("caps the resolved settings, and says where it is remembered", async () => {
+  const { workspace, learn, path } = await newEngine();
   await learn(150_000, "claude-opus-5");
-  const { numbers } = await engine.settings({ model: "claude-opus-5" });
-  expect(numbers.window).toEqual({ tokens: 150_000, source: "learned", from: path });
-  expect((await engine.settings({ model: "claude-sonnet-5" })).numbers.window.source).toBe("registry");
+  const { resolved } = await workspace.settings({ model: "claude-opus-5" });
+  expect(resolved.window).toEqual({ tokens: 150_000, source: "learned", from: path });
+  expect((await workspace.settings({ model: "claude-sonnet-5" })).resolved.window.source).toBe("registry");
 });

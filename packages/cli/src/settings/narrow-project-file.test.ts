@@ -178,7 +178,7 @@ describe("the statusline command", () => {
     return { command: settings.statusLine.value, untrusted: untrusted.map(({ key }) => key) };
   }
 
-  it("is the person's own", async () => {
+  it("is the user's own", async () => {
     expect(await read("user")).toEqual({ command: "touch ran", untrusted: [] });
   });
 

@@ -12,7 +12,7 @@ import { readSettings, type SettingsInput, type LoadedSettings } from "./read-se
 
 export interface ProjectSettings {
   readonly reading: LoadedSettings;
-  readonly numbers: ResolvedSettings;
+  readonly resolved: ResolvedSettings;
 }
 
 interface ProjectSettingsInput extends SettingsInput, ClockDep {
@@ -38,7 +38,7 @@ export async function readProjectSettings(
       : await recallDeclaredModel(inputs, { home, model, server: serverName({ ...server, model, env }) });
   return {
     reading,
-    numbers: resolveForModel(reading.settings, {
+    resolved: resolveForModel(reading.settings, {
       serverInputTokens: asTokens(declared?.inputTokensMax),
       ...knowledge,
       serverTokens: knowledge.serverTokens ?? asTokens(declared?.windowTokens),

@@ -176,7 +176,7 @@ describe("precedence", () => {
     expect(files.map(({ scope }) => scope)).toEqual(["user", "local"]);
   });
 
-  it("bans that stand there twice are an error: those of the first are lost", async () => {
+  it("deny rules that are listed twice are an error: those of the first list are lost", async () => {
     const { home, root } = await place();
     await mkdir(home, { recursive: true });
     await writeFile(join(home, "settings.json"), '{"permissions":{"deny":["Bash"],"deny":[]},"model":"a","model":"b"}');
@@ -188,7 +188,7 @@ describe("precedence", () => {
   });
 });
 
-it("rules under a key's whole name and in its object add up: no ban is lost", async () => {
+it("rules under a key's whole name and in its object add up: no deny rule is lost", async () => {
   const { home, root } = await place();
   await mkdir(home, { recursive: true });
   const nested = { deny: ["Read(x)"], defaultMode: "plan" };

@@ -13,32 +13,32 @@ export async function chooseResponder(
   options: {
     readonly scenario: string | undefined;
     readonly replay: string | undefined;
-    readonly actor: string | undefined;
+    readonly responder: string | undefined;
   },
 ): Promise<ChosenResponder | Failure> {
-  const given = [options.scenario, options.replay, options.actor].filter((option) => option !== undefined);
+  const given = [options.scenario, options.replay, options.responder].filter((option) => option !== undefined);
   if (given.length > 1)
     return failure({
       code: exitCode.usage,
       message: "only one can answer",
-      hint: "Give one of --scenario, --replay and --actor.",
+      hint: "Give one of --scenario, --replay and --responder.",
     });
   if (options.scenario !== undefined)
     return (await import("./load-scripted-responder.ts")).loadScriptedResponder(context, options.scenario);
   if (options.replay !== undefined)
     return (await import("./load-scripted-responder.ts")).loadReplayResponder(context, options.replay);
-  switch (options.actor) {
+  switch (options.responder) {
     case undefined:
     case "echo":
-      return { kind: "actor", actor: echoResponder };
+      return { kind: "responder", responder: echoResponder };
     case "extract":
-      return { kind: "actor", actor: extractResponder };
+      return { kind: "responder", responder: extractResponder };
     case "adversary":
-      return { kind: "actor", actor: adversaryResponder() };
+      return { kind: "responder", responder: adversaryResponder() };
     default:
       return failure({
         code: exitCode.usage,
-        message: `there is no actor called ${options.actor}`,
+        message: `there is no responder called ${options.responder}`,
         hint: `Actors: ${responderNames.join(", ")}; --scenario and --replay bring their own.`,
       });
   }

@@ -14,7 +14,7 @@ export async function loadScriptedResponder({ err }: CommandContext, file: strin
   const outcome = await readScenario(file);
   if (outcome.kind === "scenario") {
     const { scenario } = outcome;
-    return { kind: "actor", actor: scriptResponder(scenario), seed: scenario.seed };
+    return { kind: "responder", responder: scriptResponder(scenario), seed: scenario.seed };
   }
   if (outcome.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
   const hint = "`palimpsest help simulate` lists the fields.";
@@ -42,7 +42,7 @@ export async function loadReplayResponder(context: CommandContext, name: string)
     const { source, origin } = log;
     const { fold } = await openLog(log, { source, origin, tailBytes: source.size });
     const replies = collectReplies(fold.path.entries);
-    if (replies.length > 0) return { kind: "actor", actor: replayResponder({ replies }) };
+    if (replies.length > 0) return { kind: "responder", responder: replayResponder({ replies }) };
     return failure({
       code: exitCode.notFound,
       message: `${name} holds no reply of a model`,
@@ -55,8 +55,8 @@ export async function loadReplayResponder(context: CommandContext, name: string)
 
 /** What answers in the simulator. */
 export interface ChosenResponder {
-  readonly kind: "actor";
-  readonly actor: Responder;
+  readonly kind: "responder";
+  readonly responder: Responder;
   /** The scenario's, if it names one. */
   readonly seed?: number | undefined;
 }

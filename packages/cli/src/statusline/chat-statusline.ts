@@ -80,7 +80,7 @@ class AgentFactsCollector {
     const { version, cwd, projectRoot, transcriptPath, now } = this.#input;
     const { totalNanos, hitRate, tokensByKind } = agent.context.conversation.costs.session;
     const { output, ...sent } = tokensByKind;
-    const { policy, thresholds, autoCompact } = agent.numbers();
+    const { policy, thresholds, autoCompact } = agent.settings();
     const { tokens: usedTokens } = agent.session.ledger.size;
     return {
       session: agent.session.id,

@@ -36,11 +36,11 @@ export interface ExplainInput extends ProjectSettings {
 }
 
 export function explainText(input: ExplainInput, look: ExplainLook): string {
-  const { reading, numbers, servers } = input;
+  const { reading, resolved, servers } = input;
   const sections = [
-    windowSection(numbers),
-    thresholdSection(numbers),
-    policySection(numbers),
+    windowSection(resolved),
+    thresholdSection(resolved),
+    policySection(resolved),
     settingsSection(input),
     switchSection(input),
     ...(servers.length === 0 ? [] : [serverSection(servers)]),
@@ -73,16 +73,16 @@ const windowSection = ({ model, window, outputTokensMax, inputTokensMax }: Resol
   ],
 });
 
-function thresholdSection(numbers: ResolvedSettings): Section {
-  const { thresholds } = numbers;
-  const arithmetic = explainThresholds(numbers);
+function thresholdSection(resolved: ResolvedSettings): Section {
+  const { thresholds } = resolved;
+  const arithmetic = explainThresholds(resolved);
   const row = (name: Exclude<keyof typeof thresholds, "window">, says: string): Row => ({
     cells: [says, Number.isFinite(thresholds[name]) ? formatNumber(thresholds[name]) : "–"],
     last: arithmetic[name],
   });
-  const limitSays = numbers.autoCompact === "on" ? "limit (compact)" : "limit (effective)";
+  const limitSays = resolved.autoCompact === "on" ? "limit (compact)" : "limit (effective)";
   return {
-    title: `Thresholds, automatic compaction ${numbers.autoCompact}`,
+    title: `Thresholds, automatic compaction ${resolved.autoCompact}`,
     heads: ["threshold", "tokens", "comes from"],
     rows: [
       row("outputReserve", "output reserve"),
@@ -118,14 +118,14 @@ const settingsSection = ({ reading }: ProjectSettings): Section => ({
   heads: ["setting", "value", "default", "source"],
   rows: settingNames.filter(isNoSwitch).map((name) => {
     const { default: standard, defaultSays, basis, state } = settingTable[name];
-    const inForce = reading.settings[name];
+    const current = reading.settings[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
     const standardText = defaultSays ?? valueText(standard);
-    const value = inForce.source === "default" ? standardText : valueText(inForce.value);
+    const value = current.source === "default" ? standardText : valueText(current.value);
     return {
       cells: [name + basisMark(basis), value, standardText],
-      last: inForce.source,
-      changed: inForce.source !== "default",
+      last: current.source,
+      changed: current.source !== "default",
     };
   }),
 });
@@ -133,22 +133,22 @@ const settingsSection = ({ reading }: ProjectSettings): Section => ({
 /** Shown instead of a value that nothing reads. */
 const notThereYet = "not there yet";
 
-const switchSection = ({ reading, numbers }: ProjectSettings): Section => ({
+const switchSection = ({ reading, resolved }: ProjectSettings): Section => ({
   title: "Switches",
   heads: ["switch", "value", "default", "source"],
   rows: switchNames.map((name) => {
-    const unused = listUnusedSwitches(numbers.policy);
+    const unused = listUnusedSwitches(resolved.policy);
     const { default: standard, basis, state } = settingTable[`flags.${name}`];
-    const inForce = numbers.switches[name];
+    const current = resolved.switches[name];
     if (state === "planned") return { cells: [name + basisMark(basis), notThereYet, "–"], last: "–" };
     const master = masterBySwitch[name];
-    const isFromMaster = master !== undefined && inForce === reading.settings[master];
-    const source = switchSource(inForce, { master: isFromMaster ? master : undefined, standard });
-    const isUnused = inForce.value && unused.has(name);
+    const isFromMaster = master !== undefined && current === reading.settings[master];
+    const source = switchSource(current, { master: isFromMaster ? master : undefined, standard });
+    const isUnused = current.value && unused.has(name);
     return {
-      cells: [name + basisMark(basis), valueText(inForce.value), valueText(standard)],
-      last: isUnused ? `${source}; does nothing under the policy ${numbers.policy.name}` : source,
-      changed: inForce.value !== standard,
+      cells: [name + basisMark(basis), valueText(current.value), valueText(standard)],
+      last: isUnused ? `${source}; does nothing under the policy ${resolved.policy.name}` : source,
+      changed: current.value !== standard,
     };
   }),
 });

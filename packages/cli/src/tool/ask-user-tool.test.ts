@@ -11,7 +11,7 @@ const options = [{ label: "copper" }, { label: "tin", description: "soft" }];
 
 async function asked(questions: readonly JsonObject[], answer: QuestionAnswer) {
   const asks: QuestionPrompt[] = [];
-  const person: UserPort = {
+  const user: UserPort = {
     ...noUser,
     question: (ask) => {
       asks.push(ask);
@@ -19,13 +19,13 @@ async function asked(questions: readonly JsonObject[], answer: QuestionAnswer) {
     },
   };
   const context = { toolUse: toolUseId("t"), cwd: "/", files: createReadFiles(), now: millis(0) };
-  const plan = await askUserTool({ person }).plan({ questions }, context);
+  const plan = await askUserTool({ user }).plan({ questions }, context);
   if (plan.kind === "wrong") return { asks, text: plan.message, isError: true, acts: undefined };
   const { content, isError = false } = await plan.run(new AbortController().signal);
   return { asks, text: typeof content === "string" ? content : "", isError, acts: plan.acts };
 }
 
-test("a person is asked as the agent asks, and needs no permission for it", async () => {
+test("the user is asked as the agent asks, and needs no permission for it", async () => {
   const { asks, acts } = await asked([{ question: "Which?", header: "Metal", options, choose: "many" }], {
     kind: "answered",
     answers: [["copper"]],

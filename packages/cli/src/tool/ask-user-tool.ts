@@ -33,7 +33,7 @@ const input = z.strictObject({
   questions: z.array(questionShape).min(1).max(questionsMax).describe("In the order of asking."),
 });
 
-export const askUserTool = ({ person }: { readonly person: UserPort }): Tool =>
+export const askUserTool = ({ user }: { readonly user: UserPort }): Tool =>
   defineTool({
     name: "ask_user",
     description:
@@ -44,7 +44,7 @@ export const askUserTool = ({ person }: { readonly person: UserPort }): Tool =>
     plan: async ({ questions }, { toolUse }) => ({
       kind: "ready",
       acts: [],
-      run: (signal) => askQuestions(person, { questions: questions.map(toQuestion), toolUse, signal }),
+      run: (signal) => askQuestions(user, { questions: questions.map(toQuestion), toolUse, signal }),
     }),
   });
 
@@ -61,14 +61,14 @@ function toQuestion({ question, header, options, choose }: z.infer<typeof questi
 }
 
 async function askQuestions(
-  person: UserPort,
+  user: UserPort,
   {
     questions,
     toolUse,
     signal,
   }: { readonly questions: readonly Question[]; readonly toolUse: ToolUseId; readonly signal: AbortSignal },
 ): Promise<ToolOutcome> {
-  const answer = await person.question({ toolUse, questions }, signal);
+  const answer = await user.question({ toolUse, questions }, signal);
   switch (answer.kind) {
     case "answered":
       return formatAnswers(questions, answer.answers);

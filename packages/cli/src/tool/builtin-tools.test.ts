@@ -24,7 +24,7 @@ const noSkills = { find: async () => ({ skills: [], problems: [] }), mayRead: ()
 /** With every tool there can be. */
 const fullBox = () =>
   toolbox({
-    compactionAsks: refusedCompactionRequests,
+    compactionRequests: refusedCompactionRequests,
     skills: noSkills,
     planning: forkPlanMode,
     web,

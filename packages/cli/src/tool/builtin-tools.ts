@@ -14,7 +14,7 @@ import { type RecallDeps, recallTool } from "./recall-tool.ts";
 import { globTool } from "./search/glob-tool.ts";
 import { grepTool, type SearchDeps } from "./search/grep-tool.ts";
 import { type BashDeps, bashTool } from "./shell/bash-tool.ts";
-import { bashKillTool, bashOutputTool } from "./shell/bash-output-tool.ts";
+import { bashKillTool, bashOutputTool } from "./shell/job-tools.ts";
 import { type Skills, skillTool } from "./skill/skill-tool.ts";
 import { type TodoDeps, todoTool } from "./todo-tool.ts";
 import { type Web, webFetchTool } from "./web/web-fetch-tool.ts";
@@ -23,7 +23,7 @@ export type ToolsetDeps = ReadDeps & SearchDeps & BashDeps & TodoDeps & RecallDe
 
 interface OptionalToolDeps {
   /** Absent if the agent can't request compaction: then the tool is not defined and costs no bytes. */
-  readonly compactionAsks?: CompactionRequests | undefined;
+  readonly compactionRequests?: CompactionRequests | undefined;
   /** Absent if there are no skills. */
   readonly skills?: Skills | undefined;
   /** Absent if no user can review a plan. */
@@ -33,7 +33,7 @@ interface OptionalToolDeps {
   /** Absent if the network must not be used. */
   readonly web?: Web | undefined;
   /** Absent if there is no user to ask. */
-  readonly person?: UserPort | undefined;
+  readonly user?: UserPort | undefined;
 }
 
 /** The names of all tools that may exist, in the order of `builtinTools`. */
@@ -69,11 +69,11 @@ export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
   globTool(deps),
   todoTool(deps),
   recallTool(deps),
-  ...(deps.compactionAsks === undefined ? [] : [compactTool({ compactionAsks: deps.compactionAsks })]),
+  ...(deps.compactionRequests === undefined ? [] : [compactTool({ compactionRequests: deps.compactionRequests })]),
   ...(deps.skills === undefined ? [] : [skillTool({ skills: deps.skills })]),
   ...(deps.planning === undefined ? [] : [planTool({ planning: deps.planning })]),
   ...(deps.web === undefined ? [] : [webFetchTool({ web: deps.web })]),
-  ...(deps.person === undefined ? [] : [askUserTool({ person: deps.person })]),
+  ...(deps.user === undefined ? [] : [askUserTool({ user: deps.user })]),
   ...(deps.jobs === undefined ? [] : [bashOutputTool({ jobs: deps.jobs }), bashKillTool({ jobs: deps.jobs })]),
   ...(deps.servers === undefined
     ? []

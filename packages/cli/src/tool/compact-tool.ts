@@ -14,7 +14,7 @@ const input = z.strictObject({
 });
 
 /** Only records the request: the conversation can't be compacted while a call runs. */
-export const compactTool = ({ compactionAsks }: { readonly compactionAsks: CompactionRequests }): Tool =>
+export const compactTool = ({ compactionRequests }: { readonly compactionRequests: CompactionRequests }): Tool =>
   defineTool({
     name: compactToolName,
     description:
@@ -25,7 +25,7 @@ export const compactTool = ({ compactionAsks }: { readonly compactionAsks: Compa
       kind: "ready",
       acts: [{ kind: "state", what: "compaction" }],
       run: async () => {
-        const outcome = compactionAsks.request(note);
+        const outcome = compactionRequests.request(note);
         switch (outcome.kind) {
           case "taken":
             return { content: acceptedText, summary: "compaction asked for" };

@@ -17,7 +17,7 @@ export interface Theme {
   readonly added: Paint;
   readonly removed: Paint;
   /** The user's messages. */
-  readonly person: Paint;
+  readonly user: Paint;
   readonly heading: Paint;
   readonly code: Paint;
   readonly link: Paint;
@@ -46,7 +46,7 @@ const codesByRole: Readonly<Record<ThemeRole, readonly [on: number, off: number]
   bad: [31, 39],
   added: [32, 39],
   removed: [31, 39],
-  person: [36, 39],
+  user: [36, 39],
   heading: [34, 39],
   code: [33, 39],
   link: [34, 39],
@@ -67,7 +67,7 @@ export function createTheme(colours: Colours): Theme {
     bad: paint("bad"),
     added: paint("added"),
     removed: paint("removed"),
-    person: paint("person"),
+    user: paint("user"),
     heading: paint("heading"),
     code: paint("code"),
     link: paint("link"),

@@ -105,7 +105,7 @@ const wordsOf = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 
 describe("a compaction that is made from what was said", () => {
-  it("has the person's words in a ledger, and the newest content of the files read last", async () => {
+  it("has the user's words in a ledger, and the newest content of the files read last", async () => {
     const { said } = await compacted(session, palimpsest);
     for (const words of [first, "Now the face."]) expect(said).toContain(`>\n${words}\n</user-message>`);
     expect(said).toContain(

@@ -214,7 +214,7 @@ const itemText = (item: Item | undefined): string =>
 
 /** Extracts the summary, including what the engine added to it, from the message after a boundary. */
 function unwrapSummary(text: string, { summary }: Policy): string {
-  const pathOption = summary?.transcriptPath === "told" ? { transcriptPath: transcriptPathStandIn } : {};
+  const pathOption = summary?.transcriptPath === "included" ? { transcriptPath: transcriptPathStandIn } : {};
   const [before = "", after = ""] = summaryMessage({ summary: "\0", trigger: "auto", ...pathOption }).split("\0");
   const end = text.indexOf(after, before.length);
   return text.startsWith(before) && end !== -1 ? text.slice(before.length, end) : text;

@@ -44,7 +44,7 @@ describe("facts of a recording", () => {
     expect(words("lastErrors")).toEqual(["not read yet"]);
   });
 
-  it("are what a person said, with its details and decisions", async () => {
+  it("are what the user said, with its details and decisions", async () => {
     const { words } = await sighted(user("u", "Mend src/hands.ts. Never touch the bells."), done);
     expect(words("userMessages")).toEqual(["Mend src/hands.ts. Never touch the bells."]);
     expect(words("details")).toEqual(["src/hands.ts"]);

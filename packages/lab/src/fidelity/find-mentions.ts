@@ -100,7 +100,7 @@ class MentionReader implements FactMentions {
     const { reading } = open;
     for (const path of reading.modifies) add("filesModified", path);
     for (const path of reading.reads) add("filesRead", path);
-    if (reading.asks) for (const words of findAnswers(text)) add("decisions", words);
+    if (reading.asksUser) for (const words of findAnswers(text)) add("decisions", words);
     if (reading.todos !== undefined) this.#changeTodos(reading.todos, { open, at, result: text });
   }
 

@@ -17,7 +17,7 @@ describe("what is needed behind a compaction", () => {
     expect(needs.isNeeded({ calls: new Set([toolUseId("t2_0")]), said: undefined }, 0)).toBe(false);
   });
 
-  it("is what a person said, where a later reply repeats a long line or three identifiers of it at once", async () => {
+  it("is what the user said, where a later reply repeats a long line or three identifiers of it at once", async () => {
     const line = "The hands of the tower clock must be of copper, all of them.";
     const names = ["turnTheHands", "windTheSpring", "ringTheBells"];
     const raws = [

@@ -15,7 +15,7 @@ const request: FidelityRequest = {
 };
 const deaf = (): Recall => ({ append: async () => undefined, search: async () => [] });
 
-/** Fills the window again and again; some words of a person between. */
+/** Fills the window again and again; some words of the user between. */
 const session = (rounds: number): readonly Raw[] => [
   user("u0", "Mend the clock in the tower, and never touch the bells."),
   ...Array.from({ length: rounds }, (_, n): readonly Raw[] => [
@@ -56,7 +56,7 @@ describe("fidelity", () => {
     }
   });
 
-  it("has every message of a person verbatim under a ledger", async () => {
+  it("has every message of the user verbatim under a ledger", async () => {
     const talk = Array.from({ length: 40 }, (_, n): readonly Raw[] => [
       user(`v${n}`, `Tell me of number ${1_000 + n}.`),
       says(`c${n}`, `mc${n}`, text(`part ${n} of the clock, with cogs and hands\n`.repeat(150))),

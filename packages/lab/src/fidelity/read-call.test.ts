@@ -31,7 +31,7 @@ describe("a call", () => {
     ["runs a command given as words", "shell", { command: ["ls", "-l"] }, { command: "ls -l" }],
     ["runs a command that a shell is given", "shell", { command: ["bash", "-lc", "ls -l"] }, { command: "ls -l" }],
     ["only searches", "Grep", { pattern: "x", path: "/src" }, {}],
-    ["asks the person", "AskUserQuestion", { questions: [] }, { asks: true }],
+    ["asks the user", "AskUserQuestion", { questions: [] }, { asksUser: true }],
     ["gives work to another", "Task", { prompt: "x" }, {}],
     [
       "sets the list of what is to be done",

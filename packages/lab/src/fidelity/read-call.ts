@@ -8,7 +8,7 @@ export interface CallFacts {
   readonly reads: readonly string[];
   readonly command: string | undefined;
   /** Whether the call asks the user something; its result has the answer. */
-  readonly asks: boolean;
+  readonly asksUser: boolean;
   readonly todos: TodoChange | undefined;
 }
 
@@ -23,13 +23,13 @@ export type TodoChange =
       readonly isOpen: boolean | undefined;
     };
 
-const noCallFacts: CallFacts = { modifies: [], reads: [], command: undefined, asks: false, todos: undefined };
+const noCallFacts: CallFacts = { modifies: [], reads: [], command: undefined, asksUser: false, todos: undefined };
 
 export function readCall({ name, input }: ToolUseBlock): CallFacts {
   const tool = name.split("__").at(-1)?.toLowerCase() ?? "";
   const todos = readTodoChange(tool, input);
   if (todos !== undefined) return { ...noCallFacts, todos };
-  if (/^ask|question/.test(tool)) return { ...noCallFacts, asks: true };
+  if (/^ask|question/.test(tool)) return { ...noCallFacts, asksUser: true };
   const line = commandLine(input);
   const patched = findPatchedFiles(
     [line, textField(input, "patch"), textField(input, "input"), textField(input, "patchText")].join("\n"),

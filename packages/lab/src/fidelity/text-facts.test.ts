@@ -26,7 +26,7 @@ describe("details of a message", () => {
   });
 });
 
-describe("decisions of a person", () => {
+describe("decisions of the user", () => {
   it.each<[string, string, readonly string[]]>([
     ["a sentence that settles something", "It is late. Let's use copper hands. Thanks!", ["Let's use copper hands."]],
     ["what must not be done", "Mend the clock.\nNever touch the bells", ["Never touch the bells"]],

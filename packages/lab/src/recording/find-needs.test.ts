@@ -16,17 +16,17 @@ interface Step {
   readonly calls?: { readonly name: string; readonly input: object };
   /** What the call of this step shows. */
   readonly shows?: string;
-  /** Said by a person behind it. */
-  readonly person?: string;
+  /** Said by the user behind it. */
+  readonly userText?: string;
 }
 
 /** Step n replies in round n and shows its result `t<n>`, which round n + 1 is the first to hold. */
 function needsIn(...steps: readonly Step[]): ReadonlyMap<string, Need> {
-  const raws = steps.flatMap(({ says: said = "well", calls, shows = "nothing", person }, at): Raw[] => {
+  const raws = steps.flatMap(({ says: said = "well", calls, shows = "nothing", userText }, at): Raw[] => {
     const { name, input } = calls ?? { name: "Bash", input: {} };
     const content = [text(said), { type: "tool_use", id: `t${at}`, name, input }];
     const reply: Raw = { type: "assistant", uuid: `a${at}`, message: { id: `m${at}`, content } };
-    const spoken = person === undefined ? [] : [user(`u${at}`, person)];
+    const spoken = userText === undefined ? [] : [user(`u${at}`, userText)];
     return [reply, result(`r${at}`, `t${at}`, shows), ...spoken];
   });
   const entries = chained([user("u"), ...raws]);
@@ -67,7 +67,7 @@ describe("needsOf", () => {
       [{ shows: "oneTwoThree fourFiveSix sevenEight" }, {}, { says: "oneTwoThree fourFiveSix sevenEight" }],
     ],
     ["what a second result showed too", [{ shows: line }, { shows: line }, {}, { says: line }]],
-    ["what a person said too", [{ shows: line, person: line }, {}, { says: line }]],
+    ["what the user said too", [{ shows: line, userText: line }, {}, { says: line }]],
     ["what the model said before it was shown", [{ says: line, shows: line }, {}, { says: line }]],
     ["what the model repeats after itself", [{ shows: line }, { says: line }, { says: line }]],
   ])("finds none in %s", (_, steps) => {

@@ -78,7 +78,7 @@ describe("roundsOf", () => {
     expect(rounds.map(({ opens }) => opens)).toEqual(["nothing", "nothing"]);
   });
 
-  it("opens a turn where a person spoke, not where tools and clients did", () => {
+  it("opens a turn where the user spoke, not where tools and clients did", () => {
     const rounds = splitRounds(
       uncut(
         user("u1", "do it"),

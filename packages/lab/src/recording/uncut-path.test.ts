@@ -46,7 +46,7 @@ describe("uncutPath", () => {
     expect(said).toEqual(["u1", "a1", "r1", "| u2", "x", "a9", "u9"]);
   });
 
-  it("keeps what a person said right behind a boundary", async () => {
+  it("keeps what the user said right behind a boundary", async () => {
     const queued = { type: "attachment", uuid: "q", attachment: { type: "queued_command", prompt: "and the docs" } };
     const said = await path(...start, boundary("b"), summary("s"), attachment("x"), queued, ...end);
     expect(said).toEqual(["u1", "a1", "r1", "| q", "a9", "u9"]);

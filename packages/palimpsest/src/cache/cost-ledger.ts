@@ -20,10 +20,10 @@ interface CostFigures {
   readonly tokensByKind: TokensByKind;
   readonly nanosByKind: NanosByKind;
   readonly totalNanos: NanoUsd;
-  /** Tokens of tools and system prompt in the prompts, and what these cost. */
+  /** Tokens of the tools and the system prompt, summed over all prompts, and their cost. */
   readonly headerTokens: Tokens;
   readonly headerNanos: NanoUsd;
-  /** What the prompts would have cost more without caching. Negative if writing did not pay. */
+  /** How much more the prompts would have cost without caching. Negative if the cache writes cost more than they saved. */
   readonly savedNanos: NanoUsd;
 }
 

@@ -27,7 +27,7 @@ describe("a resident", () => {
   it.each([
     ["of a tool that can be run again", { tool: "Bash", tokens: 500 }, ["t1"]],
     ["not of a tool nobody knows", { tool: "mcp__db__query", tokens: 500 }, []],
-    ["not of a question to the person", { tool: "AskUserQuestion", tokens: 500 }, []],
+    ["not of a question to the user", { tool: "AskUserQuestion", tokens: 500 }, []],
     ["not where clearing it would save next to nothing", { tool: "Bash", tokens: markerTokens + 99 }, []],
     ["from the least saving on", { tool: "Bash", tokens: markerTokens + 100 }, ["t1"]],
   ])("is a result %s", (_, call, expected) => {
@@ -88,7 +88,7 @@ describe("a resident", () => {
     ["used when its file is changed", (made: MadeConversation) => made.round([edit("a")]), 2],
     ["not used when another file is changed", (made: MadeConversation) => made.round([edit("b")]), 1],
     ["not used when nothing of it is said", (made: MadeConversation) => made.rounds(3), 1],
-    ["not used by a person's words", (made: MadeConversation) => made.says(60), 1],
+    ["not used by the user's words", (made: MadeConversation) => made.says(60), 1],
   ])("is %s", (_, goesOn, lastUsedRound) => {
     const made = new MadeConversation().says().round([read("a", [line])]);
     goesOn(made);
@@ -118,7 +118,7 @@ describe("a resident", () => {
   });
 });
 
-it("a turn begins where a person speaks, not with a summary or a result", () => {
+it("a turn begins where the user speaks, not with a summary or a result", () => {
   const inventory = new Inventory({ count: () => 1, isClearable: () => true, markerTokens });
   const summary = user("s", "so far", { isCompactSummary: true });
   const result = user("r", [{ type: "tool_result", tool_use_id: "t", content: "out" }]);

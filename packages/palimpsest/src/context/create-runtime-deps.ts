@@ -22,7 +22,7 @@ interface RuntimeInput {
   readonly onLearned?: ((lesson: WindowLesson) => Promise<void>) | undefined;
 }
 
-type RuntimeDeps = Pick<AgentDeps, "hash" | "wait" | "random" | "retries" | "numbers" | "offloadLimits" | "learn">;
+type RuntimeDeps = Pick<AgentDeps, "hash" | "wait" | "random" | "retries" | "settings" | "offloadLimits" | "learn">;
 
 /** What every conversation needs at run time: resolved settings, and this process's timers and randomness. */
 export function createRuntimeDeps({
@@ -33,7 +33,7 @@ export function createRuntimeDeps({
   onLearned,
 }: RuntimeInput): RuntimeDeps {
   let learned: LearnedModelLimits = learnedBefore;
-  const numbers = () => {
+  const current = () => {
     const known = { ...knowledge(), ...learned };
     return callerPolicy === undefined
       ? resolveForModel(settings(), known)
@@ -45,9 +45,9 @@ export function createRuntimeDeps({
     wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
     random: Math.random,
     retries: retryLimitsDefault,
-    numbers,
+    settings: current,
     offloadLimits: () => {
-      const { switches, policy, window } = numbers();
+      const { switches, policy, window } = current();
       if (!switches.offload.value) return unlimited;
       return limitsWithin(resolveOffloadLimits(policy.offload, settings().toolLimits.value), window.tokens);
     },

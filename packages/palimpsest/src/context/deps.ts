@@ -14,7 +14,7 @@ import type { Line } from "./line.ts";
 
 export interface ResolvedSettingsDep {
   /** The settings as they resolve now: they may change while a turn runs. */
-  readonly numbers: () => ResolvedSettings;
+  readonly settings: () => ResolvedSettings;
 }
 
 export interface WaitDep {
@@ -68,7 +68,7 @@ export interface RoundsDeps extends RequestDeps, ResultDeps {
 /** For running the calls of a reply. */
 export interface CallDeps extends HookDeps, ToolsDep, PermissionDep, ClockDep {
   /** How the user is asked if a verdict leaves the decision to them, and where their rules are stored. Absent: the call is denied. */
-  readonly asking?: (AllowRuleDep & { readonly person: UserPort }) | undefined;
+  readonly asking?: (AllowRuleDep & { readonly user: UserPort }) | undefined;
   readonly cwd: () => string;
 }
 

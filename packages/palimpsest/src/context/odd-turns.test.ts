@@ -106,7 +106,7 @@ describe("hooks around a call", () => {
     expect(JSON.stringify(session.view().messages)).toContain("mind the gap");
   });
 
-  it("can answer for the person with another input, which alone runs", async () => {
+  it("can answer for the user with another input, which alone runs", async () => {
     const { agent, log } = await started({
       permit: () => Promise.resolve({ kind: "ask", reason: "a person decides" }),
       hooks: answering({ PermissionRequest: { permission: "allow", updatedInput: { n: 2 } } }),

@@ -28,7 +28,7 @@ async function started(actor: Responder, over: (model: ModelPort) => ModelPort =
   const simulator = new Simulator({ responder: actor });
   const parts = { deps, session, simulator, thinking: { type: "adaptive" } };
   const { model } = testAgent(parts).deps;
-  // A person looks at the context meanwhile: the list of messages is brought up to date with the broken reply in it.
+  // The user looks at the context meanwhile: the list of messages is brought up to date with the broken reply in it.
   const wait = async (): Promise<void> => void session.view();
   return { agent: testAgent({ ...parts, over: { model: over(model), wait } }), session };
 }

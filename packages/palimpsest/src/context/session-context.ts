@@ -69,7 +69,7 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
     this.view = new SessionView({
       session,
       deps: { transcripts, blobs: deps.blobs },
-      numbers: deps.numbers,
+      settings: deps.settings,
       thinking: () => this.conversation.known?.thinking,
       follow: async () => {
         await followUndo(this.conversation, session);

@@ -16,7 +16,7 @@ interface SessionViewParts {
   readonly session: Session;
   readonly deps: TranscriptsDep & BlobsDep;
   /** The settings as they resolve now. */
-  readonly numbers: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
+  readonly settings: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
   /** Does the model bind thinking to its prefix? By default it does not. */
   readonly thinking?: (() => UndoOptions["thinking"] | undefined) | undefined;
   /** Called after an undo or a rewind, to bring state outside the session in line with it. */
@@ -36,14 +36,14 @@ export class SessionView {
 
   /** What fills the window. */
   report(): ContextReport {
-    const { session, numbers } = this.#parts;
-    return new LogView(session).report(numbers());
+    const { session, settings } = this.#parts;
+    return new LogView(session).report(settings());
   }
 
   /** Undoes an edit; by default the newest one in force. */
   async undo({ target, mode = "path" }: Partial<Pick<UndoOptions, "target" | "mode">> = {}): Promise<UndoOutcome> {
-    const { session, numbers, thinking } = this.#parts;
-    const blockingTokens = numbers().thresholds.blocking;
+    const { session, settings, thinking } = this.#parts;
+    const blockingTokens = settings().thresholds.blocking;
     const undone = await undo(session, { target, mode, blockingTokens, thinking: thinking?.() ?? "free" });
     if (undone.kind === "undone" || undone.kind === "branched") await this.#parts.follow?.();
     return undone;

@@ -122,7 +122,7 @@ describe("a session that another tool recorded", () => {
     await session.close();
   });
 
-  it("takes over no further round once the person has interrupted", async () => {
+  it("takes over no further round once the user has interrupted", async () => {
     const { deps, session } = await takenOver();
     const agent = testAgent({ deps, session, simulator: simulator() });
     const events = await agent.turn("Go on.", AbortSignal.abort());

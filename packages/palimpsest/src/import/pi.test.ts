@@ -3,7 +3,7 @@ import { imported, importFixture } from "../../../../test/fixture/imported.ts";
 import { pi } from "./pi.ts";
 
 describe("pi sessions", () => {
-  it("keep behind a compaction what it names, and tell of commands the person ran", () => {
+  it("keep behind a compaction what it names, and tell of commands the user ran", () => {
     const session = imported(pi, importFixture("pi.jsonl"));
     expect(session.problems).toEqual([]);
     expect(session.saidBefore).toEqual([

@@ -69,10 +69,10 @@ const clear = z.strictObject({
 const budget = { tokensMaxEach: amount, tokensMax: amount };
 
 const summary = z.strictObject({
-  asks: z.enum(["plain", "last-block", "fork-then-plain"]),
+  call: z.enum(["plain", "last-block", "fork-then-plain"]),
   form: z.enum(["nine-sections", "prose"]),
   analysis: z.enum(["none", "kept", "stripped"]),
-  transcriptPath: z.enum(["told", "untold"]),
+  transcriptPath: z.enum(["included", "omitted"]),
   check: z.enum(["none", "audited"]),
   made: z.enum(["when-due", "ahead"]),
   restored: z.strictObject({

@@ -14,7 +14,7 @@ export interface Policy {
    * `first`: the layers in their order, each acts if its rule says so. `price`: what pays most, within the thresholds.
    */
   readonly chooses: "first" | "price";
-  readonly counting: Counting;
+  readonly counting: CountingMethod;
   readonly thresholds: ThresholdRule;
   readonly offload?: OffloadRule;
   readonly clear: {
@@ -40,7 +40,7 @@ export interface Policy {
 }
 
 /** How the size of the context is determined. */
-export type Counting =
+export type CountingMethod =
   /** What the provider counted last, and nothing before its first count. Budgets use four characters a token. */
   | "usage"
   /** The same, with four characters a token until the provider has counted. */
@@ -113,11 +113,11 @@ export interface CompactRule {
 
 export interface SummaryRule {
   /** `plain`: with its own system prompt. `last-block`: as the last block of the conversation, which is marked. */
-  readonly asks: "plain" | "last-block" | "fork-then-plain";
+  readonly call: "plain" | "last-block" | "fork-then-plain";
   readonly form: "nine-sections" | "prose";
   /** What happens to the model's analysis before the summary. */
   readonly analysis: "none" | "kept" | "stripped";
-  readonly transcriptPath: "told" | "untold";
+  readonly transcriptPath: "included" | "omitted";
   /** `audited`: what is missing from the summary is added to it. */
   readonly check: "none" | "audited";
   /** `ahead`: prepared between the warning and the threshold. */

@@ -24,7 +24,7 @@ async function asked({ calls = [look(1)], answer, keep, verdict }: Case) {
   const log: ToolLog = { runs: [], most: 0 };
   const asks: PermissionPrompt[] = [];
   const leaves: AllowRuleGrant[] = [];
-  const person: UserPort = {
+  const user: UserPort = {
     ...noUser,
     permission: (ask, signal) => {
       asks.push(ask);
@@ -40,7 +40,7 @@ async function asked({ calls = [look(1)], answer, keep, verdict }: Case) {
     over: {
       permit: () => Promise.resolve(verdictNow(leaves.length)),
       asking: {
-        person,
+        user,
         allowAlways: (leave) => {
           leaves.push(leave);
           return Promise.resolve(keep?.(leave) ?? { kind: "kept" });
@@ -52,7 +52,7 @@ async function asked({ calls = [look(1)], answer, keep, verdict }: Case) {
   return { agent, log, asks, leaves, results };
 }
 
-describe("where a verdict leaves a call to a person", () => {
+describe("where a verdict leaves a call to the user", () => {
   it("they are told the call, the reason and a rule, and what they allow runs", async () => {
     const { agent, log, asks } = await asked({ answer: () => Promise.resolve({ kind: "once" }) });
     const events = await agent.turn("Look.");
@@ -78,7 +78,7 @@ describe("where a verdict leaves a call to a person", () => {
     expect(events).toContainEqual(expect.objectContaining({ kind: "call-end", outcome: "denied", summary }));
   });
 
-  it("a compaction finds the words of a person who denied a call", async () => {
+  it("a compaction finds the words of a user who denied a call", async () => {
     const { agent, results } = await asked({ answer: () => Promise.resolve({ kind: "denied", words: "leave it be" }) });
     await agent.turn("Look.");
     const [said = ""] = /The user denied[^"]+/.exec(results()) ?? [];
@@ -115,7 +115,7 @@ describe("where a verdict leaves a call to a person", () => {
     expect(events.find(({ kind }) => kind === "permission-end")).not.toHaveProperty("rule");
   });
 
-  it("what was allowed does not run once the turn was ended, also while the leave was being written", async () => {
+  it("what was allowed does not run once the turn was ended, also while the permission was being written", async () => {
     const abort = new AbortController();
     const { agent, log } = await asked({
       answer: () => Promise.resolve({ kind: "always", rules: ["look"], scope: "project" }),

@@ -25,7 +25,7 @@ type AskUserOutcome =
 
 /** Lets the user decide. A permanent permission is stored before this returns, so that it applies to the next call. */
 export async function askUser(
-  deps: AllowRuleDep & { readonly person: UserPort },
+  deps: AllowRuleDep & { readonly user: UserPort },
   {
     ask,
     signal,
@@ -42,7 +42,7 @@ export async function askUser(
   });
   const projectRuleNote = suggestedRules === undefined ? undefined : await deps.describeProjectRule?.();
   const prompt = projectRuleNote === undefined ? ask : { ...ask, projectRuleNote };
-  const answer = await raceAbort(deps.person.permission(prompt, signal), {
+  const answer = await raceAbort(deps.user.permission(prompt, signal), {
     signal,
     // A turn that the user ended must not wait for them.
     instead: () => ({ kind: "interrupted" }) as const,

@@ -140,7 +140,7 @@ describe("what a fork stands on", () => {
     expect(agent.conversation.pieces.serialised).toBe(before + 2);
   });
 
-  it("is not the person: what they would be asked about is denied", async () => {
+  it("is not the user: what they would be asked about is denied", async () => {
     let asked = 0;
     const permission = () => {
       asked += 1;
@@ -148,7 +148,7 @@ describe("what a fork stands on", () => {
     };
     const over: Partial<AgentDeps> = {
       permit: () => Promise.resolve({ kind: "ask", reason: "a person decides" }),
-      asking: { person: { ...noUser, permission }, allowAlways: () => Promise.resolve({ kind: "kept" }) },
+      asking: { user: { ...noUser, permission }, allowAlways: () => Promise.resolve({ kind: "kept" }) },
     };
     const looking: Move = { kind: "say", blocks: [looks(1)] };
     const plays = [looking, done, looking, done].map((move) => ({ move }));
@@ -249,11 +249,11 @@ describe("a fork of an earlier point", () => {
     const { agent } = await working();
     const { usedTokens, fixedTokens } = agent.conversation.line;
     const blocking = Math.floor(fixedTokens + 0.7 * (usedTokens - fixedTokens));
-    const numbers = agent.deps.numbers();
-    const thresholds = { ...numbers.thresholds, blocking: tokens(blocking) };
+    const settings = agent.deps.settings();
+    const thresholds = { ...settings.thresholds, blocking: tokens(blocking) };
     const tight = new ConversationForks({
       ...agent,
-      deps: { ...agent.deps, numbers: () => ({ ...numbers, thresholds }) },
+      deps: { ...agent.deps, settings: () => ({ ...settings, thresholds }) },
     });
     expect(await tight.run(task("Note it."), signal)).toMatchObject({ kind: "over", why: "over-limit" });
     expect(await tight.run(task("Note it.", { messagesMax: 9 }), signal)).toMatchObject({ kind: "answered" });

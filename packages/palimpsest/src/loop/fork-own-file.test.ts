@@ -23,7 +23,7 @@ interface ForkingOptions {
   readonly tool?: Tool;
 }
 
-/** A fork whose parent would ask a person about every write, with a file of the engine's own and one of the person's, both read. */
+/** A fork whose parent would ask the user about every write, with a file of the engine's own and one of the user's, both read. */
 async function forking(
   replies: (files: { own: string; theirs: string }) => readonly (readonly MoveBlock[])[],
   { verdict = { kind: "ask", reason: "outside the project" }, tool = editTool() }: ForkingOptions = {},
@@ -63,7 +63,7 @@ const edit = (file_path: string, old_string = "old"): MoveBlock => ({
   input: { file_path, old_string, new_string: `${old_string}er` },
 });
 
-it("a fork may change the engine's own file without a person's leave, and no other", async () => {
+it("a fork may change the engine's own file without permission, and no other", async () => {
   const { own, theirs, run } = await forking((files) => [[edit(files.own), edit(files.theirs)], says("Done.")]);
   await run({});
   expect([await readFile(own, "utf8"), await readFile(theirs, "utf8")]).toEqual(["older", "old"]);
@@ -132,7 +132,7 @@ const others: readonly (readonly [string, (own: string) => readonly ToolAction[]
   ["names no file", () => [{ kind: "state", what: "the weather" }]],
   ["says nothing of what it does", () => []],
 ];
-it.each(others)("a person stays asked about a call that %s", async (_, acts) => {
+it.each(others)("the user stays asked about a call that %s", async (_, acts) => {
   const ran: string[] = [];
   const place = { own: "" };
   const tool: Tool = {

@@ -30,7 +30,7 @@ const loaded = async (read: ReadInstruction, where: InstructionPlace = place) =>
 const app = (name: string): string => `${place.root}/${name}`;
 
 describe("which files load", () => {
-  it("the person's, then each folder's from the root down, local ones behind their folder's", async () => {
+  it("the user's, then each folder's from the root down, local ones behind their folder's", async () => {
     const names = ["CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "CLAUDE.local.md"];
     const folders = ["/home/me/.claude", "/home/me/.palimpsest", "/home/me/code", place.root, place.cwd];
     const all = folders.flatMap((folder) => names.map((name) => [`${folder}/${name}`, name]));
@@ -127,7 +127,7 @@ describe("imports", () => {
     expect(problems).toHaveLength(fate === "taken" ? 0 : 1);
   });
 
-  it("a project's link that leads outside is refused, a person's own is not", async () => {
+  it("a project's link that leads outside is refused, the user's own is not", async () => {
     const keys = { "/home/me/.ssh/id_rsa": "key", "/nix/store/x": "mine" };
     const links = { [app("CLAUDE.md")]: "/home/me/.ssh/id_rsa", "/home/me/.claude/CLAUDE.md": "/nix/store/x" };
     const { paths, problems } = await loaded(disk(keys, links));

@@ -3,7 +3,7 @@ import type { FrozenParts } from "../cache/baseline.ts";
 import { Context, type PrefixChange } from "../context/context.ts";
 import { ContextError, storeError } from "../context/context-error.ts";
 import { toJsonObject, type Provider } from "../context/provider-formats.ts";
-import { hookPlace } from "../context/hook-place.ts";
+import { hookContext } from "../context/hook-context.ts";
 import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
 import { SessionContext, type StartedConversation } from "../context/session-context.ts";
 import { createCallerModel, noModel, type Summarizer } from "../context/summarizer.ts";
@@ -204,7 +204,7 @@ function buildDeps<P extends Provider>(
     blobs: sessionDeps.blobs,
     cwd,
     toolsForFork: () => ({ tools: tools(), cwd }),
-    place: () => hookPlace(sessionDeps, { session: session.id, cwd: cwd() }),
+    place: () => hookContext(sessionDeps, { session: session.id, cwd: cwd() }),
   };
 }
 

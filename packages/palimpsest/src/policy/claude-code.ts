@@ -28,10 +28,10 @@ export const claudeCode20: Policy = {
   dream: "off",
   compact: { call: "plain", restores: "files", lastRung: "none" },
   summary: {
-    asks: "plain",
+    call: "plain",
     form: "nine-sections",
     analysis: "kept",
-    transcriptPath: "untold",
+    transcriptPath: "omitted",
     check: "none",
     made: "when-due",
     restored: {
@@ -81,10 +81,10 @@ export const claudeCode21: Policy = {
   // The prompt comes after the conversation, with the same header, so the cached prefix is read.
   compact: { call: "fork", restores: "files", lastRung: "none" },
   summary: {
-    asks: "last-block",
+    call: "last-block",
     form: "nine-sections",
     analysis: "kept",
-    transcriptPath: "told",
+    transcriptPath: "included",
     check: "none",
     made: "when-due",
     restored: {
@@ -124,10 +124,10 @@ export const claudeCode2026: Policy = {
   dream: "on",
   compact: { call: "fork", restores: "files", lastRung: "none" },
   summary: {
-    asks: "fork-then-plain",
+    call: "fork-then-plain",
     form: "nine-sections",
     analysis: "stripped",
-    transcriptPath: "told",
+    transcriptPath: "included",
     check: "none",
     made: "when-due",
     restored: {

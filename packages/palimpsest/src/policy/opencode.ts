@@ -24,10 +24,10 @@ export const opencode: Policy = {
   dream: "off",
   compact: { call: "plain", restores: "nothing", lastRung: "none" },
   summary: {
-    asks: "plain",
+    call: "plain",
     form: "prose",
     analysis: "none",
-    transcriptPath: "untold",
+    transcriptPath: "omitted",
     check: "none",
     made: "when-due",
     restored: { others: [], order: "as-listed" },

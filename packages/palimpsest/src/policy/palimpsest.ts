@@ -31,10 +31,10 @@ export const palimpsest = {
   dream: "on",
   compact: { call: "fork", patience: 1.5, lossCost: 40_000, restores: "files", lastRung: "extract" },
   summary: {
-    asks: "fork-then-plain",
+    call: "fork-then-plain",
     form: "nine-sections",
     analysis: "stripped",
-    transcriptPath: "told",
+    transcriptPath: "included",
     check: "audited",
     made: "ahead",
     restored: {

@@ -143,20 +143,20 @@ function compactRows({ call, patience, lossCost, lastRung }: NonNullable<Policy[
   ];
 }
 
-const asksText = {
+const callText = {
   plain: "plain, own system prompt",
   "last-block": "last block, with a breakpoint",
   "fork-then-plain": "fork, then plain",
-} as const satisfies Record<SummaryRule["asks"], string>;
+} as const satisfies Record<SummaryRule["call"], string>;
 
 const analysisText = { none: "", kept: ", analysis kept", stripped: ", analysis stripped" } as const;
 
 function summaryRows(rule: SummaryRule): readonly PolicyRow[] {
   const form = rule.form === "prose" ? "prose" : "nine sections";
   return [
-    row("summary call", asksText[rule.asks]),
+    row("summary call", callText[rule.call]),
     row("summary", `${form}${analysisText[rule.analysis]}`),
-    row("summary tells transcript path", rule.transcriptPath === "told" ? "yes" : "no"),
+    row("summary tells transcript path", rule.transcriptPath === "included" ? "yes" : "no"),
     row("summary audit", rule.check === "audited" ? "on" : "off", oursIf(rule.check === "audited")),
     withSwitch(
       "compact.background",

@@ -52,10 +52,10 @@ export interface ShellAction {
   readonly effect: "read-only" | "unknown";
   /** `literal`: the shell expands nothing in it. Absent: it may. */
   readonly words?: "literal";
-  /** `told`: the other acts of the call name everything that its harmless commands read. `unclear`: perhaps not everything. */
-  readonly reads: "told" | "unclear";
-  /** `told`: the other acts of the call name everything that programs known to change files would change. */
-  readonly writes: "told" | "unclear";
+  /** `known`: the other acts of the call name everything that its harmless commands read. `unclear`: perhaps not everything. */
+  readonly reads: "known" | "unclear";
+  /** `known`: the other acts of the call name everything that programs known to change files would change. */
+  readonly writes: "known" | "unclear";
   /** Absent: not analysed, so it may show any file. */
   readonly shows?: ShellDisclosure;
   /** The sandbox that the operating system will enforce. Absent: not determined. */

@@ -29,9 +29,9 @@ export interface RecordedEdit {
   readonly because: string | undefined;
   /** Number of results or entries that it names. */
   readonly count: number | undefined;
-  /** Undefined if none was written: other tools write none, and an offload changes nothing that was ever sent. */
+  /** Undefined if none was written: other tools write no receipts, and an offload needs none, because it happens before the result is first sent. */
   readonly receipt: RecordedReceipt | undefined;
-  /** An undo of it would change something. */
+  /** Whether undoing it would change anything. */
   readonly undoes: boolean;
 }
 
@@ -59,7 +59,7 @@ interface FollowedLog {
   readonly whole?: () => Promise<Fold | undefined>;
 }
 
-/** What is kept of an edit, whether it is in force or not. */
+/** The part of an edit that the tracker keeps. Whether it is in force is computed when it is listed. */
 interface KeptEdit extends Omit<RecordedEdit, "state" | "undoes">, UndoLink {}
 
 /**

@@ -7,11 +7,11 @@ import { formatCount } from "../text/format-count.ts";
  * How each threshold is computed: each text, evaluated, gives the threshold (a test does that). "none" if the policy has
  * no such threshold.
  */
-export function explainThresholds(numbers: ResolvedSettings): { readonly [Name in keyof Thresholds]: string } {
-  const { thresholds, compactPercent, policy, blockingTokens } = numbers;
+export function explainThresholds(settings: ResolvedSettings): { readonly [Name in keyof Thresholds]: string } {
+  const { thresholds, compactPercent, policy, blockingTokens } = settings;
   const { window, effective, outputReserve, limit } = thresholds;
   const rule = policy.thresholds;
-  const inputTokensMax = numbers.inputTokensMax?.tokens;
+  const inputTokensMax = settings.inputTokensMax?.tokens;
   const bound = inputBound({ rule, window, inputTokensMax });
   const scaled = scaleText(bound);
   const below = (from: number, buffer: number): string =>
@@ -28,7 +28,7 @@ export function explainThresholds(numbers: ResolvedSettings): { readonly [Name i
     outputReserve:
       rule.outputReserveTokensMax === 0
         ? "0"
-        : scaled(`min(${formatCount(numbers.outputTokensMax.tokens)}, ${formatCount(rule.outputReserveTokensMax)})`),
+        : scaled(`min(${formatCount(settings.outputTokensMax.tokens)}, ${formatCount(rule.outputReserveTokensMax)})`),
     effective: bound < window ? `min(${room}, ${formatCount(bound)})` : room,
     compact: compact.length === 1 ? compact.join() : `min(${compact.join(", ")})`,
     limit: formatCount(limit),

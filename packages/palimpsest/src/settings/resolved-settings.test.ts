@@ -186,7 +186,7 @@ describe("switches", () => {
   });
 });
 
-const anyNumbers = fc
+const anySettings = fc
   .record({
     window: fc.integer({ min: 8_000, max: 1_000_000 }),
     output: fc.option(fc.integer({ min: 1, max: 200_000 }), { nil: undefined }),
@@ -209,7 +209,7 @@ const anyNumbers = fc
 describe("any window from 8K to 1M", () => {
   it("has thresholds that are never negative and never cross", () => {
     fc.assert(
-      fc.property(anyNumbers, ({ thresholds: t }) => {
+      fc.property(anySettings, ({ thresholds: t }) => {
         const order = [0, t.warning, t.limit, t.effective, t.window].filter(Number.isFinite);
         expect(order).toEqual(order.toSorted((one, other) => one - other));
         expect(t.compact).toBeGreaterThanOrEqual(0);
@@ -227,9 +227,9 @@ describe("any window from 8K to 1M", () => {
 
   it("has an arithmetic that gives the thresholds when it is reckoned out", () => {
     fc.assert(
-      fc.property(anyNumbers, (numbers) => {
-        for (const [name, line] of Object.entries(explainThresholds(numbers))) {
-          expect([name, reckoned(line)]).toEqual([name, numbers.thresholds[name as keyof typeof numbers.thresholds]]);
+      fc.property(anySettings, (settings) => {
+        for (const [name, line] of Object.entries(explainThresholds(settings))) {
+          expect([name, reckoned(line)]).toEqual([name, settings.thresholds[name as keyof typeof settings.thresholds]]);
         }
       }),
     );

@@ -68,7 +68,7 @@ describe("the title", () => {
   const made = { type: "ai-title", aiTitle: "made" };
   const summary = { type: "summary", summary: "older form" };
 
-  it("is what a person chose, before what a model chose, before an old summary", async () => {
+  it("is what the user chose, before what a model chose, before an old summary", async () => {
     expect((await rowOf(log(custom, made, summary))).summary).toBe("mine");
     expect((await rowOf(log(made, summary))).summary).toBe("made");
     expect((await rowOf(log(summary))).summary).toBe("older form");

@@ -34,7 +34,7 @@ describe("a system message with clear_at: next_user_message", () => {
     for (const messages of tried) expect(textOf(await edited.shown({ messages }))).toContain("Only now");
   });
 
-  it("is shown no more once a person spoke again, nor counted", async () => {
+  it("is shown no more once the user spoke again, nor counted", async () => {
     const edited = asked();
     const [before, behind] = [[asks("Go.")], [says("Gone."), asks("Further.")]];
     const shown = await edited.shown({ messages: [...before, reminder, ...behind] });

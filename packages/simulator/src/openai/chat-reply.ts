@@ -41,7 +41,7 @@ export function chatBody(reply: ChatReply): object {
 export function* chatFrames(reply: ChatReply): Generator<Frame> {
   const { output, request, usage } = reply;
   const begin = completionHead(reply, "chat.completion.chunk");
-  const hasUsageChunk = request.streamUsage === "told";
+  const hasUsageChunk = request.streamUsage === "included";
   const chunk = (delta: object, finish: string | null = null): Frame => {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
     const isDelta = finish === null && !("role" in delta);

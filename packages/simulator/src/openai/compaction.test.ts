@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bearer, item, openaiFace, outputOf, type Path, respond, user } from "../../../../test/fixture/openai-face.ts";
+import { bearer, item, openaiFace, outputOf, type Path, respond, user } from "../../../../test/fixture/openai-api.ts";
 import { says } from "../../../../test/scenario/support/simulated.ts";
 import { millis } from "palimpsest/internal/schema/brand";
 import { type JsonObject, textField } from "palimpsest/internal/schema/json";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { item, openaiFace, respond, type Told, user } from "../../../../test/fixture/openai-face.ts";
+import { item, openaiFace, respond, type Told, user } from "../../../../test/fixture/openai-api.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import { type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { extractResponder } from "../responder/extract-responder.ts";

@@ -50,7 +50,7 @@ export async function deliverReply(
   const rendered = renderReply(reply);
   const onEnd = (how: "delivered" | "broken"): void => {
     if (how === "delivered") storeReply(deps, reply);
-    for (const planned of decided.takes)
+    for (const planned of decided.replies)
       if (how === "delivered") planned.delivered?.();
       else planned.lost?.();
     deps.onEnd(how);
@@ -157,7 +157,7 @@ const toResponsesReply = ({ id, at, request, model, decided }: OpenAiReply): Res
   ...(decided.diagnosis === undefined ? {} : { diagnosis: decided.diagnosis }),
 });
 
-/** User messages verbatim, unless an earlier compaction replaces them; then the item that replaces the rest. */
+/** Lists the user messages verbatim, except those that an earlier compaction replaced, followed by the item that replaces everything else. */
 function compactionBody({ id, at, decided, model }: OpenAiReply): object {
   return {
     id,

@@ -98,9 +98,9 @@ const sealRefusal = (what: string): OpenAiRefusal =>
     { param: "input", code: "invalid_encrypted_content" },
   );
 
-type Reasoning = Extract<ShownItem, { kind: "reasoning" }>;
+type ReasoningItem = Extract<ShownItem, { kind: "reasoning" }>;
 
-function openReasoning(seal: ItemSeal, item: Extract<Item, { kind: "reasoning" }>): Reasoning | OpenAiRefusal {
+function openReasoning(seal: ItemSeal, item: Extract<Item, { kind: "reasoning" }>): ReasoningItem | OpenAiRefusal {
   const content = item.sealed === undefined ? undefined : seal.open("reasoning", item.sealed);
   const thought = content === undefined ? undefined : textField(content, "thought");
   const chain = content === undefined ? undefined : textField(content, "chain");

@@ -7,7 +7,7 @@ import {
   type Path,
   respond,
   type Told,
-} from "../../../../test/fixture/openai-face.ts";
+} from "../../../../test/fixture/openai-api.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import { virtualClock } from "../simulator-clock.ts";
@@ -47,7 +47,7 @@ describe("what a reply says", () => {
       expect((await ask("responses", unpriced)).headers["x-simulator-cost-usd"]).toBeUndefined();
   });
 
-  it("numbers requests of both faces in one row, and tells the time", async () => {
+  it("numbers requests of both APIs in one row, and tells the time", async () => {
     const { ask, simulator } = openaiFace();
     expect((await ask("chatCompletions", chat())).headers["x-simulator-request"]).toBe("1");
     simulator.models({ headers: new Headers() }, {});

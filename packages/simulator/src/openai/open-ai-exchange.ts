@@ -62,7 +62,7 @@ export interface OpenAiReplyDecision {
   readonly shown: readonly ShownItem[];
   readonly output: Output;
   readonly runs: readonly ModelRun[];
-  readonly takes: readonly PlannedReply[];
+  readonly replies: readonly PlannedReply[];
   /** The conversation that this one continues. */
   readonly previous: ConversationLink | undefined;
   readonly fault: Fault | undefined;
@@ -210,7 +210,7 @@ export class OpenAiExchange {
       tokensMax: model.outputTokensMax,
       chain: "",
     });
-    if (result.kind !== "heard") return result;
+    if (result.kind !== "output") return result;
     const { run, output, pauseMillis } = result;
     const summary = parseSummary({
       texts: output.items.flatMap((item) => (item.kind === "message" ? [item.text] : [])),
@@ -230,7 +230,7 @@ export class OpenAiExchange {
       tokensMax,
       chain: before?.chain ?? prompt.chain,
     });
-    if (result.kind !== "heard") return result;
+    if (result.kind !== "output") return result;
     const { run, output, pauseMillis } = result;
     return this.#decide(read, { output, runs: before === undefined ? [run] : [before.run, run], pauseMillis });
   }
@@ -264,7 +264,7 @@ export class OpenAiExchange {
     const output = composeOutput({ move: reply.move, request, model, tokensMax, seal, walk, ids: this.#ids });
     const { outputTokens, reasoningTokens } = output;
     const run = { promptTokens: prompt.tokens, plan, outputTokens, reasoningTokens };
-    return { kind: "heard", output, run, pauseMillis: reply.move.pauseMs };
+    return { kind: "output", output, run, pauseMillis: reply.move.pauseMs };
   }
 
   #earlyOutcome(purpose: RespondInput["purpose"]): OpenAiEarlyOutcome | undefined {
@@ -286,7 +286,7 @@ export class OpenAiExchange {
       shown: items,
       ...reply,
       fault: this.#fault,
-      takes: this.#replies,
+      replies: this.#replies,
       previous: this.#previous,
       ...(comparison === undefined
         ? {}
@@ -352,7 +352,7 @@ interface AskInput {
 }
 
 interface AskResult {
-  readonly kind: "heard";
+  readonly kind: "output";
   readonly output: Output;
   readonly run: ModelRun;
   readonly pauseMillis: Millis | undefined;

@@ -84,10 +84,10 @@ export interface OpenAiRequest {
   readonly model: string;
   readonly form: "json" | "stream";
   /** Whether a chat stream ends with the usage. */
-  readonly streamUsage: "told" | "untold";
+  readonly streamUsage: "included" | "omitted";
   readonly instructions?: string;
   readonly items: readonly Item[];
-  /** By index in `items`: the place of its parts in the body, as refusals name it. */
+  /** The path of each item in the body, as error messages name it. Same index as `items`. */
   readonly places: readonly string[];
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
@@ -96,7 +96,7 @@ export interface OpenAiRequest {
   readonly stop: readonly string[];
   readonly reasoning: ReasoningOptions;
   readonly verbosity?: string;
-  /** The required format of the reply's text, in the form that responses have; absent if any text will do. */
+  /** The required format of the reply's text, in the format of the Responses API; absent if any text will do. */
   readonly format?: OutputFormat;
   readonly serviceTier?: string;
   readonly cache: CacheOptions;

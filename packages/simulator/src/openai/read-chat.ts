@@ -145,7 +145,7 @@ export function readChat(body: Json): ReadRequestOutcome {
       api: "chat",
       model: data.model,
       form: data.stream === true ? "stream" : "json",
-      streamUsage: data.stream_options?.include_usage === true ? "told" : "untold",
+      streamUsage: data.stream_options?.include_usage === true ? "included" : "omitted",
       items: placed.map(({ item }) => item),
       places: placed.map(({ place }) => place),
       tools: (data.tools ?? []).map((tool) => ({

@@ -87,7 +87,7 @@ function readPromptFields(data: PromptFields, body: Json): Omit<OpenAiRequest, "
   return {
     api: "responses",
     form: "json",
-    streamUsage: "told",
+    streamUsage: "included",
     ...optionalField("instructions", data.instructions),
     items: readItems(data.input ?? [], body),
     places: itemPlaces(data.input ?? []),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bearer, chat, item, openaiFace, type Path, respond, user } from "../../../../test/fixture/openai-face.ts";
+import { bearer, chat, item, openaiFace, type Path, respond, user } from "../../../../test/fixture/openai-api.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
 const saying = (part: string): unknown => expect.stringContaining(part);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { item, openaiFace, respond, stranger } from "../../../../test/fixture/openai-face.ts";
+import { item, openaiFace, respond, stranger } from "../../../../test/fixture/openai-api.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import { textField } from "palimpsest/internal/schema/json";
 import { listConversation, type ConversationLink, ResponseStore, type StoredResponse } from "./response-store.ts";

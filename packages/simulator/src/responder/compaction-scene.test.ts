@@ -27,7 +27,7 @@ const replaying = (): Responder => replayResponder({ replies: [{ blocks: [{ type
 const made = {
   name: "made",
   meets: () => true,
-  part: { kind: "made", make: () => ({ text: "One" }) },
+  part: { kind: "computed", make: () => ({ text: "One" }) },
 } as const;
 
 describe("asked for a compaction's summary", () => {

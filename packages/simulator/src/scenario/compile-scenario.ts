@@ -43,10 +43,10 @@ export interface Lane {
 
 export type LanePart =
   | { readonly kind: "steps"; readonly steps: readonly Step[]; readonly after: AfterMode }
-  | { readonly kind: "made"; readonly make: MoveMaker }
+  | { readonly kind: "computed"; readonly make: MoveMaker }
   | {
-      readonly kind: "actor";
-      readonly actor: NonNullable<LaneForm["actor"]>;
+      readonly kind: "responder";
+      readonly responder: NonNullable<LaneForm["responder"]>;
       readonly modes?: readonly AdversaryMode[];
     };
 
@@ -94,19 +94,23 @@ export function compileMove(form: MoveForm): { readonly kind: "move"; readonly m
 class Compiler {
   readonly flaws: Flaw[] = [];
 
-  part({ moves, actor, modes, after }: LaneForm, at: Place): LanePart {
-    if (modes !== undefined && actor !== "adversary") this.#flaw([...at, "modes"], "belongs to `actor: adversary`");
-    if (actor !== undefined) {
-      if (moves !== undefined) this.#flaw([...at, "actor"], "cannot be combined with `moves`");
+  part({ moves, actor, responder = actor, modes, after }: LaneForm, at: Place): LanePart {
+    if (modes !== undefined && responder !== "adversary")
+      this.#flaw([...at, "modes"], "belongs to `responder: adversary`");
+    if (responder !== undefined) {
+      if (actor !== undefined && actor !== responder)
+        this.#flaw([...at, "actor"], "is the older name of `responder`; give one of them");
+      if (moves !== undefined)
+        this.#flaw([...at, actor === undefined ? "responder" : "actor"], "cannot be combined with `moves`");
       if (after !== undefined) this.#flaw([...at, "after"], "belongs to `moves`; a responder never ends");
-      return { kind: "actor", actor, ...(modes === undefined ? {} : { modes }) };
+      return { kind: "responder", responder, ...(modes === undefined ? {} : { modes }) };
     }
-    if (moves === undefined) this.#flaw(at, "needs `moves` or `actor`");
+    if (moves === undefined) this.#flaw(at, "needs `moves` or `responder`");
     if (typeof moves === "function") {
       if (after !== undefined) this.#flaw([...at, "after"], "belongs to a list of `moves`; a function never ends");
-      return { kind: "made", make: moves };
+      return { kind: "computed", make: moves };
     }
-    if (moves?.length === 0) this.#flaw([...at, "moves"], "is an empty list; give it a move, or `actor` instead");
+    if (moves?.length === 0) this.#flaw([...at, "moves"], "is an empty list; give it a move, or `responder` instead");
     const steps = this.#steps(moves ?? [], { at: [...at, "moves"], repeats: 1 });
     return { kind: "steps", steps, after: after ?? "end" };
   }

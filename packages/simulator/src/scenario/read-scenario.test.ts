@@ -95,14 +95,18 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
       "name: x\nmoves:\n  - refuse: { type: api_error }\n",
       /refuse\.message: is missing; expected a text$/,
     ],
-    ["neither moves nor an actor", "name: x\n", /needs `moves` or `actor`$/],
+    ["neither moves nor a responder", "name: x\n", /needs `moves` or `responder`$/],
     [
-      "moves and an actor",
+      "moves and a responder under its older name",
       "name: x\nactor: echo\nmoves: [{ text: a }]\n",
       /^s\.yaml:2:1: actor: cannot be combined with `moves`$/,
     ],
-    ["modes without the adversary", "name: x\nactor: echo\nmodes: [empty]\n", /modes: belongs to `actor: adversary`$/],
-    ["an actor that ends", "name: x\nactor: echo\nafter: end\n", /after: belongs to `moves`/],
+    [
+      "modes without the adversary",
+      "name: x\nactor: echo\nmodes: [empty]\n",
+      /modes: belongs to `responder: adversary`$/,
+    ],
+    ["a responder that ends", "name: x\nresponder: echo\nafter: end\n", /after: belongs to `moves`/],
     [
       "a branch that says something itself",
       "name: x\nmoves:\n  - when: { called: a }\n    do: []\n    text: hm\n",
@@ -153,7 +157,7 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
     [
       "a mistake in a lane",
       "name: x\nmoves: [{ text: a }]\nlanes:\n  - name: l\n    when: { called: a }\n",
-      /^s\.yaml:4:5: lanes\[0\]: needs `moves` or `actor`$/,
+      /^s\.yaml:4:5: lanes\[0\]: needs `moves` or `responder`$/,
     ],
   ])("%s", (_, text, expected) => {
     expect(problems(parse(text))).toEqual([expect.stringMatching(expected)]);

@@ -121,9 +121,13 @@ const moveMaker = z.custom<MoveMaker>((value) => typeof value === "function", {
   error: "expected a list of moves, or in a module a function from an input to a move",
 });
 
+const responderName = z.enum(["echo", "extract", "adversary"]);
+
 const laneFields = {
   moves: z.union([z.array(stepForm), moveMaker], { error: "expected a list of moves" }).optional(),
-  actor: z.enum(["echo", "extract", "adversary"]).optional(),
+  responder: responderName.optional(),
+  /** The older name of `responder`. */
+  actor: responderName.optional(),
   modes: z.array(z.enum(adversaryModes)).min(1).optional(),
   after: z.enum(afterModes).optional(),
 };

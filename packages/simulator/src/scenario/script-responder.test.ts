@@ -271,7 +271,7 @@ moves: [{ text: a }, { text: b }]`;
   });
 
   it("give the adversary its modes, or the scenario's seed", async () => {
-    expect(await heard(responderOf("actor: adversary\nmodes: [call-missing, empty]"), hellos(2))).toEqual([
+    expect(await heard(responderOf("responder: adversary\nmodes: [call-missing, empty]"), hellos(2))).toEqual([
       "Let me run the tests.",
       "",
     ]);

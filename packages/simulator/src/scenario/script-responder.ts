@@ -64,9 +64,9 @@ function laneResponder({ name, part }: Lane): Responder {
   switch (part.kind) {
     case "steps":
       return withRuleSummaries(new Script(name, part));
-    case "made":
+    case "computed":
       return withRuleSummaries({ name, respond: async (input) => ({ move: await makeMove(part.make, input) }) });
-    case "actor":
+    case "responder":
       return presetResponder(part);
   }
 }
@@ -78,8 +78,8 @@ const withRuleSummaries = (responder: Responder): Responder => ({
     input.purpose === "compaction" ? { move: compactionMove(input.request) } : responder.respond(input),
 });
 
-function presetResponder({ actor, modes }: Extract<LanePart, { kind: "actor" }>): Responder {
-  switch (actor) {
+function presetResponder({ responder, modes }: Extract<LanePart, { kind: "responder" }>): Responder {
+  switch (responder) {
     case "echo":
       return echoResponder;
     case "extract":

@@ -11,7 +11,7 @@ import type { Refusal } from "../refusal.ts";
 /** The engine checks its own requests before it sends them; the simulator must not think otherwise. */
 
 interface Round {
-  readonly person: readonly string[];
+  readonly userTexts: readonly string[];
   readonly thinks: boolean;
   readonly words: string | undefined;
   readonly calls: number;
@@ -21,7 +21,7 @@ interface Round {
 const words = fc.string({ minLength: 1, maxLength: 8 }).map((text) => `w${text}`);
 const maybe = fc.option(words, { nil: undefined });
 const round: fc.Arbitrary<Round> = fc.record({
-  person: fc.array(words, { minLength: 1, maxLength: 2 }),
+  userTexts: fc.array(words, { minLength: 1, maxLength: 2 }),
   thinks: fc.boolean(),
   words: maybe,
   calls: fc.nat(3),
@@ -30,10 +30,10 @@ const round: fc.Arbitrary<Round> = fc.record({
 
 const text = (said: string): Block => ({ type: "text", text: said });
 
-/** Valid by construction: each round is a reply with its results or, without calls, words that a person answers. */
+/** Valid by construction: each round is a reply with its results or, without calls, words that the user answers. */
 function conversation(rounds: readonly Round[]): Message[] {
   const messages: Message[] = [{ role: "user", content: [text("begin")] }];
-  for (const [at, { person, thinks, words, calls, remark }] of rounds.entries()) {
+  for (const [at, { userTexts, thinks, words, calls, remark }] of rounds.entries()) {
     const ids = Array.from({ length: calls }, (_, n) => toolUseId(`toolu_${at}_${n}`));
     const thinking: Block[] = thinks ? [{ type: "thinking", thinking: "hm", signature: "s" }] : [];
     const said = words === undefined && calls > 0 ? [] : [text(words ?? "so")];
@@ -42,7 +42,7 @@ function conversation(rounds: readonly Round[]): Message[] {
       content: [...thinking, ...said, ...ids.map((id): Block => ({ type: "tool_use", id, name: "Read", input: {} }))],
     });
     const results = ids.map((id): Block => ({ type: "tool_result", tool_use_id: id, content: "done" }));
-    const after = calls === 0 ? person : remark === undefined ? [] : [remark];
+    const after = calls === 0 ? userTexts : remark === undefined ? [] : [remark];
     messages.push({ role: "user", content: [...results, ...after.map(text)] });
   }
   return messages;
@@ -165,7 +165,7 @@ describe("the engine's check and the simulator's", () => {
   });
 
   it("differ about messages of one role in a row, which the API combines", () => {
-    const messages = conversation([{ person: ["a"], thinks: false, words: "b", calls: 0, remark: undefined }]);
+    const messages = conversation([{ userTexts: ["a"], thinks: false, words: "b", calls: 0, remark: undefined }]);
     const doubled = [...messages, { role: "user" as const, content: [text("c")] }];
     expect(violations(doubled).map(({ rule }) => rule)).toEqual(["roles-alternate"]);
     expect(refused(doubled)).toBeUndefined();

@@ -3,7 +3,8 @@ import type { WireMessage } from "palimpsest/internal/schema/wire/messages-reque
 import { hasCompactionBeta, findLastCompaction } from "../compaction/compaction-block.ts";
 import { extension } from "../extension.ts";
 import type { Refusal } from "../refusal.ts";
-import { checkMaxTokens, checkPrewarm, checkBetas, checkContextManagement } from "./check-betas.ts";
+import { checkBetas, checkContextManagement } from "./check-betas.ts";
+import { checkMaxTokens, checkPrewarm } from "./check-max-tokens.ts";
 import { checkBreakpoints } from "./check-breakpoints.ts";
 import { contentBlocks, type CheckInput, type Rule } from "./check-input.ts";
 import { checkCompaction } from "./check-compaction.ts";

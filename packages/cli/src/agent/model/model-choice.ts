@@ -10,7 +10,7 @@ import type { Responder } from "@palimpsest/simulator/internal/responder/respond
 /** What answers: a provider, a simulator in this process, or nothing. */
 export type ModelChoice =
   | Extract<ServerChoice, { kind: "provider" }>
-  | { readonly kind: "simulator"; readonly actor: Responder; readonly seed: number }
+  | { readonly kind: "simulator"; readonly responder: Responder; readonly seed: number }
   /**
    * No model: every request fails with this message. For operations that also work without one. `baseUrl`: the server
    * that would be asked otherwise; the model sizes that it declared count.
@@ -49,15 +49,15 @@ export function pickModel({ choice, name, env, now }: PickModelInput): PickModel
 }
 
 interface SimulatorInput extends ClockDep {
-  readonly actor: Responder;
+  readonly responder: Responder;
   readonly seed: number;
 }
 
-function pickSimulator({ actor, seed, now }: SimulatorInput): PickModelOutcome {
+function pickSimulator({ responder, seed, now }: SimulatorInput): PickModelOutcome {
   const load = async (): Promise<ModelPort> => {
     const { createSimulatedFetch } = await import("@palimpsest/simulator/internal/http/simulator-fetch");
     const { anthropicModel } = await import("palimpsest/internal/model/anthropic/client");
-    return anthropicModel({ apiKey: "simulator", fetch: createSimulatedFetch({ responder: actor, seed }), now });
+    return anthropicModel({ apiKey: "simulator", fetch: createSimulatedFetch({ responder, seed }), now });
   };
   return { kind: "model", model: modelOnDemand({ provider: "anthropic", load }) };
 }

@@ -12,13 +12,13 @@ interface SessionModel {
 }
 
 /** The model that a session continues with, and the settings resolved for it. */
-export async function pickSessionModel({ engine, options, deps, session }: AgentParts): Promise<SessionModel> {
+export async function pickSessionModel({ workspace, options, deps, session }: AgentParts): Promise<SessionModel> {
   const { flags, env, model: choice } = options;
   const settingsFor = (name: string | undefined): Promise<ProjectSettings> =>
-    engine.settings({ flags, model: name, server: serverChoice(choice) });
+    workspace.settings({ flags, model: name, server: serverChoice(choice) });
   const recorded = await settingsFor(lastRequestedModel(session) ?? session.model);
-  const model = modelToAnswer(choice, recorded.numbers.model ?? modelDefault);
-  const settings = model === recorded.numbers.model ? recorded : await settingsFor(model);
+  const model = modelToAnswer(choice, recorded.resolved.model ?? modelDefault);
+  const settings = model === recorded.resolved.model ? recorded : await settingsFor(model);
   const picked = pickModel({ choice, name: model, env, now: deps.now });
   if (picked.kind === "no-key") return { settings, model, picked };
   return { settings, model, picked: { ...picked, model: describeOnce(picked.model, session) } };

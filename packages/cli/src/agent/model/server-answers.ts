@@ -44,20 +44,20 @@ interface FixedPartCount {
 
 /** What the session's requests carry besides messages, as counted by the server. Must not reject. */
 async function openFixedPartCount(
-  { engine, session, options }: AgentParts,
+  { workspace, session, options }: AgentParts,
   { baseline, picked: { model, server } }: FixedPartCountInput,
 ): Promise<FixedPartCount> {
   const count = model.count?.bind(model);
   if (server === undefined || count === undefined) return { current: () => undefined, askDuring: (turn) => turn };
   const part = baselineFixedPart(baseline);
   const name = providerCounterName({ server, model: baseline.model });
-  let counted = await engine.recallCountedPart(part, name);
+  let counted = await workspace.recallCountedPart(part, name);
   return {
     current: () => counted,
     askDuring: askDuringFirstTurn(session, {
       state: options.countFixedPart === "on" && counted === undefined ? "due" : "known",
       ask: async (signal) => {
-        const figure = await engine.countFixedPart(
+        const figure = await workspace.countFixedPart(
           { part },
           { name, countRequest: (request) => count({ ...request, model: baseline.model }, signal) },
         );
@@ -68,7 +68,7 @@ async function openFixedPartCount(
       take: (figure) => {
         counted = figure;
         session.ledger.carries(part, figure);
-        return engine.rememberCountedPart(part, figure);
+        return workspace.rememberCountedPart(part, figure);
       },
     }),
   };
@@ -82,7 +82,7 @@ interface ServerSizes {
 
 /** The model's sizes as declared by a server. Must not reject. */
 async function openServerSizes(
-  { engine, session, options }: AgentParts,
+  { workspace, session, options }: AgentParts,
   {
     model,
     picked,
@@ -93,7 +93,7 @@ async function openServerSizes(
 ): Promise<ServerSizes> {
   const { server } = picked;
   if (server === undefined) return { current: () => ({}), askDuring: (turn) => turn };
-  let declared: Sizes | undefined = await engine.recallDeclaredModel({ server, model });
+  let declared: Sizes | undefined = await workspace.recallDeclaredModel({ server, model });
   return {
     current: () => ({
       serverTokens: asTokens(declared?.windowTokens),
@@ -104,7 +104,7 @@ async function openServerSizes(
       ask: () => picked.model.describe(model),
       take: (described) => {
         declared = described;
-        return engine.rememberDeclaredModel({ server, model }, described);
+        return workspace.rememberDeclaredModel({ server, model }, described);
       },
     }),
   };

@@ -27,12 +27,12 @@ export function openSessionNotes({ session, deps }: AgentParts, input: SessionNo
   const notesFile = deps.notesFileFor?.(session.id);
   const editTool = box.tools.find(({ name }) => name === "edit")?.name;
   if (notesFile === undefined || editTool === undefined) return undefined;
-  const { now, wait, numbers, blobs } = input.deps;
+  const { now, wait, settings, blobs } = input.deps;
   return new SessionNotes(
     {
       now,
       wait,
-      numbers,
+      settings,
       blobs,
       notesFile,
       fork,

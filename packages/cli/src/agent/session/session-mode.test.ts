@@ -34,7 +34,7 @@ async function world(opening: PermissionMode = "default", tailBytes?: number): P
     },
   };
   const propose: World["propose"] = (answer, signal = new AbortController().signal) =>
-    createPlanning({ mode, file, person: { review: async () => answer } }).propose("1. Do it.", signal);
+    createPlanning({ mode, file, user: { review: async () => answer } }).propose("1. Do it.", signal);
   return { deps, session, mode, written, propose };
 }
 
@@ -60,7 +60,7 @@ test.each<[PlanAnswer, PermissionMode, "proposed" | "accepted"]>([
   expect(written).toEqual(["1. Do it."]);
 });
 
-test("a plan that the person changed counts as changed, in the file as well", async () => {
+test("a plan that the user changed counts as changed, in the file as well", async () => {
   const { mode, propose, written } = await world();
   await propose({ kind: "accepted", mode: "default", plan: "2. Otherwise." });
   expect(mode.state().plan).toEqual({ text: "2. Otherwise.", state: "accepted" });
@@ -73,7 +73,7 @@ test("what is answered after an abort widens nothing", async () => {
   expect(mode.current()).toBe("plan");
 });
 
-test("a session that was opened in plan mode leaves it on a person's word", async () => {
+test("a session that was opened in plan mode leaves it on the user's word", async () => {
   const { mode, propose } = await world("plan");
   expect(mode.current()).toBe("plan");
   await propose({ kind: "accepted", mode: "acceptEdits" });
@@ -160,7 +160,7 @@ test.each<PermissionMode>(["default", "acceptEdits", "bypass"])(
   },
 );
 
-test("a person can change the mode to any, and the model is told", async () => {
+test("the user can change the mode to any, and the model is told", async () => {
   const { session, mode } = await world();
   await mode.enter();
   await mode.change("bypass");

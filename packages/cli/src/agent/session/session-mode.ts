@@ -155,7 +155,7 @@ interface PlanningInput {
   readonly mode: Pick<SessionMode, "enter" | "keepPlan" | "leave">;
   /** The file in which the user reads the plan. */
   readonly file: Pick<NotesFile, "path" | "write">;
-  readonly person: PlanReview;
+  readonly user: PlanReview;
 }
 
 /** The plan in the log counts; the file is for the user to read, and is written first. */
@@ -168,7 +168,7 @@ export const createPlanning = (input: PlanningInput): PlanMode => ({
 });
 
 async function proposePlan(
-  { mode, file, person }: PlanningInput,
+  { mode, file, user }: PlanningInput,
   { plan, signal }: { readonly plan: string; readonly signal: AbortSignal },
 ): Promise<ProposePlanOutcome> {
   const entered = await mode.enter();
@@ -177,7 +177,7 @@ async function proposePlan(
   if (written.kind === "failed") return planningFailure(written.message);
   const stored = await mode.keepPlan({ text: plan, state: "proposed" });
   if (stored.kind === "failed") return planningFailure(stored.message);
-  const answer: PlanAnswer = await person.review({ plan, path: file.path }, signal);
+  const answer: PlanAnswer = await user.review({ plan, path: file.path }, signal);
   if (signal.aborted) return { kind: "refused" };
   switch (answer.kind) {
     case "refused":

@@ -10,13 +10,13 @@ import { findSkills, type SkillLocation } from "../../tool/skill/find-skills.ts"
 import { findCallableSkills, type Skills } from "../../tool/skill/skill-tool.ts";
 import { findGitBranch } from "../../tool/working-state/place-part.ts";
 import type { AgentParts } from "../agent-options.ts";
-import type { ToolChoice } from "../tools/tool-choice.ts";
+import type { PermissionChoice } from "../tools/permission-choice.ts";
 
 /** What a session has besides the state of its tools: skills, a mode that can change, and plan review. */
 export interface SkillsAndPlan {
   readonly mode: SessionMode;
   /** With the current mode. */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   /** Empty if there were no skills when the session was opened: then there is no tool for them either. */
   readonly skillPlaces: readonly SkillLocation[];
   /** Absent if the user can't review plans: then there is no tool for it. */
@@ -25,7 +25,7 @@ export interface SkillsAndPlan {
 }
 
 /** `choice`: from flags and settings; the same object while nothing has changed. */
-export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolChoice): Promise<SkillsAndPlan> {
+export async function openSkillsAndPlan(parts: AgentParts, choice: () => PermissionChoice): Promise<SkillsAndPlan> {
   const { options, session } = parts;
   const places = await findSkillPlaces(parts);
   const { skills, problems } = await findSkills(places);
@@ -46,11 +46,11 @@ export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolCho
 }
 
 /** The user's own come first: skills from a clone replace none of them. */
-async function findSkillPlaces({ engine, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
+async function findSkillPlaces({ workspace, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
   const claudeFolder = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
   const within = await realpath(root);
   return [
-    { folder: join(engine.home, "skills") },
+    { folder: join(workspace.home, "skills") },
     { folder: join(claudeFolder, "skills") },
     { folder: join(root, ".palimpsest", "skills"), within },
     { folder: join(root, ".claude", "skills"), within },
@@ -60,12 +60,12 @@ async function findSkillPlaces({ engine, options, root }: AgentParts): Promise<r
 function openPlanning({ deps, options, session }: AgentParts, mode: SessionMode): PlanMode | undefined {
   const file = deps.planFileFor?.(session.id);
   if (options.planReview === undefined || file === undefined) return undefined;
-  return createPlanning({ mode, file, person: options.planReview });
+  return createPlanning({ mode, file, user: options.planReview });
 }
 
 /** Returns the same object while neither has changed: rules are parsed again for each new object. */
-function withMode(choice: () => ToolChoice, mode: Pick<SessionMode, "current">): () => ToolChoice {
-  let last: { readonly from: ToolChoice; readonly choice: ToolChoice } | undefined;
+function withMode(choice: () => PermissionChoice, mode: Pick<SessionMode, "current">): () => PermissionChoice {
+  let last: { readonly from: PermissionChoice; readonly choice: PermissionChoice } | undefined;
   return () => {
     const [from, now] = [choice(), mode.current()];
     if (last === undefined || last.from !== from || last.choice.mode !== now)

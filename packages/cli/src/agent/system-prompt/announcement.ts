@@ -69,8 +69,9 @@ interface ChangesToAnnounceInput {
 }
 
 /**
- * The changes to announce so that header and view together state the current parts once. The newest announcement of a
- * part counts; if none is marked, a change since `announced`, or one whose words the view does not show, is announced.
+ * The changes to announce so that header and view together state each current part once. For each part, the newest
+ * announcement in the view counts. If no announcement is marked with the part, its change is announced if it happened
+ * after `announced`, or if the view does not show its text.
  */
 export function changesToAnnounce({
   sent,

@@ -31,11 +31,11 @@ export interface PrefixInput {
 
 /** What requests would carry besides messages if they were rendered now. */
 export async function renderPrefix(
-  { engine, options, deps, root, session }: AgentParts,
+  { workspace, options, deps, root, session }: AgentParts,
   { model, cwd, tools, settings }: PrefixInput,
 ): Promise<Prefix> {
   const { trust } = settings.current();
-  const place = instructionPlace({ engine, env: options.env, cwd, root, trust });
+  const place = instructionPlace({ workspace, env: options.env, cwd, root, trust });
   const instructions = await loadInstructions(readInstruction, place);
   const git = (await isRepository(root)) ? "repository" : "none";
   const startedOn = localDay((await readSessionStart(deps, session)) ?? deps.now());
@@ -116,14 +116,14 @@ function entryTime(entry: Entry | undefined): number | undefined {
 }
 
 interface InstructionPlaceInput extends Pick<InstructionPlace, "cwd" | "root"> {
-  readonly engine: Pick<Workspace, "home">;
+  readonly workspace: Pick<Workspace, "home">;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly trust: Trust;
 }
 
 /** Where the instruction files of a session come from. */
-export function instructionPlace({ engine, env, cwd, root, trust }: InstructionPlaceInput): InstructionPlace {
+export function instructionPlace({ workspace, env, cwd, root, trust }: InstructionPlaceInput): InstructionPlace {
   const home = homedir();
-  const userFolders = [env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), engine.home];
+  const userFolders = [env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), workspace.home];
   return { cwd, root, home, userFolders, trust: trust === "trusted" ? "trusted" : "untrusted" };
 }

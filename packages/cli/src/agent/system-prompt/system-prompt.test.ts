@@ -39,7 +39,7 @@ describe("which prompt a model gets", () => {
     expect(choosePrompt(model, [])).toBe(systemPrompt(family));
   });
 
-  it("a person's choice counts before ours, the longest that fits before shorter ones", () => {
+  it("the user's choice counts before ours, the longest that fits before shorter ones", () => {
     const choices = [
       { id: "qwen", family: "gpt" },
       { id: "qwen3-coder", text: "Be brief." },

@@ -16,7 +16,7 @@ import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-r
 import type { JobsAndServers } from "./jobs-and-servers.ts";
 import { type Toolbox, createToolbox } from "./toolbox.ts";
 import { announceFirst, openSkillsAndPlan, type SkillsAndPlan } from "../session/skills-and-plan.ts";
-import type { ToolChoice } from "./tool-choice.ts";
+import type { PermissionChoice } from "./permission-choice.ts";
 import { type Jobs, foregroundOnlyJobs } from "palimpsest/internal/ports/jobs";
 import { noUser, type UserPort } from "palimpsest/internal/ports/user-port";
 import { type PlanMode, unattendedPlanMode } from "palimpsest/internal/ports/plan-mode";
@@ -27,7 +27,7 @@ import type { Session } from "palimpsest/internal/session/session";
 interface EquipInput {
   readonly settings: FollowedSettings;
   /** From flags and settings; the same object while nothing has changed. */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   readonly model: string;
   readonly cwd: string;
   readonly shell: Shell;
@@ -38,14 +38,14 @@ interface EquipInput {
 
 /** Creates the session's tools and the place where its agent asks for compaction. */
 export async function equipSession(parts: AgentParts, input: EquipInput): Promise<SessionEquipment> {
-  const { engine, options, deps, root, session } = parts;
+  const { workspace, options, deps, root, session } = parts;
   const { settings, model, cwd, shell, groups } = input;
   const isOn = () => resolveForModel(settings.current().settings, { model }).switches["compact.agent"].value;
-  const asks = await openCompactionRequests(deps, { session, model, isOn });
+  const compactionRequests = await openCompactionRequests(deps, { session, model, isOn });
   const skillsAndPlan = await openSkillsAndPlan(parts, input.choice);
   const { skillPlaces, planning, mode } = skillsAndPlan;
   const allowRules = openSessionAllowRules({
-    engine,
+    workspace,
     flags: options.flags,
     choice: skillsAndPlan.choice,
     inSettings: () => settings.current().settings["permissions.allow"].value,
@@ -59,24 +59,30 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     groups,
     roots: [root, cwd],
     home: homedir(),
-    sandbox: { use: input.background.sandbox, ownHome: engine.home, temporary: input.background.temporary },
-    guarded: pathsToGuard(engine.home, settings.current().files),
-    compactionAsks: asks,
+    sandbox: { use: input.background.sandbox, ownHome: workspace.home, temporary: input.background.temporary },
+    guarded: pathsToGuard(workspace.home, settings.current().files),
+    compactionRequests: compactionRequests,
     skillPlaces,
     planState: () => mode.state(),
-    ...keepKnownTools({ person: options.person, planning, jobs: input.background.jobs }, input.toolsKnown),
+    ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),
     servers: input.background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },
   });
   input.background.reachThrough(box.network);
   const unannounced = { session, mode, skills: box.skills, cwd };
-  return { box, asks, skillsAndPlan, announceFirst: (turn) => announceFirst(unannounced, turn), allowRules };
+  return {
+    box,
+    compactionRequests: compactionRequests,
+    skillsAndPlan,
+    announceFirst: (turn) => announceFirst(unannounced, turn),
+    allowRules,
+  };
 }
 
 interface SessionEquipment {
   readonly box: Toolbox;
-  readonly asks: CompactionRequests | undefined;
+  readonly compactionRequests: CompactionRequests | undefined;
   readonly skillsAndPlan: SkillsAndPlan;
   /** Precedes a turn with what the model does not know yet. */
   readonly announceFirst: (turn: AsyncIterable<LoopEvent>) => AsyncGenerator<LoopEvent>;
@@ -85,7 +91,7 @@ interface SessionEquipment {
 
 /** What optional tools are built on: each is absent if the agent has no such tool. */
 interface OptionalToolDeps {
-  readonly person: UserPort | undefined;
+  readonly user: UserPort | undefined;
   readonly planning: PlanMode | undefined;
   readonly jobs: Jobs | undefined;
 }
@@ -95,11 +101,8 @@ interface OptionalToolDeps {
  * refuses the calls. Announcing that tools are gone, and that they are back with their definitions, would cost more
  * each time than a refused call.
  */
-const keepKnownTools = (
-  { person, planning, jobs }: OptionalToolDeps,
-  known: ReadonlySet<string>,
-): OptionalToolDeps => ({
-  person: person ?? (known.has("ask_user") ? noUser : undefined),
+const keepKnownTools = ({ user, planning, jobs }: OptionalToolDeps, known: ReadonlySet<string>): OptionalToolDeps => ({
+  user: user ?? (known.has("ask_user") ? noUser : undefined),
   planning: planning ?? (known.has("plan") ? unattendedPlanMode : undefined),
   jobs: jobs ?? (known.has("bash_output") ? foregroundOnlyJobs : undefined),
 });
@@ -113,8 +116,8 @@ interface CompactionRequestsInput {
 }
 
 /**
- * How a session's agent asks for compaction; undefined if it can't. The tool is one more definition in front of
- * everything, so a session whose requests to the model were sent without it continues without it.
+ * Lets the agent request a compaction; undefined if it can't. The tool's definition is part of the cached prefix, so a
+ * session that began without the tool continues without it.
  */
 export async function openCompactionRequests(
   deps: BlobsDep,

@@ -16,12 +16,12 @@ import { parseRules } from "../../tool/permission/rule.ts";
 import type { SessionNetworkDeps } from "../../tool/sandbox/network/command-network.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../tool/sandbox/temporary-folder.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
-import { jobEndText } from "../../tool/shell/bash-output-tool.ts";
+import { jobEndText } from "../../tool/shell/job-tools.ts";
 import { ShellJobs } from "../../tool/shell/shell-jobs.ts";
 import { escapeReminderTag } from "palimpsest/internal/transcript/attachment-text";
 import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { AgentOptions, AgentParts } from "../agent-options.ts";
-import type { ToolChoice } from "./tool-choice.ts";
+import type { PermissionChoice } from "./permission-choice.ts";
 import { sandboxServers } from "./sandbox-servers.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { endGroup } from "../../tool/signal-group.ts";
@@ -57,7 +57,7 @@ export interface JobsAndServers {
 interface JobsAndServersInput {
   readonly settings: FollowedSettings;
   /** From flags and settings. A server that starts again must get no wider rules than when the session opened. */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   readonly shell: Shell;
   readonly groups: RunningGroups | undefined;
   /** A real path. */
@@ -70,7 +70,7 @@ export async function startJobsAndServers(
   parts: AgentParts,
   { settings, choice, shell, groups, cwd, toolsKnown }: JobsAndServersInput,
 ): Promise<JobsAndServers> {
-  const { engine, options, deps, root, session } = parts;
+  const { workspace, options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
   const jobsDeps = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
   const jobs = openJobs(options.jobs, () => new ShellJobs(jobsDeps));
@@ -84,8 +84,8 @@ export async function startJobsAndServers(
   const sandbox = followSandboxSetting(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(choice()).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
-  const guarded = pathsToGuard(engine.home, settings.current().files);
-  const sandboxInput = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
+  const guarded = pathsToGuard(workspace.home, settings.current().files);
+  const sandboxInput = { ownHome: workspace.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
   const enterFor = await sandboxServers({ ...sandboxInput, network: network.promise });
   const keepsTools = connect === undefined && toolsKnown.has(useToolName);
   const servers =

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { openWorkspace } from "../../host/workspace.ts";
 import { openSessionAllowRules } from "./session-allow-rules.ts";
-import type { ToolChoice } from "./tool-choice.ts";
+import type { PermissionChoice } from "./permission-choice.ts";
 
 async function leaves() {
   const folder = await temporaryFolder();
@@ -12,10 +12,10 @@ async function leaves() {
   await Promise.all([mkdir(home), mkdir(project)]);
   const own = join(home, "settings.json");
   await writeFile(own, JSON.stringify({ model: "x" }), { mode: 0o600 });
-  const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: project });
-  let choice: ToolChoice = { mode: "default", allow: ["Edit"], ask: [], deny: [] };
+  const workspace = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: project });
+  let choice: PermissionChoice = { mode: "default", allow: ["Edit"], ask: [], deny: [] };
   let allowed: readonly string[] = [];
-  const made = openSessionAllowRules({ engine, flags: [], choice: () => choice, inSettings: () => allowed });
+  const made = openSessionAllowRules({ workspace, flags: [], choice: () => choice, inSettings: () => allowed });
   return {
     ...made,
     /** What those who follow the settings hear of. */
@@ -26,14 +26,14 @@ async function leaves() {
     own,
     project,
     /** What a session that is opened later would be allowed. */
-    later: async () => (await engine.settings()).reading.settings["permissions.allow"].value,
-    change: (now: ToolChoice) => {
+    later: async () => (await workspace.settings()).reading.settings["permissions.allow"].value,
+    change: (now: PermissionChoice) => {
       choice = now;
     },
   };
 }
 
-test("what a person allows counts from then on, and stays when the settings change", async () => {
+test("what the user allows counts from then on, and stays when the settings change", async () => {
   const { choice, allowAlways, change } = await leaves();
   const before = choice();
   expect(await allowAlways({ rules: ["Bash(make:*)"], scope: "session" })).toEqual({ kind: "kept" });
@@ -84,7 +84,7 @@ test("where a rule is kept is said before it is given", async () => {
   expect(await projectLeave?.()).toBe(`kept in ${own} for ${project}`);
 });
 
-test("a rule that can't be written down counts in this session, and the person is told", async () => {
+test("a rule that can't be written down counts in this session, and the user is told", async () => {
   const { choice, allowAlways, own } = await leaves();
   await writeFile(own, "{");
   const kept = await allowAlways({ rules: ["Bash(make:*)"], scope: "project" });

@@ -2,20 +2,20 @@ import type { Workspace, AllowRulePlace } from "../../host/workspace.ts";
 import type { AllowRuleDep, AllowRuleOutcome } from "palimpsest/internal/ports/tool";
 import type { FlagInput } from "../../settings/flag-values.ts";
 import { findRuleProblems } from "../../tool/permission/create-permit.ts";
-import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
+import { type PermissionChoice, memoizeByInput } from "./permission-choice.ts";
 
 interface SessionAllowRulesInput {
-  readonly engine: Pick<Workspace, "addAllowRules" | "allowRulePlace" | "settings">;
+  readonly workspace: Pick<Workspace, "addAllowRules" | "allowRulePlace" | "settings">;
   readonly flags: readonly FlagInput[];
   /** Without what the user allows while the session is open; the same object while nothing has changed. */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   /** What the settings allow now. */
   readonly inSettings: () => readonly string[];
 }
 
 /** What the user allows for good while the session is open. Rules in `deny` and `ask` still come first. */
 export interface SessionAllowRules extends AllowRuleDep {
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   /** What was allowed so far, oldest first. */
   readonly granted: () => readonly string[];
 }
@@ -27,7 +27,7 @@ export interface SessionAllowRules extends AllowRuleDep {
 type AllowRuleState = "here" | "written" | "seen";
 
 export function openSessionAllowRules({
-  engine,
+  workspace,
   flags,
   choice,
   inSettings,
@@ -44,7 +44,7 @@ export function openSessionAllowRules({
   return {
     choice: () => widened(),
     granted: () => granted,
-    describeProjectRule: async () => placeText(await engine.allowRulePlace()),
+    describeProjectRule: async () => placeText(await workspace.allowRulePlace()),
     allowAlways: async ({ rules, scope }) => {
       const [problem] = findRuleProblems({ allow: rules });
       if (problem !== undefined) return { kind: "wrong", why: problem.what };
@@ -52,7 +52,7 @@ export function openSessionAllowRules({
       for (const rule of rules) if (!stateByRule.has(rule)) stateByRule.set(rule, "here");
       widen();
       if (scope === "session") return { kind: "kept" };
-      const outcome = await writeAllowRules({ engine, flags }, rules);
+      const outcome = await writeAllowRules({ workspace, flags }, rules);
       if (outcome.kind === "kept" && outcome.warning === undefined) {
         for (const rule of rules) stateByRule.set(rule, "written");
         widen();
@@ -74,16 +74,16 @@ const placeText = ({ path, root }: AllowRulePlace): string => `kept in ${path} f
 
 /** The rules count for this session even if they can't be written. */
 async function writeAllowRules(
-  { engine, flags }: Pick<SessionAllowRulesInput, "engine" | "flags">,
+  { workspace, flags }: Pick<SessionAllowRulesInput, "workspace" | "flags">,
   rules: readonly string[],
 ): Promise<AllowRuleOutcome> {
-  const added = await engine.addAllowRules(rules);
+  const added = await workspace.addAllowRules(rules);
   switch (added.kind) {
     case "added":
     case "known": {
-      const { reading } = await engine.settings({ flags });
+      const { reading } = await workspace.settings({ flags });
       const allowed = new Set(reading.settings["permissions.allow"].value);
-      const { path } = await engine.allowRulePlace();
+      const { path } = await workspace.allowRulePlace();
       return rules.every((rule) => allowed.has(rule)) ? { kind: "kept" } : sessionOnly(`It does not count in ${path}.`);
     }
     case "refused":

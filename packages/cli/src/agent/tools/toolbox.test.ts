@@ -13,9 +13,9 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import { createReadFiles } from "palimpsest/internal/context/read-files";
 import { findShell } from "../../tool/shell/bash-tool.ts";
 import { createToolbox } from "./toolbox.ts";
-import { narrowOnly, type ToolChoice } from "./tool-choice.ts";
+import { narrowOnly, type PermissionChoice } from "./permission-choice.ts";
 
-async function openedBox(choose: () => ToolChoice = () => bypass, compactionAsks?: CompactionRequests) {
+async function openedBox(choose: () => PermissionChoice = () => bypass, compactionRequests?: CompactionRequests) {
   const folder = await temporaryFolder();
   const work = join(folder, "work");
   await mkdir(join(work, "deep", "deeper"), { recursive: true });
@@ -32,12 +32,12 @@ async function openedBox(choose: () => ToolChoice = () => bypass, compactionAsks
     home: folder,
     env,
     shell: await findShell(),
-    compactionAsks,
+    compactionRequests: compactionRequests,
   });
   return { work, box };
 }
 
-const bypass: ToolChoice = { mode: "bypass", allow: [], ask: [], deny: [] };
+const bypass: PermissionChoice = { mode: "bypass", allow: [], ask: [], deny: [] };
 
 interface Call {
   readonly name: string;

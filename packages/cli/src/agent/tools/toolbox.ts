@@ -35,14 +35,14 @@ import { planPart, type PlanState } from "../../tool/plan-tool.ts";
 import type { Web } from "../../tool/web/web-fetch-tool.ts";
 import { findAncestors } from "../session/copy-session.ts";
 import { recallById } from "./recall-by-id.ts";
-import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
+import { type PermissionChoice, memoizeByInput } from "./permission-choice.ts";
 
 interface ToolboxInput {
   /**
    * Called at each tool call, so that a rule counts as soon as it is written; the same object while nothing has
    * changed.
    */
-  readonly choice: () => ToolChoice;
+  readonly choice: () => PermissionChoice;
   readonly deps: ProjectStore;
   readonly session: Session;
   readonly roots: readonly string[];
@@ -56,7 +56,7 @@ interface ToolboxInput {
   /** Files and folders that hold settings, by their given names: no rule allows changing them. */
   readonly guarded?: readonly string[];
   /** Absent if the agent can't ask for compaction. */
-  readonly compactionAsks?: CompactionRequests | undefined;
+  readonly compactionRequests?: CompactionRequests | undefined;
   /** Empty or absent: the agent has no tool for skills. */
   readonly skillPlaces?: readonly SkillLocation[];
   /** Absent if the user can't review plans. */
@@ -69,7 +69,7 @@ interface ToolboxInput {
   /** Absent if the network must not be reached. */
   readonly web?: Web | undefined;
   /** Absent if there is no user to ask. */
-  readonly person?: UserPort | undefined;
+  readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly allowRules?: AllowRuleDep | undefined;
 }
@@ -150,10 +150,10 @@ export async function createToolbox({
   const state: ToolState = {
     shellState: { cwd: undefined },
     todos: { list: await readTodosFromLog(deps, session.fold) },
-    compactionAsks: input.compactionAsks,
+    compactionRequests: input.compactionRequests,
     planning: input.planning,
     jobs: input.jobs,
-    person: input.person,
+    user: input.user,
     network: createNetwork(input, policy),
   };
   return {
@@ -181,7 +181,7 @@ export async function createToolbox({
 
 /** What the rules and the mode of a choice say. */
 function createPolicy(
-  { mode, ...ruleTexts }: ToolChoice,
+  { mode, ...ruleTexts }: PermissionChoice,
   places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules">,
 ) {
   const { rules } = parseRules(ruleTexts);
@@ -199,12 +199,12 @@ interface NetworkPolicy extends PermissionDep {
 
 /** Hosts are decided by the rules that count when a command connects. */
 function createNetwork(
-  { web, person = noUser, allowRules = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "allowRules">,
+  { web, user = noUser, allowRules = noAllowRules }: Pick<ToolboxInput, "web" | "user" | "allowRules">,
   policy: () => NetworkPolicy,
 ): SessionNetworkDeps | undefined {
   const permit: PermissionDep["permit"] = (request) => policy().permit(request);
   const isNamed = (host: string): boolean => isHostNamed(policy().rules, host);
-  return web && { net: web.net, hosts: new SessionHosts({ ...allowRules, permit, isNamed, person }) };
+  return web && { net: web.net, hosts: new SessionHosts({ ...allowRules, permit, isNamed, user }) };
 }
 
 const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
@@ -253,24 +253,24 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
 
 type ToolState = Pick<
   ToolsetDeps,
-  "shellState" | "todos" | "compactionAsks" | "planning" | "person" | "jobs" | "network"
+  "shellState" | "todos" | "compactionRequests" | "planning" | "user" | "jobs" | "network"
 >;
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, compactionAsks, planning, person, jobs, network }: ToolState,
+  { shellState, todos, compactionRequests, planning, user, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState, todos, compactionAsks, planning, person, jobs, network }),
+  tools: builtinTools({ ...fixed, shellState, todos, compactionRequests, planning, user, jobs, network }),
   cwd: () => shellState.cwd,
   forked: () =>
     createToolset(fixed, {
       shellState: { ...shellState },
       todos: { ...todos },
-      compactionAsks: compactionAsks && refusedCompactionRequests,
+      compactionRequests: compactionRequests && refusedCompactionRequests,
       planning: planning && forkPlanMode,
       jobs: jobs && forkJobs,
-      person: person && noUser,
+      user: user && noUser,
       network: network && { ...network, hosts: network.hosts.withoutUser() },
     }),
 });

@@ -184,7 +184,7 @@ function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
 /** What fills the window in the next request. */
 export const contextCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, ui } = chat;
-  const { window } = agent.numbers();
+  const { window } = agent.settings();
   const report = agent.context.view.report();
   const look = { columns: ui.columns, model: agent.model, windowSource: window.source, windowFrom: window.from };
   print(chat, (style) => contextText(report, { style, ...look }));

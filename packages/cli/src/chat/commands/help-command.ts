@@ -28,15 +28,15 @@ type HelpRow = readonly [typed: string, about: string];
 
 /** docs/chat.md lists them too. */
 export const helpKeys: readonly HelpRow[] = [
-  ["Enter", "sends; while the agent works, the message is queued for its next round"],
-  ["Shift-Enter, Alt-Enter, Ctrl-J", "a new line; \\ before Enter too"],
-  ["Esc", "interrupts the turn; twice clears the editor"],
-  ["Up", "takes back the newest queued message, then shows earlier ones"],
-  ["Tab", "completes a command, a file after @, or an argument"],
-  ["Shift-Tab", "the next permission mode"],
-  ["Ctrl-O", "the viewer: unfold and search the whole session"],
-  ["Ctrl-C", "clears the editor; twice quits"],
-  ["Ctrl-D", "quits, if the editor is empty"],
+  ["Enter", "sends the message; while the agent works, it waits for the next round"],
+  ["Shift-Enter, Alt-Enter, Ctrl-J", "insert a new line; so does \\ before Enter"],
+  ["Esc", "stops the agent or command; press twice to clear the input"],
+  ["Up", "edits a message that is still waiting, then earlier messages"],
+  ["Tab", "completes a command, its argument, or a file name after @"],
+  ["Shift-Tab", "switches to the next permission mode"],
+  ["Ctrl-O", "shows the whole conversation, to expand and search"],
+  ["Ctrl-C", "clears the input; press twice to quit"],
+  ["Ctrl-D", "quits if the input is empty"],
 ];
 
 function overviewText(look: HelpLook): string {

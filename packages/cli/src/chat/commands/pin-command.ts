@@ -24,7 +24,7 @@ async function pickPin(chat: ChatCommandContext): Promise<string | undefined> {
 }
 
 async function togglePin(chat: ChatCommandContext, named: string): Promise<void> {
-  const { session, context, numbers } = chat.agent;
+  const { session, context, settings } = chat.agent;
   const verb = verbFor(chat, named);
   const found = findPin(session.fold, { verb, named });
   if (found.kind === "reduced")
@@ -35,7 +35,7 @@ async function togglePin(chat: ChatCommandContext, named: string): Promise<void>
   if (edited.kind === "failed") return tellWriteFailure(chat, edited);
   const ended = await session.endTurn();
   if (ended.kind === "failed") return tellWriteFailure(chat, ended);
-  const report = pinsReport(session.fold, numbers().window.tokens);
+  const report = pinsReport(session.fold, settings().window.tokens);
   const what = verb === "pin" ? "Pinned" : "No longer pinned";
   tell(chat, `${what}: ${pinLabel(chat, found.entry)}\n${pinsText(report)}`);
   if (report.warning !== undefined) warn(chat, report.warning);

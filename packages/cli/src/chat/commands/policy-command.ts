@@ -11,7 +11,7 @@ export const policyChoices = (): readonly Choice[] =>
 /** The session continues under another policy. */
 export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   const { agent, ui, signal } = chat;
-  const current = agent.numbers().policy.name;
+  const current = agent.settings().policy.name;
   const choices = policyChoices().map((choice) =>
     choice.value === current ? { ...choice, label: `${choice.label} (in force)` } : choice,
   );

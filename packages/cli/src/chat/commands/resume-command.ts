@@ -26,8 +26,8 @@ const listHint = "/resume without a name lists the project's sessions.";
 
 async function findSession(chat: ChatCommandContext, name: string): Promise<string | undefined> {
   const { context, agent } = chat;
-  const engine = openWorkspace(context);
-  const found = await engine.resolveLog(name);
+  const workspace = openWorkspace(context);
+  const found = await workspace.resolveLog(name);
   if (found.kind === "foreign") await found.source.close();
   if (found.kind === "ambiguous") {
     const candidates = found.candidates.slice(0, 4).join(", ");
@@ -36,7 +36,7 @@ async function findSession(chat: ChatCommandContext, name: string): Promise<stri
     refuse(chat, { message: `no session of ours is called ${name}`, hint: listHint });
   } else if (found.id === agent.session.id) tell(chat, "That is this session.");
   else {
-    const owner = await engine.findLogOwner(found);
+    const owner = await workspace.findLogOwner(found);
     if (owner.kind === "here") return found.id;
     const hint = `Run palimpsest --resume ${found.id} in ${owner.root ?? "the folder of that project"}.`;
     refuse(chat, { message: `session ${found.id} belongs to ${owner.root ?? "another project"}`, hint });

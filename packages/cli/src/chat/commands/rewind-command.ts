@@ -2,7 +2,7 @@ import { type RewindPoint, listRewindPoints } from "palimpsest/internal/session/
 import type { Choice } from "../../tui/chat-ui.ts";
 import { clip, formatNumber } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
-import { compactPart } from "./compact-part.ts";
+import { compactPart } from "./compact-command.ts";
 import { messageCharsMax } from "../limits.ts";
 import { messageChoices, findMessage } from "./message-choices.ts";
 import { refuse, tell, tellWriteFailure, warn } from "./chat-lines.ts";
@@ -78,7 +78,7 @@ async function rewindTo(chat: ChatCommandContext, message: RewindPoint): Promise
     chat,
     `The conversation goes on from before that message, with about ${formatNumber(size)} tokens. What was said since stays on the branch that was left: /recall finds it, /undo leads back. Files were not changed.`,
   );
-  if (size > agent.numbers().thresholds.blocking)
+  if (size > agent.settings().thresholds.blocking)
     warn(chat, "No request of this size can be sent: the next one is compacted first, or /compact does it.");
   ui.refill(rewound.text);
 }

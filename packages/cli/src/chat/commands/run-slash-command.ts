@@ -12,8 +12,8 @@ type AvailableCommand = Extract<(typeof slashCommands)[number], { state: "here" 
 /** Each is loaded on first use: a chat starts without them. */
 const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCommand> } = {
   help: async () => (await import("./help-command.ts")).helpCommand,
-  compact: async () => (await import("./compact-part.ts")).compactCommand,
-  "clear-results": async () => (await import("./compact-part.ts")).clearResultsCommand,
+  compact: async () => (await import("./compact-command.ts")).compactCommand,
+  "clear-results": async () => (await import("./compact-command.ts")).clearResultsCommand,
   context: async () => (await import("./cost-command.ts")).contextCommand,
   cost: async () => (await import("./cost-command.ts")).costCommand,
   undo: async () => (await import("./undo-command.ts")).undoCommand,

@@ -19,7 +19,7 @@ export const undoCommand: ChatCommand = async (_slashed, chat) => {
 };
 
 async function wantsBranch({ ui, agent, signal }: ChatCommandContext): Promise<boolean> {
-  const limit = formatCount(agent.numbers().thresholds.blocking);
+  const limit = formatCount(agent.settings().thresholds.blocking);
   const answer = await ui.choose(
     {
       title: `The view would be over ${limit} tokens, and no such request can be sent`,

@@ -9,7 +9,7 @@ import type { TerminalUiHandlers } from "../terminal-ui.ts";
 import { answerGuardMillis } from "../limits.ts";
 import { createPlainUi } from "./create-plain-ui.ts";
 
-function front(person: "there" | "pipe", columns?: number) {
+function front(inputFrom: "terminal" | "pipe", columns?: number) {
   const stdin = new PassThrough();
   const did: string[] = [];
   const clock = { now: 1_000 };
@@ -25,7 +25,7 @@ function front(person: "there" | "pipe", columns?: number) {
   };
   const stdout = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns });
   const out = createOutput(stdout, {});
-  const made = createPlainUi({ context: { stdin, out }, handlers, now: () => millis(clock.now), person });
+  const made = createPlainUi({ context: { stdin, out }, handlers, now: () => millis(clock.now), inputFrom });
   made.start();
   onTestFinished(() => made.stop());
   const type = async (line: string): Promise<void> => {
@@ -45,7 +45,7 @@ const thresholds = computeThresholds({
 const never = new AbortController().signal;
 
 test("a line that was typed before the question was there is no answer to it", async () => {
-  const { made, did, clock, type } = front("there");
+  const { made, did, clock, type } = front("terminal");
   const answer = made.permission(ask, never);
   await wait(5);
   await type("y");
@@ -56,7 +56,7 @@ test("a line that was typed before the question was there is no answer to it", a
 });
 
 test("questions come one after the other", async () => {
-  const { made, clock, type, printed } = front("there");
+  const { made, clock, type, printed } = front("terminal");
   const answers = [made.permission(ask, never), made.permission({ ...ask, tool: "edit" }, never)];
   await wait(5);
   expect(printed()).not.toContain("edit");
@@ -68,7 +68,7 @@ test("questions come one after the other", async () => {
 });
 
 test("a question that is taken away is answered by nobody, and the next line is a message", async () => {
-  const { made, did, clock, type } = front("there");
+  const { made, did, clock, type } = front("terminal");
   const abort = new AbortController();
   const answer = made.permission(ask, abort.signal);
   await wait(5);
@@ -90,8 +90,8 @@ test("through a pipe nobody is asked, and the chat ends with the last line", asy
 
 const chat = createChat({ model: "m", thresholds, autoCompact: "on" });
 
-test("what a person has typed at a terminal is not printed once more, neither a message nor a command", async () => {
-  const { made, type, printed } = front("there");
+test("what the user has typed at a terminal is not printed once more, neither a message nor a command", async () => {
+  const { made, type, printed } = front("terminal");
   await type("/export md ");
   await type("Hello.");
   const acts: readonly ChatAction[] = [

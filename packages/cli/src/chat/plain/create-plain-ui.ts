@@ -16,7 +16,7 @@ import {
 export function createPlainUi(input: PlainUiInput): TerminalUi {
   const lines = new PlainLines(input);
   const askForLine = async <Answer>(ask: TypedQuestion<Answer>, signal: AbortSignal): Promise<Answer> => {
-    if (input.person === "pipe") return ask.otherwise;
+    if (input.inputFrom === "pipe") return ask.otherwise;
     const line = await lines.ask(ask.text, signal);
     return line === undefined ? ask.otherwise : ask.read(line);
   };

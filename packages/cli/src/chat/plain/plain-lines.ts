@@ -16,7 +16,7 @@ export interface PlainUiInput {
   readonly handlers: TerminalUiHandlers;
   readonly now: () => Millis;
   /** `pipe`: there is no user to ask, and a line is read once the one before it is done. */
-  readonly person: "there" | "pipe";
+  readonly inputFrom: "terminal" | "pipe";
 }
 
 interface OpenQuestion {
@@ -45,7 +45,7 @@ export class PlainLines {
     process.on("SIGINT", this.#interrupt);
     const lines = createInterface({ input: this.#input.context.stdin, terminal: false });
     this.#lines = lines;
-    if (this.#input.person === "pipe") void this.#readPipe(lines);
+    if (this.#input.inputFrom === "pipe") void this.#readPipe(lines);
     else {
       lines.on("line", (line) => this.#take(line));
       lines.once("close", () => this.#input.handlers.quit());
@@ -111,9 +111,9 @@ export class PlainLines {
   }
 
   #submit(line: string): void {
-    const { handlers, person } = this.#input;
+    const { handlers, inputFrom } = this.#input;
     // A terminal echoes what is typed.
-    if (person === "there") this.#typed.push(line);
+    if (inputFrom === "terminal") this.#typed.push(line);
     handlers.submit(line);
     void this.#promptAtRest();
   }
@@ -138,8 +138,8 @@ export class PlainLines {
   }
 
   #prompt(): void {
-    const { person, context } = this.#input;
-    if (person === "pipe" || !context.out.isTerminal) return;
+    const { inputFrom, context } = this.#input;
+    if (inputFrom === "pipe" || !context.out.isTerminal) return;
     this.#written = this.#written.then(() => context.out.write("> "));
   }
 
@@ -163,7 +163,7 @@ export class PlainLines {
 
 /** The user's text: a message, or a command that the chat repeats above its answer. */
 function userTextIn(item: ChatItem): string | undefined {
-  if (item.kind === "person") return item.text.trim();
+  if (item.kind === "user") return item.text.trim();
   if (item.kind !== "output" || item.lines[0]?.startsWith("> ") !== true) return undefined;
   return item.lines.join("\n").slice("> ".length);
 }
@@ -179,7 +179,7 @@ interface PlainLook {
 function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | undefined {
   const wrap = (text: string): string => wrapLines(text, columns);
   switch (item.kind) {
-    case "person":
+    case "user":
       return style("cyan", wrap(`> ${item.text.replaceAll("\n", "\n  ")}`));
     case "text":
       return wrap(item.state === "cut" ? `${item.text} …` : item.text);

@@ -16,7 +16,7 @@ const ask: PermissionPrompt = {
   toolUse: toolUseId("t"),
   tool: "bash",
   input: { command: "rm -r build" },
-  acts: [{ kind: "shell", command: "rm -r build", effect: "unknown", reads: "told", writes: "told" }],
+  acts: [{ kind: "shell", command: "rm -r build", effect: "unknown", reads: "known", writes: "known" }],
   reason: "No rule allows it.",
   suggestedRules: ["Bash(rm -r build)"],
 };

@@ -33,10 +33,10 @@ export const importCommand = command({
     "Exit code 1: nothing could be imported, and not because it was before. Exit code 3: there is no such file or folder.",
   ],
   run: async (context, { operands, format }) => {
-    const engine = openWorkspace(context);
-    const project = await engine.project();
+    const workspace = openWorkspace(context);
+    const project = await workspace.project();
     if (project.kind === "failed") return sessionFailure(project, "new");
-    const report = await importAll(context, { engine, deps: project.deps, paths: operands.paths });
+    const report = await importAll(context, { workspace, deps: project.deps, paths: operands.paths });
     if (format === "json") await context.out.json(report);
     else await show(context, report);
     return importOutcome(report);
@@ -80,12 +80,12 @@ function importOutcome({ imported, skipped }: Report): Outcome {
 }
 
 interface ImportInput {
-  readonly engine: Workspace;
+  readonly workspace: Workspace;
   readonly deps: ProjectStore;
   readonly paths: readonly string[];
 }
 
-async function importAll(context: CommandContext, { engine, deps, paths }: ImportInput): Promise<Report> {
+async function importAll(context: CommandContext, { workspace, deps, paths }: ImportInput): Promise<Report> {
   const imported: ImportedFile[] = [];
   const skipped: SkippedImport[] = [];
   const files: string[] = [];
@@ -101,7 +101,7 @@ async function importAll(context: CommandContext, { engine, deps, paths }: Impor
   for (const [at, path] of files.entries()) {
     const line = `${at + 1} of ${files.length}  ${path.split(/[\\/]/).at(-1) ?? path}`;
     await context.err.progress(clip(line, (context.err.columns ?? 80) - 1));
-    const outcome = await importOne({ engine, deps, known, adopted }, path);
+    const outcome = await importOne({ workspace, deps, known, adopted }, path);
     if ("session" in outcome) imported.push(outcome);
     else skipped.push(outcome);
   }
@@ -125,8 +125,8 @@ async function importOne(input: ImportFileInput, path: string): Promise<Imported
 }
 
 async function importFile(input: ImportFileInput, path: string): Promise<ImportedFile | SkippedImport> {
-  const { engine, deps, known } = input;
-  const log = await engine.resolveLog(path);
+  const { workspace, deps, known } = input;
+  const log = await workspace.resolveLog(path);
   if (log.kind === "ours") return { path, why: "one of our own", detail: `session ${log.id}` };
   if (log.kind !== "foreign")
     return { path, why: "failed", detail: log.kind === "unreadable" ? log.message : "there is no such file" };
@@ -157,13 +157,13 @@ async function importFile(input: ImportFileInput, path: string): Promise<Importe
 
 /** The session made from the longest earlier state of the file. */
 async function findShorterImport(
-  { engine, deps, adopted }: ImportFileInput,
+  { workspace, deps, adopted }: ImportFileInput,
   path: string,
 ): Promise<SessionId | undefined> {
   const candidates = adopted
     .filter(({ origin }) => origin.edit.path === path)
     .toSorted((one, other) => sourceMark(other.origin).length - sourceMark(one.origin).length);
-  const file = candidates.length === 0 ? undefined : await engine.openFile(path);
+  const file = candidates.length === 0 ? undefined : await workspace.openFile(path);
   if (file === undefined) return undefined;
   try {
     for (const { session, origin } of candidates)

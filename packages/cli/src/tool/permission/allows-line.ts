@@ -23,7 +23,7 @@ export function allowsLine(rules: ShellRules, { command, reads }: ShellAction): 
   if (!line.redirects.every(isHarmlessRedirect)) return false;
   const unnamed = line.commands.filter((one) => !isNamedByPattern(patterns, one));
   if (unnamed.length === 0) return true;
-  return reads === "told" && unnamed.every(isReadOnly) && line.variables.every(isHarmlessVariable);
+  return reads === "known" && unnamed.every(isReadOnly) && line.variables.every(isHarmlessVariable);
 }
 
 /** A rule that allows `cat` also allows reading the files it is given. `index`: undefined for a redirect. */

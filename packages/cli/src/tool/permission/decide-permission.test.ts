@@ -15,13 +15,13 @@ const read = (path: string, ofCommand?: number): ToolAction => ({
   ...(ofCommand === undefined ? {} : { ofCommand }),
 });
 const write = (path: string): ToolAction => ({ kind: "write", path });
-const shell = (command: string, reads: ShellAction["reads"] = "told"): ToolAction => ({
+const shell = (command: string, reads: ShellAction["reads"] = "known"): ToolAction => ({
   kind: "shell",
   command,
   effect: analyzeEffect(command).kind,
   ...(isLiteralLine(command) ? { words: "literal" } : {}),
   reads,
-  writes: analyzeWrites(command).sight === "clear" ? "told" : "unclear",
+  writes: analyzeWrites(command).sight === "clear" ? "known" : "unclear",
 });
 
 const shown = (path: string, reach: "itself" | "below" = "itself") => ({ path, reach, sight: "sure" }) as const;
@@ -142,7 +142,7 @@ describe("rules about commands", () => {
     expect(verdict({ allow }, shell(command))).toBe(expected);
   });
 
-  test("where it can't be told what is read, a leave holds only for lines of commands that rules name", () => {
+  test("where it can't be told what is read, a permission holds only for lines of commands that rules name", () => {
     const given = { allow: ["Bash(make:*)", "Bash(npm test)"] };
     expect(verdict(given, shell("make && npm test", "unclear"))).toBe("allowed");
     expect(verdict(given, shell("make && ls", "unclear"))).toBe("ask");
@@ -259,7 +259,7 @@ describe("rules about commands", () => {
     expect(verdict({ mode: "bypass", deny: [ban] }, shell(command))).toBe(expected);
   });
 
-  test("in plan mode a leave for a command does not let it change things", () => {
+  test("in plan mode a permission for a command does not let it change things", () => {
     expect(verdict({ mode: "plan", allow: ["Bash(make:*)"] }, shell("make"))).toBe("denied");
   });
 });
@@ -314,8 +314,8 @@ describe("rules about files", () => {
       kind: "shell",
       command: "cat",
       effect: "read-only",
-      reads: "told",
-      writes: "told",
+      reads: "known",
+      writes: "known",
       ...(shows && { shows }),
     };
     const by = (mode: PermissionMode, sandbox: "on" | "off", use: "ask" | "deny"): PermissionVerdict["kind"] => {
@@ -329,7 +329,7 @@ describe("rules about files", () => {
     }
   });
 
-  test("a leave for a command is one for the files it is given, a ban on a file stands", () => {
+  test("a permission for a command is one for the files it is given, a deny rule on a file stands", () => {
     const request = { tool: "bash", input: {}, acts: [shell("cat /etc/hosts"), read("/etc/hosts", 0)] };
     const by = (given: Case) =>
       decidePermission(
@@ -349,7 +349,7 @@ describe("rules about files", () => {
     ["of a process", ["Bash(cat:*)"], "cat /proc/1/environ", read("/proc/1/environ", 0), "ask"],
     ["of a process where every command is allowed", ["Bash"], "cat /proc/1/environ", read("/proc/1/environ", 0), "ask"],
     ["of a process, by its own rule", ["Read(//proc/1/stat)"], "cat /proc/1/stat", read("/proc/1/stat", 0), "allowed"],
-  ] as const)("a leave for one command and a file %s: %j on %s", (_name, allow, command, act, expected) => {
+  ] as const)("a permission for one command and a file %s: %j on %s", (_name, allow, command, act, expected) => {
     const { rules } = parseRules({ allow });
     const request = { tool: "bash", input: {}, acts: [shell(command), act] };
     expect(decidePermission({ ...places, mode: "default", rules }, request).kind).toBe(expected);

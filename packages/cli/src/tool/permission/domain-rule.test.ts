@@ -39,7 +39,7 @@ test.each<[RuleTexts, string, string]>([
   expect(verdict(given, url)).toBe(expected);
 });
 
-test("a ban on a host holds in every mode", () => {
+test("a deny rule on a host holds in every mode", () => {
   expect(verdict({ deny: ["WebFetch(domain:a.org)"] }, "https://a.org/", "bypass")).toBe("denied");
 });
 

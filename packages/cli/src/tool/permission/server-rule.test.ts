@@ -22,7 +22,7 @@ test.each<[string, string, "allowed" | "ask"]>([
   ["mcp__a__x/y:z", "mcp__a__x/y:z", "allowed"],
   ["mcp__*", "mcp__a__go", "ask"],
   ["mcp__*__go", "mcp__a__go", "ask"],
-])("a leave %s for %s: %s", (rule, name, expected) => {
+])("a permission %s for %s: %s", (rule, name, expected) => {
   expect(verdict("allow", rule, name)).toBe(expected);
 });
 
@@ -32,7 +32,7 @@ test.each<[string, string, "denied" | "ask"]>([
   ["mcp__a*", "mcp__ab__go", "denied"],
   ["mcp__a__del*", "mcp__b__delete", "ask"],
   ["mcp__a__*__*", "mcp__a__x__y", "denied"],
-])("a ban %s of %s: %s", (rule, name, expected) => {
+])("a deny rule %s of %s: %s", (rule, name, expected) => {
   expect(verdict("deny", rule, name)).toBe(expected);
 });
 

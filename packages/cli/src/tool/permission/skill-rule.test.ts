@@ -20,7 +20,7 @@ test.each([
   ["Skill(release *)", "release", "denied"],
   ["Skill", "anything", "denied"],
   ["Skill(re.ease)", "release", "allowed"],
-])("the ban %s and a call for the skill %s: %s", (rule, skill, kind) => {
+])("the deny rule %s and a call for the skill %s: %s", (rule, skill, kind) => {
   const { rules, problems } = parseRules({ deny: [rule] });
   expect(problems).toEqual([]);
   expect(decidePermission({ ...places, rules, mode: "default" }, calls(skill)).kind).toBe(kind);
@@ -29,7 +29,7 @@ test.each([
 test.each([
   ["BashOutput", "bash_output"],
   ["KillShell", "bash_kill"],
-])("a ban on %s is one on %s", (rule, tool) => {
+])("a deny rule on %s is one on %s", (rule, tool) => {
   const { rules } = parseRules({ deny: [rule] });
   expect(decidePermission({ ...places, rules, mode: "default" }, { tool, input: {}, acts: [] }).kind).toBe("denied");
 });

@@ -11,8 +11,8 @@ const shell = (command: string): ToolAction => ({
   kind: "shell",
   command,
   effect: analyzeEffect(command).kind,
-  reads: "told",
-  writes: analyzeWrites(command).sight === "clear" ? "told" : "unclear",
+  reads: "known",
+  writes: analyzeWrites(command).sight === "clear" ? "known" : "unclear",
   shows: { files: [], others: "none" },
 });
 const write = (path: string): ToolAction => ({ kind: "write", path });
@@ -46,7 +46,7 @@ test.each<[string, ToolAction, readonly string[] | undefined]>([
   ["no part that a rule would widen", shell("make x && rm *"), undefined],
   ["no part whose words would be others", shell("make && rm 'a b'"), undefined],
   ["no part that only the shell knows", shell("make && rm $X"), undefined],
-  ["more parts than a person looks at, none", shell("a; b; c; d; e; f"), undefined],
+  ["more parts than the user looks at, none", shell("a; b; c; d; e; f"), undefined],
   ["a line that can't be looked into, none", shell("node 'x"), undefined],
   ["a line that a pattern would widen, none", shell("rm *"), undefined],
   ["a file's folder", write("/home/me/p/src/a.ts"), ["Edit(/src/**)"]],

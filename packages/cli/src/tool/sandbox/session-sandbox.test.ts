@@ -23,7 +23,7 @@ function readableBytes(fd: number): number {
 
 /** A project with a repository; every command of its box runs, whatever it is. */
 async function project(options: HeldToolboxOptions = {}) {
-  const box = await heldToolbox({ person: "yes", ...options });
+  const box = await heldToolbox({ user: "yes", ...options });
   const write = async (path: string, text: string) => {
     await mkdir(join(box.project, path, ".."), { recursive: true });
     await writeFile(join(box.project, path), text);
@@ -289,7 +289,7 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     git(main, "config", "user.email", "e@e");
     await writeFile(join(main, "file"), "");
     git(main, "commit", "-q", "--allow-empty", "-m", "one");
-    const box = await heldToolbox({ person: "yes" });
+    const box = await heldToolbox({ user: "yes" });
     git(main, "worktree", "add", "-q", box.project);
     const at = async (command: string) => (await box.call("bash", { command })).text;
     expect(await at("echo x > new && git add new && git commit -qm two && git log --oneline -1")).toContain("two");

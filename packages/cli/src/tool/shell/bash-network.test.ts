@@ -41,7 +41,7 @@ const netBox = (options: HeldToolboxOptions): Promise<Toolbox> =>
   heldToolbox({ mode: "default", allow: ["Bash"], web: { net: here, pages: new PageCache() }, ...options });
 
 interface Answering {
-  readonly person: UserPort;
+  readonly user: UserPort;
   readonly asks: PermissionPrompt[];
 }
 
@@ -51,7 +51,7 @@ function answering(answer: (signal: AbortSignal) => Promise<PermissionAnswer>): 
     asks.push(ask);
     return answer(signal);
   };
-  return { asks, person: { ...noUser, permission } };
+  return { asks, user: { ...noUser, permission } };
 }
 
 test.each<[string, { command: string; network?: boolean }, "a network" | "none"]>([
@@ -85,8 +85,8 @@ describe.skipIf(noBubblewrap)(`bash: the network of a command: ${needsBubblewrap
   });
 
   test("the user is asked about a host while the command waits", async () => {
-    const { person, asks } = answering(async () => ({ kind: "once" }));
-    const box = await netBox({ answering: person });
+    const { user, asks } = answering(async () => ({ kind: "once" }));
+    const box = await netBox({ answering: user });
     const command = `${fetching(url("asked.test"))}; ${fetching(url("asked.test"))}`;
     expect((await box.call("bash", { command, network: true })).text).toBe("hello\n\nhello");
     expect(asks).toMatchObject([
@@ -95,8 +95,8 @@ describe.skipIf(noBubblewrap)(`bash: the network of a command: ${needsBubblewrap
   });
 
   test("a no is told with the user's words, and a deny rule beats bypass", async () => {
-    const { person, asks } = answering(async () => ({ kind: "denied", words: "use the mirror" }));
-    const box = await netBox({ answering: person });
+    const { user, asks } = answering(async () => ({ kind: "denied", words: "use the mirror" }));
+    const box = await netBox({ answering: user });
     const ran = await box.call("bash", { command: fetching(url("no.test")), network: true });
     expect(ran.text).toBe("none\n[no connection to no.test: the user said no: use the mirror]");
     expect(asks).toHaveLength(1);
@@ -132,12 +132,12 @@ describe.skipIf(noBubblewrap)(`bash: the network of a command: ${needsBubblewrap
   test("an interrupt takes the question away, ends the command and counts as nobody's answer", async () => {
     const stop = new AbortController();
     const gone = Promise.withResolvers<void>();
-    const { person } = answering((signal) => {
+    const { user } = answering((signal) => {
       signal.addEventListener("abort", () => gone.resolve());
       setTimeout(() => stop.abort(), 50);
       return new Promise(() => undefined);
     });
-    const box = await netBox({ answering: person });
+    const box = await netBox({ answering: user });
     const command = { command: fetching(url("slow.test")), network: true };
     const ran = await box.call("bash", command, { signal: stop.signal });
     expect(ran.text).toContain("[interrupted]");

@@ -123,7 +123,7 @@ describe.skipIf(noBubblewrap)(`bash: ${needsBubblewrap("in a sandbox")}`, () => 
     const input = { command: `touch ${made}`, outside_sandbox: "it writes beside the project" };
     expect(await asked.call("bash", input)).toMatchObject({ kind: "asked" });
     expect(await readdir(asked.outside)).toEqual([]);
-    const answered = await heldToolbox({ person: "yes" });
+    const answered = await heldToolbox({ user: "yes" });
     const other = { ...input, command: `touch ${join(answered.outside, "made")}` };
     expect(await answered.call("bash", other)).toMatchObject({ kind: "ran", isError: false });
     expect(await readdir(answered.outside)).toEqual(["made"]);

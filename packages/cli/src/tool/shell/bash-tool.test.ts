@@ -319,7 +319,9 @@ describe("bash", () => {
       expect((await box.acts("bash", { command }))[0], command).toMatchObject({ effect: "unknown" });
     for (const command of ["echo x > /proc/self/cwd/b", "cp a here/b", "cd here; touch b", "tee /proc/self/root/b"])
       expect((await box.acts("bash", { command }))[0], command).toMatchObject({ writes: "unclear" });
-    expect((await box.acts("bash", { command: "ls 2> /dev/null > /dev/stderr" }))[0]).toMatchObject({ writes: "told" });
+    expect((await box.acts("bash", { command: "ls 2> /dev/null > /dev/stderr" }))[0]).toMatchObject({
+      writes: "known",
+    });
     expect(await special("cat a < /dev/null; grep -n x src/dev/b ./proc/c")).toEqual([join(box.project, "a")]);
   });
 
@@ -330,13 +332,13 @@ describe("bash", () => {
     const acts = async (command: string) => await box.acts("bash", { command });
     const unknown = { kind: "shell", effect: "unknown" };
     expect(await acts("make; cat a.txt")).toMatchObject([
-      { ...unknown, reads: "told" },
+      { ...unknown, reads: "known" },
       { kind: "read", path: file, ofCommand: 1 },
     ]);
     for (const command of ["X=1; cat a.txt", "cat $X a.txt", "make < a.txt"])
       expect(await acts(command), command).toMatchObject([unknown, { kind: "read", path: file }]);
     expect(await acts("cat a.txt > b")).toMatchObject([
-      { ...unknown, writes: "told" },
+      { ...unknown, writes: "known" },
       { kind: "read", path: file },
       { kind: "write", path: join(box.project, "b"), byShell: { reach: "itself" } },
     ]);

@@ -139,7 +139,7 @@ async function collectActs(
       strength: isHeld ? sandboxStrength({ effect }) : "none",
       ...(outsideReason === undefined ? {} : { outsideReason }),
       ...(isLiteralLine(line.command) ? { words: "literal" } : {}),
-      reads: areReadsKnown ? "told" : "unclear",
+      reads: areReadsKnown ? "known" : "unclear",
       writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
       ...(deps.shell.kind === "bash" ? { shows: await resolveShows(analyzeShows(line.command), start) } : {}),
     },

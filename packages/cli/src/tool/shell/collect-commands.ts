@@ -10,7 +10,7 @@ interface NestedCommands {
   readonly redirects: ShellRedirect[];
   /** Names of the variables that are set. */
   readonly assigns: Set<string>;
-  /** Arguments of unknown programs: they may start what these name. */
+  /** Arguments of unknown programs, which may run the commands that these arguments name. */
   readonly unknown: UnknownStart[];
   /** `unclear`: there may be further commands. */
   sight: "clear" | "unclear";
@@ -64,7 +64,7 @@ const isGoingToPrograms = ({ words: [name, ...args] }: SimpleCommand): boolean =
   (name?.value === "cd" || name?.value === "pushd") &&
   args.some(({ kind, value }) => kind !== "plain" || /(?:^|\/)s?bin\/*$/.test(value));
 
-/** If evaluated as an expression, the command in it runs even from inside quotes. */
+/** An array index with a command substitution. If the text is evaluated as arithmetic, the command runs even inside quotes. */
 const subscript = /\w\[[^\]]*(?:\$\(|`)/;
 
 /** Arithmetic evaluates a variable again, so text that a program wrote into it may run as a command. */

@@ -11,7 +11,7 @@ import type { LineWrites, WrittenWord } from "./analyze-writes.ts";
 
 interface ShellWrites {
   readonly files: readonly ShellWrite[];
-  readonly sight: "told" | "unclear";
+  readonly sight: "known" | "unclear";
 }
 
 interface ShellWrite {
@@ -44,7 +44,7 @@ export async function resolveWrites(writing: LineWrites, { cwd, home }: ShellLoc
       }
     }
   }
-  return { files: [...writeByKey.values()], sight: areWritesKnown ? "told" : "unclear" };
+  return { files: [...writeByKey.values()], sight: areWritesKnown ? "known" : "unclear" };
 }
 
 /** Undefined if unknown. */

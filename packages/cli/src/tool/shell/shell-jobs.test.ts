@@ -54,7 +54,7 @@ const seen = (look: JobReadOutcome) => {
 };
 
 describe("background jobs", () => {
-  test("what a person looks at and ends is still news to the agent", async () => {
+  test("what the user looks at and ends is still news to the agent", async () => {
     const { jobs, begun } = await session();
     const id = begun("echo one; sleep 60");
     await until(() => seen(jobs.peek(id)).output.includes("one"));

@@ -128,7 +128,7 @@ const commandAsk = (text: string): PermissionPrompt => ({
   toolUse: toolUseId("t"),
   tool: "bash",
   input: { command: text },
-  acts: [{ kind: "shell", command: text, effect: "unknown", reads: "told", writes: "told" }],
+  acts: [{ kind: "shell", command: text, effect: "unknown", reads: "known", writes: "known" }],
   reason: text,
   suggestedRules: [text],
 });

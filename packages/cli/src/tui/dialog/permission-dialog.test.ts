@@ -11,7 +11,7 @@ const push: PermissionPrompt = {
   toolUse: toolUseId("t"),
   tool: "bash",
   input: { command: "git push origin main" },
-  acts: [{ kind: "shell", command: "git push origin main", effect: "unknown", reads: "told", writes: "told" }],
+  acts: [{ kind: "shell", command: "git push origin main", effect: "unknown", reads: "known", writes: "known" }],
   reason: "No rule allows it.",
 };
 const ruled: PermissionPrompt = { ...push, suggestedRules: [rule] };
@@ -27,11 +27,11 @@ describe("an answer", () => {
     ["Esc ends the turn", push, [key.esc], { kind: "interrupted" }],
     ["Ctrl-C is a no", push, [key.ctrlC], { kind: "denied" }],
     ["a number takes its line", ruled, ["4"], { kind: "denied" }],
-    ["a number only goes to a leave", ruled, ["3", "2", "3"], open],
+    ["a number only goes to a permission", ruled, ["3", "2", "3"], open],
     ["and Enter takes it there", ruled, ["3", key.enter], { kind: "always", rules: [rule], scope: "project" }],
-    ["no letter is a leave", ruled, ["s", "p", "s", "p"], open],
+    ["no letter is a permission", ruled, ["s", "p", "s", "p"], open],
     ["arrows and Enter take a line", ruled, [key.down, key.enter], { kind: "always", rules: [rule], scope: "session" }],
-    ["without a rule there is no leave", push, [key.down, key.enter], { kind: "denied" }],
+    ["without a rule there is no permission", push, [key.down, key.enter], { kind: "denied" }],
     [
       "a rule too long to be overseen is not offered",
       { ...push, suggestedRules: ["x".repeat(ruleCharsMax + 1)] },
@@ -67,8 +67,8 @@ describe("an answer", () => {
       kind: "shell",
       command: "make",
       effect: "unknown",
-      reads: "told",
-      writes: "told",
+      reads: "known",
+      writes: "known",
       ...parts,
     };
     const { text } = desk({ ...push, acts: [act] }).seen();
@@ -76,7 +76,7 @@ describe("an answer", () => {
     expect(text).toContain(line);
   });
 
-  test("the rule of a leave is shown as it is, and before it is given what becomes of it in the project", () => {
+  test("the rule of a permission is shown as it is, and before it is given what becomes of it in the project", () => {
     const shown = desk({ ...ruled, projectRuleNote: "for this session; nobody trusts it" }).seen().text;
     expect(shown).toMatch(/in this session\s+bash\(git push:\*\)\n/);
     expect(shown).toMatch(/in this project\s+bash\(git push:\*\), for this session; nobody trusts it/);
@@ -196,7 +196,13 @@ describe("what is shown", () => {
       "what hides in a command",
       {
         acts: [
-          { kind: "shell", command: "ls\x1b[8m;rm\u202E x\ry\u200D", effect: "unknown", reads: "told", writes: "told" },
+          {
+            kind: "shell",
+            command: "ls\x1b[8m;rm\u202E x\ry\u200D",
+            effect: "unknown",
+            reads: "known",
+            writes: "known",
+          },
         ],
       },
       [String.raw`ls\x1b[8m;rm<U+202E> x\x0dy<U+200D>`],
@@ -210,7 +216,7 @@ describe("what is shown", () => {
     const command = Array.from({ length: 300 }, (_, n) => `echo ${n}`).join("\n");
     const long = desk({
       ...push,
-      acts: [{ kind: "shell", command, effect: "unknown", reads: "told", writes: "told" }],
+      acts: [{ kind: "shell", command, effect: "unknown", reads: "known", writes: "known" }],
     }).seen();
     expect(long.text).not.toContain("echo 299");
     expect(long.text).toContain("lines 1 to");
@@ -225,7 +231,7 @@ describe("what is shown", () => {
     [18, 40],
   ])("in %i rows and %i columns the command gives way, and no answer is left out without a sign", (rows, width) => {
     const command = Array.from({ length: 30 }, (_, n) => `echo ${n}`).join("\n");
-    const acts = [{ kind: "shell", command, effect: "unknown", reads: "told", writes: "told" }] as const;
+    const acts = [{ kind: "shell", command, effect: "unknown", reads: "known", writes: "known" }] as const;
     const { text, lines } = desk({ ...ruled, acts }, { rows, width });
     expect(text).toContain("lines 1 to");
     const seen = [1, 2, 3, 4, 5].filter((number) => text.includes(` ${number}. `)).length;
@@ -238,7 +244,7 @@ describe("what is shown", () => {
     const command = "x".repeat(dialogBodyCharsMax + 1_000);
     const long = desk({
       ...push,
-      acts: [{ kind: "shell", command, effect: "unknown", reads: "told", writes: "told" }],
+      acts: [{ kind: "shell", command, effect: "unknown", reads: "known", writes: "known" }],
     }).seen();
     for (let page = 0; page < 400; page += 1) long.press(key.pageDown);
     expect(long.text).toContain("1,000 characters more are not shown");

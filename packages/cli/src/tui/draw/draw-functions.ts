@@ -59,7 +59,7 @@ function isAgentAction(kind: ItemKind): boolean {
     case "retry":
     case "thinking":
       return true;
-    case "person":
+    case "user":
     case "text":
     case "compacted":
     case "notice":

@@ -28,7 +28,7 @@ const lines = (count: number): string => Array.from({ length: count }, (_, line)
 
 describe("without colour an item is told by its mark", () => {
   test.each<[string, ChatItem, readonly string[]]>([
-    ["person", { kind: "person", id: 1, text: "fix it\nplease", when: "first" }, ["> fix it", "  please"]],
+    ["user", { kind: "user", id: 1, text: "fix it\nplease", when: "first" }, ["> fix it", "  please"]],
     ["text", { kind: "text", id: 1, text: "Run `a`, **now**: $HOME", state: "whole" }, ["Run `a`, now: $HOME"]],
     ["thinking", { kind: "thinking", id: 1, text: "**First**\nthen", state: "whole" }, ["✻ First"]],
     ["thinking now", { kind: "thinking", id: 1, text: "First\nthen", state: "streaming" }, ["✻ then"]],
@@ -74,7 +74,7 @@ describe("a link", () => {
 });
 
 describe("a long message", () => {
-  const message = (text: string): ChatItem => ({ kind: "person", id: 1, text, when: "first" });
+  const message = (text: string): ChatItem => ({ kind: "user", id: 1, text, when: "first" });
 
   test("is folded behind its first lines, and unfolds whole", () => {
     const item = message(lines(500));
@@ -176,7 +176,7 @@ describe("a call", () => {
   test.each([
     ["", "  └ denied"],
     ["use the other file", "  └ denied: use the other file"],
-  ])("that was denied shows no change, but what the person said: %j", (summary, outcome) => {
+  ])("that was denied shows no change, but what the user said: %j", (summary, outcome) => {
     expect(drawItem({ ...edit, state: "denied", summary }, folded)).toEqual(["⊘ edit src/a.ts", outcome]);
   });
 

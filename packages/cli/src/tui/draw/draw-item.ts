@@ -31,7 +31,7 @@ export interface DrawItemOptions extends CallLook {
  */
 export function drawItem(item: ChatItem, look: DrawItemOptions): readonly string[] {
   switch (item.kind) {
-    case "person":
+    case "user":
       return drawUser(item, look);
     case "text":
       return drawMarkdown(item.text, look);
@@ -53,9 +53,9 @@ export function drawItem(item: ChatItem, look: DrawItemOptions): readonly string
 }
 
 function drawUser({ text }: UserItem, look: DrawItemOptions): readonly string[] {
-  const { person, dim } = look.theme;
+  const { user, dim } = look.theme;
   const shown = look.fold === "folded" ? messagePreview(text) : text;
-  const lines = wrapText(shown, { ...look, first: person("> "), rest: "  ", paint: person });
+  const lines = wrapText(shown, { ...look, first: user("> "), rest: "  ", paint: user });
   if (shown.length === text.length) return lines;
   return [...lines, cutLine(dim(`  … ${formatRest(text.slice(shown.length))}: Ctrl-O shows them`), look)];
 }

@@ -57,7 +57,7 @@ const call = { kind: "call", id: 1, call: toolUseId("toolu_1") } as const;
 const callState = fc.constantFrom<CallState>("running", "asking", "done", "failed", "denied", "interrupted");
 
 const item: fc.Arbitrary<ChatItem> = fc.oneof(
-  text.map((words): ChatItem => ({ kind: "person", id: 1, text: words, when: "first" })),
+  text.map((words): ChatItem => ({ kind: "user", id: 1, text: words, when: "first" })),
   text.map((words): ChatItem => ({ kind: "text", id: 1, text: words, state: "whole" })),
   fc
     .tuple(text, fc.constantFrom("streaming" as const, "whole" as const))

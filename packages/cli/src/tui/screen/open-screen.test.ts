@@ -187,7 +187,7 @@ describe("what is typed", () => {
   });
 });
 
-describe("what a person is asked", () => {
+describe("what the user is asked", () => {
   const ask = {
     title: "Which?",
     choices: [

@@ -8,7 +8,7 @@ export type SlashOutcome =
   | { readonly kind: "message" }
   | { readonly kind: "command"; readonly name: SlashName; readonly rest: string; readonly flags: readonly string[] }
   /** A line for the user; nothing is sent to the model. */
-  | { readonly kind: "told"; readonly message: string };
+  | { readonly kind: "invalid"; readonly message: string };
 
 type KnownCommand = (typeof slashCommands)[number];
 
@@ -33,7 +33,7 @@ export function findSlashCommand(word: string): KnownCommand | undefined {
 
 export const slashCommandNames = ({ name, aliases }: KnownCommand): readonly string[] => [name, ...aliases];
 
-const tellUser = (message: string): SlashOutcome => ({ kind: "told", message });
+const tellUser = (message: string): SlashOutcome => ({ kind: "invalid", message });
 
 function unknownCommandText(word: string): string {
   if (word === "") return "A command follows the slash: /help lists them.";

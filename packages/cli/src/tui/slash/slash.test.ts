@@ -49,7 +49,7 @@ describe("what is typed", () => {
     ["/recall", "/recall needs more. It is used as /recall <words or id>"],
     ["/memory list", "/memory is not here yet."],
   ])("%j is told, not sent", (text, told) => {
-    expect(parseSlash(text)).toEqual({ kind: "told", message: told });
+    expect(parseSlash(text)).toEqual({ kind: "invalid", message: told });
   });
 
   test("law: a slash and a word never reach the model", () => {

@@ -139,7 +139,7 @@ function updateCallItems(state: ChatState, event: CallEvent): ChatState {
         call: id,
         tool,
         title: callTitle(tool, input),
-        state: tool === state.asks ? "asking" : "running",
+        state: tool === state.askingTool ? "asking" : "running",
         summary: "",
       } as const;
       return addItem(state, change === undefined ? item : { ...item, change });
@@ -224,5 +224,5 @@ function applyPreparation(state: ChatState, { state: now, because }: EventOfKind
 function applyQueuedMessage(state: ChatState, text: string): ChatState {
   const at = state.queue.indexOf(text);
   const queue = at === -1 ? state.queue : state.queue.toSpliced(at, 1);
-  return addItem({ ...state, queue }, { kind: "person", text, when: "meanwhile" });
+  return addItem({ ...state, queue }, { kind: "user", text, when: "meanwhile" });
 }

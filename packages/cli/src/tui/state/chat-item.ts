@@ -18,7 +18,7 @@ export type ChatItem =
   | OutputItem;
 
 export interface UserItem {
-  readonly kind: "person";
+  readonly kind: "user";
   readonly id: ItemId;
   readonly text: string;
   /** `meanwhile`: typed while the agent worked, and sent to it between two rounds. */
@@ -109,7 +109,7 @@ export function isSettled(item: ChatItem): boolean {
       return !isUnderWay(item);
     case "retry":
       return item.state === "over";
-    case "person":
+    case "user":
     case "edit":
     case "compacted":
     case "notice":
@@ -128,7 +128,7 @@ export function isFoldable(item: ChatItem): boolean {
     case "edit":
     case "compacted":
       return true;
-    case "person":
+    case "user":
       return messagePreview(item.text).length < item.text.length;
     case "text":
     case "retry":

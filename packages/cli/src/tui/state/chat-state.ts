@@ -16,7 +16,7 @@ export interface ChatState {
   readonly turn: "running" | "none";
   readonly phase: Phase;
   /** The tool whose question the user is looking at. It may ask before the `call-start` event arrives. */
-  readonly asks: string | undefined;
+  readonly askingTool: string | undefined;
   /** Messages typed during the turn and not sent yet; oldest first. */
   readonly queue: readonly string[];
   readonly folds: FoldState;

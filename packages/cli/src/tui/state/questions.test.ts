@@ -16,14 +16,14 @@ const calls = (tool: string): ChatAction => ({
   event: { kind: "call-start", id: toolUseId("a"), tool, input: {} },
   at: millis(1),
 });
-const asks: ChatAction = { kind: "asks", tool: "plan" };
+const asks: ChatAction = { kind: "prompted", tool: "plan" };
 const answered: ChatAction = { kind: "answered", tool: "plan" };
 
 const asking = [{ kind: "asking", tool: "plan" }, "asking"] as const;
 const running = [{ kind: "calling", tools: ["plan"] }, "running"] as const;
 
 test.each<[string, readonly ChatAction[], readonly [ChatState["phase"], string]]>([
-  ["waits for the person", [calls("plan"), asks], asking],
+  ["waits for the user", [calls("plan"), asks], asking],
   ["waits for them also where it is asked before its call is told", [asks, calls("plan")], asking],
   ["goes on once they have answered", [calls("plan"), asks, answered], running],
   ["goes on though all of it came before its call is told", [asks, answered, calls("plan")], running],

@@ -64,10 +64,10 @@ describe("a chat from a transcript", () => {
       reply("r2", text("That too.")),
     );
     expect(itemsOf(state)).toEqual([
-      { kind: "person", id: 0, text: "Hello.", when: "first" },
+      { kind: "user", id: 0, text: "Hello.", when: "first" },
       { kind: "thinking", id: 1, text: "Who?", state: "whole" },
       { kind: "text", id: 2, text: "Hello to you.", state: "whole" },
-      { kind: "person", id: 3, text: "And this.", when: "meanwhile" },
+      { kind: "user", id: 3, text: "And this.", when: "meanwhile" },
       { kind: "text", id: 4, text: "That too.", state: "whole" },
     ]);
   });
@@ -131,7 +131,7 @@ describe("a chat from a transcript", () => {
       ["Compacted: 150,000 → 20,000 tokens, by the notes.", { from: 0, to: 2 }],
       ["Compacted: 150,000 → 20,000 tokens, by the notes.", { from: 2, to: 4 }],
     ]);
-    expect(itemsOf(state).filter(({ kind }) => kind === "person")).toHaveLength(2);
+    expect(itemsOf(state).filter(({ kind }) => kind === "user")).toHaveLength(2);
     expect(state.coveredTo).toBe(4);
   });
 
@@ -238,7 +238,7 @@ describe("an item unfolds into", () => {
     if (item === undefined) throw new Error("no boundary");
     expect(await loadItemDetail(deps, { session: session.id, item })).toMatchObject({
       kind: "summary",
-      original: [{ kind: "person", text: "One." }],
+      original: [{ kind: "user", text: "One." }],
     });
   });
 });

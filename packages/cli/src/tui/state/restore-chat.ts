@@ -95,7 +95,7 @@ class PastItems {
     if (text === undefined) return;
     if (entry.kind === "user") this.endTurn();
     this.#turn = "unanswered";
-    this.#add({ kind: "person", text, when: entry.kind === "attachment" ? "meanwhile" : "first" });
+    this.#add({ kind: "user", text, when: entry.kind === "attachment" ? "meanwhile" : "first" });
   }
 
   #addReplyBlock(block: Block): void {

@@ -190,7 +190,7 @@ describe("calls", () => {
     expect(items(told(turnStart, call("a"), turnEnd("aborted")))[0]).toMatchObject({ state: "interrupted" });
   });
 
-  test("wait for a person, and a rule that came of it is told", () => {
+  test("wait for the user, and a rule that came of it is told", () => {
     const ask: LoopEvent = { kind: "permission-start", id: toolUseId("a"), tool: "read", reason: "why" };
     const asking = told(turnStart, call("a"), ask);
     expect(asking.phase).toEqual({ kind: "asking", tool: "read" });
@@ -237,7 +237,7 @@ describe("the phase", () => {
       { kind: "requesting" },
     ],
     ["idle once a compaction by hand has failed", [compactionStart, compactionFailed], { kind: "idle" }],
-    ["idle while a person looks at a preview", [compactionStart, progress, { kind: "preview" }], { kind: "idle" }],
+    ["idle while the user looks at a preview", [compactionStart, progress, { kind: "preview" }], { kind: "idle" }],
     [
       "interrupting, whatever still comes",
       [turnStart, { kind: "interrupt" }, text("x"), call("a")],
@@ -286,7 +286,7 @@ describe("messages typed meanwhile", () => {
       { kind: "message-queued", text: "one" },
     );
     expect(state.queue).toEqual(["two"]);
-    expect(items(state)).toMatchObject([{ kind: "person", text: "one", when: "meanwhile" }]);
+    expect(items(state)).toMatchObject([{ kind: "user", text: "one", when: "meanwhile" }]);
   });
 
   test("of the same words are handed over one by one", () => {

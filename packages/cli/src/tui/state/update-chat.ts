@@ -28,7 +28,7 @@ export type ChatAction =
   /** Esc: the turn or the compaction is being interrupted. */
   | { readonly kind: "interrupt" }
   /** A call of this tool asks the user, or has been answered. */
-  | { readonly kind: "asks" | "answered"; readonly tool: string }
+  | { readonly kind: "prompted" | "answered"; readonly tool: string }
   /** The summary of a manual compaction is shown for approval. */
   | { readonly kind: "preview" }
   /** A message from a command. */
@@ -50,7 +50,7 @@ export const createChat = (figures: {
   coveredTo: 0,
   turn: "none",
   phase: { kind: "idle" },
-  asks: undefined,
+  askingTool: undefined,
   queue: [],
   folds: { rest: "folded", others: new Set() },
   status: {
@@ -80,7 +80,7 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
     case "event":
       return applyEvent(state, action);
     case "say":
-      return { ...addItem(state, { kind: "person", text: action.text, when: "first" }), phase: { kind: "requesting" } };
+      return { ...addItem(state, { kind: "user", text: action.text, when: "first" }), phase: { kind: "requesting" } };
     case "queue":
       return { ...state, queue: [...state.queue, action.text] };
     case "take-back":
@@ -89,7 +89,7 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
       return { ...state, queue: state.queue.slice(1) };
     case "interrupt":
       return isBusy(state.phase) ? { ...state, phase: { kind: "interrupting" } } : state;
-    case "asks":
+    case "prompted":
     case "answered":
       return applyQuestion(state, action);
     case "preview":
@@ -113,10 +113,10 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
 /** A tool that asks runs alone, so there is at most one such call. */
 function applyQuestion(
   state: ChatState,
-  { kind, tool }: Extract<ChatAction, { kind: "asks" | "answered" }>,
+  { kind, tool }: Extract<ChatAction, { kind: "prompted" | "answered" }>,
 ): ChatState {
-  const [from, to] = kind === "asks" ? (["running", "asking"] as const) : (["asking", "running"] as const);
-  const withTool = { ...state, asks: kind === "asks" ? tool : undefined };
+  const [from, to] = kind === "prompted" ? (["running", "asking"] as const) : (["asking", "running"] as const);
+  const withTool = { ...state, askingTool: kind === "prompted" ? tool : undefined };
   const call = state.open.find((item) => item.kind === "call" && item.tool === tool && item.state === from);
   if (call?.kind !== "call") return withTool;
   const next = updateCall(withTool, call.call, (item) => ({ ...item, state: to }));

@@ -39,7 +39,7 @@ import type { ServerSummaryOutcome } from "./server-call.ts";
 export interface DraftInput {
   readonly conversation: Conversation;
   readonly compacting: CompactionSetup;
-  readonly numbers: ResolvedSettings;
+  readonly settings: ResolvedSettings;
   readonly ask: CompactionRequest;
   readonly scope: Scope;
   readonly facts: SessionFacts;
@@ -60,7 +60,7 @@ export interface CompactionContext extends DraftInput {
 }
 
 export function createCompactionContext(input: DraftInput): CompactionContext {
-  const { conversation, compacting, numbers, scope } = input;
+  const { conversation, compacting, settings, scope } = input;
   const { items, pins } = compacting.session.fold.projection;
   const stays = survivors(items, pins, scopeMetadata(scope));
   // After a boundary nothing is counted yet: these rates apply until the next reply.
@@ -68,7 +68,7 @@ export function createCompactionContext(input: DraftInput): CompactionContext {
   const staysTokens =
     conversation.line.fixedTokens + countItemTokens([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
   const coveredTokens = Math.max(0, estimate - staysTokens);
-  const { thresholds, policy } = numbers;
+  const { thresholds, policy } = settings;
   const count = (text: string): Tokens => tokens(Math.ceil(countBlock({ type: "text", text })));
   const partFacts = selectPartFacts(input, stays);
   return {
@@ -147,7 +147,7 @@ export async function draftBoundary(
   context: CompactionContext,
   written: BoundarySummary,
 ): Promise<BoundaryDraft> {
-  const { compacting, conversation, facts, ask, numbers, stays, scope } = context;
+  const { compacting, conversation, facts, ask, settings, stays, scope } = context;
   const { fold } = compacting.session;
   const staying = [...stays.front, ...stays.pinned, ...stays.kept];
   const composed = composeSummary({
@@ -155,7 +155,7 @@ export async function draftBoundary(
     facts: context.partFacts,
     shown: new Set(staying.map(({ entry }) => entry)),
     budgets: context.budgets,
-    rule: numbers.policy.summary,
+    rule: settings.policy.summary,
     count: context.count,
   });
   const { ledger, audit } = composed;
@@ -187,7 +187,7 @@ export async function draftBoundary(
   const { warning } = reportPins({
     items,
     pins,
-    budgetTokens: pinsBudget(numbers.window.tokens),
+    budgetTokens: pinsBudget(settings.window.tokens),
     count: estimateBlock,
   });
   return {
@@ -219,12 +219,14 @@ function boundaryContent(
     composed: { ledger, repair },
   }: { readonly context: CompactionContext; readonly written: BoundarySummary; readonly composed: ComposedSummary },
 ): Pick<BoundaryInput, "summary" | "server"> {
-  const { ask, compacting, numbers } = context;
+  const { ask, compacting, settings } = context;
   const automatic = compacting.mode === "autonomous" ? "autonomous" : "auto";
   const { transcriptPath } = place();
   const frame = {
     trigger: ask.trigger === "auto" ? automatic : "manual",
-    ...(numbers.policy.summary?.transcriptPath === "told" && transcriptPath !== undefined ? { transcriptPath } : {}),
+    ...(settings.policy.summary?.transcriptPath === "included" && transcriptPath !== undefined
+      ? { transcriptPath }
+      : {}),
     ...(compacting.recallTool === undefined ? {} : { recallTool: compacting.recallTool }),
     pinned: context.stays.pinned.length > 0 ? "some" : "none",
   } as const;
@@ -246,9 +248,9 @@ function restoreWithin(
     roomTokens,
   }: { readonly context: CompactionContext; readonly isKept: BoundaryDraft["isKept"]; readonly roomTokens: number },
 ): Promise<Restoration> {
-  const { compacting, numbers, count } = context;
-  const { policy, thresholds } = numbers;
-  const parts = compacting.workingState.parts.filter((part) => isRestored(part, numbers));
+  const { compacting, settings, count } = context;
+  const { policy, thresholds } = settings;
+  const parts = compacting.workingState.parts.filter((part) => isRestored(part, settings));
   const { recallTool } = compacting;
   const budgets = restoreBudgetsWithin(thresholds, { policy, roomTokens });
   return restoreState({ blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
@@ -266,7 +268,7 @@ function boundaryMetadata(
   context: CompactionContext,
   { written, audit }: { readonly written: BoundarySummary; readonly audit: Audit },
 ): BoundaryMetadata {
-  const { ask, conversation, compacting, numbers } = context;
+  const { ask, conversation, compacting, settings } = context;
   const { path, calls, changes = [], durationMillis, unseenRounds, instead } = written;
   const discovered = compacting.discovered?.() ?? [];
   const counted = findLargestCount(compacting.session.fold);
@@ -288,7 +290,7 @@ function boundaryMetadata(
     ...(changes.length === 0 ? {} : { changes: [...changes] }),
     ...(unseenRounds === undefined ? {} : { unseenRounds }),
     ...(instead === undefined ? {} : { instead }),
-    chain: { ...computeChain(compacting.session.fold, { numbers, source: conversation.source }) },
+    chain: { ...computeChain(compacting.session.fold, { settings, source: conversation.source }) },
   };
 }
 

@@ -9,7 +9,7 @@ import {
   text as words,
   user as typed,
 } from "../../../../../test/fixture/session.ts";
-import { numbersFor } from "../../../../../test/fixture/compacting.ts";
+import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { getPreset } from "../../policy/policy-catalogue.ts";
 import type { PolicyName } from "../../schema/setting-table.ts";
 import type { CompactionCall } from "../../schema/compaction-cause.ts";
@@ -71,7 +71,7 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
       "spend_limit",
     ],
     [
-      "however many calls a person wanted",
+      "however many calls the user wanted",
       [spent(autoCallsMax, "manual"), ...Array.from({ length: autoCallsMax }, () => compacted("manual")).flat()],
       "may-ask",
     ],
@@ -129,7 +129,7 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
         Array.from({ length: count }, (_of, at) => reply(`${from}${at}`, words("ok")));
       await append(session, typed("go"), breakerDraft(3), ...replies("m", breakerRestRounds - 2));
       for (const summary of ["All of it.", "Again."]) {
-        const chain = computeChain(session.fold, { numbers: numbersFor({ windowTokens: 200_000 }), source: "main" });
+        const chain = computeChain(session.fold, { settings: settingsFor({ windowTokens: 200_000 }), source: "main" });
         await appendBoundary(deps, session, { summary, trigger: "manual", metadata: { chain } });
       }
       const again = await reopened(deps, session);
@@ -159,7 +159,7 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
     await append(session, ...replies("m", autoCallsRounds - 2));
     // Twice: what the first boundary knows must come through the second.
     for (const summary of ["All of it.", "Again."]) {
-      const chain = computeChain(session.fold, { numbers: numbersFor({ windowTokens: 200_000 }), source: "main" });
+      const chain = computeChain(session.fold, { settings: settingsFor({ windowTokens: 200_000 }), source: "main" });
       await appendBoundary(deps, session, { summary, trigger: "manual", metadata: { chain } });
     }
     const again = await reopened(deps, session);

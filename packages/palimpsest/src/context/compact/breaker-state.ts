@@ -136,7 +136,7 @@ interface CompactionChain {
 /** Visits the entries since the previous boundary. */
 export function computeChain(
   fold: Fold,
-  { numbers, source }: { readonly numbers: ResolvedSettings; readonly source: CostSource },
+  { settings, source }: { readonly settings: ResolvedSettings; readonly source: CostSource },
 ): CompactionChain {
   const { path, projection } = fold;
   const previous = projection.boundaries.at(-1)?.id;
@@ -150,7 +150,7 @@ export function computeChain(
     boundaries: boundariesBefore(path) + projection.boundaries.length,
     turnsSince: since.filter((entry) => userTypedText(entry) !== undefined).length,
     roundsSince: new Set(replies).size,
-    thresholdTokens: numbers.thresholds.compact,
+    thresholdTokens: settings.thresholds.compact,
     source,
     spent: findRecentCalls(path),
     ...(countFailures(fold) === 0 ? {} : { roundsSinceFailure: roundsSinceFailure(path) }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbersFor } from "../../../../../test/fixture/compacting.ts";
+import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { boundary, folded, type Raw, says, summary, text, undo, user } from "../../../../../test/fixture/raw.ts";
 import {
   append,
@@ -13,7 +13,7 @@ import {
 import { appendBoundary } from "../../session/append-boundary.ts";
 import { computeChain } from "./breaker-state.ts";
 
-const numbers = numbersFor({ windowTokens: 200_000 });
+const settings = settingsFor({ windowTokens: 200_000 });
 const turn = (at: number): readonly Raw[] => [
   user(`u${at}`),
   says(`a${at}`, `m${at}`, text("a")),
@@ -45,7 +45,7 @@ describe("the chain of compactions", () => {
       { previous: "b-2", boundaries: 2, turnsSince: 1, roundsSince: 1 },
     ],
   ])("%s", (_, raws, expected) => {
-    expect(computeChain(folded(raws), { numbers, source: "main" })).toEqual({
+    expect(computeChain(folded(raws), { settings, source: "main" })).toEqual({
       ...expected,
       thresholdTokens: 167_000,
       source: "main",
@@ -58,12 +58,12 @@ describe("the chain of compactions", () => {
     let session = await opened(deps);
     for (const at of [1, 2, 3]) {
       await append(session, typed(`request ${at}`), reply(`m${at}`, words("ok ".repeat(2000))));
-      const chain = computeChain(session.fold, { numbers, source: "main" });
+      const chain = computeChain(session.fold, { settings, source: "main" });
       expect(chain.boundaries).toBe(at - 1);
       await appendBoundary(deps, session, { summary: "In short.", trigger: "manual", metadata: { chain } });
       session = await reopened(deps, session);
       expect(session.read.from).toBe("boundary");
     }
-    expect(computeChain(session.fold, { numbers, source: "main" }).boundaries).toBe(3);
+    expect(computeChain(session.fold, { settings, source: "main" }).boundaries).toBe(3);
   });
 });

@@ -170,10 +170,10 @@ async function redraft(deps: CompactionDeps, input: CommitInput): Promise<Bounda
   const { conversation, compacting, proposal, edited } = input;
   const { ask } = proposal;
   const { leaf } = compacting.session;
-  const numbers = deps.numbers();
+  const settings = deps.settings();
   const scoped = computeScope(compacting.session.fold, {
     part: ask.part,
-    waitingTokensMax: waitingTokensMax(numbers.thresholds),
+    waitingTokensMax: waitingTokensMax(settings.thresholds),
     count: compacting.session.count,
     until: proposal.leaf,
     coversUntil: proposal.coversUntil,
@@ -186,7 +186,7 @@ async function redraft(deps: CompactionDeps, input: CommitInput): Promise<Bounda
   const known = await loadFacts(compacting, ask);
   if (known.kind === "failed") return commitFailure(known.reason, known.message);
   const { facts } = known;
-  const context = createCompactionContext({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
+  const context = createCompactionContext({ conversation, compacting, settings, ask, scope: scoped.scope, facts });
   const userSummary =
     edited === undefined ? undefined : checkUserSummary(context, { summary: edited.summary, own: ownText(proposal) });
   if (userSummary?.kind === "failed") return commitFailure(userSummary.reason, userSummary.message);

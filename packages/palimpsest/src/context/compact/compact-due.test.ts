@@ -7,7 +7,7 @@ import {
   hooksOf,
   summaryRequests,
   type WorldOptions,
-  numbersFor,
+  settingsFor,
 } from "../../../../../test/fixture/compacting.ts";
 import { append, user } from "../../../../../test/fixture/session.ts";
 import { readTool, sentText } from "../../../../../test/scenario/support/clearing-world.ts";
@@ -154,13 +154,13 @@ describe("at the threshold", () => {
   });
 });
 
-describe("the agent's own wish", () => {
+describe("the agent's own request", () => {
   it("is honoured before the next request, with its note word for word behind the summary", async () => {
     const asks = createCompactionRequests(() => true);
     const world = compactingWorld();
     const agent = await world.agent("create", {
-      tools: [readTool, compactTool({ compactionAsks: asks })],
-      compacting: { asks },
+      tools: [readTool, compactTool({ compactionRequests: asks })],
+      compacting: { requests: asks },
     });
     world.script.left = 5;
     const note = "NOTE: go on with /file-9, second block";
@@ -182,15 +182,15 @@ describe("a request that the provider refuses as too long", () => {
 
   it("is not shown: the conversation is compacted and asked once more", async () => {
     const learned: unknown[] = [];
-    const numbers = { now: numbersFor({ windowTokens: 60_000 }) };
+    const settings = { now: settingsFor({ windowTokens: 60_000 }) };
     const learn = (limit: { readonly limitTokens: number }): Promise<void> => {
       learned.push(limit);
-      numbers.now = numbersFor({ windowTokens: limit.limitTokens });
+      settings.now = settingsFor({ windowTokens: limit.limitTokens });
       return Promise.resolve();
     };
     const { world, events } = await working(16, {
       ...over,
-      agent: { windowTokens: 60_000, over: { learn, numbers: () => numbers.now } },
+      agent: { windowTokens: 60_000, over: { learn, settings: () => settings.now } },
     });
     expect(compactedIn(events)[0]).toMatchObject({ cause: "overflow" });
     expect(events.at(-1)).toMatchObject({ reason: "answered" });

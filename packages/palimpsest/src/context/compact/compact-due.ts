@@ -25,7 +25,7 @@ export async function* compactDue(
   input: CompactDueInput,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed" | "later"> {
   const { compacting } = input.conversation;
-  const { switches, policy } = deps.numbers();
+  const { switches, policy } = deps.settings();
   const isAhead = switches["compact.background"].value && policy.summary?.made === "ahead";
   const preparation = isAhead ? compacting?.preparation : undefined;
   // A prepared summary keeps the messages since, and one of them may be what the provider refuses.
@@ -65,7 +65,7 @@ async function* compactNow(
 
 /** May a model be called for an automatic summary? If not, no layer needs to propose one. */
 export function mayCompact(deps: ResolvedSettingsDep, { compacting }: Conversation): "yes" | "no" {
-  const { policy } = deps.numbers();
+  const { policy } = deps.settings();
   if (policy.compact === undefined || compacting === undefined || compacting.summaryModel === "none") return "no";
   return breakerState(compacting.session.fold, policy).kind === "may-ask" ? "yes" : "no";
 }

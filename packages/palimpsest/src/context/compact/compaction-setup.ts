@@ -20,7 +20,7 @@ export interface CompactionSetup extends WorkingStateDep {
   /** Prepares summaries in the background; absent if each summary is made when it is due. */
   readonly preparation?: BackgroundSummary | undefined;
   /** The agent's own requests for compaction; absent if it can't make any. */
-  readonly asks?: CompactionRequests | undefined;
+  readonly requests?: CompactionRequests | undefined;
   /** The tool by which the model reads what is not in the view. */
   readonly recallTool: string | undefined;
   /** Names of the tools whose definitions the model currently has through messages. Absent if there are no such tools. */

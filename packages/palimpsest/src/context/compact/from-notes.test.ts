@@ -113,7 +113,7 @@ const sizes: readonly (readonly [tokensAfter: number, why: string | undefined])[
   [40_000, "The notes were not used: the context would still have about 40,000 tokens."],
 ];
 it.each(sizes)("with ledger and working state at %i tokens of 40,000: %s", (tokensAfter, why) => {
-  const [proposal, ground] = [{ preview: { tokensAfter } }, { numbers: { thresholds: { compact: 40_000 } } }];
+  const [proposal, ground] = [{ preview: { tokensAfter } }, { settings: { thresholds: { compact: 40_000 } } }];
   expect(overThresholdText(proposal as unknown as Proposal, ground as unknown as CompactionContext)).toBe(why);
 });
 
@@ -155,7 +155,7 @@ describe("between a proposal of notes and its commit", () => {
     expect(violations(agent.session.view().messages, { end: "any" })).toEqual([]);
   });
 
-  it("newer notes change nothing: what was shown to the person is written", async () => {
+  it("newer notes change nothing: what was shown to the user is written", async () => {
     const { agent, given } = await noted();
     given.noted = { text, covers: entryAt(agent, -1) };
     const proposal = await proposalOf(agent);
@@ -166,7 +166,7 @@ describe("between a proposal of notes and its commit", () => {
     expect(JSON.stringify(agent.session.view().messages)).not.toContain("OTHER");
   });
 
-  it("an edit of the summary covers the same part, and is the person's", async () => {
+  it("an edit of the summary covers the same part, and is the user's", async () => {
     const { agent, given } = await noted();
     given.noted = { text, covers: entryAt(agent, -1) };
     const proposal = await proposalOf(agent);

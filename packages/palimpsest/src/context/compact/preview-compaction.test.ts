@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { numbersFor } from "../../../../../test/fixture/compacting.ts";
+import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { CostLedger } from "../../cache/cost-ledger.ts";
 import type { Audit } from "../../layers/4-compact/audit.ts";
 import { type Tokens, tokens } from "../../schema/brand.ts";
@@ -102,9 +102,9 @@ describe("the money of a preview", () => {
 });
 
 describe("whether a boundary is worth writing", () => {
-  const numbers = numbersFor({ windowTokens: 200_000 });
+  const settings = settingsFor({ windowTokens: 200_000 });
   const groundOf = (ask: Pick<CompactionRequest, "trigger" | "cause">): CompactionContext =>
-    ({ ask, numbers }) as unknown as CompactionContext;
+    ({ ask, settings }) as unknown as CompactionContext;
   const sizes = (before: number, after: number): BoundaryDraft =>
     ({
       tokensBefore: tokens(before),
@@ -122,7 +122,7 @@ describe("whether a boundary is worth writing", () => {
       167_000,
       "about 167,000 tokens, over the 167,000",
     ],
-    ["where a person wants it, anything smaller", { trigger: "manual", cause: "person" }, 190_000, 180_000, "yes"],
+    ["where the user wants it, anything smaller", { trigger: "manual", cause: "person" }, 190_000, 180_000, "yes"],
     ["where nothing fits any more, anything smaller", { trigger: "auto", cause: "limit" }, 199_000, 180_000, "yes"],
     ["where a request was refused, anything smaller", { trigger: "auto", cause: "overflow" }, 199_000, 180_000, "yes"],
     [

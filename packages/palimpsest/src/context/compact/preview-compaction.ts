@@ -8,8 +8,8 @@ import { callsCost } from "../past-costs.ts";
 import { formatCount } from "../../text/format-count.ts";
 
 /** One line for the user; undefined if the boundary is worth writing. */
-export function whyNotSmaller({ ask, numbers }: CompactionContext, draft: BoundaryDraft): string | undefined {
-  const { compact, blocking } = numbers.thresholds;
+export function whyNotSmaller({ ask, settings }: CompactionContext, draft: BoundaryDraft): string | undefined {
+  const { compact, blocking } = settings.thresholds;
   const { tokensBefore, tokensAfter } = draft;
   // It must become simpler, not smaller.
   if (ask.cause === "refused" && tokensAfter < blocking) return undefined;

@@ -35,7 +35,7 @@ describe("a switch", () => {
 });
 
 describe("PreCompact hooks", () => {
-  it("add their instructions behind the person's, and show a line", async () => {
+  it("add their instructions behind the user's, and show a line", async () => {
     const { hooks, told } = hooksOf({ PreCompact: { context: ["HOOK: name the branch"], messages: ["on it"] } });
     const { world, agent } = await worked({}, { over: { hooks } });
     const { events } = await agent.propose({ instructions: "PERSON: mind the parser" });
@@ -70,7 +70,7 @@ describe("PreCompact hooks", () => {
 });
 
 describe("what people ask of summaries", () => {
-  it("from the project's instructions stands in the prompt, before the person's", async () => {
+  it("from the project's instructions stands in the prompt, before the user's", async () => {
     const wishes = () => Promise.resolve({ projectInstructions: "PROJECT: keep the table" });
     const { world, agent } = await worked({}, { compacting: { summaryOptions: wishes } });
     await agent.propose({ instructions: "PERSON: mind the parser" });
@@ -144,7 +144,7 @@ describe("a proposal", () => {
     expect(agent.session.view().messages).toEqual(view);
   });
 
-  it("of a person's own text asks nobody, and passes the same gate", async () => {
+  it("of the user's own text asks nobody, and passes the same gate", async () => {
     const { world, agent } = await worked();
     const { value } = await agent.propose({ summary: "## Current Work\nAll files were read." });
     expect(value).toMatchObject({
@@ -270,7 +270,7 @@ describe("a machine that does not read or write", () => {
     },
   );
 
-  it("while people's wishes are read leaves the rung without a model", async () => {
+  it("while the user's instructions are read leaves the rung without a model", async () => {
     const { agent } = await worked({}, { compacting: { summaryOptions: eio } });
     const { value } = await agent.propose({ trigger: "auto", cause: "limit" });
     expect(value).toMatchObject({ kind: "proposed", proposal: { path: "extractive" } });
@@ -336,7 +336,7 @@ describe("by hand", () => {
     expect(events.at(-1)).toEqual({ kind: "compaction-failed", trigger: "manual", reason, message, state: "trying" });
   });
 
-  it("what can't be read of people's wishes is told", async () => {
+  it("a warning says which of the user's instructions can't be read", async () => {
     const wishes = () => Promise.resolve({ warnings: ["Your prompt for summaries could not be read."] });
     const { agent } = await worked({}, { compacting: { summaryOptions: wishes } });
     const { events } = await agent.propose();

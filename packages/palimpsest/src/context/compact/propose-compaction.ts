@@ -138,13 +138,13 @@ class CompactionRun {
       tokens: usedTokens,
       ...(because === undefined ? {} : { because }),
     });
-    const numbers = this.#deps.numbers();
+    const settings = this.#deps.settings();
     const { leaf } = conversation.line;
-    if (trigger === "manual" && !numbers.switches["compact.manual"].value)
+    if (trigger === "manual" && !settings.switches["compact.manual"].value)
       return proposalFailure("switched_off", "Compaction by hand is switched off: compact.manual.");
     const scoped = computeScope(compacting.session.fold, {
       part: ask.part,
-      waitingTokensMax: waitingTokensMax(numbers.thresholds),
+      waitingTokensMax: waitingTokensMax(settings.thresholds),
       count: compacting.session.count,
     });
     if (scoped.kind === "nothing") return proposalFailure("nothing_to_compact", "There is nothing to compact yet.");
@@ -162,7 +162,7 @@ class CompactionRun {
     if (known.kind === "failed") return proposalFailure(known.reason, known.message);
     const { facts, because: unread } = known;
     if (unread !== undefined) this.#put({ kind: "warning", code: "compaction-facts", message: unread });
-    const input = { conversation, compacting, numbers, ask, facts };
+    const input = { conversation, compacting, settings, ask, facts };
     const fromNotes = await this.#proposeFromNotes(input, hooked.instructions);
     if (fromNotes.kind !== "passed-over") return fromNotes;
     const context = createCompactionContext({ ...input, scope });
@@ -233,7 +233,7 @@ class CompactionRun {
 
   async #ask(context: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
     const { ask, compacting, signal } = this.#parts;
-    const { policy } = context.numbers;
+    const { policy } = context.settings;
     if (ask.cause === "refused") return { ...proposalFailure("api_error", refusedText), calls: [] };
     if (compacting.summaryModel === "none") return { ...proposalFailure("switched_off", noSummariserText), calls: [] };
     if (ask.summariser === "nobody") return { ...proposalFailure("timed_out", tooLateText), calls: [] };
@@ -246,19 +246,19 @@ class CompactionRun {
     if (server?.kind === "made") return server;
     const { warnings = [], ...options } = await compacting.summaryOptions();
     for (const message of warnings) this.#put({ kind: "warning", code: "compaction-wishes", message });
-    const asks = policy.summary?.asks ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
+    const call = policy.summary?.call ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
     const triesMax = this.#triesMax();
     const answer = await summarise(
       {
-        fork: asks === "plain" ? undefined : compacting.fork,
-        summariser: asks === "last-block" ? undefined : this.#createSummariser(context, triesMax),
+        fork: call === "plain" ? undefined : compacting.fork,
+        summariser: call === "last-block" ? undefined : this.#createSummariser(context, triesMax),
       },
       {
         prompt: buildPrompt(context, { instructions, ...options }),
         messages: messagesToSummarise(context),
         forkReach: context.scope,
-        forkWrite: asks === "last-block" ? "write" : "skip",
-        analysis: analysisFor(context.numbers),
+        forkWrite: call === "last-block" ? "write" : "skip",
+        analysis: analysisFor(context.settings),
         gate: gateInput(context),
         retriesMax: policy.summary?.failures.retriesMax ?? 0,
         unusableAnswers: server === undefined || server.calls.length === 0 ? 0 : 1,
@@ -294,7 +294,7 @@ class CompactionRun {
     return ask.trigger === "auto" && countFailures(compacting.session.fold) > 0 ? failingTriesMax : undefined;
   }
 
-  #createSummariser({ numbers }: CompactionContext, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
+  #createSummariser({ settings }: CompactionContext, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
     const { compacting, conversation } = this.#parts;
     const { baseline } = conversation;
     const { counter: count } = compacting.session.ledger;
@@ -304,9 +304,9 @@ class CompactionRun {
     return plainSummariser(this.#deps, {
       model: baseline.model,
       betas: baseline.betas,
-      windowTokens: numbers.thresholds.window,
-      outputTokensMax: numbers.outputTokensMax.tokens,
-      inputTokensMax: numbers.inputTokensMax?.tokens,
+      windowTokens: settings.thresholds.window,
+      outputTokensMax: settings.outputTokensMax.tokens,
+      inputTokensMax: settings.inputTokensMax?.tokens,
       count,
       triesMax,
     });

@@ -97,10 +97,10 @@ export type ClosingEvent = Extract<LoopEvent, { kind: "compaction-failed" }>;
 
 /** The event that ends a compaction which has failed after its start was reported. */
 export function closingEvent(
-  { numbers }: ResolvedSettingsDep,
+  { settings }: ResolvedSettingsDep,
   { compacting, trigger, reason, message }: ClosingEventInput,
 ): ClosingEvent {
-  const breaker = breakerState(compacting.session.fold, numbers().policy);
+  const breaker = breakerState(compacting.session.fold, settings().policy);
   const state = breaker.kind === "may-ask" ? "trying" : "degraded";
   return { kind: "compaction-failed", trigger, reason, message, state };
 }

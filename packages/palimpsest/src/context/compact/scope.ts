@@ -81,7 +81,7 @@ function scopeWithin(
 }
 
 /** What a compaction of everything would keep. The cost is what follows the newest reply. */
-export function findWaitingItems(fold: Fold, waiting: Waiting): readonly Item[] {
+export function findWaitingItems(fold: Fold, waiting: WaitingInput): readonly Item[] {
   const { items } = fold.projection;
   const from = findKeptStart(items, waiting);
   if (from === items.length) return [];
@@ -89,15 +89,15 @@ export function findWaitingItems(fold: Fold, waiting: Waiting): readonly Item[] 
   return firstMessageAt !== -1 && firstMessageAt < from ? items.slice(from) : [];
 }
 
-type Waiting = Pick<ScopeInput, "waitingTokensMax" | "count">;
+type WaitingInput = Pick<ScopeInput, "waitingTokensMax" | "count">;
 
-function coverAll(items: readonly Item[], waiting: Waiting): ScopeOutcome {
+function coverAll(items: readonly Item[], waiting: WaitingInput): ScopeOutcome {
   const from = findKeptStart(items, waiting);
   const scope = { covered: items.slice(0, from), kept: items.slice(from) };
   return scope.covered.some(isMessage) ? { kind: "scope", scope } : { kind: "nothing" };
 }
 
-function findKeptStart(items: readonly Item[], { waitingTokensMax, count = estimateBlock }: Waiting): number {
+function findKeptStart(items: readonly Item[], { waitingTokensMax, count = estimateBlock }: WaitingInput): number {
   const from = findWaitingStart(items);
   const waiting = items.slice(from).flatMap(({ blocks }) => blocks);
   return waiting.reduce((sum, block) => sum + count(block), 0) <= waitingTokensMax ? from : items.length;

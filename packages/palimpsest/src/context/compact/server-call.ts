@@ -13,7 +13,7 @@ import type { Conversation } from "../conversation.ts";
 import type { ModelCallDeps, ResolvedSettingsDep } from "../deps.ts";
 import { ForkLine, forkBreakpoints } from "../fork-line.ts";
 import { serverWant } from "../request/pipeline-state.ts";
-import { assembleRequest, serverAsks } from "../request/assemble-request.ts";
+import { assembleRequest, serverOptions } from "../request/assemble-request.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { serverCallLimits } from "./limits.ts";
 
@@ -61,13 +61,13 @@ export async function mayAskServer(deps: ServerCallDeps, { conversation, signal 
   const { cache } = conversation;
   const line = conversation.line.editable;
   if (line === undefined || cache === undefined) return false;
-  const numbers = deps.numbers();
+  const settings = deps.settings();
   try {
     const { layers, baseline } = conversation;
     await fetchOffers(deps, {
       layers,
       server: cache.server,
-      want: serverWant({ line }, numbers),
+      want: serverWant({ line }, settings),
       model: baseline.model,
       signal,
     });
@@ -75,7 +75,7 @@ export async function mayAskServer(deps: ServerCallDeps, { conversation, signal 
     // If the offers can't be fetched, there are none now; they are fetched again next time.
     return false;
   }
-  const { policy, switches } = numbers;
+  const { policy, switches } = settings;
   return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: cache.server.offers });
 }
 
@@ -93,7 +93,7 @@ class ServerCallRun {
 
   async run(): Promise<ServerSummaryOutcome> {
     const assembled = assembleRequest(asSummaryConversation(this.#call, this.#deps), {
-      numbers: this.#deps.numbers(),
+      settings: this.#deps.settings(),
       at: this.#deps.now(),
     });
     if (assembled.kind === "not-sendable") return this.#fail("nothing_to_compact", assembled.why.text);
@@ -185,7 +185,7 @@ const failureReason = ({ why }: ModelFailure): CompactionFailure =>
 /** The conversation for the summary request, with a separate line, so that nothing of it reaches the session. */
 function asSummaryConversation(
   { conversation, instructions, reach = {} }: ServerCall,
-  { numbers }: ServerCallDeps,
+  { settings }: ServerCallDeps,
 ): Conversation {
   const { line: parent, written } = conversation;
   const all = parent.snapshot();
@@ -196,8 +196,8 @@ function asSummaryConversation(
   );
   const line = new ForkLine({ messages, usedTokens, fixedTokens });
   const withheld = parent.editable?.fold.sentWithheld ?? new Set<ToolUseId>();
-  const options = serverAsks(conversation, {
-    numbers: numbers(),
+  const options = serverOptions(conversation, {
+    settings: settings(),
     isClearable: () => false,
     messages,
     withheld,

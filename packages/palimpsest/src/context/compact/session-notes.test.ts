@@ -13,7 +13,7 @@ import { SessionLine } from "../line.ts";
 import { SessionNotes, type SessionNotesDeps } from "./session-notes.ts";
 import { lastNotesFailure } from "../past-costs.ts";
 
-const numbersWith = (notes: "on" | "off") =>
+const settingsWith = (notes: "on" | "off") =>
   resolveForModel(resolveSettings([flagValues([{ flag: notes, text: "notes" }])]), { model: "claude-sonnet-5" });
 const usage = [{ input_tokens: 7 }];
 const noted = renderNotes(defaultTemplate).replace("# Worklog\n", "# Worklog\n- began\n");
@@ -38,7 +38,7 @@ async function keeping(run: (signal: AbortSignal) => Promise<ForkOutcome>, over:
     {
       now: deps.now,
       wait: () => new Promise(() => undefined),
-      numbers: () => numbersWith("on"),
+      settings: () => settingsWith("on"),
       blobs: deps.blobs,
       notesFile,
       fork: { model: "claude-sonnet-5", run: forked },
@@ -197,7 +197,7 @@ describe("notes of a session", () => {
   });
 
   it.each([
-    ["where they are switched off", { numbers: () => numbersWith("off") }],
+    ["where they are switched off", { settings: () => settingsWith("off") }],
     ["at the last reply of a session that has one turn", { turns: "one" }],
   ] as const)("are not begun %s, and nobody asks whether they may be", async (_, over) => {
     const asked: string[] = [];
@@ -252,7 +252,7 @@ describe("notes of a session", () => {
     await session.close();
   });
 
-  it("tell a person once what can't be used of their wishes", async () => {
+  it("tell the user once which of their instructions can't be used", async () => {
     const warnings = ["Your prompt for notes could not be read."];
     const { session, notes } = await keeping(answered, {
       options: () => Promise.resolve({ template: defaultTemplate, warnings }),

@@ -132,7 +132,7 @@ export class SessionNotes {
   }
 
   #rule(): NotesRule | undefined {
-    const { switches, policy } = this.#deps.numbers();
+    const { switches, policy } = this.#deps.settings();
     return switches.notes.value ? policy.background?.notes : undefined;
   }
 

@@ -59,9 +59,9 @@ export function checkServerSummary(context: CompactionContext, summarised: Serve
  * May a summary be made without a model? Yes if the user waits for it, or if no request fits any more. A provider that
  * refuses the content also refuses to summarise it, whatever the policy says.
  */
-export const mayExtract = ({ ask, numbers }: CompactionContext): boolean =>
+export const mayExtract = ({ ask, settings }: CompactionContext): boolean =>
   ask.cause === "refused" ||
-  (numbers.policy.compact?.lastRung === "extract" &&
+  (settings.policy.compact?.lastRung === "extract" &&
     (ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow"));
 
 /** A model's summary may be longer than the facts need, and can be replaced; the user's own text is never replaced. */
@@ -107,7 +107,7 @@ const summaryVariant = ({ ask, scope }: Pick<CompactionContext, "ask" | "scope">
   scope.pivot === undefined ? (ask.part.kind === "up_to" ? "up_to" : "all") : "from";
 
 export function buildPrompt(
-  { ask, scope, numbers }: CompactionContext,
+  { ask, scope, settings }: CompactionContext,
   { instructions, projectInstructions, template }: PromptOptions,
 ): string {
   const isPartial = scope.pivot !== undefined;
@@ -116,15 +116,15 @@ export function buildPrompt(
     instructions,
     ...(projectInstructions === undefined ? {} : { projectInstructions }),
     template,
-    form: numbers.policy.summary?.form,
-    analysis: analysisFor(numbers),
+    form: settings.policy.summary?.form,
+    analysis: analysisFor(settings),
     previousSummary: scope.covered.some(({ summary }) => summary === true) ? "included" : "none",
     ...(isPartial ? { beginsWith: joinText(scope.covered[0]?.blocks ?? []) } : {}),
   });
 }
 
 /** Unless the policy keeps the analysis, the prompt does not ask for one, and one that comes anyway is removed. */
-export const analysisFor = ({ policy }: CompactionContext["numbers"]): "stripped" | "kept" =>
+export const analysisFor = ({ policy }: CompactionContext["settings"]): "stripped" | "kept" =>
   policy.summary?.analysis === "kept" ? "kept" : "stripped";
 
 /** The messages for the plain call. Working state is left out: its current version is restored after the boundary. */
@@ -165,12 +165,12 @@ export async function summariseFromNotes({
   signal,
   ...input
 }: NotesSummaryInput): Promise<NotesSummaryOutcome> {
-  const { ask, numbers, compacting, conversation } = input;
+  const { ask, settings, compacting, conversation } = input;
   const { notes, session } = compacting;
   // After notes some messages are kept verbatim, and one of them may be what the provider refuses.
   const coversAll = ask.part.kind === "all" && ask.cause !== "refused";
   const isWanted = coversAll && ask.summary === undefined && instructions.length === 0;
-  if (notes === undefined || !isWanted || !numbers.switches.notesCompact.value) return { kind: "passed-over" };
+  if (notes === undefined || !isWanted || !settings.switches.notesCompact.value) return { kind: "passed-over" };
   // If there is no time for a model, there is none to wait for notes either.
   if (ask.summariser !== "nobody") await notes.settle(signal);
   const [noted, template] = await Promise.all([notes.read(), notes.template()]);
@@ -188,7 +188,7 @@ export async function summariseFromNotes({
     // Restored state is part of the draft, which `overThresholdText` checks.
     otherTokens: conversation.line.fixedTokens,
     pinned: [...front, ...pinned],
-    thresholdTokens: numbers.thresholds.compact,
+    thresholdTokens: settings.thresholds.compact,
   });
   if (plan.kind === "unavailable")
     return plan.why === "no-notes" ? { kind: "passed-over" } : passOver(refusalTexts[plan.why]);
@@ -203,9 +203,9 @@ export async function summariseFromNotes({
 /** Why notes are not used if the context, with ledger and working state, would be due again at once. One line for the user. */
 export function overThresholdText(
   { preview: { tokensAfter } }: Proposal,
-  { numbers }: CompactionContext,
+  { settings }: CompactionContext,
 ): string | undefined {
-  const { compact } = numbers.thresholds;
+  const { compact } = settings.thresholds;
   if (tokensAfter < compact) return undefined;
   return notesNotUsedText(`the context would still have about ${formatCount(tokensAfter)} tokens.`);
 }

@@ -92,7 +92,7 @@ export class SummaryPreparation implements BackgroundSummary {
 
   #mayBegin(): boolean {
     if (this.#restRounds > 0) return false;
-    return breakerState(this.#session.fold, this.#context.deps.numbers().policy).kind === "may-ask";
+    return breakerState(this.#session.fold, this.#context.deps.settings().policy).kind === "may-ask";
   }
 
   #begin(): void {
@@ -174,7 +174,7 @@ export class SummaryPreparation implements BackgroundSummary {
     const { path, projection } = this.#session.fold;
     const leafAt = path.findLastIndex(({ entry }) => entry.id === leaf);
     const tailTokens = estimateItems(projection.items.filter(({ at }) => at > leafAt));
-    return tailTokens > preparationTailShareMax * this.#context.deps.numbers().thresholds.compact;
+    return tailTokens > preparationTailShareMax * this.#context.deps.settings().thresholds.compact;
   }
 
   #drop(because: string | undefined): void {

@@ -32,8 +32,8 @@ export type AssembleOutcome =
   | { readonly kind: "over-limit"; readonly tokens: Tokens; readonly limit: Tokens };
 
 /** Assembles the next request of a conversation. The cost is what is new since the last one, and a copy of the message list. */
-export function assembleRequest(conversation: Conversation, { numbers, at }: AssembleInput): AssembleOutcome {
-  const { thresholds, outputTokensMax, policy } = numbers;
+export function assembleRequest(conversation: Conversation, { settings, at }: AssembleInput): AssembleOutcome {
+  const { thresholds, outputTokensMax, policy } = settings;
   const { line, baseline, pieces, written, images, mark } = conversation;
   const next = line.next();
   if (next.kind === "not-sendable") return next;
@@ -48,8 +48,10 @@ export function assembleRequest(conversation: Conversation, { numbers, at }: Ass
   const places = { written: written.places(messages), lifetimes, frontier: marks?.frontier };
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
-  const asks = serverAsks(conversation, { numbers, isClearable, messages, withheld: next.withheld });
-  const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...messageBetas(messages)])];
+  const server = serverOptions(conversation, { settings, isClearable, messages, withheld: next.withheld });
+  const betas = [
+    ...new Set([...baseline.betas, ...wireModel(model).betas, ...server.betas, ...messageBetas(messages)]),
+  ];
   const maxTokens = Math.min(outputTokensMax.tokens, replyRoom(thresholds.window - used, line.uncountedTokens));
   const request: ModelRequest = {
     model,
@@ -59,11 +61,11 @@ export function assembleRequest(conversation: Conversation, { numbers, at }: Ass
     messages: [...messages],
     breakpoints,
     thinking,
-    params: { ...asks.params, stream: true },
+    params: { ...server.params, stream: true },
     pieces,
     betas,
   };
-  const { besideCache } = asks;
+  const { besideCache } = server;
   return { kind: "request", request, besideCache, breakpoints, messages, tokens: tokens(used), marks };
 }
 
@@ -78,15 +80,18 @@ function replyRoom(left: number, uncountedTokens: number): number {
   return Math.max(1, Math.floor(Math.max(left - margin, least)));
 }
 
-interface ServerAskInput extends Pick<ServerOptionsInput, "isClearable" | "messages" | "withheld"> {
-  readonly numbers: ResolvedSettings;
+interface RequestServerInput extends Pick<ServerOptionsInput, "isClearable" | "messages" | "withheld"> {
+  readonly settings: ResolvedSettings;
 }
 
 /** The server options of a request of this conversation. A fork has those of its parent's rules. */
-export function serverAsks(conversation: Conversation, { numbers, ...input }: ServerAskInput): RequestServerOptions {
+export function serverOptions(
+  conversation: Conversation,
+  { settings, ...input }: RequestServerInput,
+): RequestServerOptions {
   const { cache, inheritedAsks, baseline, layers } = conversation;
   if (cache === undefined) return { ...(inheritedAsks ?? noServerOptions), besideCache: [] };
-  const { policy, switches } = numbers;
+  const { policy, switches } = settings;
   const tools = baseline.tools.map(({ name }) => name);
   return cache.server.ask(layers, { policy, isOn: (name) => switches[name].value, tools, ...input });
 }
@@ -104,7 +109,7 @@ const holdsMcpCall = ({ role, content }: Message): boolean =>
 const mcpBeta = "mcp-client-2025-11-20";
 
 interface AssembleInput {
-  readonly numbers: ResolvedSettings;
+  readonly settings: ResolvedSettings;
   /** When it is sent. */
   readonly at: Millis;
 }

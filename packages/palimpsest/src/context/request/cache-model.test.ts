@@ -136,7 +136,7 @@ describe("what the provider's cache holds, by our reckoning", () => {
   const head = told(user("u"), says("a", "m", call("t1"))).inventory.shownTokens;
   it.each<[string, readonly Raw[], number]>([
     [
-      "a snip of the first round leaves nothing but what the person said",
+      "a snip of the first round leaves nothing but what the user said",
       [{ type: "snip", uuid: "s", entries: ["a1", "r1"] }],
       told(user("u")).inventory.shownTokens,
     ],

@@ -134,7 +134,7 @@ const stateOf = ({ conversation, deps }: ClearingAgent, compacts?: "yes" | "no")
     conversation,
     cache,
     line,
-    numbers: deps.numbers(),
+    settings: deps.settings(),
     at: deps.now(),
     opens: "nothing",
     offers: new Set(),

@@ -24,7 +24,7 @@ export interface Clearable {
 }
 
 interface PipelineStateInput extends Clearable, Pick<PipelineState, "opens" | "offers"> {
-  readonly numbers: ResolvedSettings;
+  readonly settings: ResolvedSettings;
   readonly at: Millis;
   /** `no`: a compaction would fail now, so no layer should propose it. */
   readonly compacts?: "yes" | "no";
@@ -32,22 +32,22 @@ interface PipelineStateInput extends Clearable, Pick<PipelineState, "opens" | "o
 
 /** What the layers may read before a request. Live: valid until the next append. */
 export function pipelineState(input: PipelineStateInput): PipelineState {
-  const { conversation, line, cache, numbers, at, opens, offers, compacts = "yes" } = input;
+  const { conversation, line, cache, settings, at, opens, offers, compacts = "yes" } = input;
   const { inventory, fold } = line;
   const { items, decisions, pins, entriesBroughtBack, withheld } = fold.projection;
   const contextTokens = conversation.line.usedTokens;
   const { fixedTokens } = conversation.line;
   const { repliedAt } = cache;
   const moment = { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance: cache.needChance };
-  const { compact: rule } = numbers.policy;
+  const { compact: rule } = settings.policy;
   return {
-    policy: numbers.policy,
-    isOn: (name) => numbers.switches[name].value,
+    policy: settings.policy,
+    isOn: (name) => settings.switches[name].value,
     inventory,
     prefixes: cache.prefixes,
     planner: cache.planner,
     moment,
-    thresholds: numbers.thresholds,
+    thresholds: settings.thresholds,
     opens,
     idleMillis: repliedAt === undefined ? undefined : millis(Math.max(0, at - repliedAt)),
     sentTokens: contextTokens + cache.clearedTokens,
@@ -56,7 +56,7 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     offers,
     ...(rule === undefined || compacts === "no"
       ? {}
-      : { compaction: compactionState({ rule, line, cache, moment, thresholds: numbers.thresholds }) }),
+      : { compaction: compactionState({ rule, line, cache, moment, thresholds: settings.thresholds }) }),
     items,
     decisions,
     // What the user restored by an undo is treated as pinned, or the same layer would remove it again.
@@ -68,10 +68,10 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
 /** What layers need to decide whether they would use what the server offers. */
 export const serverWant = (
   { line: { inventory, fold } }: Pick<Clearable, "line">,
-  numbers: ResolvedSettings,
+  settings: ResolvedSettings,
 ): ServerWant => ({
-  policy: numbers.policy,
-  isOn: (name) => numbers.switches[name].value,
+  policy: settings.policy,
+  isOn: (name) => settings.switches[name].value,
   inventory,
   withheld: fold.projection.withheld,
 });

@@ -35,7 +35,7 @@ export async function* prepareRequest(
   if (signal.aborted) return { kind: "aborted" };
   const failure = (await appendNews(deps, conversation)) ?? (await appendPressure(deps, conversation));
   if (failure !== undefined) return failure;
-  const assembled = assembleRequest(conversation, { numbers: deps.numbers(), at: deps.now() });
+  const assembled = assembleRequest(conversation, { settings: deps.settings(), at: deps.now() });
   if (assembled.kind === "request") yield* predictCacheBreak(deps, { conversation, assembled });
   return assembled;
 }
@@ -53,7 +53,7 @@ async function appendPressure(
   deps: ResolvedSettingsDep & ToolsDep,
   conversation: Conversation,
 ): Promise<WriteFailure | undefined> {
-  const draft = nextPressureDraft(conversation, { numbers: deps.numbers(), tools: deps.tools });
+  const draft = nextPressureDraft(conversation, { settings: deps.settings(), tools: deps.tools });
   const appended = draft === undefined ? undefined : await conversation.line.append(draft);
   return appended?.kind === "failed" ? appended : undefined;
 }

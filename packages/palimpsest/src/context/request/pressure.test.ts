@@ -26,16 +26,16 @@ import { findBand, nextPressureDraft, lastAnnouncedBand } from "./pressure.ts";
 import { pressureText } from "./pressure-text.ts";
 import type { Session } from "../../session/session.ts";
 
-const tools = [compactTool({ compactionAsks: refusedCompactionRequests })];
+const tools = [compactTool({ compactionRequests: refusedCompactionRequests })];
 
 /** Settings with the switch on, and a threshold of which so much is used. */
-function numbersAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): ResolvedSettings {
-  const numbers = resolveForModel(
+function settingsAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): ResolvedSettings {
+  const settings = resolveForModel(
     resolveSettings([environmentValues({ PALIMPSEST_FLAG_COMPACT_AGENT: "1", ...env })]),
     {},
   );
   const limit = tokens(Math.floor((session.ledger.size.tokens * 100) / percent));
-  return { ...numbers, thresholds: { ...numbers.thresholds, limit } };
+  return { ...settings, thresholds: { ...settings.thresholds, limit } };
 }
 
 async function world() {
@@ -45,7 +45,7 @@ async function world() {
   const on = (of: Session) => {
     const { conversation } = testAgent({ deps, session: of, simulator: new Simulator(), tools });
     const due = (percent: number, env?: Readonly<Record<string, string>>): Draft | undefined =>
-      nextPressureDraft(conversation, { numbers: numbersAt(of, percent, env), tools });
+      nextPressureDraft(conversation, { settings: settingsAt(of, percent, env), tools });
     /** Tells what is due, as the loop does; the band, or nothing. */
     const tell = async (percent: number): Promise<unknown> => {
       const draft = due(percent);
@@ -131,11 +131,11 @@ describe("how full the context is", () => {
 
   it("is not told to who has no tool to ask with, nor to a fork", async () => {
     const { session, conversation } = await world();
-    const numbers = numbersAt(session, 95);
-    expect(nextPressureDraft(conversation, { numbers, tools: [] })).toBeUndefined();
+    const settings = settingsAt(session, 95);
+    expect(nextPressureDraft(conversation, { settings, tools: [] })).toBeUndefined();
     const { usedTokens, fixedTokens } = conversation.line;
     const line = new ForkLine({ messages: conversation.line.snapshot(), usedTokens, fixedTokens });
-    expect(nextPressureDraft({ ...conversation, line }, { numbers, tools })).toBeUndefined();
+    expect(nextPressureDraft({ ...conversation, line }, { settings, tools })).toBeUndefined();
   });
 });
 

@@ -11,7 +11,7 @@ import { type PressureBand, type PressureFigures, pressureText } from "./pressur
 import { ViewMemory } from "./view-memory.ts";
 
 interface PressureInput {
-  readonly numbers: ResolvedSettings;
+  readonly settings: ResolvedSettings;
   /** The agent's tools: an agent that can't request compaction gets no reminder. */
   readonly tools: readonly Tool[];
 }
@@ -21,18 +21,18 @@ interface PressureInput {
  * knows. It is appended to the end of the path, so that the cached prefix stays valid. Reads the view only if a band is
  * reached, and then only what is new since the last time. A fork gets no reminder.
  */
-export function nextPressureDraft(conversation: Conversation, { numbers, tools }: PressureInput): Draft | undefined {
+export function nextPressureDraft(conversation: Conversation, { settings, tools }: PressureInput): Draft | undefined {
   const { cache } = conversation;
   const { usedTokens, editable } = conversation.line;
-  if (editable === undefined || !canAskToCompact({ numbers, tools })) return undefined;
-  const limitTokens = numbers.thresholds.limit;
+  if (editable === undefined || !canAskToCompact({ settings, tools })) return undefined;
+  const limitTokens = settings.thresholds.limit;
   const band = findBand({ usedTokens, limitTokens });
   if (band === undefined || band <= (lastAnnouncedBand(editable.fold, cache?.view) ?? 0)) return undefined;
-  return pressureDraft({ band, usedTokens, limitTokens, autoCompact: numbers.autoCompact });
+  return pressureDraft({ band, usedTokens, limitTokens, autoCompact: settings.autoCompact });
 }
 
-const canAskToCompact = ({ numbers, tools }: PressureInput): boolean =>
-  numbers.switches["compact.agent"].value && tools.some(({ name }) => name === compactToolName);
+const canAskToCompact = ({ settings, tools }: PressureInput): boolean =>
+  settings.switches["compact.agent"].value && tools.some(({ name }) => name === compactToolName);
 
 /** The highest band that is reached: if several are reached at once, only the last is announced. */
 export function findBand({

@@ -23,7 +23,7 @@ function clearableOf({ conversation }: ClearingAgent) {
 const stateOf = (agent: ClearingAgent) =>
   pipelineState({
     ...clearableOf(agent),
-    numbers: agent.deps.numbers(),
+    settings: agent.deps.settings(),
     at: agent.deps.now(),
     opens: "nothing",
     offers: new Set(),
@@ -38,7 +38,7 @@ describe("what the layers see before a request", () => {
     expect(other.policy.clear.byPrice).toBe(one.policy.clear.byPrice);
   });
 
-  it.each(["snip", "collapse"])("what a person brought back from a %s stays as what is pinned does", async (type) => {
+  it.each(["snip", "collapse"])("what the user brought back from a %s stays as what is pinned does", async (type) => {
     const agent = await clearingWorld().agent("create");
     const [first, second] = [await say(agent.session, user("One.")), await say(agent.session, user("Two."))];
     const span = { from: first, to: second };

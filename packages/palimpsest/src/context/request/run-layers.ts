@@ -61,21 +61,21 @@ class LayerRunner {
     }
     // A compaction at the limit that was just tried would fail again.
     if (!this.#isLimitTried) yield* this.#compactAtLimit();
-    yield* reportHeadroom(this.#input, this.#deps.numbers());
+    yield* reportHeadroom(this.#input, this.#deps.settings());
   }
 
   /** Undefined: there is nothing left to do. */
   async *#next(): AsyncGenerator<LoopEvent, LayerOutcome | undefined> {
     const { conversation, cache, opens, signal } = this.#input;
     protectResults(this.#input);
-    const numbers = this.#deps.numbers();
+    const settings = this.#deps.settings();
     const { layers, baseline } = conversation;
-    const want = serverWant(this.#input, numbers);
+    const want = serverWant(this.#input, settings);
     const offers = await fetchOffers(this.#deps, { layers, server: cache.server, want, model: baseline.model, signal });
     if (signal.aborted) return undefined;
     yield* this.#settle(offers);
     const compacts = mayCompact(this.#deps, conversation);
-    const state = pipelineState({ ...this.#input, opens, numbers, offers, compacts, at: this.#deps.now() });
+    const state = pipelineState({ ...this.#input, opens, settings, offers, compacts, at: this.#deps.now() });
     cache.server.idledFor(state.idleMillis ?? millis(0));
     const candidate = nextCandidate({ layers, state, acted: this.#acted });
     if (candidate === undefined) {
@@ -104,7 +104,7 @@ class LayerRunner {
 
   /** Compacts if the request still does not fit, if need be without a model, so that the session never gets stuck here. */
   async *#compactAtLimit(): AsyncGenerator<LoopEvent> {
-    const { thresholds, switches, policy } = this.#deps.numbers();
+    const { thresholds, switches, policy } = this.#deps.settings();
     const used = this.#input.conversation.line.usedTokens;
     if (used < thresholds.blocking || !switches["compact.auto"].value || policy.compact === undefined) return;
     const because = `${formatCount(used)} tokens ≥ ${formatCount(thresholds.blocking)}, over which no request can be sent`;
@@ -127,7 +127,7 @@ export async function* clearOnRequest(
   if (clearable === undefined) return undefined;
   followView(clearable);
   protectResults(clearable);
-  const now = { opens: "nothing", numbers: deps.numbers(), offers: undefined, at: deps.now() } as const;
+  const now = { opens: "nothing", settings: deps.settings(), offers: undefined, at: deps.now() } as const;
   const state = pipelineState({ ...clearable, ...now });
   const candidate = clearDownTo(state, downToTokens);
   if (candidate === undefined) return undefined;
@@ -154,8 +154,8 @@ const clearFailedWarning = ({ message }: WriteFailure): LoopEvent => ({
 });
 
 /** Warns if the context is over the limit with nothing left to clear: once, until it is below the limit again. */
-function* reportHeadroom({ conversation, line, cache }: Clearable, numbers: ResolvedSettings): Generator<LoopEvent> {
-  const { thresholds, autoCompact } = numbers;
+function* reportHeadroom({ conversation, line, cache }: Clearable, settings: ResolvedSettings): Generator<LoopEvent> {
+  const { thresholds, autoCompact } = settings;
   const used = conversation.line.usedTokens;
   const { limit } = thresholds;
   if (used < limit) {
@@ -175,7 +175,7 @@ function* reportHeadroom({ conversation, line, cache }: Clearable, numbers: Reso
     ...categories.map(({ name, tokens }) => ({ what: name, tokens })),
     ...largest.map(({ what, entry, tokens }) => ({ what: `${what} (${entry})`, tokens })),
   ].toSorted((one, other) => other.tokens - one.tokens);
-  const because = whyNotCompacted({ conversation, line, cache }, numbers);
+  const because = whyNotCompacted({ conversation, line, cache }, settings);
   const figures = { tokens: used, limit, largest: named.slice(0, largestNamedMax) };
   yield { kind: "no-headroom", ...figures, ...(because === undefined ? {} : { because }) };
 }

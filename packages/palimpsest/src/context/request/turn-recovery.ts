@@ -56,7 +56,7 @@ export class TurnRecovery {
 
   /** Compacts at the agent's request, once every call has its result. */
   async *compactIfAsked(): AsyncGenerator<LoopEvent> {
-    const request = this.#target.conversation.compacting?.asks?.take();
+    const request = this.#target.conversation.compacting?.requests?.take();
     if (request === undefined) return;
     yield* this.#compact({ cause: "agent", note: request.note, because: "the agent asked for it" });
   }
@@ -69,7 +69,7 @@ export class TurnRecovery {
   async *refused(failure: ModelFailure): AsyncGenerator<LoopEvent, RefusalOutcome> {
     const { limitTokens, limitOf = "window", message } = failure;
     const { model } = this.#target.conversation.baseline;
-    const { window: before } = this.#deps.numbers();
+    const { window: before } = this.#deps.settings();
     if (limitTokens !== undefined) await this.#deps.learn({ model, limitTokens, limitOf, from: message });
     if (this.#fitsSmallerWindow(before.tokens)) return { kind: "plainer" };
     const rungs = refusalLadder(failure);
@@ -86,7 +86,7 @@ export class TurnRecovery {
 
   /** The window is smaller than assumed, but the request fits it: only the limit of the reply was too high. */
   #fitsSmallerWindow(beforeTokens: number): boolean {
-    const { window, thresholds } = this.#deps.numbers();
+    const { window, thresholds } = this.#deps.settings();
     return window.tokens < beforeTokens && this.#target.conversation.line.usedTokens < thresholds.compact;
   }
 
@@ -96,7 +96,7 @@ export class TurnRecovery {
    */
   async *cut({ reason, message, requestTokens }: CutReply): AsyncGenerator<LoopEvent, RoomOutcome> {
     if (reason === "over-limit") return yield* this.#compactOnce({ cause: "overflow", because: message });
-    const { thresholds, autoCompact } = this.#deps.numbers();
+    const { thresholds, autoCompact } = this.#deps.settings();
     if (reason === "refused" || autoCompact === "off" || requestTokens < thresholds.compact) return "failed";
     return yield* this.#compact({ cause: "limit", because: message });
   }
@@ -125,7 +125,7 @@ export class TurnRecovery {
   }
 
   async *#compactOnce(ask: Pick<CompactDueInput["ask"], "cause" | "because">): AsyncGenerator<LoopEvent, RoomOutcome> {
-    const { switches, policy } = this.#deps.numbers();
+    const { switches, policy } = this.#deps.settings();
     const mayReact = switches["compact.reactive"].value && reactsOnce(policy);
     const isTried = this.#compactedFor.has(ask.cause);
     this.#compactedFor.add(ask.cause);
@@ -138,7 +138,7 @@ export class TurnRecovery {
    * content: there only the user's switch counts.
    */
   #mayExtract(why: ModelFailure["why"]): boolean {
-    const { switches, policy } = this.#deps.numbers();
+    const { switches, policy } = this.#deps.settings();
     const { value: isOn, source } = switches["compact.reactive"];
     return why === "too-long" ? isOn && policy.compact?.lastRung === "extract" : isOn || source === "default";
   }

@@ -29,7 +29,7 @@ const spans = (planned: CollapsePlan): string[] => planned.runs.map(({ span }) =
 
 describe("runs of old rounds", () => {
   it.each<[string, readonly Raw[], readonly string[]]>([
-    ["end at a person's message", [user("u"), ...rounds("a", "b"), user("v"), ...rounds("c")], ["a…b-out", "c…c-out"]],
+    ["end at the user's message", [user("u"), ...rounds("a", "b"), user("v"), ...rounds("c")], ["a…b-out", "c…c-out"]],
     [
       "end at a pinned entry, and its round stays",
       [user("u"), ...rounds("a", "b", "c"), { type: "pin", uuid: "p", entry: "b-out" }],
@@ -66,7 +66,7 @@ describe("runs of old rounds", () => {
       ["a…a-out"],
     ],
     [
-      "end at what a person sent meanwhile",
+      "end at what the user sent meanwhile",
       [
         user("u"),
         ...rounds("a"),
@@ -81,7 +81,7 @@ describe("runs of old rounds", () => {
       ["a…a-out", "c…c-out"],
     ],
     [
-      "end at a refusal with a person's words",
+      "end at a refusal with the user's words",
       [
         user("u"),
         ...rounds("a"),
@@ -99,7 +99,7 @@ describe("runs of old rounds", () => {
       ["a…a-out", "c…c-out"],
     ],
     [
-      "end where a result comes behind a person's message",
+      "end where a result comes behind the user's message",
       [user("u"), ...rounds("a"), says("b", "m-b", use("t-b")), user("v"), out("b-out", "t-b"), ...rounds("c")],
       ["a…a-out", "c…c-out"],
     ],

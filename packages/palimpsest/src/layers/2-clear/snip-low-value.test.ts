@@ -60,13 +60,13 @@ describe("a search that found nothing", () => {
   });
 });
 
-describe("a call that a person refused", () => {
+describe("a call that the user refused", () => {
   const rejected = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
   it.each<[string, Told, boolean]>([
     ["goes", { content: `${rejected} STOP and wait for the user to tell you how to proceed.` }, true],
     ["by other agents' words", { content: "exec command rejected by user" }, true],
     ["and others'", { content: "The user rejected permission to use this specific tool call." }, true],
-    ["stays with what the person said instead", { content: `${rejected} The user said:\nuse rg` }, false],
+    ["stays with what the user said instead", { content: `${rejected} The user said:\nuse rg` }, false],
     ["stays where more is said than the refusal", { content: `${rejected} ${"why ".repeat(100)}` }, false],
     ["is not one that the machine denied", { content: "bash: /x: Permission denied" }, false],
     ["is not one that a rule denied", { content: "the rule Bash(rm:*) forbids it" }, false],

@@ -203,7 +203,7 @@ async function working(forked?: Forked, over: (model: ModelPort) => ModelPort = 
   const act = () => Promise.resolve({ content: "line of output\n".repeat(300), summary: "" });
   const tools = [loggingTool("look", { effect: "read", log, act }), writeTool(), editTool()];
   const simulator = new Simulator({ responder: worker(forked) });
-  // As outside a project: what writes is for a person to decide, and in a fork nobody is asked.
+  // As outside a project: what writes is for the user to decide, and in a fork nobody is asked.
   const permit: AgentDeps["permit"] = ({ acts }) =>
     Promise.resolve(acts.length === 0 ? { kind: "allowed" } : { kind: "ask", reason: "outside the project" });
   const { model } = testAgent({ deps, session, simulator }).deps;

@@ -41,7 +41,7 @@ describe("the template", () => {
   });
 });
 
-describe("a person's own template", () => {
+describe("the user's own template", () => {
   const cases: readonly (readonly [string, string, string | undefined])[] = [
     ["with a heading will do", "# Plan\n", undefined],
     ["of any level, with words around them, too", "Ours.\n\n### Plan\n_What next_\n\n## Log\n", undefined],
@@ -71,7 +71,7 @@ describe("notes are bare", () => {
     expect(isBare(readNotes(text, defaultTemplate), defaultTemplate)).toBe(expected);
   });
 
-  it("where a person's own template says something, as long as they say no more", () => {
+  it("where the user's own template says something, as long as they say no more", () => {
     const template = readTemplate("Ours.\n\n# Plan\n_What to do_\n\n- [ ] start\n\n## Later\n");
     expect(template.sections.map(({ heading, hint }) => [heading, hint])).toEqual([
       ["# Plan", "_What to do_"],

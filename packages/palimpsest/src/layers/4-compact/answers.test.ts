@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseAnswers, refusalText } from "./facts/fact-book.ts";
 
-describe("what a person answered", () => {
+describe("what the user answered", () => {
   it("is told question by question, without what the client says around it", () => {
     const said = 'User has answered: "Which one?"="the first", "And when?"="now" user notes: now. Go on.';
     expect(parseAnswers(said, "Ask")).toEqual([

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { numbersFor } from "../../../../../test/fixture/compacting.ts";
+import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { headroomBelow, computeBudgets, restoreBudgetsWithin } from "./compaction-budgets.ts";
 
 const windows = [8_000, 16_000, 32_000, 64_000, 128_000, 200_000, 400_000, 1_000_000];
 const at = (windowTokens: number, staysTokens: number) => {
-  const { thresholds, policy } = numbersFor({ windowTokens });
+  const { thresholds, policy } = settingsFor({ windowTokens });
   return { thresholds, policy, budgets: computeBudgets({ thresholds, policy, staysTokens }) };
 };
 
@@ -66,12 +66,12 @@ describe("budgets", () => {
   });
 
   it("a policy that keeps no words of people has no ledger", () => {
-    const { thresholds, policy } = numbersFor({ flags: [["policy", "claude-code-2026"]] });
+    const { thresholds, policy } = settingsFor({ flags: [["policy", "claude-code-2026"]] });
     expect(computeBudgets({ thresholds, policy, staysTokens: 0 }).ledger).toBe(0);
   });
 
   it("what is put back has the policy's numbers, in the room that is left", () => {
-    const { thresholds, policy } = numbersFor({});
+    const { thresholds, policy } = settingsFor({});
     const budgets = restoreBudgetsWithin(thresholds, { policy, roomTokens: 1_234.5 });
     expect(budgets).toMatchObject({
       tokensMax: 1_234,

@@ -45,7 +45,7 @@ describe("the words asked for a summary with", () => {
     expect(asked("stripped")).toBe(asked());
   });
 
-  it("give way to a person's own, whatever the form", () => {
+  it("give way to the user's own, whatever the form", () => {
     expect(summaryPrompt({ variant: "all", previousSummary: "none", form: "prose", template: "Mine." })).toBe("Mine.");
   });
 

@@ -308,7 +308,7 @@ describe("a plain call that is too long", () => {
     expect(calls.map((call) => sizeOf(call) <= 800)).toEqual([true]);
   });
 
-  it("says to a person where what the model read was cut", async () => {
+  it("says to the user where what the model read was cut", async () => {
     const { summariser, calls } = summariserOf([answered(good)], 2_000);
     const messages = [says("user", "a huge paste ".repeat(20_000))];
     const made = await summarise({ summariser }, asking({ messages }), signal);

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { storeDeps } from "../../../../../test/contract/store-deps.ts";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
-import { writerOf } from "../../../../../test/contract/writer-of.ts";
+import { openWriter } from "../../../../../test/contract/open-writer.ts";
 import { bytes, sessionId } from "../../schema/brand.ts";
 import { failureFromError } from "@palimpsest/cli/internal/program/failure";
 import { fileBlobs } from "./file-blobs.ts";
@@ -25,7 +25,7 @@ describe("names and modes", () => {
   it("keeps the transcript where people look for it", async () => {
     const folder = join(await temporaryFolder(), "projects", "slug");
     const store = storeIn(folder);
-    const writer = writerOf(await store.create(id));
+    const writer = openWriter(await store.create(id));
     expect(store.linkTo(id)).toBe(join(folder, "s1.jsonl"));
     expect((await readdir(folder)).toSorted()).toEqual(["s1.jsonl", "s1.lock"]);
     await writer.close();
@@ -37,7 +37,7 @@ describe("names and modes", () => {
     const before = process.umask(mask);
     onTestFinished(() => void process.umask(before));
     const folder = join(home, "a", "projects", "slug");
-    await writerOf(await storeIn(folder).create(id)).close();
+    await openWriter(await storeIn(folder).create(id)).close();
     await listSessions(storeDeps, { folder, counting: "near" });
     await fileBlobs({ folder, durability: "never" }).put(Buffer.from("x"));
     expect(await Promise.all([join(home, "a"), dirname(folder), folder, join(folder, "blobs")].map(modeOf))).toEqual([
@@ -76,7 +76,7 @@ describe("a torn last line", () => {
     const torn = Buffer.alloc(40_000_000, '{"a":');
     const folder = await seeded(Buffer.concat([Buffer.from("{}\n"), torn]));
     const opened = await storeIn(folder).openForWriting(id);
-    writerOf(opened);
+    openWriter(opened);
     if (opened.kind !== "open" || opened.setAside === undefined) throw new Error("nothing set aside");
     expect(Buffer.compare(await readFile(opened.setAside.kept), torn)).toBe(0);
   });
@@ -97,7 +97,7 @@ describe("a link in a transcript's place", () => {
 
   it("that comes while a writer is open is not blanked through", async () => {
     const folder = await seeded("{}\nnonsense\n");
-    const writer = writerOf(await storeIn(folder).openForWriting(id));
+    const writer = openWriter(await storeIn(folder).openForWriting(id));
     const theirs = join(await temporaryFolder(), "theirs.jsonl");
     await rename(join(folder, "s1.jsonl"), theirs);
     await symlink(theirs, join(folder, "s1.jsonl"));
@@ -180,7 +180,7 @@ describe("refusals", () => {
 async function afterOpening(before: Buffer): Promise<object> {
   const folder = await seeded(before);
   const opened = await storeIn(folder).openForWriting(id);
-  await writerOf(opened).append(['{"next":1}']);
+  await openWriter(opened).append(['{"next":1}']);
   const after = await readFile(join(folder, "s1.jsonl"));
   const kept = opened.kind === "open" ? opened.setAside?.kept : undefined;
   return {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { storeDeps } from "../../../../../test/contract/store-deps.ts";
-import { writerOf } from "../../../../../test/contract/writer-of.ts";
+import { openWriter } from "../../../../../test/contract/open-writer.ts";
 import type { Transcripts } from "../../ports/transcripts.ts";
 import { sessionId } from "../../schema/brand.ts";
 import { memoryBlobs } from "./memory-blobs.ts";
@@ -15,7 +15,7 @@ async function contentOf(store: Transcripts): Promise<string> {
 
 it("fails the write that the test chose, and only that one", async () => {
   const store = memoryTranscripts({ deps: storeDeps, faultAt: faultOnce(1, { why: "disk-full" }) });
-  const writer = writerOf(await store.create(id));
+  const writer = openWriter(await store.create(id));
   expect(await writer.append(['{"a":1}', '{"b":1}', '{"c":1}'])).toMatchObject({ kind: "failed", why: "disk-full" });
   expect(await writer.append(['{"d":1}'])).toEqual({ kind: "appended", at: [8] });
   expect(await contentOf(store)).toBe('{"a":1}\n{"d":1}\n');
@@ -23,7 +23,7 @@ it("fails the write that the test chose, and only that one", async () => {
 
 it("can leave half of the line behind, which the next append isolates", async () => {
   const store = memoryTranscripts({ deps: storeDeps, faultAt: faultOnce(0, { why: "disk-full", keptBytes: 3 }) });
-  const writer = writerOf(await store.create(id));
+  const writer = openWriter(await store.create(id));
   await writer.append(['{"a":1}']);
   expect(await writer.append(["{}"])).toEqual({ kind: "appended", at: [4] });
   expect(await contentOf(store)).toBe('{"a\n{}\n');
@@ -31,12 +31,12 @@ it("can leave half of the line behind, which the next append isolates", async ()
 
 it("sets a half line aside when the session is opened again", async () => {
   const store = memoryTranscripts({ deps: storeDeps, faultAt: faultOnce(0, { why: "io", keptBytes: 3 }) });
-  const writer = writerOf(await store.create(id));
+  const writer = openWriter(await store.create(id));
   await writer.append(['{"a":1}']);
   await writer.close();
   const opened = await store.openForWriting(id);
   expect(opened).toMatchObject({ kind: "open", setAside: { start: 0, end: 3 } });
-  writerOf(opened);
+  openWriter(opened);
 });
 
 it("fails the blob that the test chose", async () => {

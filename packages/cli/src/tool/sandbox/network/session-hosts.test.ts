@@ -28,7 +28,7 @@ function stage(
     isNamed: (host) => isHostNamed(rules(), host),
     permit: (request) =>
       createPermit({ mode: options.mode ?? "default", rules: rules(), roots: ["/p"], home: "/h" })(request),
-    person: {
+    user: {
       ...noUser,
       permission: async (ask, signal) => {
         asks.push(ask);
@@ -212,7 +212,7 @@ test("a rule that forbids a host from now on beats an answer for the command", a
     isNamed: () => false,
     permit: (request) =>
       createPermit({ mode: "default", rules: parseRules({ deny }).rules, roots: ["/p"], home: "/h" })(request),
-    person: { ...noUser, permission: async () => ({ kind: "once" }) },
+    user: { ...noUser, permission: async () => ({ kind: "once" }) },
     allowAlways: async () => ({ kind: "kept" }),
   });
   const { signal } = new AbortController();

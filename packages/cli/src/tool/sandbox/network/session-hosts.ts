@@ -28,7 +28,7 @@ export type HostAnswer =
 interface SessionHostsDeps extends Pick<AllowRuleDep, "allowAlways" | "describeProjectRule">, PermissionDep {
   /** By the current rules: whether an allow rule names exactly this host. */
   readonly isNamed: (host: string) => boolean;
-  readonly person: UserPort;
+  readonly user: UserPort;
 }
 
 export interface NetworkCommand {
@@ -52,7 +52,7 @@ export class SessionHosts {
 
   /** For a fork, which has no user: hosts that no rule allows are refused. */
   withoutUser(): SessionHosts {
-    return new SessionHosts({ ...this.#deps, person: noUser });
+    return new SessionHosts({ ...this.#deps, user: noUser });
   }
 
   /** "Once" applies to one command, and so does the limit of questions. */
@@ -101,12 +101,12 @@ export class SessionHosts {
     const ruleAnswer = await this.#applyRules(target);
     if (ruleAnswer.kind !== "ask") return ruleAnswer;
     const { acts, suggestedRules } = ruleAnswer;
-    const { person, describeProjectRule, allowAlways } = this.#deps;
+    const { user, describeProjectRule, allowAlways } = this.#deps;
     const ruleNote = suggestedRules === undefined ? undefined : await describeProjectRule?.();
     if (signal.aborted) return refuseHost("the command was interrupted");
     const reason = `${calledAs} wants to connect to ${target.host} at port ${target.port}, and no rule says whether it may.`;
     const answer = await raceAbort(
-      person.permission(
+      user.permission(
         {
           toolUse,
           tool: "bash",

@@ -319,7 +319,7 @@ describe("decisions", () => {
     expect(factsIn(user("1", "why?"), says("2", "m", text("Done.")), user("3", "more")).decisions).toEqual([]);
   });
 
-  it("what a person chose when a tool asked, and what they did not allow, are", () => {
+  it("what the user chose when a tool asked, and what they did not allow, are", () => {
     const { decisions } = factsIn(
       ...ran("c1", "AskUserQuestion", { questions: [] }, '"Which?"="this"'),
       ...failed(

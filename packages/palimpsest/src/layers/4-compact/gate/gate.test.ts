@@ -225,7 +225,7 @@ it.each([
   expect(gate(given(summary, { budgetTokens: 10 ** 6, replacesTokens: 10 ** 7 })).kind).toBe("passed");
 });
 
-describe("a text that a person changed", () => {
+describe("a text that the user changed", () => {
   const own = [
     "1. Primary Request and Intent:",
     '<user-message id="e1">',

@@ -14,7 +14,7 @@ test.each<[string, PermissionPrompt, string]>([
   ],
 ])("a notification names %s by what would be used", async (_, asked, words) => {
   const messages: string[] = [];
-  const person = observePrompts(
+  const user = observePrompts(
     {
       permission: async () => ({ kind: "denied" }),
       question: async () => ({ kind: "nobody" }),
@@ -22,7 +22,7 @@ test.each<[string, PermissionPrompt, string]>([
     },
     { notify: ({ message }) => void messages.push(message), act: () => {}, interrupt: () => {} },
   );
-  await person.permission(asked, new AbortController().signal);
+  await user.permission(asked, new AbortController().signal);
   expect(messages).toEqual([`palimpsest needs your permission to ${words}`]);
 });
 
@@ -31,7 +31,7 @@ test.each([
   ["denied", 0],
 ] as const)("an answer that is %s ends the turn %i times", async (kind, times) => {
   let interrupts = 0;
-  const person = observePrompts(
+  const user = observePrompts(
     {
       permission: async () => ({ kind }),
       question: async () => ({ kind: "nobody" }),
@@ -39,6 +39,6 @@ test.each([
     },
     { notify: () => {}, act: () => {}, interrupt: () => void (interrupts += 1) },
   );
-  expect(await person.permission(ask, new AbortController().signal)).toEqual({ kind });
+  expect(await user.permission(ask, new AbortController().signal)).toEqual({ kind });
   expect(interrupts).toBe(times);
 });

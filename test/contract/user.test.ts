@@ -10,7 +10,7 @@ import { millis, sessionId } from "../../packages/palimpsest/src/schema/brand.ts
 import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../../packages/cli/src/tui/limits.ts";
 import { FakeFront } from "../scenario/support/chat-world.ts";
 import { stage } from "../terminal/screen-stage.ts";
-import { personContract } from "./person.ts";
+import { userContract } from "./user.ts";
 
 const handlers: TerminalUiHandlers = {
   submit: () => undefined,
@@ -23,31 +23,31 @@ const handlers: TerminalUiHandlers = {
   session: sessionId("s"),
 };
 
-function plain(person: "there" | "pipe") {
+function plain(inputFrom: "terminal" | "pipe") {
   const stdin = new PassThrough();
   const clock = { now: 1_000 };
   const out = createOutput(new PassThrough(), {});
-  const front = createPlainUi({ context: { stdin, out }, handlers, now: () => millis(clock.now), person });
+  const front = createPlainUi({ context: { stdin, out }, handlers, now: () => millis(clock.now), inputFrom });
   front.start();
   onTestFinished(() => front.stop());
   return { front, clock, stdin };
 }
 
-personContract({
+userContract({
   name: "a plain terminal",
   make: async () => {
-    const { front, clock, stdin } = plain("there");
+    const { front, clock, stdin } = plain("terminal");
     const sayNo = async () => {
       clock.now += answerGuardMillis;
       stdin.write("n\n");
     };
-    return { person: front, sayNo };
+    return { user: front, sayNo };
   },
 });
 
-personContract({ name: "a pipe", make: async () => ({ person: plain("pipe").front }) });
+userContract({ name: "a pipe", make: async () => ({ user: plain("pipe").front }) });
 
-personContract({
+userContract({
   name: "a terminal that is drawn",
   make: async () => {
     const { screen, terminal, clock } = await stage();
@@ -57,16 +57,16 @@ personContract({
       terminal.press("n");
       await wait(5);
     };
-    return { person: screen, sayNo };
+    return { user: screen, sayNo };
   },
 });
 
-personContract({
+userContract({
   name: "nobody",
-  make: async () => ({ person: { ...noUser, review: async () => ({ kind: "nobody" }) } }),
+  make: async () => ({ user: { ...noUser, review: async () => ({ kind: "nobody" }) } }),
 });
 
-personContract({
+userContract({
   name: "the double of the chat's tests",
-  make: async () => ({ person: new FakeFront(), sayNo: async () => undefined }),
+  make: async () => ({ user: new FakeFront(), sayNo: async () => undefined }),
 });

@@ -10,7 +10,7 @@ export interface PersonUnderTest {
 }
 
 export interface Asked {
-  readonly person: UserPort & PlanReview;
+  readonly user: UserPort & PlanReview;
   /** The user says no to what is shown. Absent: nobody is there. */
   readonly sayNo?: () => Promise<void>;
 }
@@ -30,20 +30,20 @@ const plan: PlanReviewRequest = { plan: "1. Look.\n2. Change it.", path: "/plan.
 const never = new AbortController().signal;
 
 /** The rules of the port, for whoever asks the user, and for nobody. */
-export function personContract({ name, make }: PersonUnderTest): void {
-  const asks: readonly (readonly [string, (person: Asked["person"], signal: AbortSignal) => Promise<unknown>])[] = [
-    ["a permission", (person, signal) => person.permission(permission, signal)],
-    ["a question", (person, signal) => person.question(question, signal)],
-    ["a plan", (person, signal) => person.review(plan, signal)],
+export function userContract({ name, make }: PersonUnderTest): void {
+  const asks: readonly (readonly [string, (user: Asked["user"], signal: AbortSignal) => Promise<unknown>])[] = [
+    ["a permission", (user, signal) => user.permission(permission, signal)],
+    ["a question", (user, signal) => user.question(question, signal)],
+    ["a plan", (user, signal) => user.review(plan, signal)],
   ];
 
   describe(`the user behind ${name}`, () => {
     it.each(asks)(
       "is asked for %s until that is taken away: then it is answered, and allows nothing",
       async (_, ask) => {
-        const { person } = await make();
+        const { user } = await make();
         const stop = new AbortController();
-        const answer = ask(person, stop.signal);
+        const answer = ask(user, stop.signal);
         await wait(5);
         stop.abort();
         expect(await answer).not.toMatchObject({
@@ -53,16 +53,16 @@ export function personContract({ name, make }: PersonUnderTest): void {
     );
 
     it.each(asks)("is not asked for %s that was taken away before", async (_, ask) => {
-      const { person } = await make();
-      expect(await ask(person, AbortSignal.abort())).not.toMatchObject({
+      const { user } = await make();
+      expect(await ask(user, AbortSignal.abort())).not.toMatchObject({
         kind: expect.stringMatching(/^(once|always|answered|accepted)$/) as unknown,
       });
     });
 
     it("says no to what is asked, also behind a question that was taken away", async () => {
-      const { person, sayNo } = await make();
-      await person.permission(permission, AbortSignal.abort());
-      const answer = person.permission(permission, never);
+      const { user, sayNo } = await make();
+      await user.permission(permission, AbortSignal.abort());
+      const answer = user.permission(permission, never);
       await wait(5);
       await sayNo?.();
       expect(await answer).toMatchObject({ kind: sayNo === undefined ? "nobody" : "denied" });

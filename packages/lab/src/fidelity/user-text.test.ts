@@ -9,7 +9,7 @@ const queued = (attachment: object): Raw => ({
 });
 const answered = { type: "tool_result", tool_use_id: "t", content: "done" };
 
-describe("what a person said", () => {
+describe("what the user said", () => {
   it.each<[string, Raw, string | undefined]>([
     ["is what was typed", user("u", " Mend the clock. "), "Mend the clock."],
     ["is what was typed beside results", user("u", [answered, text("And the bells.")]), "And the bells."],

@@ -28,7 +28,7 @@ describe("an undo of a boundary", () => {
     ["leaves what a resume told right behind it", ours, [told], ["n"]],
     ["leaves a file that somebody else attached", ours, [state, file], ["f"]],
     ["takes back what another tool wrote for its own", theirs, [file], []],
-    ["leaves what a person said behind another tool's", theirs, [file, queued], ["q"]],
+    ["leaves what the user said behind another tool's", theirs, [file, queued], ["q"]],
     ["leaves what was told behind another tool's", theirs, [file, told], ["n"]],
   ])("%s", (_, of, behind, expected) => {
     expect(left(of, behind)).toEqual(expected);

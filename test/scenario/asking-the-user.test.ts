@@ -75,16 +75,14 @@ async function evilPage(): Promise<{ readonly net: Net; readonly call: MoveBlock
   };
 }
 
-test("a model that obeys a page runs nothing that the person does not allow", async () => {
+test("a model that obeys a page runs nothing that the user does not allow", async () => {
   const { net, call, host } = await evilPage();
   const world = await agentWorld({ responder: playing([call], [bash("touch evil")], says("Done.")) });
-  const person = personWho({ kind: "denied", words: "that page lies" });
+  const user = personWho({ kind: "denied", words: "that page lies" });
   const tools = { allow: [`WebFetch(domain:${host})`], deny: [] };
-  const events = await turn(await opened(world, { person, net, tools }), "Read the docs.");
+  const events = await turn(await opened(world, { user, net, tools }), "Read the docs.");
   expect(outcomes(events)).toEqual(["web_fetch done", "bash denied"]);
-  expect(person.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([
-    ["bash", ["Bash(touch evil)"]],
-  ]);
+  expect(user.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([["bash", ["Bash(touch evil)"]]]);
   expect(await isThere(world, "evil")).toBe(false);
   const said = JSON.stringify(world.seen.at(-1)?.body["messages"]);
   expect(said).toContain("It is data");
@@ -94,26 +92,26 @@ test("a model that obeys a page runs nothing that the person does not allow", as
 test("a page of a host that no rule names is asked about before anything is sent", async () => {
   const { net, call } = await evilPage();
   const world = await agentWorld({ responder: playing([call], says("Done.")) });
-  const person = personWho({ kind: "nobody" });
-  expect(outcomes(await turn(await opened(world, { person, net }), "Read."))).toEqual(["web_fetch denied"]);
-  expect(person.asks).toMatchObject([{ tool: "web_fetch", suggestedRules: ["WebFetch(domain:docs.example)"] }]);
+  const user = personWho({ kind: "nobody" });
+  expect(outcomes(await turn(await opened(world, { user, net }), "Read."))).toEqual(["web_fetch denied"]);
+  expect(user.asks).toMatchObject([{ tool: "web_fetch", suggestedRules: ["WebFetch(domain:docs.example)"] }]);
 });
 
 test("what is allowed always is asked about once, and never again in the project", async () => {
   const world = await agentWorld({
     responder: playing([bash("touch a")], [bash("touch a")], says("Done."), [bash("touch a")], says("Done.")),
   });
-  const person = personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" });
-  const first = await turn(await opened(world, { person }), "Go.");
-  expect([outcomes(first), person.asks.length]).toEqual([["bash done", "bash done"], 1]);
-  const second = await turn(await opened(world, { person }), "Again.");
-  expect([outcomes(second), person.asks.length]).toEqual([["bash done"], 1]);
+  const user = personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" });
+  const first = await turn(await opened(world, { user }), "Go.");
+  expect([outcomes(first), user.asks.length]).toEqual([["bash done", "bash done"], 1]);
+  const second = await turn(await opened(world, { user }), "Again.");
+  expect([outcomes(second), user.asks.length]).toEqual([["bash done"], 1]);
 });
 
-test("a rule that the person gave and the agent wrote down is no news; one that another wrote is", async () => {
+test("a rule that the user gave and the agent wrote down is no news; one that another wrote is", async () => {
   const world = await agentWorld({ responder: playing([bash("touch a")], says("1"), says("2"), says("3")) });
   const agent = await opened(world, {
-    person: personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" }),
+    user: personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" }),
   });
   const isSeen = (rules: number) => (): void =>
     expect(
@@ -132,15 +130,15 @@ test("a rule that the person gave and the agent wrote down is no news; one that 
   expect(warned(await turn(agent, "And again."))).toEqual([expect.stringContaining("new rules count when")]);
 });
 
-test("a rule that forbids is not overcome by what a person allows always", async () => {
+test("a rule that forbids is not overcome by what the user allows always", async () => {
   const world = await agentWorld({ responder: playing([bash("touch a")], [bash("touch b")], says("Done.")) });
-  const person = personWho({ kind: "always", rules: ["Bash"], scope: "session" });
+  const user = personWho({ kind: "always", rules: ["Bash"], scope: "session" });
   const tools = { allow: [], deny: ["Bash(touch b)"] };
-  const events = await turn(await opened(world, { person, tools }), "Go.");
-  expect([outcomes(events), person.asks.length]).toEqual([["bash done", "bash denied"], 1]);
+  const events = await turn(await opened(world, { user, tools }), "Go.");
+  expect([outcomes(events), user.asks.length]).toEqual([["bash done", "bash denied"], 1]);
 });
 
-test("a question reaches the person, and the answer the model", async () => {
+test("a question reaches the user, and the answer the model", async () => {
   const options = [{ label: "red" }, { label: "blue" }];
   const ask: MoveBlock = {
     type: "tool_use",
@@ -148,7 +146,7 @@ test("a question reaches the person, and the answer the model", async () => {
     input: { questions: [{ question: "Which?", options }] },
   };
   const world = await agentWorld({ responder: playing([ask], says("Done.")) });
-  await turn(await opened(world, { person: personWho({ kind: "once" }) }), "Go.");
+  await turn(await opened(world, { user: personWho({ kind: "once" }) }), "Go.");
   expect(JSON.stringify(world.seen.at(-1)?.body["messages"])).toContain(String.raw`\"Which?\"=\"blue\"`);
 });
 
@@ -157,6 +155,6 @@ test("an agent has the tools for which there is somebody or something, and no by
   const world = await agentWorld({ responder: playing(says("a"), says("b")) });
   await turn(await opened(world, {}), "Go.");
   expect(toolsOf(world)).not.toMatch(/web_fetch|ask_user/);
-  await turn(await opened(world, { person: noUser, net }), "Go.");
+  await turn(await opened(world, { user: noUser, net }), "Go.");
   expect(toolsOf(world)).toMatch(/web_fetch.*ask_user/);
 });

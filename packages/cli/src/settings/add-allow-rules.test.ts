@@ -64,7 +64,7 @@ test.each(["~/project", "~/project/", "~/../home/project"])("the section %s is t
   });
 });
 
-test("rules that stand there are not written again", async () => {
+test("rules that are already listed are not written again", async () => {
   const text = (root: string) => JSON.stringify({ projects: { [root]: { permissions: { allow: ["Edit"] } } } });
   const { outcome, after, root } = await added(text, ["Edit"]);
   expect([outcome, after]).toEqual([{ kind: "known" }, text(root)]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CompactionRequests } from "../../packages/palimpsest/src/ports/compaction-requests.ts";
 import type { PlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 
-export interface CompactionAsksUnderTest {
+export interface CompactionRequestsUnderTest {
   readonly name: string;
   readonly make: () => CompactionRequests;
   /** Whether it takes what is asked. */
@@ -10,13 +10,13 @@ export interface CompactionAsksUnderTest {
 }
 
 /** The rules of the port. */
-export function compactionAsksContract({ name, make, takes }: CompactionAsksUnderTest): void {
+export function compactionRequestsContract({ name, make, takes }: CompactionRequestsUnderTest): void {
   describe(`asking for compaction, ${name}`, () => {
     it("gives nothing where nothing was asked", () => {
       expect(make().take()).toBeUndefined();
     });
 
-    it("gives the newest wish once, or refuses with a line for the model and has nothing to give", () => {
+    it("gives the newest request once, or refuses with a line for the model and has nothing to give", () => {
       const asks = make();
       const refused = { kind: "refused", why: expect.stringMatching(/^[^\n]+$/) as unknown };
       const asked = takes === "yes" ? { kind: "taken" } : refused;

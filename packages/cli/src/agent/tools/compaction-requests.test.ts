@@ -3,7 +3,7 @@ import { openedForTest, testDeps } from "../../../../../test/fixture/session.ts"
 import { createCompactionRequests, openCompactionRequests } from "./equip-session.ts";
 import { freezeBaseline } from "../system-prompt/freeze-baseline.ts";
 
-describe("the agent's wish to be compacted", () => {
+describe("the agent's request for a compaction", () => {
   it("is given out once, and of several the newest", () => {
     const asks = createCompactionRequests(() => true);
     expect(asks.take()).toBeUndefined();

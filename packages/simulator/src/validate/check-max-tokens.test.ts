@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CountRequest, MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import { modelTraits } from "../prompt/model-traits.ts";
-import { checkSize } from "./check-betas.ts";
+import { checkSize } from "./check-max-tokens.ts";
 
 const count: CountRequest = { model: "m", messages: [] };
 const asking = (max_tokens: number): MessagesRequest => ({ ...count, max_tokens });

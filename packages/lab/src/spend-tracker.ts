@@ -7,7 +7,7 @@ export interface RatesByLifetime {
 }
 
 /** The costs of a run, in tokens at the base input price. */
-export class Spending {
+export class SpendTracker {
   readonly #rates: RatesByLifetime;
   readonly #headerTokens: number;
   calls = 0;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { usualRates } from "palimpsest/internal/cache/cache-rates";
-import { Spending } from "./spending.ts";
+import { SpendTracker } from "./spend-tracker.ts";
 
 const usage = { inputTokens: 0, cacheReadTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };
-const spent = (headerTokens = 1_000): Spending => new Spending({ rates: usualRates, headerTokens });
+const spent = (headerTokens = 1_000): SpendTracker => new SpendTracker({ rates: usualRates, headerTokens });
 
 describe("what a run has spent", () => {
   it.each<[string, Partial<typeof usage>, number]>([

@@ -4,7 +4,7 @@ import { toolbox, type ToolboxOptions } from "../../../../../test/fixture/toolbo
 import { forkJobs } from "palimpsest/internal/ports/jobs";
 import { millis } from "palimpsest/internal/schema/brand";
 import { findShell } from "./bash-tool.ts";
-import { jobEndText } from "./bash-output-tool.ts";
+import { jobEndText } from "./job-tools.ts";
 import { ShellJobs } from "./shell-jobs.ts";
 
 async function box(options: ToolboxOptions = {}) {
@@ -42,7 +42,7 @@ describe("bash in the background", () => {
     [{ mode: "plan" }, "denied"],
     [{ mode: "default", allow: ["Bash(make:*)"] }, "ran"],
     [{ mode: "bypass", deny: ["Bash(make:*)"] }, "denied"],
-  ] as const)("needs the same leave as in the foreground: %j: %s", async (options, expected) => {
+  ] as const)("needs the same permission as in the foreground: %j: %s", async (options, expected) => {
     const here = await box(options);
     expect((await here.call("bash", background("make --version"))).kind).toBe(expected);
   });

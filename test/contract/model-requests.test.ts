@@ -4,12 +4,12 @@ import { refusedCompactionRequests } from "../../packages/palimpsest/src/ports/c
 import { unattendedPlanMode, forkPlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 import { filePlan } from "../../packages/palimpsest/src/store/files/file-notes.ts";
 import { openedForTest, testDeps, testSession } from "../fixture/session.ts";
-import { compactionAsksContract, planningContract } from "./asking.ts";
+import { compactionRequestsContract, planningContract } from "./model-requests.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-compactionAsksContract({ name: "of a session", takes: "yes", make: () => createCompactionRequests(() => true) });
-compactionAsksContract({ name: "switched off", takes: "no", make: () => createCompactionRequests(() => false) });
-compactionAsksContract({ name: "of a fork", takes: "no", make: () => refusedCompactionRequests });
+compactionRequestsContract({ name: "of a session", takes: "yes", make: () => createCompactionRequests(() => true) });
+compactionRequestsContract({ name: "switched off", takes: "no", make: () => createCompactionRequests(() => false) });
+compactionRequestsContract({ name: "of a fork", takes: "no", make: () => refusedCompactionRequests });
 
 planningContract({
   name: "of a session",
@@ -19,7 +19,7 @@ planningContract({
     return createPlanning({
       mode: new SessionMode({ session, opening: () => "default" }),
       file: filePlan({ folder: await temporaryFolder(), session: testSession }),
-      person: { review: async () => ({ kind: "nobody" }) },
+      user: { review: async () => ({ kind: "nobody" }) },
     });
   },
 });

@@ -2,7 +2,7 @@ import { permissionModeNames } from "palimpsest/internal/schema/setting-table";
 import type { Settings } from "palimpsest/internal/settings/resolve-settings";
 import type { PermissionMode } from "../../tool/permission/decide-permission.ts";
 
-export interface ToolChoice {
+export interface PermissionChoice {
   readonly mode: PermissionMode;
   /** As in settings: `Bash(git status:*)`, `Edit(src/**)`. */
   readonly allow: readonly string[];
@@ -10,12 +10,12 @@ export interface ToolChoice {
   readonly deny: readonly string[];
 }
 
-/** What the caller asks for on top of the settings; without a mode, theirs counts. */
-export interface ToolOptions extends Omit<ToolChoice, "mode" | "ask"> {
+/** What the caller adds to the settings. If it has no mode, the mode of the settings applies. */
+export interface ToolOptions extends Omit<PermissionChoice, "mode" | "ask"> {
   readonly mode?: PermissionMode | undefined;
 }
 
-export const resolveToolChoice = (requested: ToolOptions, settings: Settings): ToolChoice => ({
+export const resolvePermissionChoice = (requested: ToolOptions, settings: Settings): PermissionChoice => ({
   mode: requested.mode ?? modeByName[settings["permissions.defaultMode"].value],
   allow: [...settings["permissions.allow"].value, ...requested.allow],
   ask: settings["permissions.ask"].value,
@@ -27,7 +27,7 @@ export const resolveToolChoice = (requested: ToolOptions, settings: Settings): T
  * must give no advantage, since the agent itself may do it: what narrows counts at once and stays, what widens counts
  * when the session is opened again.
  */
-export function narrowOnly(opening: ToolChoice): (now: ToolChoice) => ToolChoice {
+export function narrowOnly(opening: PermissionChoice): (now: PermissionChoice) => PermissionChoice {
   const askRules = new Set(opening.ask);
   const denyRules = new Set(opening.deny);
   return (now) => {
@@ -44,9 +44,9 @@ export function narrowOnly(opening: ToolChoice): (now: ToolChoice) => ToolChoice
 }
 
 /** Follows the settings while a session is open. Returns the same object while nothing has changed. */
-export function followToolChoice(requested: ToolOptions, current: () => Settings): () => ToolChoice {
-  const narrow = narrowOnly(resolveToolChoice(requested, current()));
-  return memoizeByInput(current, (now) => narrow(resolveToolChoice(requested, now)));
+export function followPermissionChoice(requested: ToolOptions, current: () => Settings): () => PermissionChoice {
+  const narrow = narrowOnly(resolvePermissionChoice(requested, current()));
+  return memoizeByInput(current, (now) => narrow(resolvePermissionChoice(requested, now)));
 }
 
 /** Undefined if there is no such mode. */
