@@ -164,8 +164,8 @@ async function compareBills(): Promise<void> {
   for (const task of [tasks.fix, tasks.log, tasks.review, tasks.release]) await plain.ask(task);
   const nanos = plain.context.costs().session.totalNanos;
   await plain.context.close();
-  narrator.say(`  unmanaged ${formatUsd(nanos)}, the largest prompt ${formatNumber(plain.record.peakTokens)} tokens`);
-  narrator.say(`  managed   ${formatUsd(bill.nanos)}, the largest prompt ${formatNumber(bill.peakTokens)} tokens`);
+  narrator.say(`  unmanaged ${formatUsd(nanos)} with prompts of up to ${formatNumber(plain.record.peakTokens)} tokens`);
+  narrator.say(`  managed   ${formatUsd(bill.nanos)} with prompts of up to ${formatNumber(bill.peakTokens)} tokens`);
   narrator.claim("saved", bill.nanos < nanos, `${Math.round(100 * (1 - bill.nanos / nanos))}%`);
 }
 
