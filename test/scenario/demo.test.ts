@@ -22,7 +22,7 @@ async function runDemo(onText: (out: string, child: ReturnType<typeof spawn>) =>
   let [out, err] = ["", ""];
   child.stderr.setEncoding("utf8").on("data", (text) => (err += String(text)));
   child.stdout.setEncoding("utf8").on("data", (text) => onText((out += String(text)), child));
-  const [code] = await ended;
+  const [code]: readonly unknown[] = await ended;
   return { code, out, err, left: [...(await readdir(tmp)), ...(await readdir(home))] };
 }
 
