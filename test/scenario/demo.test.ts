@@ -22,8 +22,8 @@ async function runDemo(onText: (out: string, child: ReturnType<typeof spawn>) =>
   let [out, err] = ["", ""];
   child.stderr.setEncoding("utf8").on("data", (text) => (err += String(text)));
   child.stdout.setEncoding("utf8").on("data", (text) => onText((out += String(text)), child));
-  const [code]: readonly unknown[] = await ended;
-  return { code, out, err, left: [...(await readdir(tmp)), ...(await readdir(home))] };
+  await ended;
+  return { code: child.exitCode, out, err, left: [...(await readdir(tmp)), ...(await readdir(home))] };
 }
 
 const chapters = [
