@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * `node scripts/picture.ts <name> <palimpsest arguments…>`: runs the command as a terminal would see it and writes
- * docs/picture/<name>.svg, so that the pictures in the docs are real output. PICTURE=plain turns colours off, and
+ * `node scripts/picture.ts <name> <palimpsest arguments… | example.ts>`: runs the command, or the example, as a terminal
+ * would see it and writes docs/picture/<name>.svg, so that the pictures in the docs are real output. PICTURE=plain turns colours off, and
  * PICTURE_LINES=<n> limits the lines.
  */
 // eslint-disable-next-line no-control-regex -- escape sequences begin with a control character
@@ -26,18 +26,20 @@ const escapeXml = (text: string): string =>
 
 const [name, ...args] = process.argv.slice(2);
 if (name === undefined || args.length === 0) {
-  console.error("usage: node scripts/picture.ts <name> <palimpsest arguments…>");
+  console.error("usage: node scripts/picture.ts <name> <palimpsest arguments… | example.ts>");
   process.exit(2);
 }
 const root = join(import.meta.dirname, "..");
 const plain = process.env["PICTURE"] === "plain";
 const env = { ...process.env, FORCE_COLOR: plain ? "0" : "1", NO_COLOR: plain ? "1" : "", COLUMNS: "80" };
-const output = execFileSync(process.execPath, [join(root, "bin/palimpsest"), ...args], { encoding: "utf8", env });
+const isExample = args[0]?.endsWith(".ts") === true;
+const program = isExample ? ["--conditions=@palimpsest/source"] : [join(root, "bin/palimpsest")];
+const output = execFileSync(process.execPath, [...program, ...args], { encoding: "utf8", env, cwd: root });
 const file = join(root, "docs/picture", `${name}.svg`);
 const printed = output.trimEnd().split("\n");
 const linesMax = Number(process.env["PICTURE_LINES"] ?? printed.length);
 const shown = printed.length > linesMax ? [...printed.slice(0, linesMax), "…"] : printed;
-writeFileSync(file, svgOf(`palimpsest ${args.join(" ")}`, shown));
+writeFileSync(file, svgOf(`${isExample ? "npm run example --" : "palimpsest"} ${args.join(" ")}`, shown));
 
 interface Look {
   readonly fill: string;

@@ -26,7 +26,7 @@ const within = { withinMillis: 60_000 };
 
 rmSync(base, { recursive: true, force: true });
 mkdirSync(base);
-cpSync(join(root, "packages/cli/sample-project"), project, { recursive: true });
+cpSync(join(root, "examples/demo/project"), project, { recursive: true });
 try {
   await repair();
   await createEarlierSessions();

@@ -23,7 +23,7 @@ it("every link of the README leads to a file", () => {
   for (const link of links) expect(() => read(link), link).not.toThrow();
 });
 
-/** The demo starts a dozen processes: beside other tests they share the cores. */
+/** The demo starts several processes: beside other tests they share the cores. */
 const demoMillisMax = 180_000;
 
 it(
@@ -31,7 +31,10 @@ it(
   { timeout: demoMillisMax },
   () => {
     const env = { ...process.env, FORCE_COLOR: "1", NO_COLOR: "", COLUMNS: "80" };
-    const ran = spawnSync(process.execPath, [join(root, "bin/palimpsest"), "demo"], { encoding: "utf8", env });
+    const ran = spawnSync(process.execPath, [sourceFlag, join(root, "examples/demo/demo.ts")], {
+      encoding: "utf8",
+      env,
+    });
     const stdout = stripVTControlCharacters(ran.stdout);
     const words = read("README.md").replaceAll(/\s+/g, " ");
     const [window = "none"] = /window of [\d,]+ tokens/.exec(stdout) ?? [];
@@ -41,7 +44,7 @@ it(
       Number(new RegExp(`^  ${name} +\\$(\\S+)`, "m").exec(stdout)?.[1]),
     );
     const said = /that costs \$(?<managed>[\d.]+);.*?, \$(?<unmanaged>\d+\.\d+)/.exec(words)?.groups;
-    // Ids and the length of the temporary folder's path move them a little.
+    // Ids and the durations of the tests move them a little.
     expect(Number(said?.["managed"]) / Number(managed)).toBeCloseTo(1, 1);
     expect(Number(said?.["unmanaged"]) / Number(unmanaged)).toBeCloseTo(1, 1);
     const picture = linesOf(unescaped(read("docs/picture/demo.svg").replaceAll(/<[^>]*>/g, ""))).filter(

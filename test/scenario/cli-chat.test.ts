@@ -99,7 +99,7 @@ describe("a chat without a terminal", () => {
     const at = world();
     const said = await piped({ ...at, args: [launcher] }, "hello\n", "--model", "claude-sonnet-5-5");
     expect(said).toMatchObject({ code: 5, out: "" });
-    expect(said.err).toMatch(/no key.*\n.*ANTHROPIC_API_KEY.*palimpsest demo/);
+    expect(said.err).toMatch(/no key.*\n.*ANTHROPIC_API_KEY.*--model simulator/);
     expect(at.log()).toBe("");
   });
 });
@@ -213,7 +213,7 @@ describe("a plain chat at a terminal", () => {
     expect(await again.exited).toBe(0);
   });
 
-  it("without a key offers the demo, and takes no for an answer", async () => {
+  it("without a key says what to do, and ends", async () => {
     const at = world();
     const chat = testTerminal({
       command: process.execPath,
@@ -221,8 +221,7 @@ describe("a plain chat at a terminal", () => {
       cwd: at.cwd,
       env: { PALIMPSEST_HOME: at.home, XDG_CACHE_HOME },
     });
-    await chat.waitFor("[y/N]");
-    chat.type("\n");
     expect(await chat.exited).toBe(5);
+    expect(chat.scrollback().join("\n")).toMatch(/no key[^]*ANTHROPIC_API_KEY[^]*--model simulator/);
   });
 });

@@ -12,7 +12,7 @@ async function sampleProject(allow: readonly string[]) {
   // `node` as the user has it: in a folder of theirs that is on PATH.
   const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` };
   const box = await heldToolbox({ mode: "default", allow, env });
-  await cp(join(repository, "packages/cli/sample-project"), box.project, { recursive: true });
+  await cp(join(repository, "examples/demo/project"), box.project, { recursive: true });
   const git = (...args: string[]) => execFileSync("git", args, { cwd: box.project });
   git("init", "-q");
   git("config", "user.name", "n");

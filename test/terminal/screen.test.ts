@@ -106,26 +106,14 @@ describe.skipIf(process.platform === "win32")("keys", () => {
 });
 
 describe.skipIf(process.platform === "win32")("without a key", () => {
-  const offered = async (): Promise<Terminal> => {
-    const chat = newChatWorld(talk).start({ model: "none", columns: 80 });
-    await chat.waitFor("Watch the demo meanwhile?");
-    return chat;
-  };
-
-  it("a first start says so in two lines and offers the demo; no is an exit code", async () => {
-    const chat = await offered();
-    const lines = chat.screen().filter((line) => line !== "");
-    expect(lines, lines.join("\n")).toHaveLength(3);
-    expect(lines[0]).toContain("no key");
-    chat.type("n\r");
+  it("a first start says so in two lines, and what to do; it ends with its exit code", async () => {
+    const chat = newChatWorld(talk).start({ model: "none", columns: 120 });
     expect(await chat.exited).toBe(exitCode.refused);
-  });
-
-  it("yes runs it", async () => {
-    const chat = await offered();
-    chat.type("y\r");
-    await chat.waitFor("window");
-    expect(chat.scrollback().some((line) => line.includes("[y/N]"))).toBe(true);
+    const lines = chat.screen().filter((line) => line !== "");
+    expect(lines, lines.join("\n")).toHaveLength(2);
+    expect(lines[0]).toContain("no key");
+    expect(lines[1]).toContain("--model simulator");
+    expect(chat.modes()).toEqual({ cursor: "shown", pastes: "plain", buffer: "normal" });
   });
 });
 

@@ -3,15 +3,13 @@ import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { agentFailure, turnExitCode } from "../session/session-failure.ts";
 import type { CommandContext, Outcome } from "../program/command.ts";
-import { exitCode, type Failure } from "../program/failure.ts";
+import { exitCode } from "../program/failure.ts";
 import { Chat, type ChatDeps, type ChatOutcome } from "./chat.ts";
 import type { ChatHost } from "./chat-host.ts";
 import type { TerminalUi, TerminalUiHandlers } from "./terminal-ui.ts";
 import { withEndSignals } from "../program/stop-signal.ts";
 import { type OnDemandStatusline, statuslineOnDemand } from "../statusline/statusline-on-demand.ts";
 import { type Answerer, formatCost } from "../text/format.ts";
-import { createInterface } from "node:readline/promises";
-import { canAskUser } from "../compact/ask-to-commit.ts";
 
 export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly session: SessionChoice | { readonly kind: "choose" };
@@ -39,10 +37,8 @@ export async function runChat(context: CommandContext, request: ChatRequest): Pr
     () => chat.quit(),
     () => chat.run({ session, flags }, message),
   ).finally(() => statusline.close());
-  if (outcome.kind === "not-opened") {
-    const failure = agentFailure(outcome.opened, "Add --fork to go on in a session of its own.");
-    return outcome.opened.kind === "no-key" ? await offerDemo(context, failure) : failure;
-  }
+  if (outcome.kind === "not-opened")
+    return agentFailure(outcome.opened, "Add --fork to go on in a session of its own.");
   if (outcome.kind === "left-early") return exitCode.fine;
   await sayFarewell(context, { end: outcome, answerer: model.kind });
   return chatExitCode(outcome);
@@ -154,23 +150,4 @@ async function sayFarewell(
   const more = unpriced > 0 ? ", and more: not every model has a known price" : "";
   await out.write(`This session: ${isUnknown ? "price not known" : `${formatCost(answerer, totalNanos)}${more}`}\n`);
   await out.write(`Go on with it: ${out.style("bold", `palimpsest --resume ${session.id}`)}\n`);
-}
-
-/** A user who starts without a key can still see what it is about. */
-async function offerDemo(context: CommandContext, failure: Failure): Promise<Outcome> {
-  if (!canAskUser(context))
-    return { ...failure, hint: `${failure.hint ?? ""} \`palimpsest demo\` needs no key.`.trimStart() };
-  const { stdin, err } = context;
-  await err.write(`There is no key for a model yet.\n${failure.hint ?? ""}\n`);
-  await err.write("Watch the demo meanwhile? It needs none. [y/N] ");
-  const lines = createInterface({ input: stdin, terminal: false });
-  const [line] = await Promise.race([
-    new Promise<readonly string[]>((resolve) => lines.once("line", (typed) => resolve([typed]))),
-    new Promise<readonly string[]>((resolve) => lines.once("close", () => resolve([]))),
-  ]);
-  lines.close();
-  stdin.pause();
-  if (!/^y(es)?$/i.test((line ?? "").trim())) return failure.code;
-  const { demoCommand } = await import("../command/demo-command.ts");
-  return demoCommand.run(context, []);
 }

@@ -1,6 +1,5 @@
 import { openWorkspace } from "../host/workspace.ts";
 import { readCompactionSpent, type Extraction, listExtractions } from "palimpsest/internal/context/past-costs";
-import { openCounted } from "palimpsest/internal/session/counted-log";
 import { addBranchReceipts, pastReceipts } from "palimpsest/internal/session/past-receipts";
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import type { Path } from "palimpsest/internal/transcript/path";
@@ -17,7 +16,7 @@ import {
 import { createCallsPricer, type CallsPricer } from "../text/cost-by-source-name.ts";
 import { command } from "../program/command.ts";
 import { exitCode } from "../program/failure.ts";
-import { openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { openNamedLog, openWithEdits, wrongFileFailure } from "../session/named-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
 
 export const receiptsCommand = command({
@@ -29,7 +28,7 @@ export const receiptsCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
-      const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
+      const opened = await openWithEdits(log);
       const wrong = wrongFileFailure(log, opened);
       if (wrong !== undefined) return wrong;
       const { fold } = opened;
@@ -65,9 +64,6 @@ export const receiptsCommand = command({
     }
   },
 });
-
-/** Up to this size the whole log is read, so that every edit is listed; beyond it only what the view needs. */
-const wholeReadBytesMax = 256 * 2 ** 20;
 
 const columnsDefault = 80;
 

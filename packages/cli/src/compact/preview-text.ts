@@ -1,3 +1,4 @@
+import { formatBreakEven } from "palimpsest/internal/text/format-break-even";
 import { errorText, fileText, todoText } from "palimpsest/internal/layers/4-compact/facts/fact-lines";
 import type { Audit, AuditParts, MissingFact } from "palimpsest/internal/layers/4-compact/audit";
 import type { CompactionMoney, Proposal } from "palimpsest/internal/context/compact/proposal";
@@ -169,15 +170,11 @@ function moneyText(
   { callsNanos, roundBeforeNanos, roundAfterNanos, breakEvenRounds }: CompactionMoney,
   answerer: Answerer,
 ): string {
-  const pays = breakEvenRounds === undefined ? "never pays" : paysText(breakEvenRounds);
   const [before, after] = [roundBeforeNanos, roundAfterNanos].map((nanos) => formatUsd(nanos / 1e9));
   const paid = callsNanos === 0 ? "nothing" : formatUsd(callsNanos / 1e9);
   const simulated = answerer === "simulator" ? " (simulated)" : "";
-  return `${paid} paid for the summary; a round's prompt ${before} → ${after}, ${pays}${simulated}`;
+  return `${paid} paid for the summary; a round's prompt ${before} → ${after}, ${formatBreakEven(breakEvenRounds)}${simulated}`;
 }
-
-const paysText = (rounds: number): string =>
-  rounds <= 0 ? "pays at once" : `pays after ${quantity(Math.ceil(rounds), "round")}`;
 
 const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[] = [
   ["userMessages", "user messages"],

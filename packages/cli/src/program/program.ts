@@ -11,11 +11,6 @@ export const program = group({
   }),
   commands: [
     deferCommand({
-      name: "demo",
-      summary: "watch an agent fix a failing test in a window that is too small, without losing anything",
-      load: async () => (await import("../command/demo-command.ts")).demoCommand,
-    }),
-    deferCommand({
       name: "view",
       summary: "show the exact messages the model would get",
       load: async () => (await import("../command/view-command.ts")).viewCommand,

@@ -1,12 +1,16 @@
 import { openWorkspace, type ProjectStore, type ResolvedLog } from "../host/workspace.ts";
 import type { LogFormat, ImportNote } from "palimpsest/internal/import/importer";
 import type { ForeignTranslation } from "palimpsest/internal/session/open-foreign";
+import type { OnProgress } from "palimpsest/internal/session/check-log";
+import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
 import type { OpenedLog } from "palimpsest/internal/session/open-log";
 import type { Blobs } from "palimpsest/internal/ports/blobs";
 import type { ByteSource } from "palimpsest/internal/ports/transcripts";
 import type { SessionId } from "palimpsest/internal/schema/brand";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
+import type { Output } from "../program/output.ts";
+import { formatBytes } from "palimpsest/internal/text/format-count";
 import { importers } from "palimpsest/internal/import/detect-format";
 import { formatNumber } from "../text/format.ts";
 
@@ -87,6 +91,22 @@ export function wrongFileFailure(
     message: `${log.path} is empty: nothing was said in it yet`,
     hint: "Give the path of a transcript that has entries.",
   });
+}
+
+/** Up to this size the whole log is read, so that every edit is listed; beyond it only what the view needs. */
+const wholeReadBytesMax = 256 * 2 ** 20;
+
+/** Opens a log to list its edits. */
+export const openWithEdits = (log: NamedLog): Promise<CountedLog> =>
+  openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
+
+/** From this size on, reading a log takes long enough to show progress. */
+const progressBytesMin = 16 * 2 ** 20;
+
+/** Shows `read 3 MB of 20 MB` on a terminal's stderr, until the end is reached; nothing elsewhere. */
+export function createProgress(err: Output, { verb, size }: { verb: string; size: number }): OnProgress {
+  if (size < progressBytesMin) return () => {};
+  return (done) => void err.progress(done >= size - 1 ? "" : `${verb} ${formatBytes(done)} of ${formatBytes(size)}`);
 }
 
 /** For `--json`: present if the file had to be translated. */

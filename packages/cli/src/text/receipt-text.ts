@@ -9,6 +9,7 @@ import type { Entry } from "palimpsest/internal/schema/entry";
 import { contextTokens, requestTokens } from "palimpsest/internal/schema/usage";
 import type { UndoOutcome } from "palimpsest/internal/session/undo";
 import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
+import { formatBreakEven } from "palimpsest/internal/text/format-break-even";
 import { labelByCompactionPath } from "../tui/text/event-lines.ts";
 
 const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
@@ -23,17 +24,10 @@ export function receiptText(receipt: Receipt, style: Style): string {
   return [
     `  entries   ${counts.join(", ")}`,
     `  tokens    ${formatNumber(tokensBefore)} → ${style("bold", formatNumber(tokensAfter))} (messages alone, estimated)`,
-    `  cache     ${formatNumber(tokensBehind)} tokens behind the change are written again; ${paysText(price.breakEvenRounds)}`,
+    `  cache     ${formatNumber(tokensBehind)} tokens behind the change are written again; ${formatBreakEven(price.breakEvenRounds)}`,
     "",
   ].join("\n");
 }
-
-const paysText = (rounds: number | undefined): string => {
-  if (rounds === undefined) return "nothing is saved by it";
-  return rounds === 0
-    ? "pays at once"
-    : `pays after ${formatNumber(rounds)} more ${rounds === 1 ? "round" : "rounds"} on a warm cache`;
-};
 
 export interface ListedEdit extends RecordedEdit {
   readonly boundary: ListedBoundary | undefined;
@@ -156,7 +150,7 @@ const labelLine = (label: string, text: string): string =>
 function priceText({ now, perRound, breakEvenRounds }: ReceiptPrice): string {
   const first =
     now < 0 ? `saves ${formatNumber(-now)} input tokens at once` : `costs ${formatNumber(now)} input tokens now`;
-  return `${first}, ${perRound < 0 ? `costs ${formatNumber(-perRound)}` : `saves ${formatNumber(perRound)}`} in each later round; ${paysText(breakEvenRounds)}`;
+  return `${first}, ${perRound < 0 ? `costs ${formatNumber(-perRound)}` : `saves ${formatNumber(perRound)}`} in each later round; ${formatBreakEven(breakEvenRounds)}`;
 }
 
 /**

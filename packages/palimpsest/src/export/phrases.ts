@@ -8,6 +8,7 @@ import type {
   ResultBlock,
   Sidechain,
 } from "./export-document.ts";
+import { formatBreakEven } from "../text/format-break-even.ts";
 
 /** This file holds the texts that Markdown and HTML share. */
 export const speaker = { user: "User", assistant: "Assistant", engine: "Engine" } as const satisfies Record<
@@ -28,10 +29,7 @@ export function formatReceipt({ cause, tokensBefore, tokensAfter, entries, break
       : [`${formatAmount(tokensBefore)} → ${formatAmount(tokensAfter)} tokens (estimated)`];
   const classes =
     entries.length === 0 ? [] : [entries.map(([name, count]) => `${formatAmount(count)} ${name}`).join(", ")];
-  const rounds =
-    breakEvenRounds === undefined
-      ? []
-      : [breakEvenRounds === 0 ? "pays at once" : `pays after ${formatCount(breakEvenRounds, "round")}`];
+  const rounds = breakEvenRounds === undefined ? [] : [formatBreakEven(breakEvenRounds)];
   return ["receipt", ...(cause === undefined ? [] : [`cause ${cause}`]), ...tokens, ...classes, ...rounds].join(" · ");
 }
 

@@ -12,9 +12,8 @@ import {
   exportPieces,
   tooLarge,
 } from "../../session/export-to.ts";
-import { openNamedLog } from "../../session/named-log.ts";
+import { createProgress, openNamedLog } from "../../session/named-log.ts";
 import { usageFailure } from "../../program/parse-arguments.ts";
-import { formatBytes } from "palimpsest/internal/text/format-count";
 
 export const exportCommand = command({
   name: "export",
@@ -49,7 +48,7 @@ export const exportCommand = command({
     try {
       const name = log.session?.id ?? basename(log.path, extname(log.path));
       const mask = options["mask-secrets"] ? { mask: maskSecrets } : {};
-      const onProgress = progressOn(context, { verb: "read", size: log.source.size });
+      const onProgress = createProgress(context.err, { verb: "read", size: log.source.size });
       const request = { name, origin: log.origin, format: log.format, source: log.source, agents, onProgress, ...mask };
       const mode = options.plain ? "plain" : "full";
       return await runExport(context, {
@@ -98,15 +97,3 @@ const hintByWhy: Readonly<Record<ExportRefusal["why"], string>> = {
   taken: "Choose another place with --out, or write over it with --force.",
   "no-folder": "Make it first, or name another place with --out.",
 };
-
-/** From this size on, reading a log takes long enough to show progress. */
-const progressBytesMin = 16 * 1024 * 1024;
-
-/** A line on a terminal's stderr that is wiped at the end; nothing elsewhere. */
-function progressOn(
-  { err }: Pick<CommandContext, "err">,
-  { verb, size }: { verb: string; size: number },
-): (done: number) => void {
-  if (size < progressBytesMin) return () => {};
-  return (done) => void err.progress(done >= size - 1 ? "" : `${verb} ${formatBytes(done)} of ${formatBytes(size)}`);
-}

@@ -1,18 +1,10 @@
-import {
-  type Finding,
-  checkLog,
-  type LogCheck,
-  type OnProgress,
-  repairLog,
-  repairRanges,
-} from "palimpsest/internal/session/check-log";
+import { type Finding, checkLog, type LogCheck, repairLog, repairRanges } from "palimpsest/internal/session/check-log";
 import type { SetAside } from "palimpsest/internal/ports/transcripts";
 import { command, type CommandContext, type Outcome } from "../../program/command.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
 import { formatBytes } from "palimpsest/internal/text/format-count";
 import { quantity, formatNumber, joinLines } from "../../text/format.ts";
-import { type NamedLog, openNamedLog } from "../../session/named-log.ts";
-import type { Output } from "../../program/output.ts";
+import { createProgress, type NamedLog, openNamedLog } from "../../session/named-log.ts";
 import { sessionOperand } from "../../program/parse-arguments.ts";
 import { readOwnVersion } from "../../program/read-own-version.ts";
 import { sessionFailure } from "../../session/session-failure.ts";
@@ -57,7 +49,7 @@ async function checkOrRepair(
   { err, cwd }: CommandContext,
   { log, mode }: Pick<Report, "log" | "mode">,
 ): Promise<Report | Failure> {
-  const progress = progressOn(err, log.source.size);
+  const progress = createProgress(err, { verb: "checked", size: log.source.size });
   try {
     const found = await checkLog(log.source, progress);
     const unchanged: Report = { kind: "report", log, mode, found, repaired: [], left: found };
@@ -72,14 +64,6 @@ async function checkOrRepair(
     await err.progress("");
     await log.source.close();
   }
-}
-
-/** From this size on, a check takes long enough to show progress. */
-const progressBytesMin = 64 * 1024 * 1024;
-
-function progressOn(err: Output, size: number): OnProgress {
-  if (size < progressBytesMin) return () => {};
-  return (done) => void err.progress(`checked ${formatBytes(done)} of ${formatBytes(size)}`);
 }
 
 function checkOutcome({ log, mode, left }: Report): Outcome {

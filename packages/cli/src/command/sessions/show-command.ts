@@ -1,7 +1,7 @@
 import { readOrigin, sourceState, listAdoptedSessions } from "palimpsest/internal/session/session-origin";
 import { toUsd } from "palimpsest/internal/cache/cost-ledger";
 import { replyCallsIn, readCompactionSpent, notesCallsIn } from "palimpsest/internal/context/past-costs";
-import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
+import type { CountedLog } from "palimpsest/internal/session/counted-log";
 import type { ByteSource } from "palimpsest/internal/ports/transcripts";
 import type { EntryId, SessionId, Tokens } from "palimpsest/internal/schema/brand";
 import type { EditEntry } from "palimpsest/internal/schema/entry";
@@ -12,7 +12,7 @@ import { createCallsPricer, type CallsPricer } from "../../text/cost-by-source-n
 import { command, type CommandContext } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
 import { quantity, wrapText, formatNumber, formatUsd, joinLines } from "../../text/format.ts";
-import { type NamedLog, openNamedLog, wrongFileFailure } from "../../session/named-log.ts";
+import { type NamedLog, openNamedLog, openWithEdits, wrongFileFailure } from "../../session/named-log.ts";
 import { openCallsAdvice } from "../../text/render-message.ts";
 import { sessionOperand } from "../../program/parse-arguments.ts";
 import { table } from "../../text/table.ts";
@@ -26,7 +26,7 @@ export const showCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
-      const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
+      const opened = await openWithEdits(log);
       const wrong = wrongFileFailure(log, opened);
       if (wrong !== undefined) return wrong;
       const { reading } = await openWorkspace(context).settings();
@@ -40,9 +40,6 @@ export const showCommand = command({
     }
   },
 });
-
-/** Up to this size the whole log is read, so that every edit is listed; beyond it only what the view needs. */
-const wholeReadBytesMax = 256 * 1024 * 1024;
 
 interface SessionDescription {
   readonly path: string;
