@@ -1,5 +1,5 @@
 import type { ToolUseId } from "../../schema/brand.ts";
-import { cacheDeletionsMax, cacheEditsBeta } from "../../schema/wire/cache-control.ts";
+import { cacheDeletionsMax, cacheEditsBeta } from "../../schema/wire/extension.ts";
 import { noServerOptions, type ServerOptionsInput, type ServerUse, supports } from "../server/server-use.ts";
 import { isWorthClearing, inventoryScale, staleSince } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
