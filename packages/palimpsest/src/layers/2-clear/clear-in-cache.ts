@@ -25,12 +25,10 @@ const serverDeletions: ServerUse = {
     const deletions = ids.map((id) => ({ type: "tool_result", tool_use_id: id }));
     return { params: { cache_edits: { deletions } }, betas: [cacheEditsBeta] };
   },
+  namesResults: (input) =>
+    takesDeletions(input) &&
+    (input.withheld.size > 0 || (input.policy.clear.inCache !== undefined && input.isOn("clear.cacheEdits"))),
 };
-
-/** Whether results of this conversation are deleted in the cache, now or once there are enough of them. */
-export const deletesResults = (input: ServerOptionsInput): boolean =>
-  takesDeletions(input) &&
-  (input.withheld.size > 0 || (input.policy.clear.inCache !== undefined && input.isOn("clear.cacheEdits")));
 
 /**
  * Whether the server takes deletions at all. A session may continue on a server that does not, and that would refuse
