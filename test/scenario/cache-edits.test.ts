@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { cacheEditsBeta } from "../../packages/palimpsest/src/schema/wire/cache-control.ts";
+import { cacheEditsBeta } from "../../packages/palimpsest/src/schema/wire/extension.ts";
 import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply-message.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";

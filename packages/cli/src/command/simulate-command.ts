@@ -1,5 +1,6 @@
 import { openWorkspace } from "../host/workspace.ts";
 import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
+import { extension } from "@palimpsest/simulator/internal/extension";
 import { faultSyntaxes } from "@palimpsest/simulator/internal/fault/fault";
 import { conditionForm, laneForm, scenarioForm, stepForm } from "@palimpsest/simulator/internal/scenario/scenario-form";
 import { command, type CommandContext } from "../program/command.ts";
@@ -46,10 +47,7 @@ export const simulateCommand = command({
       summary: "make some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'; may be repeated",
     },
     trace: { type: "string", shown: "file", summary: "write every request and reply to a new file of JSON lines" },
-    "cache-edits": {
-      type: "boolean",
-      summary: "let clients delete results in the prompt cache by reference, which no public API does",
-    },
+    [extension.flag.name]: { type: "boolean", summary: extension.flag.summary },
     record: {
       type: "string",
       shown: "folder",
@@ -98,7 +96,7 @@ export const simulateCommand = command({
       faults: options.fault,
       trace: options.trace,
       models: reading.settings.models.value,
-      extensions: { cacheEdits: options["cache-edits"] ? "offered" : "none" },
+      extensions: extension.flag.options(options[extension.flag.name]),
       onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
     });
     if (launched.kind === "failed") return notLaunched(launched, { ...options, port: server.port });

@@ -268,7 +268,7 @@ export class EditedPrefixes {
   }
 
   /**
-   * Keys of the entries that a request with these deletions may read: those written without some of them and without
+   * Keys of the entries that a request without these results may read: those written without some of them and without
    * nothing else. The entry written without the most comes first.
    */
   readableKeys(prefix: string, deleted: ReadonlyMap<string, unknown>): readonly string[] {

@@ -99,7 +99,7 @@ export function readEntry(raw: Json): ReadEntryOutcome {
 function isDeeper(value: Json | undefined, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
-  for (const inner of Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
+  for (const inner of isArray(value) ? value : Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
   return false;
 }
 

@@ -55,10 +55,11 @@ export function tailPath(tail: readonly LoggedEntry[], line: TailOptions["line"]
 
 /** Whether an undo after this position concerns an edit before it. */
 function hasUndoBeyond({ path, undone, options }: TailContext, from: number): boolean {
-  const positionById = new Map(path.map(({ entry }, at) => [entry.id, at]));
-  const isBefore = (edit: EntryId): boolean => (positionById.get(edit) ?? -1) < from;
-  if ([...options.undone].some(isBefore)) return true;
-  return path.slice(from).some(({ entry }) => isUndo(entry) && !undone.has(entry.id) && isBefore(entry.edit.edit));
+  const edits = new Set(options.undone);
+  for (const { entry } of path.slice(from)) if (isUndo(entry) && !undone.has(entry.id)) edits.add(entry.edit.edit);
+  if (edits.size === 0) return false;
+  for (const { entry } of path.slice(from)) if (entry.id !== undefined) edits.delete(entry.id);
+  return edits.size > 0;
 }
 
 function verdictAt(context: TailContext, boundary: BoundaryOnPath): TailVerdict {

@@ -114,12 +114,9 @@ function describeUndone(path: readonly Entry[], edit: EntryId): string {
 
 /** Edits of the path that no longer count. `also`: edits to treat as undone in addition, for planning. */
 export function findUndoneEdits(path: readonly Entry[], also?: ReadonlySet<EntryId>): Set<EntryId> {
-  const edits = path.flatMap((entry) =>
-    entry.kind === "edit"
-      ? [{ id: entry.id, takesBack: entry.edit.type === "undo" ? entry.edit.edit : undefined }]
-      : [],
-  );
-  return undoneAmong(edits, also);
+  const edits = path.filter((entry) => entry.kind === "edit");
+  const links = edits.map(({ id, edit }) => ({ id, takesBack: edit.type === "undo" ? edit.edit : undefined }));
+  return undoneAmong(links, also);
 }
 
 /** The part of an edit that matters for undos. */
@@ -178,17 +175,20 @@ export interface BoundaryOnPath {
 /** Boundaries in force, newest first: not undone, and followed by their summary. Without it a boundary has no effect. */
 export function activeBoundaries(path: readonly Entry[], undone: ReadonlySet<EntryId>): BoundaryOnPath[] {
   const found: BoundaryOnPath[] = [];
-  let next: Entry | undefined;
   for (let at = path.length - 1; at >= 0; at -= 1) {
     const entry = path[at];
-    if (entry === undefined) continue;
-    if (entry.kind === "edit" && entry.edit.type === "boundary") {
-      if (!undone.has(entry.id) && next?.kind === "user" && next.summary) found.push({ at, entry, edit: entry.edit });
-      // The summary belongs to this boundary, in force or not: an earlier boundary without a summary must not claim it.
-      next = entry;
-    } else if (toItem(entry, { at: 0, origin: "ours" }) !== undefined) {
-      next = entry;
-    }
+    if (entry?.kind !== "edit" || entry.edit.type !== "boundary" || undone.has(entry.id)) continue;
+    if (isFollowedBySummary(path, at)) found.push({ at, entry, edit: entry.edit });
   }
   return found;
+}
+
+/** Whether the next content is a summary. The summary of a later boundary, in force or not, belongs to that one. */
+function isFollowedBySummary(path: readonly Entry[], boundary: number): boolean {
+  for (let at = boundary + 1; at < path.length; at += 1) {
+    const entry = path[at];
+    if (entry === undefined || (entry.kind === "edit" && entry.edit.type === "boundary")) return false;
+    if (toItem(entry, { at: 0, origin: "ours" }) !== undefined) return entry.kind === "user" && entry.summary;
+  }
+  return false;
 }

@@ -21,9 +21,9 @@ export function userText(entry: Entry): string | undefined {
 
 function plainUserText(entry: Entry): string | undefined {
   if (entry.kind !== "user" || entry.meta || entry.summary || entry.sidechain) return undefined;
-  const texts = entry.blocks.flatMap((block) =>
-    block.type === "text" && !machineTextPattern.test(block.text) ? [block.text] : [],
-  );
+  const texts: string[] = [];
+  for (const block of entry.blocks)
+    if (block.type === "text" && !machineTextPattern.test(block.text)) texts.push(block.text);
   const typed = texts.join("\n").trim();
   return typed === "" ? undefined : typed;
 }

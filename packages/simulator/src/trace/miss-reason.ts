@@ -8,8 +8,8 @@ import type { Json } from "palimpsest/internal/schema/json";
 
 /**
  * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
- * `too_early`: the reply that wrote it had not begun; `deletion_missing`: it was written without results that are no
- * longer deleted; `lost`: it should have been there; `no_reply`: one of the two was not answered.
+ * `too_early`: the reply that wrote it had not begun; `lost`: it should have been there; `no_reply`: one of the two was
+ * not answered.
  */
 export type MissReason =
   | "model_changed"
@@ -22,7 +22,7 @@ export type MissReason =
   | "look_back_too_far"
   | "expired"
   | "too_early"
-  | "deletion_missing"
+  | typeof extension.trace.missReason
   | "lost"
   | "no_reply"
   | "hit";
@@ -100,7 +100,7 @@ function remainingReasons(entry: CacheEntry, { from, to }: Pick<MissInput, "from
   if (elapsedMillis >= millisByLifetime[entry.lifetime]) return ["expired"];
   const { beganAt } = from.reply ?? {};
   if (beganAt !== undefined && Date.parse(to.at) < Date.parse(beganAt)) return ["too_early"];
-  if (extension.trace.releases(from.reply, to.params)) return ["deletion_missing"];
+  if (extension.trace.releases(from.reply, to.params)) return [extension.trace.missReason];
   return ["lost"];
 }
 
@@ -169,8 +169,8 @@ interface ChangesInput extends RequestPair {
  * The table says where a parameter may matter, the salts whether it did: a default that is spelled out changes nothing.
  */
 function breaksAt(name: string, { reasons, ...pair }: ChangesInput): Level | null {
-  // Not part of any key: it matters only if an entry was written without a result that is no longer deleted.
-  if (name === extension.field.path) return reasons.includes("deletion_missing") ? "messages" : null;
+  // Not part of any key: it matters only if an entry was written without a result that is no longer left out.
+  if (name === extension.field.path) return reasons.includes(extension.trace.missReason) ? "messages" : null;
   const level = Object.hasOwn(levelByParameter, name) ? levelByParameter[name] : undefined;
   return level !== undefined && saltsDiffer(level, pair) ? level : null;
 }

@@ -6,7 +6,6 @@ import { canServerCompact } from "../4-compact/compact-when-due.ts";
 import type { Layer } from "../layer.ts";
 import type { ServerClearRule } from "../policy.ts";
 import { noServerOptions, type ServerOptionsInput, type ServerOptions, supports } from "../server/server-use.ts";
-import { deletesResults } from "./clear-in-cache.ts";
 
 /** Asks the server to leave out old results and thinking by its own rule. Nothing changes in the view. */
 export const clearByServer: Layer = {
@@ -29,10 +28,7 @@ export function serverEditsDraft(applied: readonly JsonObject[]): Draft {
 
 const contextManagementBeta = "context-management-2025-06-27";
 
-/**
- * No server accepts both this rule for results and deletions in its cache. So the rule is left out if deletions are
- * used, from the first request on, not from the first deletion. If the server compacts, nothing else is asked.
- */
+/** No rule for results if another layer names those to leave out; nothing at all if the server compacts. */
 function optionsByRule(input: ServerOptionsInput): ServerOptions {
   const { policy, isOn, offers, tools, isClearable, thinkingKept } = input;
   const rule = policy.clear.byServer;
@@ -42,7 +38,7 @@ function optionsByRule(input: ServerOptionsInput): ServerOptions {
   const inputs = tools.filter((name) => fileAction(name) === "write");
   const edits = [
     ...(rule.thinking === "asked" ? [thinkingEdit(thinkingKept)] : []),
-    ...(deletesResults(input) ? [] : [toolUsesEdit(rule, { excluded, inputs })]),
+    ...(input.resultsAreNamed ? [] : [toolUsesEdit(rule, { excluded, inputs })]),
   ];
   if (edits.length === 0) return noServerOptions;
   return { params: { context_management: { edits } }, betas: [contextManagementBeta] };

@@ -1,5 +1,5 @@
 import type { ToolUseId } from "../../schema/brand.ts";
-import { cacheDeletionsMax, cacheEditsBeta } from "../../schema/wire/cache-control.ts";
+import { cacheDeletionsMax, cacheEditsBeta } from "../../schema/wire/extension.ts";
 import { noServerOptions, type ServerOptionsInput, type ServerUse, supports } from "../server/server-use.ts";
 import { isWorthClearing, inventoryScale, staleSince } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
@@ -25,12 +25,10 @@ const serverDeletions: ServerUse = {
     const deletions = ids.map((id) => ({ type: "tool_result", tool_use_id: id }));
     return { params: { cache_edits: { deletions } }, betas: [cacheEditsBeta] };
   },
+  namesResults: (input) =>
+    takesDeletions(input) &&
+    (input.withheld.size > 0 || (input.policy.clear.inCache !== undefined && input.isOn("clear.cacheEdits"))),
 };
-
-/** Whether results of this conversation are deleted in the cache, now or once there are enough of them. */
-export const deletesResults = (input: ServerOptionsInput): boolean =>
-  takesDeletions(input) &&
-  (input.withheld.size > 0 || (input.policy.clear.inCache !== undefined && input.isOn("clear.cacheEdits")));
 
 /**
  * Whether the server takes deletions at all. A session may continue on a server that does not, and that would refuse

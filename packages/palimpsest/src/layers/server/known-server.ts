@@ -40,8 +40,13 @@ export class KnownServer {
   }
 
   /** What the next request asks of the server: first by the rules, then for this request alone. */
-  ask(layers: readonly Layer[], input: Omit<ServerOptionsInput, "offers" | "thinkingKept">): RequestServerOptions {
-    const optionsInput = { ...input, offers: this.#offers, thinkingKept: this.#thinkingKept };
+  ask(
+    layers: readonly Layer[],
+    input: Omit<ServerOptionsInput, "offers" | "thinkingKept" | "resultsAreNamed">,
+  ): RequestServerOptions {
+    const known = { ...input, offers: this.#offers, thinkingKept: this.#thinkingKept };
+    const resultsAreNamed = layers.some(({ server }) => server?.namesResults?.(known) === true);
+    const optionsInput = { ...known, resultsAreNamed };
     const byRule = mergeOptions(layers.map(({ server }) => server?.optionsByRule?.(optionsInput) ?? noServerOptions));
     const now = mergeOptions(layers.map(({ server }) => server?.optionsNow?.(optionsInput) ?? noServerOptions));
     this.#optionsByRule = byRule;

@@ -26,6 +26,8 @@ export interface ServerUse {
   optionsByRule?(ask: ServerOptionsInput): ServerOptions;
   /** For this request alone. Not part of the cache key, including its betas. */
   optionsNow?(ask: ServerOptionsInput): ServerOptions;
+  /** Whether it names results to leave out, from the first request on. No server accepts a rule for results besides. */
+  namesResults?(ask: Omit<ServerOptionsInput, "resultsAreNamed">): boolean;
 }
 
 export type ServerWant = Pick<PipelineState, "policy" | "isOn" | "inventory" | "withheld">;
@@ -41,6 +43,8 @@ export interface ServerOptionsInput extends Pick<PipelineState, "policy" | "isOn
   readonly withheld: ReadonlySet<ToolUseId>;
   /** How much thinking of past turns is kept. */
   readonly thinkingKept: "all" | "last";
+  /** Whether a layer names the results that the server leaves out. */
+  readonly resultsAreNamed: boolean;
 }
 
 /** Whether a capability is listed as supported. */

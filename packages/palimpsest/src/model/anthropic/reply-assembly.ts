@@ -1,7 +1,7 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { messageId, tokens } from "../../schema/brand.ts";
 import { field, isArray, isObject, type JsonObject, listField, textField } from "../../schema/json.ts";
-import { readDeletedTokens } from "../../schema/wire/cache-control.ts";
+import { readDeletedTokens } from "../../schema/wire/extension.ts";
 import type { ModelEvent } from "../../ports/model-port.ts";
 import { readCallInput } from "../call-input.ts";
 import { brokenStream } from "../failure.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { anyJson } from "../any-json.ts";
 import { textBlock, wireBlock } from "./wire-block.ts";
-import { cacheControl, cacheEditsParam } from "./cache-control.ts";
+import { cacheControl } from "./cache-control.ts";
+import { extensionParams } from "./extension.ts";
 import { wireTool } from "./wire-tool.ts";
 
 const inputTokens = z.strictObject({ type: z.literal("input_tokens"), value: z.int().nonnegative() });
@@ -110,7 +111,7 @@ const countableFields = {
   mcp_servers: z.array(object).nullish(),
   context_management: contextManagement.nullish(),
   compaction: compactionConfig.nullish(),
-  ...cacheEditsParam,
+  ...extensionParams,
 };
 
 export const countRequest = z.strictObject(countableFields);

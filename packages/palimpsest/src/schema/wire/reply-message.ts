@@ -1,5 +1,5 @@
 import type { JsonObject } from "../json.ts";
-import type { CacheEditsReply } from "./cache-control.ts";
+import type { ExtensionReply } from "./extension.ts";
 
 /** Usage in a reply of the Messages API. */
 export interface WireUsage extends SampledUsage {
@@ -90,7 +90,7 @@ export interface InputTransformation {
 }
 
 /** A reply of the Messages API as the simulator writes it and a client reads it. */
-export interface ReplyMessage extends CacheEditsReply {
+export interface ReplyMessage extends ExtensionReply {
   readonly id: string;
   readonly type: "message";
   readonly role: "assistant";

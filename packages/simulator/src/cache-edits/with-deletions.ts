@@ -1,5 +1,5 @@
 import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
-import { type CacheEditsReply, cacheEditsBeta, cacheDeletionsMax } from "palimpsest/internal/schema/wire/cache-control";
+import { type ExtensionReply, cacheEditsBeta, cacheDeletionsMax } from "palimpsest/internal/schema/wire/extension";
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import type { CachePlan } from "palimpsest/internal/cache/prompt-cache";
 import type { Prompt, WithheldResult } from "palimpsest/internal/cache/prompt";
@@ -44,7 +44,7 @@ export function withDeletions({ request, shown, look }: DeletionInput): ShownReq
  * What the reply reports; nothing if the request has no `cache_edits`. Deletions that were not made are reported as
  * ignored.
  */
-export function deletionReport(request: MessagesRequest, { deleted }: Pick<CachePlan, "deleted">): CacheEditsReply {
+export function deletionReport(request: MessagesRequest, { deleted }: Pick<CachePlan, "deleted">): ExtensionReply {
   if (request.cache_edits === null || request.cache_edits === undefined) return {};
   const applied = new Set(deleted?.ids);
   const requestedIds = deletionIds(request);

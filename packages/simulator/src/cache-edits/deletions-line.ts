@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cacheEdits, type CacheEditsReply, type CacheEditsReport } from "palimpsest/internal/schema/wire/cache-control";
+import { cacheEdits, type ExtensionReply, type CacheEditsReport } from "palimpsest/internal/schema/wire/extension";
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
@@ -14,7 +14,7 @@ export const deletionsLine = {
 
 type DeletionsLine = z.infer<z.ZodObject<typeof deletionsLine>>;
 
-export const deletionsForTrace = ({ cache_edits: report }: CacheEditsReply): DeletionsLine =>
+export const deletionsForTrace = ({ cache_edits: report }: ExtensionReply): DeletionsLine =>
   report === undefined ? {} : { cacheEdits: copyReport(report) };
 
 const copyReport = ({ applied, ignored, ...tokens }: CacheEditsReport): NonNullable<DeletionsLine["cacheEdits"]> => ({

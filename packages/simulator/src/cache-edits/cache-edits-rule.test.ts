@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { holdRules } from "../../../../test/fixture/rule-rows.ts";
 import { call, judged, result, says, searched, searches, text, user } from "../../../../test/fixture/wire-request.ts";
-import { cacheEditsBeta, cacheDeletionsMax } from "palimpsest/internal/schema/wire/cache-control";
+import { cacheEditsBeta, cacheDeletionsMax } from "palimpsest/internal/schema/wire/extension";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
 const on = { betas: [cacheEditsBeta, "context-management-2025-06-27"] };
