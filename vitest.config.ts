@@ -6,14 +6,26 @@ import { failuresLast } from "./test/setup/failures-last.ts";
 /** Our condition, before those that Vite uses for Node. */
 const conditions = ["@palimpsest/source", ...defaultServerConditions];
 
+/** Stories that need a process of their own: they replace modules, or measure the memory of their process. */
+const alone = [
+  "test/scenario/01-never-dead.test.ts",
+  "test/scenario/chat-notifications.test.ts",
+  "test/scenario/compaction-faults.test.ts",
+  "test/scenario/compaction-long-session.test.ts",
+  "test/scenario/durability.test.ts",
+  "test/scenario/simulator-http.test.ts",
+  "test/long/*.test.ts",
+];
+
 export default defineConfig(({ mode }) => {
   const long = mode === "long" || process.env["PALIMPSEST_LONG"] === "1";
+  const exclude = [...configDefaults.exclude, ...(long ? [] : ["test/long/**"])];
   return {
     // Our packages resolve to their sources.
     resolve: { conditions },
     ssr: { resolve: { conditions } },
     test: {
-      exclude: [...configDefaults.exclude, ...(long ? [] : ["test/long/**"])],
+      exclude,
       env: long ? { PALIMPSEST_LONG: "1" } : {},
       // Processes, not threads: in a thread os.homedir() would still give the real home.
       pool: "forks",
@@ -25,9 +37,18 @@ export default defineConfig(({ mode }) => {
       testTimeout: long ? 30 * 60_000 : 60_000,
       hookTimeout: long ? 5 * 60_000 : 60_000,
       projects: [
-        // Most of a unit test's time would be its imports: these files share a process, and so must leave nothing behind in it.
+        // Importing would take much of the time: these files share a process, and so must leave nothing behind in it.
         { extends: true, test: { name: "units", include: ["packages/*/src/**/*.test.ts"], isolate: false } },
-        { extends: true, test: { name: "stories", include: ["test/**/*.test.ts", "scripts/**/*.test.ts"] } },
+        {
+          extends: true,
+          test: {
+            name: "stories",
+            include: ["test/**/*.test.ts", "scripts/**/*.test.ts"],
+            exclude: [...exclude, ...alone],
+            isolate: false,
+          },
+        },
+        { extends: true, test: { name: "alone", include: alone } },
       ],
     },
   };

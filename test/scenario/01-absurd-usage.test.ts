@@ -2,11 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Called, called } from "./support/called.ts";
+import { called } from "./support/called.ts";
+import type { Said } from "./support/command-line.ts";
 
 interface World {
-  readonly ask: (words: string, ...options: readonly string[]) => Promise<Called>;
-  readonly call: (...args: readonly string[]) => Promise<Called>;
+  readonly ask: (words: string, ...options: readonly string[]) => Promise<Said>;
+  readonly call: (...args: readonly string[]) => Promise<Said>;
 }
 
 /** Each reply of the simulator says that its request had so many times what it had. */
@@ -16,7 +17,7 @@ function world(factor: number): World {
   for (const one of [home, cwd]) mkdirSync(one);
   const moves = [{ fault: `wrong-usage factor=${factor}` }, { text: "Here I am." }];
   writeFileSync(join(cwd, "absurd.yaml"), JSON.stringify({ name: "absurd", moves }));
-  const call: World["call"] = (...args) => called(args, { home, cwd });
+  const call: World["call"] = (...args) => called({ home, cwd }, ...args);
   return {
     call,
     ask: (words, ...options) =>

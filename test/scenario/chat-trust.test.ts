@@ -6,7 +6,7 @@ import { pendingTrust, type TrustRequest } from "../../packages/cli/src/agent/pe
 import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import type { TrustDecision } from "../../packages/cli/src/tui/dialog/trust-dialog.ts";
 import { itemsOf, openChat } from "./support/chat-world.ts";
-import { palimpsest } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
 
@@ -116,7 +116,7 @@ describe("a project whose settings want more than to forbid", () => {
   it("without the user nobody is asked, and nothing of it counts", async () => {
     const world = await clone();
     const options = ["--model", "simulator", "--output-format", "json"];
-    const { err } = await palimpsest({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
+    const { err } = await called({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
     expect(err.split("\n").filter((line) => line.includes("settings.json"))).toEqual([
       expect.stringMatching(
         /^warning: .*: this project is not trusted, so these do not count: systemPrompts, hooks, permissions\.allow, permissions\.defaultMode \(/,

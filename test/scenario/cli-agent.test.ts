@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { passingForOld } from "../fixture/old-node.ts";
 import { groupRuns } from "../fixture/processes.ts";
+import { called } from "./support/called.ts";
 import { palimpsest, type Said } from "./support/command-line.ts";
 import { says, served } from "./support/simulated.ts";
 
@@ -40,7 +41,7 @@ moves:
 `;
 
 const agent = (at: World, ...args: readonly string[]): Promise<Said> =>
-  palimpsest({ ...at }, "-p", ...args, "--model", "simulator");
+  called(at, "-p", ...args, "--model", "simulator");
 
 describe("palimpsest -p", () => {
   it("says that ranges of the log could not be read, and how to see which", async () => {
@@ -54,12 +55,13 @@ describe("palimpsest -p", () => {
     expect(second.code).toBe(0);
     const hint = /the log has 1 damaged range: see `palimpsest (sessions fsck \S+)`/.exec(second.err)?.[1];
     expect(hint?.split(" ")).toHaveLength(3);
-    expect(await palimpsest({ ...at }, ...(hint ?? "").split(" "))).toMatchObject({ code: 1 });
+    expect(await called(at, ...(hint ?? "").split(" "))).toMatchObject({ code: 1 });
   });
 
   it("does a task with its own tools and prints the last words", async () => {
     const at = world();
-    const said = await agent(at, "Fix it", "--scenario", "fix.yaml", "--permission-mode", "bypassPermissions");
+    const asked = ["-p", "Fix it", "--model", "simulator", "--scenario", "fix.yaml"];
+    const said = await palimpsest({ ...at }, ...asked, "--permission-mode", "bypassPermissions");
     expect(said).toMatchObject({ code: 0, out: "The sum is right now.\n" });
     expect(readFileSync(join(at.cwd, "sum.js"), "utf8")).toBe("exports.sum = (a, b) => a + b;\n");
   });
@@ -90,7 +92,7 @@ describe("palimpsest -p", () => {
     const refusal = "moves: [{ refuse: { type: authentication_error, message: invalid x-api-key } }]\nafter: repeat\n";
     writeFileSync(join(at.cwd, "refuse.yaml"), `name: refuses\n${refusal}`);
     const told = /^the turn ended without an answer \(failed\): invalid x-api-key\nTry this: check the key \(/m;
-    const said = await agent(at, "Hello", "--scenario", "refuse.yaml", "--output-format", "json");
+    const said = await agent(at, "Hello", "--scenario", join(at.cwd, "refuse.yaml"), "--output-format", "json");
     expect(said.code).toBe(1);
     expect(said.err).toMatch(told);
     expect(JSON.parse(said.out)).toMatchObject({ remedies: ["check-key"] });
@@ -119,7 +121,7 @@ describe("palimpsest -p", () => {
 
   it("changes nothing that nobody permitted, and the model is told", async () => {
     const at = world();
-    const said = await agent(at, "Fix it", "--scenario", "fix.yaml", "--output-format", "stream-json");
+    const said = await agent(at, "Fix it", "--scenario", join(at.cwd, "fix.yaml"), "--output-format", "stream-json");
     expect(readFileSync(join(at.cwd, "sum.js"), "utf8")).toContain("a - b");
     const ends = linesOf(said).filter(({ type }) => type === "call-end");
     expect(ends.map(({ tool, outcome }) => [tool, outcome])).toEqual([
@@ -144,7 +146,7 @@ describe("palimpsest -p", () => {
       "json",
     );
     expect(result(resumed)["session_id"]).toBe(first["session_id"]);
-    const view = await palimpsest({ ...at }, "view", String(forked["session_id"]), "--json");
+    const view = await called(at, "view", String(forked["session_id"]), "--json");
     expect(view.out).toContain("First");
     expect(view.out).toContain("Third");
     expect(view.out).not.toContain("Fourth");
@@ -212,11 +214,9 @@ describe("palimpsest -p", () => {
       await text(started.stdout);
       const shell = readFileSync(join(at.cwd, "shell.txt"), "utf8").trim();
       await vi.waitUntil(() => !groupRuns(Number(shell)), { timeout: 20_000, interval: 200 });
-      const [listed] = JSON.parse((await palimpsest({ ...at }, "sessions", "list", "--json")).out) as [
-        { sessionId: string },
-      ];
-      expect(await palimpsest({ ...at }, "sessions", "fsck", listed.sessionId)).toMatchObject({ code: 0 });
-      expect((await palimpsest({ ...at }, "view", listed.sessionId)).out).toMatch(/^sendable$/m);
+      const [listed] = JSON.parse((await called(at, "sessions", "list", "--json")).out) as [{ sessionId: string }];
+      expect(await called(at, "sessions", "fsck", listed.sessionId)).toMatchObject({ code: 0 });
+      expect((await called(at, "view", listed.sessionId)).out).toMatch(/^sendable$/m);
     },
     60_000,
   );
@@ -250,10 +250,10 @@ describe("palimpsest -p", () => {
       expect(said.err).toContain("had left running were ended");
       await vi.waitUntil(() => !groupRuns(shell), { timeout: 20_000, interval: 200 });
       expect(records()).toEqual([]);
-      const [{ sessionId }] = JSON.parse((await palimpsest({ ...at }, "sessions", "list", "--json")).out) as [
+      const [{ sessionId }] = JSON.parse((await called(at, "sessions", "list", "--json")).out) as [
         { sessionId: string },
       ];
-      expect((await palimpsest({ ...at }, "view", sessionId, "--full")).out).toContain("was still running");
+      expect((await called(at, "view", sessionId, "--full")).out).toContain("was still running");
     },
     60_000,
   );
@@ -273,7 +273,7 @@ describe("palimpsest -p", () => {
     });
     const calling = { ...at, env: { ANTHROPIC_API_KEY: "sk-test" } };
     const asked = ["-p", "Hello", "--model", "claude-opus-5", "--base-url", url];
-    const said = await palimpsest(calling, ...asked, "--output-format", "stream-json");
+    const said = await called(calling, ...asked, "--output-format", "stream-json");
     expect(result(said)).toMatchObject({ result: "Here at last.", num_requests: 1, num_retries: 1 });
     for (const line of linesOf(said)) {
       expect([typeof line["type"], line["session_id"]]).toEqual(["string", result(said)["session_id"]]);
@@ -281,7 +281,7 @@ describe("palimpsest -p", () => {
       expect(line).not.toHaveProperty("session");
     }
     faults.push({ kind: "overloaded" });
-    const words = await palimpsest(calling, ...asked);
+    const words = await called(calling, ...asked);
     expect(words).toMatchObject({ code: 0, out: "Here at last.\n" });
     expect(words.err).toContain("trying again");
   });
@@ -301,21 +301,21 @@ describe("palimpsest -p", () => {
       },
     });
     const calling = { ...at, env: { ANTHROPIC_API_KEY: "sk-ant-very-secret" } };
-    const said = await palimpsest(calling, "-p", "Hello", "--model", "claude-opus-5", "--base-url", url);
+    const said = await called(calling, "-p", "Hello", "--model", "claude-opus-5", "--base-url", url);
     expect(said.out).toBe("I saw it.\n");
-    const list = await palimpsest({ ...at }, "sessions", "list", "--json");
+    const list = await called(at, "sessions", "list", "--json");
     expect(list.out).not.toContain("very-secret");
     const [{ sessionId }] = JSON.parse(list.out) as [{ sessionId: string }];
-    const view = JSON.parse((await palimpsest({ ...at }, "view", sessionId, "--json")).out) as { system: string[] };
+    const view = JSON.parse((await called(at, "view", sessionId, "--json")).out) as { system: string[] };
     expect(view.system.join("\n")).toContain("Always answer in rhyme.");
-    const shown = await palimpsest({ ...at }, "view", sessionId, "--full");
+    const shown = await called(at, "view", sessionId, "--full");
     expect(shown.out).toMatch(/^── system\n[^]*Always answer in rhyme\.[^]*── user\nHello/);
   });
 
   it("leaves nothing to undo where nothing was edited", async () => {
     const at = world();
     const { session_id } = result(await agent(at, "Hello", "--output-format", "json"));
-    const undone = await palimpsest({ ...at }, "undo", String(session_id));
+    const undone = await called(at, "undo", String(session_id));
     expect(undone.code).toBe(5);
     expect(undone.err).toContain("no edit is in force");
   });
@@ -346,7 +346,7 @@ describe("palimpsest -p", () => {
     ["a rule for no tool", ["Hello", "--deny", "Bsh", "--model", "simulator"], /no such tool/, 2],
     ["a mode that is none", ["Hello", "--permission-mode", "yolo", "--model", "simulator"], /no permission mode/, 2],
   ])("refuses in one line: %s", async (_, args, message, code) => {
-    const said = await palimpsest({ ...world(), env: { ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "" } }, "-p", ...args);
+    const said = await called({ ...world(), env: { ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "" } }, "-p", ...args);
     expect(said.err.split("\n").find((line) => line.startsWith("palimpsest:"))).toMatch(message);
     expect(said.code).toBe(code);
   });

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readCassetteFolder } from "../../packages/simulator/src/cassette/read-cassette-folder.ts";
 import { realClock } from "../../packages/simulator/src/simulator-clock.ts";
-import { palimpsest } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
@@ -114,7 +114,7 @@ describe("palimpsest simulate with cassettes", () => {
     ["a file for a folder", ["--cassette", launcher], /is no folder/, 5],
     ["a file to record into", ["--record", launcher, ...upstream], /is no folder/, 5],
   ])("refuses %s", async (_, args, message, code) => {
-    const said = await palimpsest({ home: folder() }, "simulate", ...args);
+    const said = await called({ home: folder() }, "simulate", ...args);
     expect(said.err.split("\n")[0]).toMatch(message);
     expect(said.code).toBe(code);
     expect(said.out).toBe("");

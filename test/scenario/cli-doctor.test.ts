@@ -148,7 +148,7 @@ describe("palimpsest doctor --servers", () => {
     // As the terminal does it: the signal is for palimpsest, and not for the server's own group.
     const script = `echo $PPID $$ > ${record}.new; mv ${record}.new ${record}; exec sleep 600`;
     await settingsOf(world, { mcpServers: { one: { command: "/bin/sh", args: ["-c", script] } } });
-    const running = world.callWith({ env }, "doctor", "--json", "--servers");
+    const running = world.start({ env }, "doctor", "--json", "--servers");
     const pids = await vi.waitUntil(() => readFile(record, "utf8").catch(() => undefined), { timeout: 20_000 });
     const [own = 0, server = 0] = pids.trim().split(" ").map(Number);
     process.kill(own, "SIGINT");

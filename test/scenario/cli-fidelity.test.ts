@@ -25,7 +25,7 @@ async function fidelityWorld() {
   world.file("all/notes.md", "Not a session.\n");
   const cache = join(world.work, "cache");
   const call = (...args: readonly string[]) =>
-    world.callWith({ env: { XDG_CACHE_HOME: cache } }, "fidelity", ...args, "--window", "60k", "--jobs", "1");
+    world.start({ env: { XDG_CACHE_HOME: cache } }, "fidelity", ...args, "--window", "60k", "--jobs", "1");
   const kept = (): readonly string[] => {
     const folder = join(cache, "palimpsest/replay");
     return readdirSync(folder).map((name) => join(folder, name));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { isObject, parseJson, textField as textAt } from "../../packages/palimpsest/src/schema/json.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
-import { palimpsest } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
 
 interface Turn {
   readonly session: string;
@@ -17,8 +17,16 @@ async function world() {
   mkdirSync(cwd);
   const turn = async (call: string, ...args: readonly string[]): Promise<Turn> => {
     writeFileSync(join(cwd, "s.yaml"), `name: s\nmoves:\n  - tools: [${call}]\n  - text: Done.\n`);
-    const options = ["--model", "simulator", "--scenario", "s.yaml", "--output-format", "stream-json", ...args];
-    const said = await palimpsest({ home, cwd }, "-p", "Go", ...options);
+    const options = [
+      "--model",
+      "simulator",
+      "--scenario",
+      join(cwd, "s.yaml"),
+      "--output-format",
+      "stream-json",
+      ...args,
+    ];
+    const said = await called({ home, cwd }, "-p", "Go", ...options);
     const lines = said.out
       .trim()
       .split("\n")

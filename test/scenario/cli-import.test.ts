@@ -116,7 +116,7 @@ describe("palimpsest sessions import", () => {
       raw.add(said.user(`Question ${n}.`));
       return world.file(`${n}.jsonl`, raw.entries);
     });
-    const both = Array.from({ length: 2 }, () => world.call("sessions", "import", world.work, "--json"));
+    const both = Array.from({ length: 2 }, () => world.start({}, "sessions", "import", world.work, "--json"));
     const reports = (await Promise.all(both)).map((one) => json<Report>(one));
     const imported = reports.flatMap((report) => report.imported);
     const skipped = reports.flatMap((report) => report.skipped);

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { expectRefusal } from "./support/cli-world.ts";
-import { palimpsest, type Said } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
+import type { Said } from "./support/command-line.ts";
 
 /** The permissions in a settings file, or the whole file as it stands. */
 interface Places {
@@ -28,14 +29,15 @@ async function placed({ user, project }: Places): Promise<{ readonly home: strin
   return { home, cwd };
 }
 
-const explaining = async (places: Places): Promise<Said> => palimpsest(await placed(places), "explain");
+const explaining = async (places: Places): Promise<Said> => called(await placed(places), "explain");
 
 /** An agent that touches a file, with these permissions in the settings. */
 async function touching(places: Places, ...args: readonly string[]): Promise<Said & { touched: boolean }> {
   const { home, cwd } = await placed(places);
   const call = "{ name: bash, input: { command: touch made } }";
-  writeFileSync(join(cwd, "s.yaml"), `name: s\nmoves:\n  - tools: [${call}]\n  - text: Done.\n`);
-  const said = await palimpsest({ home, cwd }, "-p", "Go", "--model", "simulator", "--scenario", "s.yaml", ...args);
+  const scenario = join(cwd, "s.yaml");
+  writeFileSync(scenario, `name: s\nmoves:\n  - tools: [${call}]\n  - text: Done.\n`);
+  const said = await called({ home, cwd }, "-p", "Go", "--model", "simulator", "--scenario", scenario, ...args);
   return { ...said, touched: existsSync(join(cwd, "made")) };
 }
 

@@ -34,10 +34,16 @@ async function replayWorld() {
   world.file("all/notes.md", "Not a session.\n");
   world.file("all/empty.jsonl", "");
   const cache = join(world.work, "cache");
-  const call = (...args: readonly string[]) => world.callWith({ env: { XDG_CACHE_HOME: cache } }, "replay", ...args);
+  const env = { XDG_CACHE_HOME: cache };
+  // Its threads need a process with our export condition.
+  const call = (...args: readonly string[]) => world.start({ env }, "replay", ...args);
+  const callHere = (...args: readonly string[]) => world.callWith({ env }, "replay", ...args);
   const kept = (): readonly string[] =>
     readdirSync(join(cache, "palimpsest/replay")).map((name) => join(cache, "palimpsest/replay", name));
-  return { ...world, call, kept } satisfies World & { kept: () => readonly string[] };
+  return { ...world, call, callHere, kept } satisfies World & {
+    callHere: World["call"];
+    kept: () => readonly string[];
+  };
 }
 
 describe("palimpsest replay", () => {
@@ -161,9 +167,9 @@ describe("palimpsest replay", () => {
     [["all", "--trace", "all/notes.md"], 3, /notes\.md can't be a folder for traces/],
     [["all", "--trace", "all/notes.md/traces"], 3, /traces can't be a folder for traces/],
   ])("refuses %j with exit code %i", async (args, code, message) => {
-    const { call, work } = await replayWorld();
+    const { callHere, work } = await replayWorld();
     mkdirSync(join(work, "nothing"));
-    expectRefusal(await call(...args), code, message);
+    expectRefusal(await callHere(...args), code, message);
     expect(existsSync(join(work, "cache", "palimpsest", "replay"))).toBe(false);
   });
 

@@ -55,7 +55,7 @@ describe("palimpsest sessions list", () => {
         await mkdir(folder);
         for (let id = 0; id < 8; id += 1) await writeFile(join(folder, `s${project}-${id}.jsonl`), "");
       }
-      const rows = json<unknown[]>(await many.callWith({ openFilesMax: 64 }, "sessions", "list", "--all", "--json"));
+      const rows = json<unknown[]>(await many.start({ openFilesMax: 64 }, "sessions", "list", "--all", "--json"));
       expect(rows).toHaveLength(24 * 8);
     },
   );
@@ -335,7 +335,7 @@ describe("what keeps a session from being written is told in one line, and nothi
     await openTheWay(locked);
     await chmod(pathOf(locked, "s"), 0o644);
     for (const folder of [locked.folder, locked.home, join(locked.home, "projects")]) await chmod(folder, 0o555);
-    const run = (...args: string[]) => locked.callWith(boundCalling, ...args);
+    const run = (...args: string[]) => locked.start(boundCalling, ...args);
     const [undone, adopted, viewed] = await Promise.all([run("undo", "s"), run("undo", foreign), run("view", "s")]);
     for (const refused of [undone, adopted])
       expectRefusal(refused, 6, /Can't write .* \(not allowed: check its owner and permissions or set PALIMPSEST_HOME/);
@@ -350,7 +350,7 @@ describe("what keeps a session from being written is told in one line, and nothi
     });
     const before = world.log("full");
     const fileBlocksMax = Math.floor(before.length / 512);
-    const undone = await world.callWith({ fileBlocksMax }, "undo", "full");
+    const undone = await world.start({ fileBlocksMax }, "undo", "full");
     expectRefusal(
       undone,
       6,

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { faultKinds } from "../../packages/simulator/src/fault/fault.ts";
-import { palimpsest } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
 import { served } from "./support/simulated.ts";
 
 const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
@@ -56,7 +56,7 @@ describe("palimpsest simulate", () => {
     expect(await stop()).toBe(0);
     expect(statSync(trace).mode & 0o777).toBe(0o600);
     expect(readFileSync(trace, "utf8").match(/"type":"reply"/g)).toHaveLength(3);
-    const listed = await palimpsest({ home }, "trace", "list", trace);
+    const listed = await called({ home }, "trace", "list", trace);
     expect(listed.code).toBe(0);
   });
 
@@ -107,7 +107,7 @@ describe("palimpsest simulate", () => {
     ["a port that is none", ["--port", "x"], /no port/, 2],
     ["a clock that is none", ["--clock", "sand"], /no clock called sand/, 2],
   ])("refuses %s in one line", async (_, args, message, code) => {
-    const said = await palimpsest({ home: folder() }, "simulate", ...args);
+    const said = await called({ home: folder() }, "simulate", ...args);
     expect(said.err.split("\n")[0]).toMatch(message);
     expect(said.code).toBe(code);
     expect(said.out).toBe("");
@@ -118,7 +118,7 @@ describe("palimpsest simulate", () => {
     const file = join(home, "wrong.yaml");
     const wrong = async (moves: number): Promise<readonly string[]> => {
       writeFileSync(file, `name: wrong\nmoves:\n${Array.from({ length: moves }, () => "  - text: 3\n").join("")}`);
-      const said = await palimpsest({ home }, "simulate", "--scenario", file);
+      const said = await called({ home }, "simulate", "--scenario", file);
       expect([said.code, said.out]).toEqual([2, ""]);
       return said.err.trimEnd().split("\n");
     };
@@ -135,7 +135,7 @@ describe("palimpsest simulate", () => {
   });
 
   it("help lists every fault with its usual number, and the fields of a scenario", async () => {
-    const { out } = await palimpsest({ home: folder() }, "help", "simulate");
+    const { out } = await called({ home: folder() }, "help", "simulate");
     for (const kind of faultKinds) expect(out).toContain(kind);
     expect(out).toContain("break [after=5], break-utf8, overloaded-midway [after=3]");
     expect(out).toMatch(/of a condition: lastUser anyText/);
@@ -143,11 +143,11 @@ describe("palimpsest simulate", () => {
 
   it("refuses a port that is in use, and a trace that is there already", async () => {
     const { url } = await served();
-    const busy = await palimpsest({ home: folder() }, "simulate", "--port", new URL(url).port);
+    const busy = await called({ home: folder() }, "simulate", "--port", new URL(url).port);
     expect([busy.code, busy.err]).toEqual([4, expect.stringContaining(`port ${new URL(url).port} is in use`)]);
     const trace = join(folder(), "trace.jsonl");
     writeFileSync(trace, "mine\n");
-    const kept = await palimpsest({ home: folder() }, "simulate", "--port", "0", "--trace", trace);
+    const kept = await called({ home: folder() }, "simulate", "--port", "0", "--trace", trace);
     expect(kept.code).toBe(5);
     expect(readFileSync(trace, "utf8")).toBe("mine\n");
   });

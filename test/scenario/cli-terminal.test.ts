@@ -140,7 +140,7 @@ describe("an undo that the disk did not take", () => {
       Object.getPrototypeOf(file).datasync = async () => { throw Object.assign(new Error("EIO"), { code: "EIO" }); };
       await file.close();`;
     const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(failingSync)}` };
-    const undone = await world.callWith({ env }, "undo", "unsynced");
+    const undone = await world.start({ env }, "undo", "unsynced");
     expectRefusal(undone, 6, /Can't write .*unsynced\.jsonl \(the disk reported an error.*may not be on disk/);
   });
 });

@@ -199,7 +199,7 @@ describe("palimpsest view", () => {
 async function measured(args: readonly string[]): Promise<{ code: number | null; out: string; rssBytes: number }> {
   const speak = 'process.on("exit",()=>process._rawDebug("rss",process.resourceUsage().maxRSS*1024))';
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(speak)}` };
-  const { code, out, err } = await world.callWith({ env }, ...args);
+  const { code, out, err } = await world.start({ env }, ...args);
   return { code, out, rssBytes: Number(/rss (\d+)/.exec(err)?.[1]) };
 }
 
@@ -250,8 +250,8 @@ describe("palimpsest view refuses in one line", () => {
     await chmod(file, 0o000);
     await chmod(pathOf(world, "secret"), 0o000);
     const [byPath, byId] = await Promise.all([
-      world.callWith(boundCalling, "view", file),
-      world.callWith(boundCalling, "view", "secret"),
+      world.start(boundCalling, "view", file),
+      world.start(boundCalling, "view", "secret"),
     ]);
     expectRefusal(byPath, 6, /Can't read .*secret\.jsonl \(not allowed: check its owner and permissions/);
     expectRefusal(byId, 6, /Can't read .*secret\.jsonl \(not allowed/);

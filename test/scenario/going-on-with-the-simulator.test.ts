@@ -9,11 +9,11 @@ it("the simulator answers in an imported session of a model that it does not pla
   const at = { home: join(folder, "home"), cwd: join(folder, "project") };
   for (const one of [at.home, at.cwd]) mkdirSync(one);
   const recorded = join(import.meta.dirname, "../fixture/import/codex.jsonl");
-  const imported = await called(["sessions", "import", recorded, "--json"], at);
+  const imported = await called(at, "sessions", "import", recorded, "--json");
   const [, session = ""] = /"session":"([^"]+)"/.exec(imported.out) ?? [];
-  const before = JSON.parse((await called(["context", session, "--json"], at)).out) as { readonly model: string };
+  const before = JSON.parse((await called(at, "context", session, "--json")).out) as { readonly model: string };
   expect(before.model).toBe("loaf-1");
-  const turn = await called(["-p", "Are you there?", "--resume", session, "--model", "simulator"], at);
+  const turn = await called(at, "-p", "Are you there?", "--resume", session, "--model", "simulator");
   expect(turn.code).toBe(0);
   expect(turn.out).toContain("Are you there?");
 });

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { palimpsest } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
 import {
   changesOfTurn,
   dieInCommand,
@@ -27,7 +27,7 @@ describe("a turn that is killed", () => {
     const last = JSON.stringify(world.seen.at(-1)?.body);
     expect(last).toContain("[The call was interrupted: no result was recorded.]");
     expect(last).toContain("Rules that came meanwhile.");
-    expect(await palimpsest({ home: world.home, cwd: world.work }, "sessions", "fsck", world.id)).toMatchObject({
+    expect(await called({ home: world.home, cwd: world.work }, "sessions", "fsck", world.id)).toMatchObject({
       code: 0,
     });
   });

@@ -10,6 +10,7 @@ import { repairLog } from "../../packages/palimpsest/src/session/check-log.ts";
 import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { userDraft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
+import { called } from "./support/called.ts";
 import { palimpsest, type Said } from "./support/command-line.ts";
 import { compactedIn, endOf, eventsOf, lastRequest, summaryRequests } from "./support/compaction-checks.ts";
 import { asksForNotes, type CompactionWorld, compactionWorld, requestOf } from "./support/compaction-world.ts";
@@ -202,16 +203,16 @@ describe("palimpsest notes", () => {
     await agent.close();
     const notes = await readFile(path, "utf8");
     const calling = { home: world.home, cwd: world.work, env: {} };
-    const plain = await palimpsest(calling, "notes", agent.session.id);
+    const plain = await called(calling, "notes", agent.session.id);
     expect(plain).toMatchObject({ code: 0, out: notes });
     expect(plain.err).toContain(`file    ${path}`);
     expect(plain.err).toContain(`covers  up to ${covers?.entry},`);
-    expect(await palimpsest(calling, "notes", agent.session.id, "--path")).toMatchObject({
+    expect(await called(calling, "notes", agent.session.id, "--path")).toMatchObject({
       code: 0,
       out: `${path}\n`,
       err: "",
     });
-    const json = await palimpsest(calling, "notes", agent.session.id, "--json");
+    const json = await called(calling, "notes", agent.session.id, "--json");
     expect(JSON.parse(json.out)).toEqual({ path, covers, notes, failed: null });
   });
 
@@ -224,11 +225,11 @@ describe("palimpsest notes", () => {
     await world.turn(agent, { text: "Do part 1.", rounds: 12 });
     await settled(agent);
     await agent.close();
-    const plain = await palimpsest(calling, "notes", agent.session.id);
+    const plain = await called(calling, "notes", agent.session.id);
     expect(plain).toMatchObject({ code: 1, out: "" });
     expect(plain.err).toMatch(/^No notes\.$/m);
     expect(plain.err).toMatch(/^failed {2}the newest extraction: .*notes\.md/m);
-    const json = await palimpsest(calling, "notes", agent.session.id, "--json");
+    const json = await called(calling, "notes", agent.session.id, "--json");
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({ covers: null, notes: null, failed: { why: "unwritten" } });
     expect(notesRequests(world)).toEqual([]);
@@ -242,7 +243,7 @@ describe("palimpsest notes", () => {
     await writeFile(file, `${JSON.stringify(line)}\n`);
     const calling = { home: world.home, cwd: world.work, env: {} };
     for (const asked of [[], ["--path"], ["--json"]]) {
-      const told = await palimpsest(calling, "notes", file, ...asked);
+      const told = await called(calling, "notes", file, ...asked);
       expect(told).toMatchObject({ code: 1, out: "" });
       expect(told.err).toContain("no notes are kept on it");
     }

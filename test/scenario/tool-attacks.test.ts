@@ -10,7 +10,7 @@ import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { type Toolbox, toolbox } from "../fixture/toolbox.ts";
-import { palimpsest } from "./support/command-line.ts";
+import { called } from "./support/called.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
 
@@ -524,9 +524,9 @@ describe("settings that decide what the agent may do", () => {
     }
     const tools = calls.map((call) => JSON.stringify(call)).join(", ");
     await writeFile(join(cwd, "s.yaml"), `name: s\nmoves:\n  - tools: [${tools}]\n  - text: Done.\n`);
-    const options = ["--model", "simulator", "--scenario", "s.yaml", "--output-format", "stream-json"];
+    const options = ["--model", "simulator", "--scenario", join(cwd, "s.yaml"), "--output-format", "stream-json"];
     const leaves = ["--permission-mode", "acceptEdits", "--allow", "Edit(**)", "--allow", "Bash"];
-    const said = await palimpsest({ home, cwd }, "-p", "Go", ...options, ...leaves);
+    const said = await called({ home, cwd }, "-p", "Go", ...options, ...leaves);
     const events = said.out
       .trim()
       .split("\n")

@@ -1,23 +1,20 @@
 import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import { main } from "../../../packages/cli/src/main.ts";
+import { type Calling, callingEnvironment, type Said } from "./command-line.ts";
 
-export interface Called {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
+/** What a command can be given without a process of its own. */
+export type InProcessCalling = Pick<Calling, "home" | "cwd" | "env">;
 
-/** A command in this process: a new one for each command would take most of a test's time. */
-export async function called(
-  argv: readonly string[],
-  { home, cwd }: { readonly home: string; readonly cwd: string },
-): Promise<Called> {
+/** `palimpsest` in this process, for tests that are not about the process: starting one takes most of a test's time. */
+export async function called(calling: InProcessCalling, ...argv: readonly string[]): Promise<Said> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const texts = { out: "", err: "" };
-  stdout.on("data", (data: Buffer) => (texts.out += data.toString()));
-  stderr.on("data", (data: Buffer) => (texts.err += data.toString()));
-  stdin.end("");
-  const env = { PATH: process.env["PATH"], NO_COLOR: "1", PALIMPSEST_HOME: home };
+  stdin.end();
+  const printed = Promise.all([text(stdout), text(stderr)]);
+  const { env, cwd } = callingEnvironment(calling);
   const code = await main({ argv, stdin, stdout, stderr, env, cwd });
-  return { code, ...texts };
+  stdout.end();
+  stderr.end();
+  const [out, err] = await printed;
+  return { code, signal: null, out, err };
 }

@@ -3,14 +3,18 @@ import { chmod, mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect } from "vitest";
+import { called, type InProcessCalling } from "./called.ts";
 import { type Calling, palimpsest, type Said } from "./command-line.ts";
 import { newProject, pathOf, type Project } from "./project.ts";
 
 /** A home with one project, and a folder for other tools' files. */
 export interface World extends Project {
   readonly work: string;
+  /** In the process of the test. */
   readonly call: (...args: readonly string[]) => Promise<Said>;
-  readonly callWith: (changes: Partial<Calling>, ...args: readonly string[]) => Promise<Said>;
+  readonly callWith: (changes: Partial<InProcessCalling>, ...args: readonly string[]) => Promise<Said>;
+  /** As a process of its own. */
+  readonly start: (changes: Partial<Calling>, ...args: readonly string[]) => Promise<Said>;
   /** Another tool's file with these lines (or bytes) in it. */
   readonly file: (name: string, content: readonly object[] | string | Uint8Array) => string;
   readonly log: (id: string) => Buffer;
@@ -23,8 +27,9 @@ export async function newWorld(): Promise<World> {
   return {
     ...project,
     work,
-    call: (...args) => palimpsest(calling, ...args),
-    callWith: (changes, ...args) => palimpsest({ ...calling, ...changes }, ...args),
+    call: (...args) => called(calling, ...args),
+    callWith: (changes, ...args) => called({ ...calling, ...changes }, ...args),
+    start: (changes, ...args) => palimpsest({ ...calling, ...changes }, ...args),
     file: (name, content) => {
       const path = join(work, name);
       const lines = Array.isArray(content)

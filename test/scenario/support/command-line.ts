@@ -31,7 +31,7 @@ export interface Calling {
 /** By which a script finds the sources of our packages; the launcher does that by itself. */
 export const sourceFlag = "--conditions=@palimpsest/source";
 
-/** Runs `bin/palimpsest` as a process of its own. */
+/** Runs `bin/palimpsest` as a process of its own. Where a test is not about the process, `called` is much faster. */
 export function palimpsest(calling: Calling, ...args: readonly string[]): Promise<Said> {
   return runNode(calling, launcher, ...args);
 }
@@ -50,8 +50,7 @@ export function runNode(calling: Calling, ...args: readonly string[]): Promise<S
   const [file = "", ...all] =
     limits.length === 0 ? started : ["/bin/sh", "-c", `${limits.join("; ")}; exec "$@"`, "sh", ...started];
   const options = {
-    env: { ...process.env, COLUMNS: "", ...compiledOnce, PALIMPSEST_HOME: calling.home, ...calling.env },
-    cwd: calling.cwd ?? resolve(calling.home, ".."),
+    ...callingEnvironment(calling),
     encoding: "utf8",
     maxBuffer: 256 * 2 ** 20,
     ...(calling.uid === undefined ? {} : { uid: calling.uid }),
@@ -64,6 +63,11 @@ export function runNode(calling: Calling, ...args: readonly string[]): Promise<S
     child.stdin?.end();
   });
 }
+
+export const callingEnvironment = ({ home, cwd = resolve(home, ".."), env }: Calling) => ({
+  env: { ...process.env, COLUMNS: "", ...compiledOnce, PALIMPSEST_HOME: home, ...env },
+  cwd,
+});
 
 /** Runs a script of `child/` and gives the JSON that its last line of output is. */
 export async function runScript<Figures>(

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Called, called } from "./called.ts";
+import { called } from "./called.ts";
+import type { Said } from "./command-line.ts";
 
 interface Category {
   readonly name: string;
@@ -51,7 +52,7 @@ export async function goOnWith(file: string): Promise<GoneOn> {
   for (const one of [home, cwd]) mkdirSync(one);
   writeFileSync(join(cwd, "speech.yaml"), speech);
   writeFileSync(join(cwd, "summary.yaml"), summary);
-  const call = (...args: readonly string[]): Promise<Called> => called(args, { home, cwd });
+  const call = (...args: readonly string[]): Promise<Said> => called({ home, cwd }, ...args);
   try {
     const { imported } = parsed<{ imported: readonly { session: string }[] }>(
       await call("sessions", "import", file, "--json"),
@@ -125,11 +126,11 @@ export function wrongSizes({
 }
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-const parsedIfFine = <Shape>(said: Called): Shape | undefined =>
+const parsedIfFine = <Shape>(said: Said): Shape | undefined =>
   said.code === 0 ? (JSON.parse(said.out) as Shape) : undefined;
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-function parsed<Shape>(said: Called): Shape {
+function parsed<Shape>(said: Said): Shape {
   if (said.code !== 0) throw new Error(said.err);
   return JSON.parse(said.out) as Shape;
 }
@@ -139,7 +140,7 @@ interface ReplyEnd {
   readonly usage?: Readonly<Record<string, number>>;
 }
 
-function countedIn({ out }: Called): number | undefined {
+function countedIn({ out }: Said): number | undefined {
   const events = out
     .trim()
     .split("\n")

@@ -6,6 +6,7 @@ import { arenaBase, environmentSecrets } from "./baits.ts";
 import { containerCommand, systemPath } from "./container.ts";
 import type { TrialEnd } from "./run-trial.ts";
 import { chooseTrials, type Trial, type TrialsChoice } from "./trials.ts";
+import { sourceFlag } from "../../scenario/support/command-line.ts";
 
 export interface TrialResult extends Trial {
   readonly result: TrialEnd;
@@ -62,7 +63,7 @@ const script = resolve(import.meta.dirname, "../../scenario/child/attempt-attack
 
 async function runWorker({ choice, from, onEnd }: WorkerRun): Promise<WorkerEnd> {
   const variables = Object.entries(workerEnvironment()).map(([name, value]) => `${name}=${value}`);
-  const program = ["env", ...variables, process.execPath, script, JSON.stringify({ choice, from })];
+  const program = ["env", ...variables, process.execPath, sourceFlag, script, JSON.stringify({ choice, from })];
   const { file, args } = containerCommand(program);
   const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
   let complaint = "";
