@@ -116,7 +116,7 @@ export class PlannedSession {
       prefixes: this.#cache.prefixes,
       moment,
       planner: this.#cache.planner,
-      thresholds: { warning: room, compact: room, blocking: room },
+      thresholds: { window: room, warning: room, compact: room, blocking: room },
       opens: "nothing",
       idleMillis: millis(roundMillis),
       sentTokens: contextTokens,

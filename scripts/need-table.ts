@@ -217,7 +217,7 @@ const sha256 = () => {
   return { update: (chunk: Uint8Array) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
 };
 
-async function recordingsBelow(folder: string): Promise<Recording[]> {
+export async function readRecordingsBelow(folder: string): Promise<Recording[]> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const recordings: Recording[] = [];
   for (const path of files.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
@@ -258,7 +258,7 @@ function printShares(recordings: readonly Recording[]): void {
 }
 
 async function main(folder: string): Promise<void> {
-  const recordings = await recordingsBelow(folder);
+  const recordings = await readRecordingsBelow(folder);
   const rounds = recordings.reduce((sum, recording) => sum + recording.rounds.length, 0);
   const long = recordings.filter((recording) => recording.rounds.length >= 30).length;
   console.log(`${recordings.length} sessions, ${long} of at least 30 rounds, ${rounds} rounds`);

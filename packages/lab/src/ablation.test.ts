@@ -14,12 +14,15 @@ const rounds = (count: number, round: MadeRound): readonly MadeRound[] => Array.
 
 describe("a layer that is taken away", () => {
   const long = madeRecording([{}, ...rounds(60, { results: [6_000] }), {}], { resultChars: 20_000 });
+  const paused = madeRecording([{}, ...rounds(20, { results: [6_000] }), { afterMillis: 400_000 }], {
+    resultChars: 20_000,
+  });
   const slow = madeRecording(rounds(80, { said: 2_500 }));
   const large = madeRecording([{}, { results: [15_000] }, {}], { resultChars: 60_000 });
 
   it.each<[string, Parameters<typeof replayed>[0], (outcome: Replayed) => number]>([
     ["offload", large, ({ peakContext }) => -peakContext],
-    ["clear", long, ({ edits }) => edits],
+    ["clear", paused, ({ edits }) => edits],
     ["compact", long, ({ compactions }) => compactions],
     ["early", slow, ({ peakContext }) => -peakContext],
   ])("does nothing any more: %s", async (part, recording, worth) => {

@@ -25,6 +25,7 @@ const samples: { readonly [Name in Exclude<SettingName, `flags.${SwitchName}`>]:
   autoDreamEnabled: false,
   durability: "never",
   policy: "none",
+  saving: "thrifty",
   systemPrompts: [{ id: "claude", text: "Obey this repository." }],
   hooks: { Stop: [{ hooks: [{ type: "command", command: "touch ran" }] }] },
   mcpServers: { a: { command: "a" } },

@@ -34,8 +34,9 @@ const compacting = (policy: Policy): Policy => ({
   ...policy,
   counting: "usage-and-calibrated-estimate",
   clear: {},
-  compact: { call: "fork", restores: "files", lastRung: "none", ...policy.compact, patience: Infinity },
+  compact: { call: "fork", restores: "files", lastRung: "none", ...withoutEarly(policy.compact) },
 });
+const withoutEarly = ({ early: _, ...rule }: Partial<NonNullable<Policy["compact"]>> = {}) => rule;
 const palimpsest = compacting(getPreset("palimpsest"));
 const claudeCode = compacting(getPreset("claude-code-2026"));
 

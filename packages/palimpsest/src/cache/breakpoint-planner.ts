@@ -4,7 +4,7 @@ import { canBeMarked, type MessagePlace, type BreakpointStrategy } from "./break
 import { CachedPrefixes } from "./cached-prefixes.ts";
 import type { Inventory } from "./inventory.ts";
 import { type Lifetime, millisByLifetime } from "./lifetime.ts";
-import { gapsPrior } from "./limits.ts";
+import { gapChanceRare, gapChances, gapPriorRounds } from "./limits.ts";
 import type { CacheRates } from "./cache-rates.ts";
 
 /** Where a request is marked, in tokens of the inventory: what it leaves in the cache once its reply begins. */
@@ -123,21 +123,28 @@ function isBefore(messages: readonly Message[], { toolUse, place }: Frontier): b
 }
 
 /**
- * The chance that a request comes so late that only the long lifetime would have lasted. Starts from the rate in
- * recorded sessions.
+ * The chance that a request comes so late that only the long lifetime would have lasted: the rate in recorded sessions so
+ * many rounds after such a gap, and the session's own rate as it becomes known.
  */
 export class GapChance {
-  #rounds: number = gapsPrior.rounds;
-  #gaps: number = gapsPrior.gaps;
+  #rounds = 0;
+  #gaps = 0;
+  #roundsSinceGap = Infinity;
 
   get value(): number {
-    return this.#gaps / this.#rounds;
+    const { chance } = gapChances.find(({ roundsMax }) => this.#roundsSinceGap < roundsMax) ?? {
+      chance: gapChanceRare,
+    };
+    return (chance * gapPriorRounds + this.#gaps) / (gapPriorRounds + this.#rounds);
   }
 
   /** `gapMillis` is the time between the starts of two requests. */
   observe(gapMillis: number): void {
     this.#rounds += 1;
-    if (gapMillis >= millisByLifetime["5m"] && gapMillis < millisByLifetime["1h"]) this.#gaps += 1;
+    this.#roundsSinceGap += 1;
+    if (gapMillis < millisByLifetime["5m"] || gapMillis >= millisByLifetime["1h"]) return;
+    this.#gaps += 1;
+    this.#roundsSinceGap = 0;
   }
 }
 

@@ -1,4 +1,11 @@
-import { type ClearInput, priceClear, type ClearPrice, inventoryScale, staleSince } from "./clear-price.ts";
+import {
+  type ClearInput,
+  priceClear,
+  type ClearPrice,
+  inventoryScale,
+  staleSince,
+  warmPatience,
+} from "./clear-price.ts";
 import type { Resident } from "./inventory.ts";
 import { quietContextShare, quietMarginTokens, quietRoundsMax } from "./limits.ts";
 import { ageBandsRoundsMin } from "./need-bands.ts";
@@ -17,6 +24,8 @@ export class ClearPlanner {
   #quiet: QuietPeriod | undefined;
 
   price(input: ClearInput): ClearPrice | undefined {
+    // The walk ends where the cache is warm, so there is nothing to remember.
+    if (input.rule.patience === "never") return priceClear(input);
     this.#quiet = this.#quiet === undefined ? undefined : afterUses(this.#quiet, input);
     if (this.#quiet !== undefined && isQuiet(this.#quiet, input)) return undefined;
     const price = priceClear(input);
@@ -74,7 +83,7 @@ function mayNewerPay(
 ): boolean {
   const { inventory, moment, rule } = input;
   const { read, write } = moment.rates;
-  const rewriteRate = rule.patience * (write - read);
+  const rewriteRate = warmPatience(rule) * (write - read);
   let surplus = 0;
   let offset = inventory.shownTokens;
   for (let resident = inventory.newest; resident !== undefined && resident !== newest; resident = resident.before) {
@@ -135,7 +144,7 @@ function startQuietPeriod(input: ClearInput): QuietPeriod | undefined {
 function quietRounds(input: ClearInput, contextTokensMin: number): number {
   const { inventory, prefixes, moment, rule } = input;
   const { read, write } = moment.rates;
-  const rewriteRate = rule.patience * (write - read);
+  const rewriteRate = warmPatience(rule) * (write - read);
   const bound = new SurplusBound(read);
   const liveEnds = prefixes.liveEnds(moment.at);
   const liveTokens = liveEnds.at(-1) ?? 0;

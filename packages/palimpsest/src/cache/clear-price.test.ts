@@ -11,6 +11,7 @@ import {
   type ClearPrice,
   type PriceRule,
   inventoryScale,
+  warmPatience,
 } from "./clear-price.ts";
 import type { Resident } from "./inventory.ts";
 import { type CacheRates, usualRates } from "./cache-rates.ts";
@@ -311,7 +312,7 @@ function bestSurplus(input: ClearInput): number {
       if (place.offset >= first.offset && place.offset < live)
         again += place.one.behindTokens + (gone.has(place) ? 0 : place.one.tokens);
     const rent = [...gone].reduce((sum, place) => sum + place.rent, 0);
-    best = Math.max(best, rent - rule.patience * (write - read) * again);
+    best = Math.max(best, rent - warmPatience(rule) * (write - read) * again);
   }
   return best;
 }

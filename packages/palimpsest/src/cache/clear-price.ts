@@ -12,20 +12,37 @@ import type { CacheRates } from "./cache-rates.ts";
  *
  *   warm    a stale result is worth clearing if read · tokens(i) · horizon > risk(i). Cut at the d with the largest
  *           surplus(d) = Σ rent(i) − patience · again(d) over those behind d, if that is positive: a conversation that
- *           has paid the price of a cut in rent can be expected to last as long again (ski rental)
+ *           has paid the price of a cut in rent can be expected to last as long again (ski rental). A rule may forbid
+ *           this: then only a cold cache, or a lack of room, clears
  *   cold    everything behind the longest live prefix is written again in any case: there a stale result is cleared if
  *           (write + read · horizon) · tokens(i) > risk(i), for free
  *   forced  so many tokens have to go: the cheapest cut that frees them, with fresh results too if necessary
+ *
+ * A result that is held (see `Resident`) is never stale, so only a forced cut takes it.
  */
 export interface PriceRule {
   /** A result is stale so many rounds after its last use (or after it came); at once if it is superseded. */
   readonly staleRounds: number;
   readonly agesFrom: "last-use" | "birth";
-  readonly patience: number;
+  /** How much of the price of a warm cut must have been paid in rent. `never`: no cut while the cache is warm. */
+  readonly patience: number | "never";
   /** Rounds that a result is assumed to stay if it is not cleared. */
   readonly horizonRounds: number;
-  /** Multiplies the table's chance. 0: nothing is ever needed again. */
+  /**
+   * Multiplies the table's chance, which is a lower bound: a model that still sees a result uses it without fetching or
+   * quoting it. 0: nothing is ever needed again.
+   */
   readonly riskWeight: number;
+  /** The least that a cut must be worth if nothing forces it. Absent: whatever pays is done. */
+  readonly worth?: ClearWorth;
+}
+
+/** An unforced cut must reach every minimum. */
+export interface ClearWorth {
+  /** The room that it makes, as a share of the window. */
+  readonly windowShareMin: { readonly warm: number; readonly cold: number };
+  /** What it is expected to save, less its price and its risk, in input tokens. */
+  readonly savesMin: number;
 }
 
 export interface ClearMoment {
@@ -78,18 +95,32 @@ export function inventoryScale({ inventory, moment }: Pick<ClearInput, "inventor
   return countedTokens <= 0 ? 1 : Math.max(0, moment.contextTokens - moment.fixedTokens) / countedTokens;
 }
 
-export const staleSince = (
-  resident: Resident,
+/** The round since which a result is stale; `Infinity` while it is held. */
+export function staleSince(
+  { bornRound, lastUsedRound, supersededRound, isHeld }: Resident,
   { staleRounds, agesFrom }: Pick<PriceRule, "staleRounds" | "agesFrom">,
+): number {
+  if (agesFrom === "birth") return bornRound + staleRounds;
+  if (isHeld && supersededRound === undefined) return Infinity;
+  return Math.min(lastUsedRound + staleRounds, supersededRound ?? Infinity);
+}
+
+/** What a cut is expected to save over the horizon, less what it costs now and the risk, in input tokens. */
+export const expectedSaving = (
+  { why, removesTokens, savedPerRound, againCost, riskCost }: ClearPrice,
+  { rule, moment: { rates } }: Pick<ClearInput, "rule" | "moment">,
 ): number =>
-  agesFrom === "birth"
-    ? resident.bornRound + staleRounds
-    : Math.min(resident.lastUsedRound + staleRounds, resident.supersededRound ?? Infinity);
+  savedPerRound * rule.horizonRounds + (why === "cold" ? rates.write * removesTokens : 0) - againCost - riskCost;
+
+/** Infinite if nothing is ever cut on a warm cache. */
+export const warmPatience = ({ patience }: Pick<PriceRule, "patience">): number =>
+  patience === "never" ? Infinity : patience;
 
 /** Undefined if nothing pays now. Costs a step for every resident. */
 export function priceClear(input: ClearInput): ClearPrice | undefined {
   const { inventory, prefixes, moment, rule } = input;
   const { read, write } = moment.rates;
+  const { patience } = rule;
   const scale = inventoryScale(input);
   const liveTokens = prefixes.upTo(Infinity, moment.at);
   const tally = new ClearTally();
@@ -100,6 +131,8 @@ export function priceClear(input: ClearInput): ClearPrice | undefined {
   for (let resident = inventory.newest; resident !== undefined; resident = resident.before) {
     offset -= resident.tokens + resident.behindTokens;
     const isCold = offset >= liveTokens;
+    // Everything older is warm too.
+    if (!isCold && patience === "never") break;
     const staleFor = 1 + inventory.round - staleSince(resident, rule);
     const tokens = resident.tokens * scale;
     const risk = staleFor < 1 ? Infinity : computeRisk(input, { resident, tokens });
@@ -107,14 +140,14 @@ export function priceClear(input: ClearInput): ClearPrice | undefined {
     if (!isCold) survivors += resident.behindTokens + (isCleared ? 0 : resident.tokens);
     if (!isCleared) continue;
     tally.add(resident, { tokens, rent: isCold ? 0 : read * tokens * staleFor, risk });
-    if (isCold) {
+    if (isCold || patience === "never") {
       cut = { why: "cold", length: tally.results.length, behindTokens: 0 };
       continue;
     }
     // The look-up of what lives before the cut is skipped if the cut does not pay even without it.
-    if (tally.rent - rule.patience * (write - read) * survivors * scale <= surplus) continue;
+    if (tally.rent - patience * (write - read) * survivors * scale <= surplus) continue;
     const behindTokens = (survivors + offset - prefixes.upTo(offset, moment.at)) * scale;
-    const cutSurplus = tally.rent - rule.patience * (write - read) * behindTokens;
+    const cutSurplus = tally.rent - patience * (write - read) * behindTokens;
     if (cutSurplus <= surplus) continue;
     surplus = cutSurplus;
     cut = { why: "warm", length: tally.results.length, behindTokens };
@@ -225,7 +258,7 @@ class ClearTally {
       rentCost: rent,
       riskCost: risk,
       againCost,
-      neededRent: why === "warm" ? input.rule.patience * againCost : 0,
+      neededRent: why === "warm" ? warmPatience(input.rule) * againCost : 0,
       savedPerRound: rates.read * removed,
     };
   }

@@ -10,6 +10,7 @@ const input = {
   rates,
   contextTokens: 100_000,
   fixedTokens: 20_000,
+  cache: "warm" as const,
   cachedTokens: 90_000,
   leavesTokens: 11_000,
   outputTokens: 3_000,
@@ -24,6 +25,13 @@ describe("what compacting costs", () => {
     expect(price.writeCost).toBeCloseTo(1.15 * 11_000);
     expect(price.total).toBeCloseTo(19_000 + 15_000 + 12_650 + 40_000);
     expect(price.removesTokens).toBe(69_000);
+  });
+
+  it("saves reading what is removed in the coming request, or writing it on a cold cache", () => {
+    expect(priceCompact(input).savesNext).toBeCloseTo(0.1 * 69_000);
+    const cold = priceCompact({ ...input, cache: "cold", cachedTokens: 0 });
+    expect(cold.savesNext).toBeCloseTo(1.25 * 69_000);
+    expect(cold.writeCost).toBe(0);
   });
 
   it("never removes less than nothing", () => {

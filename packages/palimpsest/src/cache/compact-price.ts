@@ -8,7 +8,10 @@ import {
 } from "./limits.ts";
 import type { CacheRates } from "./cache-rates.ts";
 
-/** What compacting now would cost: reading the context, the summary's output, and writing what replaces the context. */
+/**
+ * What compacting now would cost, compared with a conversation that is compacted already: reading the context, the
+ * summary's output, and writing what replaces the context. On a cold cache that would be written in any case.
+ */
 export interface CompactPrice {
   readonly readCost: number;
   readonly outputCost: number;
@@ -17,12 +20,15 @@ export interface CompactPrice {
   readonly lossCost: number;
   readonly total: number;
   readonly removesTokens: number;
+  /** What the coming request saves: reading what is removed, or writing it again on a cold cache. */
+  readonly savesNext: number;
 }
 
 interface CompactPriceInput {
   readonly rates: CacheRates;
   readonly contextTokens: number;
   readonly fixedTokens: number;
+  readonly cache: "warm" | "cold";
   /** Tokens of the context that the summary's call would read from the cache. */
   readonly cachedTokens: number;
   /** Tokens of the summary and what is restored with it. */
@@ -32,10 +38,11 @@ interface CompactPriceInput {
 }
 
 export function priceCompact(input: CompactPriceInput): CompactPrice {
-  const { rates, contextTokens, fixedTokens, cachedTokens, leavesTokens, outputTokens, lossCost } = input;
+  const { rates, contextTokens, fixedTokens, cache, cachedTokens, leavesTokens, outputTokens, lossCost } = input;
+  const isCold = cache === "cold";
   const readCost = rates.read * cachedTokens + (contextTokens - cachedTokens);
   const outputCost = rates.output * outputTokens;
-  const writeCost = (rates.write - rates.read) * leavesTokens;
+  const writeCost = isCold ? 0 : (rates.write - rates.read) * leavesTokens;
   const removesTokens = Math.max(0, contextTokens - fixedTokens - leavesTokens);
   return {
     readCost,
@@ -44,6 +51,7 @@ export function priceCompact(input: CompactPriceInput): CompactPrice {
     lossCost,
     total: readCost + outputCost + writeCost + lossCost,
     removesTokens,
+    savesNext: (isCold ? rates.write : rates.read) * removesTokens,
   };
 }
 

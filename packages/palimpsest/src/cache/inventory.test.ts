@@ -127,6 +127,48 @@ it("a turn begins where the user speaks, not with a summary or a result", () => 
   expect(inventory.turn).toBe(2);
 });
 
+describe("a resident is held", () => {
+  const held = (made: MadeConversation): readonly string[] =>
+    made.residents.filter((id) => found(made, id)?.isHeld === true);
+  const failed = { tokens: 500, failed: true };
+
+  it("while it is the newest that failed", () => {
+    const made = new MadeConversation()
+      .says()
+      .round([failed])
+      .round([{ tokens: 500 }]);
+    expect(held(made)).toEqual(["t1"]);
+    expect(held(made.round([failed]))).toEqual(["t3"]);
+  });
+
+  it.each([
+    ["by its path", "Look at /tower/src/clock.ts again."],
+    ["by the end of its path", "Why does src/clock.ts stop?"],
+    ["by its name", "clock.ts: why does it stop?"],
+    ["as a mention", "Read @src/clock.ts and wind it."],
+  ])("while the user's newest message names its file: %s", (_, words) => {
+    const made = new MadeConversation()
+      .says()
+      .round([read("/tower/src/clock.ts"), read("/tower/src/bell.ts")])
+      .asks(words);
+    expect(held(made)).toEqual(["t1"]);
+    expect(held(made.round([read("/tower/src/clock.ts")]))).toEqual(["t1", "t3"]);
+    expect(held(made.asks("Good. Now ring the bell."))).toEqual([]);
+  });
+
+  it("not by a name that only ends alike, nor by a word without an extension or a folder", () => {
+    const made = new MadeConversation().says().round([read("/tower/o-clock.ts")]);
+    expect(held(made.asks("What is in clock.ts, and what is a clock?"))).toEqual([]);
+  });
+
+  it("changes the version when it is released, since a plan could not know", () => {
+    const made = new MadeConversation().says().round([failed]);
+    const { version } = made.inventory;
+    made.round([failed]);
+    expect(made.inventory.version).toBeGreaterThan(version);
+  });
+});
+
 describe(`any history, ${runs.numRuns} of them`, () => {
   /** Results of generated histories are short: so that they are residents, everything counts a hundredfold. */
   const count = (block: Block): number => 100 * estimateBlock(block);

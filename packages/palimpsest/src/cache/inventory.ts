@@ -4,7 +4,7 @@ import type { Item } from "../transcript/item.ts";
 import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
 import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
-import { residentTokensMin } from "./limits.ts";
+import { namedPathsCharsMax, residentTokensMin } from "./limits.ts";
 
 /** A result that stands whole in the view and could be cleared. */
 export interface Resident {
@@ -20,6 +20,8 @@ export interface Resident {
   readonly lastUsedRound: number;
   /** The round since which it is out of date, because the file was read again after a change. */
   readonly supersededRound: number | undefined;
+  /** It stays as long as there is room: the newest failed result, or a file that the user named in the newest message. */
+  readonly isHeld: boolean;
   /** Tokens of everything between it and the next resident, including the marker that would replace it. */
   readonly behindTokens: number;
   /** Its neighbours, as long as it is a resident. */
@@ -32,6 +34,7 @@ interface ResidentState extends Resident {
   readonly acts: "read" | "write" | undefined;
   lastUsedRound: number;
   supersededRound: number | undefined;
+  isHeld: boolean;
   behindTokens: number;
   isResident: boolean;
   before: ResidentState | undefined;
@@ -65,6 +68,9 @@ export class Inventory implements ViewWatch {
   readonly #residentByLine = new Map<string, ResidentState>();
   readonly #readsByPath = new Map<string, ResidentState[]>();
   readonly #changedPaths = new Map<string, number>();
+  #newestFailed: ResidentState | undefined;
+  /** Ends of paths in the newest message of the user. */
+  #namedPaths: readonly string[] = [];
   #first: ResidentState | undefined;
   #last: ResidentState | undefined;
   #item: Item | undefined;
@@ -189,6 +195,8 @@ export class Inventory implements ViewWatch {
     this.#residentByLine.clear();
     this.#readsByPath.clear();
     this.#changedPaths.clear();
+    this.#newestFailed = undefined;
+    this.#namedPaths = [];
     this.#first = undefined;
     this.#last = undefined;
     this.#lastHidden = undefined;
@@ -211,7 +219,10 @@ export class Inventory implements ViewWatch {
       const reply = item.messageId ?? item.entry;
       if (reply !== this.#reply) this.#round += 1;
       this.#reply = reply;
-    } else if (isUserTurn(item)) this.#turn += 1;
+    } else if (isUserTurn(item)) {
+      this.#turn += 1;
+      this.#holdNamed(item);
+    }
   }
 
   shown(block: Block, _: EntryId, instead?: ResultReplacement): void {
@@ -273,6 +284,7 @@ export class Inventory implements ViewWatch {
       bornTurn: this.#turn,
       lastUsedRound: this.#round,
       supersededRound: undefined,
+      isHeld: isNamed(path, this.#namedPaths),
       behindTokens: this.#options.markerTokens,
       path,
       acts: fileAction(call.name),
@@ -287,7 +299,30 @@ export class Inventory implements ViewWatch {
     this.#residentTokens += removable;
     this.#count += 1;
     this.#index(resident, block);
+    if (block.is_error === true) this.#holdFailed(resident);
     return true;
+  }
+
+  /** Only the newest failure is held: what failed before it was answered by what came since. */
+  #holdFailed(resident: ResidentState): void {
+    const before = this.#newestFailed;
+    this.#newestFailed = resident;
+    resident.isHeld = true;
+    if (before !== undefined) this.#setHeld(before, isNamed(before.path, this.#namedPaths));
+  }
+
+  /** What an earlier message named is no longer held. */
+  #holdNamed({ blocks }: Item): void {
+    this.#namedPaths = blocks.flatMap((block) => (block.type === "text" ? findPaths(block.text) : []));
+    for (let resident = this.#first; resident !== undefined; resident = resident.after)
+      this.#setHeld(resident, resident === this.#newestFailed || isNamed(resident.path, this.#namedPaths));
+  }
+
+  #setHeld(resident: ResidentState, isHeld: boolean): void {
+    if (resident.isHeld === isHeld) return;
+    resident.isHeld = isHeld;
+    // What is released may pay at once, which a plan for the coming rounds could not know.
+    this.#version += 1;
   }
 
   #loggedId(shown: ToolUseId): ToolUseId {
@@ -391,6 +426,16 @@ function nearestResidentBefore({ before }: ResidentState): ResidentState | undef
   while (resident !== undefined && !resident.isResident) resident = resident.before;
   return resident;
 }
+
+/** Whether the user's message names the file: by its whole path, or by the end of it. */
+const isNamed = (path: string | undefined, named: readonly string[]): boolean =>
+  path !== undefined && named.some((end) => path === end || path.endsWith(`/${end}`));
+
+/** Words that may be the name of a file: with an extension or a folder, without a leading `@`, `./` or `/`. */
+const findPaths = (text: string): readonly string[] =>
+  text.length > namedPathsCharsMax
+    ? []
+    : [...text.matchAll(/[\w.~-]*(?:\/[\w.~-]+)+|[\w-]+\.\w{1,8}\b/g)].map(([word]) => word.replace(/^[.~]?\//, ""));
 
 /** A message of the user, or what stands for one: the first round behind it begins a turn. */
 const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>

@@ -67,4 +67,15 @@ describe("the chance of a gap", () => {
     gaps.observe(gapMillis);
     expect(gaps.value > before ? "rises" : "falls").toBe(moves);
   });
+
+  it("is higher soon after a gap than long after it: they come in bunches", () => {
+    const gaps = new GapChance();
+    gaps.observe(5 * minute);
+    const values = Array.from({ length: 40 }, () => {
+      gaps.observe(0);
+      return gaps.value;
+    });
+    expect(values[8]).toBeGreaterThan(1.2 * (values[9] ?? NaN));
+    expect(values[28]).toBeGreaterThan(1.2 * (values[29] ?? NaN));
+  });
 });

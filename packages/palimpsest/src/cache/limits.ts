@@ -22,11 +22,24 @@ export const breakTokensMin = 2_000;
 /** Requests whose figures are kept one by one; the sums include all requests. */
 export const requestCostsMax = 1_000;
 
-/** Gaps between five minutes and an hour in recorded sessions, with the weight of so many rounds. */
-export const gapsPrior = { gaps: 0.6, rounds: 50 } as const;
+/**
+ * The chance that the next request comes between five minutes and an hour later, this many rounds after such a gap:
+ * from 62 recorded sessions with 6,155 rounds (scripts/session-curves.ts). Gaps come in bunches.
+ */
+export const gapChances = [
+  { roundsMax: 10, chance: 0.045 },
+  { roundsMax: 30, chance: 0.028 },
+] as const;
+/** The same long after a gap, or before the first. */
+export const gapChanceRare = 0.0135;
+/** The table weighs as much as so many rounds of the session itself. */
+export const gapPriorRounds = 100;
 
 /** Results that would save less are never cleared: they are half of all results and hold 2 % of their tokens. */
 export const residentTokensMin = 100;
+
+/** A longer message of the user is pasted text: the files in it are not what it points at. */
+export const namedPathsCharsMax = 20_000;
 
 /** A shorter line is no evidence of a quotation: braces and imports repeat anyway. */
 export const lineCharsMin = 40;

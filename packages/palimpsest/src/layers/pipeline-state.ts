@@ -23,7 +23,7 @@ export interface PipelineState {
    * residents.
    */
   readonly planner?: ClearPlanner;
-  readonly thresholds: Pick<Thresholds, "warning" | "compact" | "blocking">;
+  readonly thresholds: Pick<Thresholds, "window" | "warning" | "compact" | "blocking">;
   /** `turn`: the user has spoken since the last reply. */
   readonly opens: "turn" | "nothing";
   /** Time since the last reply. Undefined if there was none. */

@@ -59,9 +59,12 @@ const clear = z.strictObject({
     .strictObject({
       staleRounds: amount,
       agesFrom: z.enum(["last-use", "birth"]),
-      patience: amount,
+      patience: z.union([amount, z.literal("never")]),
       horizonRounds: amount,
       riskWeight: amount,
+      worth: z
+        .strictObject({ windowShareMin: z.strictObject({ warm: amount, cold: amount }), savesMin: amount })
+        .exactOptional(),
     })
     .exactOptional(),
 });
@@ -127,7 +130,13 @@ export const policyShape: z.ZodType<Policy> = z.strictObject({
   compact: z
     .strictObject({
       call: z.enum(["fork", "plain"]),
-      patience: amount.exactOptional(),
+      early: z
+        .strictObject({
+          patience: z.strictObject({ first: amount, later: amount }),
+          fromWindowShare: amount,
+          whenCold: z.enum(["if-it-pays", "never"]),
+        })
+        .exactOptional(),
       lossCost: amount.exactOptional(),
       restores: z.enum(["nothing", "files"]),
       lastRung: z.enum(["none", "extract"]),

@@ -102,13 +102,25 @@ export interface ServerClearRule {
 export interface CompactRule {
   /** How the summary is requested: `fork` reads the cached prefix, `plain` sends everything again. */
   readonly call: "fork" | "plain";
-  /** Compacts before the threshold once the rent on what it would remove reaches so many times its price. */
-  readonly patience?: number;
+  /** Compacts before the threshold if that pays. Absent: only at the threshold. */
+  readonly early?: EarlyCompactRule;
   /** The assumed cost of what a summary loses, in input tokens. It is part of the price. */
   readonly lossCost?: number;
   readonly restores: "nothing" | "files";
   /** What happens if the model fails: `extract` still yields a summary. */
   readonly lastRung: "none" | "extract";
+}
+
+export interface EarlyCompactRule {
+  /**
+   * Due once the rent on what it would remove reaches so many times its price, less what the coming request saves. A
+   * session that was compacted before is a long one, and has saved something: it may risk more.
+   */
+  readonly patience: { readonly first: number; readonly later: number };
+  /** Not while the context is below this share of the window. */
+  readonly fromWindowShare: number;
+  /** `never`: nobody who comes back after a break finds the conversation compacted, if there was room. */
+  readonly whenCold: "if-it-pays" | "never";
 }
 
 export interface SummaryRule {

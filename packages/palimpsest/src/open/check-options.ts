@@ -3,7 +3,7 @@ import { type Provider, providers } from "../context/provider-formats.ts";
 import { badOptionError, checkModel, checkTools } from "../context/inputs.ts";
 import type { Policy } from "../layers/policy.ts";
 import { policyShape } from "../layers/policy-shape.ts";
-import { type PolicyName, policyNames } from "../schema/setting-table.ts";
+import { type PolicyName, policyNames, savingNames } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 
@@ -13,6 +13,7 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
     model,
     provider = "anthropic",
     policy,
+    saving,
     contextTokens,
     outputTokensMax,
     session,
@@ -26,6 +27,8 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (thinking !== undefined && provider !== "anthropic")
     throw wrongOption("thinking", "absent: only the Messages API has it");
   if (policy !== undefined) checkPolicy(policy);
+  if (saving !== undefined && !savingNames.includes(saving))
+    throw wrongOption("saving", `one of ${savingNames.join(", ")}`);
   if (tokenCounter !== undefined) checkCounter(tokenCounter);
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))

@@ -210,10 +210,10 @@ function buildDeps<P extends Provider>(
 
 /** The caller's options have the rank of command-line flags: they override everything else. */
 function optionSettings<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, GivenSetting> {
-  const { contextTokens, outputTokensMax = replyTokensFor(options) } = options;
+  const { contextTokens, outputTokensMax = replyTokensFor(options), saving } = options;
   const policy = typeof options.policy === "string" ? options.policy : undefined;
-  const valueByName = { contextTokens, outputTokensMax, policy };
-  const settings = (["contextTokens", "outputTokensMax", "policy"] as const).flatMap((name) => {
+  const valueByName = { contextTokens, outputTokensMax, policy, saving };
+  const settings = (["contextTokens", "outputTokensMax", "policy", "saving"] as const).flatMap((name) => {
     const value = valueByName[name];
     return value === undefined
       ? []

@@ -5,7 +5,7 @@ import type { Summarizer } from "../context/summarizer.ts";
 import type { Policy } from "../layers/policy.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
-import type { PolicyName } from "../schema/setting-table.ts";
+import type { PolicyName, Saving } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {
@@ -26,8 +26,10 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly session?: string;
   /** By default in memory. */
   readonly store?: Store;
-  /** The name of a preset, or a policy of your own: see `preset`. */
+  /** The name of a preset, or a policy of your own: see `getPreset`. */
   readonly policy?: PolicyName | Policy;
+  /** How readily the default policy edits the view to save money. By default `balanced`. */
+  readonly saving?: Saving;
   /** Writes summaries. By default they are made without a model, from the messages. */
   readonly summarizer?: Summarizer<P>;
   readonly hooks?: Hooks;

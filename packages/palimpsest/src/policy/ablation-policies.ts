@@ -18,7 +18,7 @@ const withNotes = (growthTokens: number): Policy => ({
 
 const { offload: _offload, ...notOffloaded } = palimpsest;
 const { compact: _compact, ...notCompacted } = palimpsest;
-const { patience: _patience, lossCost: _lossCost, ...compactWhenFull } = compact;
+const { early: _early, lossCost: _lossCost, ...compactWhenFull } = compact;
 const { userMessages: _userMessages, ...summaryAlone } = summary;
 
 const restoresNothing = { ...compact, restores: "nothing" } as const;

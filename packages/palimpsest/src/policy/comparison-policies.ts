@@ -86,12 +86,12 @@ const studied = {
 const planned = { ...studied, marks: "planned" } as const satisfies Partial<Policy>;
 
 const forced: CompactRule = { call: "fork", restores: "files", lastRung: "none" };
-const whenItPays: CompactRule = { ...forced, patience: 2 };
+const whenItPays: CompactRule = {
+  ...forced,
+  early: { patience: { first: 2, later: 2 }, fromWindowShare: 0, whenCold: "if-it-pays" },
+};
 
-/** More than any rent: on a warm cache nothing ever pays. Finite, since it is multiplied by costs that may be 0. */
-const patienceWithoutEnd = 1e9;
-
-const createPriceRule = (patience: number): PriceRule => ({
+const createPriceRule = (patience: PriceRule["patience"]): PriceRule => ({
   staleRounds: 3,
   agesFrom: "birth",
   patience,
@@ -99,7 +99,7 @@ const createPriceRule = (patience: number): PriceRule => ({
   riskWeight: 0,
 });
 
-const coldOnly = createPriceRule(patienceWithoutEnd);
+const coldOnly = createPriceRule("never");
 
 /** In the order of the study's tables, with the default's own clearing after them. */
 export const comparisonPolicies: readonly Policy[] = [

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Policy } from "../layers/policy.ts";
-import { policyNames } from "../schema/setting-table.ts";
+import { policyNames, savingNames, settingTable } from "../schema/setting-table.ts";
 import { switchDefaults } from "../schema/switch-rows.ts";
-import { findPolicy, policyCatalogue, presetNames, getPreset } from "./policy-catalogue.ts";
+import { findPolicy, policyCatalogue, presetNames, getPreset, resolvePolicy } from "./policy-catalogue.ts";
 import { policyRows } from "./policy-rows.ts";
 import { switchesByPolicy } from "./switches-by-policy.ts";
 
@@ -30,6 +30,8 @@ describe("the catalogue", () => {
   it("has the policies of the study behind the presets, all with forced compaction by a fork", () => {
     const studied = policyCatalogue().slice(presets.length);
     expect(studied.map(({ name }) => name)).toEqual([
+      "palimpsest-careful",
+      "palimpsest-thrifty",
       "never",
       "cold",
       "size",
@@ -67,11 +69,40 @@ describe("only the default", () => {
     [
       "prices",
       ({ chooses, clear, compact }) =>
-        chooses === "price" || clear.byPrice !== undefined || compact?.patience !== undefined,
+        chooses === "price" || clear.byPrice !== undefined || compact?.early !== undefined,
     ],
     ["plans its marks", ({ marks }) => marks === "planned"],
   ])("%s", (_, has) => {
     expect(presets.filter(has).map(({ name }) => name)).toEqual(["palimpsest"]);
+  });
+});
+
+describe("the dial of the default", () => {
+  const [careful, balanced, thrifty] = savingNames.map((saving) => resolvePolicy("palimpsest", saving));
+
+  it("is balanced unless a setting says otherwise", () => {
+    expect(balanced).toBe(getPreset("palimpsest"));
+    expect(settingTable.saving.default).toBe("balanced");
+  });
+
+  it("compacts earlier and for less from one setting to the next", () => {
+    const starts = [careful, balanced, thrifty].map((policy) => policy?.compact?.early);
+    const shares = starts.map((early) => early?.fromWindowShare ?? NaN);
+    const patiences = starts.map((early) => early?.patience.later ?? NaN);
+    expect(shares).toEqual(shares.toSorted((one, other) => other - one));
+    expect(patiences).toEqual(patiences.toSorted((one, other) => other - one));
+  });
+
+  it.each(savingNames)("asks for room and for money whatever it is set to: %s", (saving) => {
+    const { byPrice } = resolvePolicy("palimpsest", saving).clear;
+    expect(byPrice?.worth?.savesMin).toBeGreaterThan(0);
+    expect(byPrice?.worth?.windowShareMin.cold).toBeGreaterThan(0);
+    expect(byPrice?.worth?.windowShareMin.warm).toBeGreaterThan(0);
+    expect(byPrice?.riskWeight).toBeGreaterThan(1);
+  });
+
+  it("changes no published policy", () => {
+    for (const saving of savingNames) expect(resolvePolicy("opencode", saving)).toBe(getPreset("opencode"));
   });
 });
 

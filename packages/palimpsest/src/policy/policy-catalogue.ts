@@ -1,10 +1,10 @@
 import type { Policy } from "../layers/policy.ts";
-import { type PolicyName, policyNames } from "../schema/setting-table.ts";
+import { type PolicyName, policyNames, type Saving, savingNames } from "../schema/setting-table.ts";
 import { ablationPolicies } from "./ablation-policies.ts";
 import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
 import { api, comparisonPolicies, mask, none, truncate } from "./comparison-policies.ts";
 import { opencode } from "./opencode.ts";
-import { palimpsest } from "./palimpsest.ts";
+import { palimpsest, palimpsestAt } from "./palimpsest.ts";
 
 const presetByName: { readonly [Name in PolicyName]: Policy } = {
   palimpsest,
@@ -24,8 +24,16 @@ export const presetNames: readonly PolicyName[] = policyNames;
 
 export const getPreset = (name: PolicyName): Policy => presetByName[name];
 
-/** All policies for comparisons: the presets, then those that only replays use. */
-export const policyCatalogue = (): readonly Policy[] => [...presetNames.map(getPreset), ...comparisonPolicies];
+/** The preset, at a setting of the dial if it is ours: a published system has no dial. */
+export const resolvePolicy = (name: PolicyName, saving: Saving): Policy =>
+  name === "palimpsest" ? palimpsestAt(saving) : getPreset(name);
+
+/** All policies for comparisons: the presets, our own at every setting of the dial, then those that only replays use. */
+export const policyCatalogue = (): readonly Policy[] => [
+  ...presetNames.map(getPreset),
+  ...savingNames.map(palimpsestAt).filter((policy) => policy !== palimpsest),
+  ...comparisonPolicies,
+];
 
 /** The default, and the default without one part each. */
 export const ablationNames: readonly string[] = [palimpsest, ...ablationPolicies].map(({ name }) => name);

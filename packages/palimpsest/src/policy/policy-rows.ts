@@ -2,6 +2,7 @@ import { ledgerWholeTokensMax } from "../layers/4-compact/limits.ts";
 import { resultCharsDefault, roundCharsMax } from "../layers/1-offload/limits.ts";
 import type {
   BackgroundRule,
+  EarlyCompactRule,
   OffloadRule,
   Policy,
   SummaryRule,
@@ -13,7 +14,7 @@ import type { Basis, RowState } from "../schema/setting-row.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 import { formatCount, plural } from "../text/format-count.ts";
 import type { SwitchName } from "../schema/switch-rows.ts";
-import type { PriceRule } from "../cache/clear-price.ts";
+import type { ClearWorth, PriceRule } from "../cache/clear-price.ts";
 import type { Layer } from "../layers/layer.ts";
 import { layers } from "../layers/layers.ts";
 
@@ -126,18 +127,18 @@ const notesRows = (notes: BackgroundRule["notes"]): readonly PolicyRow[] =>
         ),
       ];
 
-function compactRows({ call, patience, lossCost, lastRung }: NonNullable<Policy["compact"]>): readonly PolicyRow[] {
+function compactRows({ call, early, lossCost, lastRung }: NonNullable<Policy["compact"]>): readonly PolicyRow[] {
   return [
     withSwitch(
       "compact.auto",
       row(
         "compaction",
-        patience === undefined ? "at its threshold" : "at its threshold, earlier when it pays",
-        oursIf(patience !== undefined),
+        early === undefined ? "at its threshold" : "at its threshold, earlier when it pays",
+        oursIf(early !== undefined),
       ),
     ),
     row("compaction reads", call === "fork" ? "the cached prefix" : "everything anew"),
-    ...(patience === undefined ? [] : [row("compaction, patience", formatCount(patience), "ours")]),
+    ...(early === undefined ? [] : earlyRows(early)),
     ...(lossCost === undefined ? [] : [row("compaction, taken to lose", formatAmount(lossCost, "token"), "ours")]),
     ...(lastRung === "none" ? [] : [row("compaction, last rung", "extracted without a model", "ours")]),
   ];
@@ -150,6 +151,24 @@ const callText = {
 } as const satisfies Record<SummaryRule["call"], string>;
 
 const analysisText = { none: "", kept: ", analysis kept", stripped: ", analysis stripped" } as const;
+
+const earlyRows = ({
+  patience: { first, later },
+  fromWindowShare,
+  whenCold,
+}: EarlyCompactRule): readonly PolicyRow[] => [
+  row("compaction, early from", formatShare(fromWindowShare), "ours"),
+  ...(whenCold === "never" ? [row("compaction, early on a cold cache", "never", "ours")] : []),
+  row(
+    "compaction, patience",
+    first === later ? formatCount(first) : `${formatCount(first)}, after the first ${formatCount(later)}`,
+    "ours",
+  ),
+];
+
+/** A share of the window. */
+const formatShare = (share: number): string =>
+  share === 0 ? "any size" : `${formatCount(share * 100)}% of the window`;
 
 function summaryRows(rule: SummaryRule): readonly PolicyRow[] {
   const form = rule.form === "prose" ? "prose" : "nine sections";
@@ -283,9 +302,19 @@ const priceRows = (rule: PriceRule): readonly PolicyRow[] => [
   withSwitch("clear.size", row("clear by price", "when it pays", "ours")),
   withSwitch("clear.idle", row("clear by price, cold", "all that is stale", "ours")),
   row("clear, stale after", formatAmount(rule.staleRounds, "round"), "ours"),
-  row("clear, patience", formatCount(rule.patience), "ours"),
+  row("clear, patience", rule.patience === "never" ? "never warm" : formatCount(rule.patience), "ours"),
   row("clear, horizon", formatAmount(rule.horizonRounds, "round"), "ours"),
   row("clear, weight of risk", formatCount(rule.riskWeight), "ours"),
+  ...(rule.worth === undefined ? [] : worthRows(rule.worth, rule)),
+];
+
+const worthRows = (
+  { windowShareMin: { warm, cold }, savesMin }: ClearWorth,
+  { patience }: Pick<PriceRule, "patience">,
+): readonly PolicyRow[] => [
+  ...(patience === "never" ? [] : [row("clear at least, warm", formatShare(warm), "ours")]),
+  row("clear at least, cold", formatShare(cold), "ours"),
+  row("clear saves at least", formatAmount(savesMin, "input token"), "ours"),
 ];
 
 const idleRows = ({ after, keepResults }: IdleRule): readonly PolicyRow[] => [

@@ -26,6 +26,9 @@ export const policyNames = [
   "api",
 ] as const;
 export type PolicyName = (typeof policyNames)[number];
+/** The dial of the default policy, from the fewest edits to the lowest cost. */
+export const savingNames = ["careful", "balanced", "thrifty"] as const;
+export type Saving = (typeof savingNames)[number];
 /** Decide what runs without asking. The names are those of the ecosystem's settings files and of `--permission-mode`. */
 export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
 /** Weakest first. */
@@ -48,6 +51,7 @@ export type SettingValues = {
   readonly autoDreamEnabled: boolean;
   readonly durability: (typeof durabilities)[number];
   readonly policy: PolicyName;
+  readonly saving: Saving;
   readonly systemPrompts: readonly PromptChoice[];
   readonly hooks: readonly HookSetting[];
   readonly mcpServers: readonly ServerListing[];
@@ -239,6 +243,17 @@ const plainRows: PlainRows = {
     flag: "policy",
     byProject: "nothing",
     about: "The preset: which layers run, with which numbers, and how one is chosen.",
+    basis: "ours",
+  },
+  saving: {
+    shape: z.enum(savingNames),
+    expects: `one of ${savingNames.join(", ")}`,
+    type: "text",
+    default: "balanced",
+    environment: ["PALIMPSEST_SAVING"],
+    flag: "saving",
+    byProject: "nothing",
+    about: "How readily the default policy edits the view to save money; a forced edit is always made.",
     basis: "ours",
   },
   systemPrompts: {

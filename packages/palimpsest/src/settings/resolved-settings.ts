@@ -2,7 +2,7 @@ import { asTokens, tokens, type Tokens } from "../schema/brand.ts";
 import type { Basis } from "../schema/setting-row.ts";
 import { masterBySwitch, switchNames, type SwitchName } from "../schema/switch-rows.ts";
 import type { Policy } from "../layers/policy.ts";
-import { getPreset } from "../policy/policy-catalogue.ts";
+import { resolvePolicy } from "../policy/policy-catalogue.ts";
 import { switchesByPolicy } from "../policy/switches-by-policy.ts";
 import {
   fullBufferWindowTokens,
@@ -66,7 +66,7 @@ export const modelInUse = (settings: Settings, lastModel: string | undefined): s
   settings.model.source.startsWith("flag ") ? settings.model.value : (lastModel ?? settings.model.value);
 
 export const resolveForModel = (settings: Settings, knowledge: ModelKnowledge = {}): ResolvedSettings =>
-  resolveForPolicy(getPreset(settings.policy.value), settings, knowledge);
+  resolveForPolicy(resolvePolicy(settings.policy.value, settings.saving.value), settings, knowledge);
 
 /** Resolves under this policy, which need not be a preset, whatever policy the settings name. */
 export function resolveForPolicy(policy: Policy, settings: Settings, knowledge: ModelKnowledge = {}): ResolvedSettings {

@@ -1,26 +1,45 @@
-import { presetNames, getPreset } from "palimpsest/internal/policy/policy-catalogue";
+import { presetNames, getPreset, resolvePolicy } from "palimpsest/internal/policy/policy-catalogue";
+import { savingNames } from "palimpsest/internal/schema/setting-table";
+import type { Policy } from "palimpsest/internal/layers/policy";
 import { nearestName } from "palimpsest/internal/text/nearest-name";
 import type { Choice } from "../../tui/chat-ui.ts";
+import type { FlagInput } from "../../settings/flag-values.ts";
 import { type ChatCommand, stay } from "../chat-command.ts";
 import { refuse, tell } from "./chat-lines.ts";
 
-/** The presets, with what each does. */
-export const policyChoices = (): readonly Choice[] =>
-  presetNames.map((name) => ({ value: name, label: name, description: getPreset(name).about }));
+/** The settings of our own policy's dial, then the presets of other systems, with what each does. */
+export const policyChoices = (): readonly Choice[] => [
+  ...savingNames.map((name) => ({ value: name, label: name, description: resolvePolicy("palimpsest", name).about })),
+  ...presetNames
+    .filter((name) => name !== "palimpsest")
+    .map((name) => ({ value: name, label: name, description: getPreset(name).about })),
+];
+
+const choiceInForce = (policy: Policy): string =>
+  savingNames.find((name) => resolvePolicy("palimpsest", name).name === policy.name) ?? policy.name;
+
+const flagsFor = (choice: string): readonly FlagInput[] =>
+  savingNames.some((name) => name === choice)
+    ? [
+        { flag: "policy", text: "palimpsest" },
+        { flag: "saving", text: choice },
+      ]
+    : [{ flag: "policy", text: choice }];
 
 /** The session continues under another policy. */
 export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   const { agent, ui, signal } = chat;
-  const current = agent.settings().policy.name;
+  const current = choiceInForce(agent.settings().policy);
   const choices = policyChoices().map((choice) =>
     choice.value === current ? { ...choice, label: `${choice.label} (in force)` } : choice,
   );
   const title = `Which policy? ${current} is in force`;
   const name = rest === "" ? await ui.choose({ title, choices, search: "typed", at: current }, signal) : rest;
   if (name === undefined || signal.aborted) return stay;
-  if (!presetNames.some((preset) => preset === name)) {
-    const near = nearestName(name, presetNames);
-    const hint = near === undefined ? `There are ${presetNames.join(", ")}.` : `Did you mean ${near}?`;
+  const names = choices.map(({ value }) => value);
+  if (!names.includes(name)) {
+    const near = nearestName(name, names);
+    const hint = near === undefined ? `There are ${names.join(", ")}.` : `Did you mean ${near}?`;
     refuse(chat, { message: `no policy is called ${name}`, hint });
     return stay;
   }
@@ -31,6 +50,6 @@ export const policyCommand: ChatCommand = async ({ rest }, chat) => {
   return {
     kind: "open",
     session: { kind: "resume", id: agent.session.id },
-    flags: [{ flag: "policy", text: name }],
+    flags: flagsFor(name),
   };
 };

@@ -228,12 +228,15 @@ describe("what the provider's cache holds, by our reckoning", () => {
     expect(cache.requestTokens).toEqual(requests);
   });
 
-  it("requests on which rent was paid: a boundary forgets those before it, and each that begins is one more", () => {
+  it("requests on which rent was paid: a boundary or a cold cache forgets those before it, and each that begins is one more", () => {
     const view = told(...twoRounds);
     const cache = new CacheModel("5m");
     cache.follow(view);
+    expect(cache.requestTokens).toEqual([100, 200]);
     ask(cache, view);
-    expect(cache.requestTokens).toEqual([100, 200, 1_000]);
+    expect(cache.requestTokens).toEqual([1_000]);
+    ask(cache, view);
+    expect(cache.requestTokens).toEqual([1_000, 1_000]);
     append(view.fold, ...compacted);
     cache.follow(view);
     ask(cache, view);

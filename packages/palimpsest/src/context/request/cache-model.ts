@@ -132,8 +132,9 @@ export class CacheModel {
   }
 
   /**
-   * The size of each request since the last boundary in force, oldest first. Rent was paid on what they held beyond a
-   * summary.
+   * The size of each request since the last boundary in force, or since the cache was last cold, oldest first. Rent was
+   * paid on what they held beyond a summary. What was paid before a break does not say how long the session goes on after
+   * it.
    */
   get requestTokens(): readonly number[] {
     return this.#requestTokens;
@@ -190,6 +191,7 @@ export class CacheModel {
 
   /** Called when a reply began: the request's breakpoints can be read now, and live from when it was sent. */
   began(marks: PlannedBreakpoints, { at, tokens }: StartedRequest): void {
+    if (this.prefixes.isCold(at)) this.#requestTokens = [];
     this.#marks.sent(marks, at);
     if (this.#requestTokens.push(tokens) > rentRoundsMax) this.#requestTokens.shift();
   }

@@ -24,7 +24,7 @@ const over = (warning: number, ...live: readonly number[]): StateWish => {
   prefixes.sent({ at: millis(0), written, refreshed: [] });
   return {
     prefixes,
-    thresholds: { warning: tokens(warning), compact: tokens(8_000), blocking: tokens(9_000) },
+    thresholds: { window: tokens(10_000), warning: tokens(warning), compact: tokens(8_000), blocking: tokens(9_000) },
   };
 };
 const tight = over(7_000, 5_044, 9_554);
@@ -32,6 +32,7 @@ const price = priceCompact({
   rates: usualRates["5m"],
   contextTokens: 9_000,
   fixedTokens: 0,
+  cache: "warm",
   cachedTokens: 0,
   leavesTokens: 0,
   outputTokens: 0,
@@ -81,6 +82,42 @@ describe("clearing by price", () => {
     ["forced", { policy, ...tight }, /^no room: 3,000 tokens of 1 result /],
   ])("tells its arithmetic, %s", (_, wish, words) => {
     expect(clearByPrice.propose(stateOf(made(), wish))?.because).toMatch(words);
+  });
+});
+
+describe("a clear that nothing forces", () => {
+  const worth = (warm: number, savesMin: number): StateWish => ({
+    policy: clearing({
+      byPrice: { ...byPrice, patience: 0.1, worth: { windowShareMin: { warm, cold: 0.5 }, savesMin } },
+    }),
+    thresholds: { window: tokens(80_000), warning: tokens(60_000), compact: tokens(70_000), blocking: tokens(75_000) },
+  });
+
+  it.each<[string, StateWish, readonly string[]]>([
+    ["makes the room that it must make", worth(0.1, 0), ["t1", "t2"]],
+    ["is not made if it makes less", worth(0.11, 0), []],
+    ["is not made if it saves too little", worth(0.1, 1e6), []],
+    ["has its own minimum on a cold cache", { ...worth(0.1, 0), cache: "cold" }, []],
+  ])("%s", (_, wish, expected) => {
+    expect(cleared(clearByPrice.propose(stateOf(made(), wish)))).toEqual(expected);
+  });
+
+  it("is not made on a warm cache if the rule says never, and is on a cold one", () => {
+    const never = clearing({ byPrice: { ...byPrice, patience: "never" } });
+    expect(clearByPrice.propose(stateOf(made(), { policy: never }))).toBeUndefined();
+    expect(cleared(clearByPrice.propose(stateOf(made(), { policy: never, cache: "cold" })))).toEqual(["t1", "t2"]);
+  });
+
+  it("leaves the newest failure and what the user points at; one for room takes them", () => {
+    const held = new MadeConversation()
+      .says()
+      .round([{ tokens: 5_010, failed: true }])
+      .round([{ tool: "Read", input: { file_path: "/tower/clock.ts" }, tokens: 3_010 }])
+      .asks("What about clock.ts?")
+      .rounds(9);
+    expect(clearByPrice.propose(stateOf(held, { policy, cache: "cold" }))).toBeUndefined();
+    const noRoom = { warning: tokens(1_000), compact: tokens(2_000), blocking: tokens(3_000), window: tokens(4_000) };
+    expect(cleared(clearByPrice.propose(stateOf(held, { policy, thresholds: noRoom })))).toEqual(["t1", "t2"]);
   });
 });
 

@@ -1,4 +1,10 @@
-import { type ClearInput, priceForcedClear, priceClear, type ClearPrice } from "../../cache/clear-price.ts";
+import {
+  type ClearInput,
+  type ClearPrice,
+  expectedSaving,
+  priceClear,
+  priceForcedClear,
+} from "../../cache/clear-price.ts";
 import type { Candidate, Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
@@ -16,11 +22,23 @@ export const clearByPrice: Layer = {
     const input = { ...state, rule };
     const isCold = state.prefixes.isCold(state.moment.at);
     if (!state.isOn(isCold ? "clear.idle" : "clear.size")) return undefined;
-    const price = state.planner === undefined ? priceClear(input) : state.planner.price(input);
+    const found = state.planner === undefined ? priceClear(input) : state.planner.price(input);
+    const price = found !== undefined && isWorthIt(found, { input, state }) ? found : undefined;
     const chosen = isEnough(price, state) ? price : (forceClear(input, state) ?? price);
     return chosen === undefined ? undefined : createPriceCandidate(chosen);
   },
 };
+
+/** Whether an unforced cut makes enough room and saves enough money. */
+function isWorthIt(
+  price: ClearPrice,
+  { input, state }: { readonly input: ClearInput; readonly state: PipelineState },
+): boolean {
+  const { worth } = input.rule;
+  if (worth === undefined) return true;
+  const share = worth.windowShareMin[price.why === "cold" ? "cold" : "warm"];
+  return price.removesTokens >= share * state.thresholds.window && expectedSaving(price, input) >= worth.savesMin;
+}
 
 const overLimit = ({ moment, thresholds }: PipelineState): number =>
   Math.max(0, moment.contextTokens - thresholds.compact);

@@ -40,7 +40,7 @@ function stateOf({ content, cache, contextTokens, on = ["snip", "collapse", "com
     inventory,
     prefixes,
     moment: { at, rates: usualRates["5m"], contextTokens, fixedTokens: 0, needChance: () => 0 },
-    thresholds: { warning: tokens(5_000), compact: tokens(8_000), blocking: tokens(10_000) },
+    thresholds: { window: tokens(11_000), warning: tokens(5_000), compact: tokens(8_000), blocking: tokens(10_000) },
     opens: "turn",
     idleMillis: millis(0),
     sentTokens: contextTokens,
@@ -87,7 +87,12 @@ describe("collapse", () => {
   it("where it is on, automatic compaction stands back", () => {
     const price = { total: 1, removesTokens: 50_000 } as never;
     const wish = { content: much, cache: "warm", contextTokens: 109_000 } as const;
-    const thresholds = { warning: tokens(105_000), compact: tokens(108_000), blocking: tokens(110_000) };
+    const thresholds = {
+      window: tokens(120_000),
+      warning: tokens(105_000),
+      compact: tokens(108_000),
+      blocking: tokens(110_000),
+    };
     const over = { thresholds, compaction: { price, rent: 0 } };
     const due = { ...stateOf(wish), ...over };
     expect(compactWhenDue.propose(due)).toBeUndefined();

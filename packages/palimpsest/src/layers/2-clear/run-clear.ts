@@ -1,4 +1,4 @@
-import { type ClearPrice, inventoryScale } from "../../cache/clear-price.ts";
+import { type ClearPrice, inventoryScale, warmPatience } from "../../cache/clear-price.ts";
 import type { ResultContent } from "../../schema/block.ts";
 import { type EntryId, type ToolUseId, type BlobId, type Bytes, bytes, type SessionId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
@@ -101,7 +101,8 @@ function paysForThinking(
   const { rates } = state.moment;
   const rule = state.policy.clear.byPrice;
   const lossCost = rates.output * lostTokens * inventoryScale(state) * thinkingLossShare;
-  if (priced.why === "warm") return priced.rentCost > priced.neededRent + (rule?.patience ?? 1) * lossCost;
+  if (priced.why === "warm")
+    return priced.rentCost > priced.neededRent + (rule === undefined ? 1 : warmPatience(rule)) * lossCost;
   const gain = rates.write * priced.removesTokens + priced.savedPerRound * (rule?.horizonRounds ?? 0);
   return gain > priced.riskCost + lossCost;
 }

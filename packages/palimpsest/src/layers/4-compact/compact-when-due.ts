@@ -6,7 +6,7 @@ import { formatTokenCount } from "../2-clear/format-token-count.ts";
 import type { CompactRequest, Layer } from "../layer.ts";
 import { headroomBelow } from "./compaction-budgets.ts";
 import { type CompactSize, priceCompact, readableTokens } from "../../cache/compact-price.ts";
-import type { CompactRule } from "../policy.ts";
+import type { CompactRule, EarlyCompactRule } from "../policy.ts";
 
 /** Compaction by the provider, if it offers that and it is switched on. */
 const summaryByServer: ServerUse = {
@@ -47,17 +47,16 @@ export const compactWhenDue: Layer = {
   switches: ["compact.auto"],
   replaces: "all",
   server: summaryByServer,
-  propose({ policy, isOn, compaction, moment, thresholds }) {
+  propose(state) {
+    const { policy, isOn, compaction, moment, thresholds } = state;
     const rule = policy.compact;
     if (rule === undefined || compaction === undefined || !isOn("compact.auto")) return undefined;
     // If old rounds collapse, that manages the context: a summary would only cover stand-ins.
     if (policy.collapse === "on" && isOn("collapse")) return undefined;
-    const { price, rent } = compaction;
+    const { price } = compaction;
     if (!makesRoom({ compaction, moment, thresholds })) return undefined;
-    const hasPaid = rule.patience !== undefined && rent >= rule.patience * price.total && price.removesTokens > 0;
     const request =
-      compactRequestAt(moment.contextTokens, thresholds) ??
-      (hasPaid ? requestAsPaid(compaction, rule.patience) : undefined);
+      compactRequestAt(moment.contextTokens, thresholds) ?? requestWhenPaid(rule.early, { ...state, compaction });
     if (request === undefined) return undefined;
     return {
       layer: "compact",
@@ -71,8 +70,19 @@ export const compactWhenDue: Layer = {
   },
 };
 
-function requestAsPaid({ price, rent }: CompactionState, patience: number): CompactRequest {
-  const needed = `${patience} × ${formatTokenCount(price.total)}, the price of compacting`;
+/** Asks for an unforced compaction, if it has paid for itself and the context is large enough to be worth it. */
+function requestWhenPaid(
+  rule: EarlyCompactRule | undefined,
+  { compaction, moment, thresholds, items, prefixes }: PipelineState & { readonly compaction: CompactionState },
+): CompactRequest | undefined {
+  if (rule === undefined || moment.contextTokens < rule.fromWindowShare * thresholds.window) return undefined;
+  if (rule.whenCold === "never" && prefixes.isCold(moment.at)) return undefined;
+  const { price, rent } = compaction;
+  const isFirst = !items.some(({ summary }) => summary === true);
+  const patience = isFirst ? rule.patience.first : rule.patience.later;
+  const netPrice = price.total - price.savesNext;
+  if (price.removesTokens === 0 || rent < patience * netPrice) return undefined;
+  const needed = `${patience} × ${formatTokenCount(netPrice)}, the price of compacting`;
   return { cause: "price", because: `rent ${formatTokenCount(rent)} ≥ ${needed}` };
 }
 
@@ -127,6 +137,7 @@ export function priceCompactionNow({ rule, size, keptTokens, rent, ...now }: Pri
     rates,
     contextTokens,
     fixedTokens,
+    cache: now.prefixes.isCold(now.moment.at) ? "cold" : "warm",
     cachedTokens: rule.call === "fork" ? readableTokens(now) : 0,
     leavesTokens: size.leavesTokens + keptTokens,
     outputTokens: size.outputTokens,

@@ -12,19 +12,20 @@ const price = priceCompact({
   rates: usualRates["5m"],
   contextTokens: 100_000,
   fixedTokens: 20_000,
+  cache: "warm",
   cachedTokens: 100_000,
   leavesTokens: 11_000,
   outputTokens: 3_000,
   lossCost: 40_000,
 });
 const policy = getPreset("palimpsest");
-const patience = policy.compact?.patience ?? NaN;
+const patience = policy.compact?.early?.patience.first ?? NaN;
 const at = (contextTokens: number): StateWish => ({
   policy,
   moment: { contextTokens },
   compaction: { price, rent: 0 },
 });
-const paid = patience * price.total;
+const paid = patience * (price.total - price.savesNext);
 /** At 190,000, 23,000 over the threshold. */
 const removing = (removesTokens: number): StateWish => ({
   ...at(190_000),
@@ -37,6 +38,12 @@ describe("compaction", () => {
     ["due for the threshold's up to there", at(196_999), "threshold"],
     ["due at the threshold", at(167_000), "threshold"],
     ["not before it", at(166_999), undefined],
+    [
+      "not on a cold cache, where the default waits",
+      { ...at(100_000), cache: "cold", compaction: { price, rent: paid } },
+      undefined,
+    ],
+    ["not below its share of the window", { ...at(89_999), compaction: { price, rent: paid } }, undefined],
     ["due before it once the rent has paid for it", { ...at(100_000), compaction: { price, rent: paid } }, "price"],
     ["not a token earlier", { ...at(100_000), compaction: { price, rent: paid - 1 } }, undefined],
     [
