@@ -9,6 +9,7 @@ import type { Candidate, Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
 import { forcedKeepRounds } from "./limits.ts";
+import { makesEnoughRoom } from "../worth.ts";
 import { clearCandidate } from "./run-clear.ts";
 
 /** Clears what pays, warm or cold, and what has to be cleared if the context would not fit any more. */
@@ -34,10 +35,11 @@ function isWorthIt(
   price: ClearPrice,
   { input, state }: { readonly input: ClearInput; readonly state: PipelineState },
 ): boolean {
-  const { worth } = input.rule;
-  if (worth === undefined) return true;
-  const share = worth.windowShareMin[price.why === "cold" ? "cold" : "warm"];
-  return price.removesTokens >= share * state.thresholds.window && expectedSaving(price, input) >= worth.savesMin;
+  const { removesTokens, why } = price;
+  return (
+    makesEnoughRoom(removesTokens, { state, isCold: why === "cold" }) &&
+    expectedSaving(price, input) >= (input.rule.worth?.savesMin ?? 0)
+  );
 }
 
 const overLimit = ({ moment, thresholds }: PipelineState): number =>

@@ -19,10 +19,14 @@ import { plural } from "../../text/format-count.ts";
 import { callFilePath } from "../../tokens/tool-kind.ts";
 import { clipText } from "../clip-text.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
-import type { Layer } from "../layer.ts";
+import type { Layer, LayerHost, LayerOutcome, LayerRun, ViewEdit } from "../layer.ts";
+import { makesEnoughRoom } from "../worth.ts";
 import { formatTokenCount } from "./format-token-count.ts";
 
-/** From the warning on, collapses the oldest run of rounds, one run before each request. */
+/**
+ * From the warning on, collapses old rounds. A published policy collapses the oldest run before each request, and each
+ * writes everything behind it again. If the price decides, all of them collapse at once: the cut is paid for once.
+ */
 export const collapseOldest: Layer = {
   name: "collapse",
   switches: ["collapse"],
@@ -31,22 +35,42 @@ export const collapseOldest: Layer = {
     if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
       return undefined;
     const view = { items, decisions, pins, withheld };
-    const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
-    const [run] = plan.runs;
-    if (run === undefined) return undefined;
-    const removesTokens = plan.tokens * inventoryScale(state);
+    const freeTokens = tokens(state.policy.chooses === "price" ? Infinity : 1);
+    const { runs, tokens: freed } = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens });
+    const removesTokens = freed * inventoryScale(state);
     const isCold = prefixes.isCold(moment.at);
-    const { span, shown } = run;
-    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
-    return {
+    if (!makesEnoughRoom(removesTokens, { state, isCold: true })) return undefined;
+    const rounds = runs.reduce((sum, run) => sum + run.rounds, 0);
+    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${rounds} ${plural(rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
+    const figures = {
       layer: "collapse",
       removesTokens,
       behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
       because,
-      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
     };
+    const [edit, ...others] = runs.map((run) => collapseEdit(run, because));
+    if (edit === undefined) return undefined;
+    return others.length === 0
+      ? { ...figures, edit }
+      : { ...figures, results: [], run: (host) => makeAll(host, [edit, ...others]) };
   },
 };
+
+const collapseEdit = ({ span, shown }: CollapsedRun, because: string): ViewEdit => ({
+  draft: { type: "collapse", span, shown, because },
+  what: "collapse",
+  count: 1,
+  nature: "summarised",
+});
+
+async function* makeAll(host: LayerHost, edits: readonly ViewEdit[]): LayerRun {
+  let outcome: LayerOutcome = { kind: "nothing" };
+  for (const edit of edits) {
+    outcome = yield* host.edit(edit);
+    if (outcome.kind !== "edited") return outcome;
+  }
+  return outcome;
+}
 
 interface CollapseInput {
   readonly view: ViewState;

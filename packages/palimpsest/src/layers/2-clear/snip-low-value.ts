@@ -17,6 +17,7 @@ import type { ToolResultBlock, ToolUseBlock } from "../../schema/block.ts";
 import { fileAction, callFilePath, classifyTool } from "../../tokens/tool-kind.ts";
 import { findRefusal, resultText } from "./result-text.ts";
 import type { ViewEdit, Layer } from "../layer.ts";
+import { makesEnoughRoom } from "../worth.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import { plural } from "../../text/format-count.ts";
 import { formatTokenCount } from "./format-token-count.ts";
@@ -34,6 +35,7 @@ export const snipLowValue: Layer = {
     const plan = planSnip({ view, count: (block) => tokens(state.count(block)) });
     if (plan.entries.length === 0) return undefined;
     const removesTokens = plan.tokens * inventoryScale(state);
+    if (!makesEnoughRoom(removesTokens, { state, isCold })) return undefined;
     const rounds = plan.rounds.length;
     const reasons = [...new Set(plan.rounds.flatMap((round) => round.reasons))].join(", ");
     const because = `${rounds} ${plural(rounds, "round")} of low value: ${reasons}; ${formatTokenCount(removesTokens)} tokens`;

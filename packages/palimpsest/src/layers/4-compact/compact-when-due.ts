@@ -51,8 +51,7 @@ export const compactWhenDue: Layer = {
     const { policy, isOn, compaction, moment, thresholds } = state;
     const rule = policy.compact;
     if (rule === undefined || compaction === undefined || !isOn("compact.auto")) return undefined;
-    // If old rounds collapse, that manages the context: a summary would only cover stand-ins.
-    if (policy.collapse === "on" && isOn("collapse")) return undefined;
+    if (isOn("collapse") && collapseManages(state)) return undefined;
     const { price } = compaction;
     if (!makesRoom({ compaction, moment, thresholds })) return undefined;
     const request =
@@ -69,6 +68,13 @@ export const compactWhenDue: Layer = {
     };
   },
 };
+
+/**
+ * If old rounds collapse, that manages the context: a summary would only cover stand-ins. Where the user switched it on,
+ * compaction is still there when collapsing does not make room.
+ */
+const collapseManages = ({ policy, moment, thresholds }: PipelineState): boolean =>
+  policy.collapse === "on" || moment.contextTokens < thresholds.blocking;
 
 /** Asks for an unforced compaction, if it has paid for itself and the context is large enough to be worth it. */
 function requestWhenPaid(

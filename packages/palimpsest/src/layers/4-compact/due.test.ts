@@ -22,6 +22,7 @@ const policy = getPreset("palimpsest");
 const patience = policy.compact?.early?.patience.first ?? NaN;
 const at = (contextTokens: number): StateWish => ({
   policy,
+  isOn: (name) => name !== "collapse",
   moment: { contextTokens },
   compaction: { price, rent: 0 },
 });
@@ -44,6 +45,8 @@ describe("compaction", () => {
       undefined,
     ],
     ["not below its share of the window", { ...at(89_999), compaction: { price, rent: paid } }, undefined],
+    ["not at the threshold if the user has old rounds collapse", { ...at(167_000), isOn: () => true }, undefined],
+    ["due at the hard limit also then", { ...at(197_000), isOn: () => true }, "limit"],
     ["due before it once the rent has paid for it", { ...at(100_000), compaction: { price, rent: paid } }, "price"],
     ["not a token earlier", { ...at(100_000), compaction: { price, rent: paid - 1 } }, undefined],
     [
@@ -60,7 +63,11 @@ describe("compaction", () => {
     ["not where it would be due again at once", removing(22_999 + headroomTokensMin), undefined],
     ["not where nobody can compact", { policy, moment: { contextTokens: 190_000 } }, undefined],
     ["not where it is off", { ...at(190_000), isOn: (name) => name !== "compact.auto" }, undefined],
-    ["not where old rounds collapse instead", { ...at(190_000), policy: { ...policy, collapse: "on" } }, undefined],
+    [
+      "not where old rounds collapse instead",
+      { ...at(199_000), policy: { ...policy, collapse: "on" }, isOn: () => true },
+      undefined,
+    ],
     ["not under a policy without it", { ...at(190_000), policy: getPreset("none") }, undefined],
   ])("is %s", (_, wish, trigger) => {
     const candidate = compactWhenDue.propose(stateOf(new MadeConversation().says(), wish));
