@@ -41,6 +41,7 @@ export type SettingValues = {
   readonly outputTokensMax: number | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: number | undefined;
+  readonly askAboveDollars: number | undefined;
   readonly toolLimits: readonly ToolLimit[];
   readonly clearableTools: readonly string[];
   readonly autoCompactEnabled: boolean;
@@ -175,6 +176,19 @@ const plainRows: PlainRows = {
     byProject: "nothing",
     about: "No request is sent above this; meant for tests.",
     basis: "published",
+  },
+  askAboveDollars: {
+    shape: z.number().min(0).max(1_000),
+    expects: "a number of dollars from 0 to 1,000, fractions allowed",
+    type: "number",
+    default: undefined,
+    defaultSays: "never ask",
+    environment: ["PALIMPSEST_ASK_ABOVE_DOLLARS"],
+    flag: "ask-above-dollars",
+    byProject: "nothing",
+    about:
+      "The chat asks before an edit that is made only because it pays, if it costs at least this now; 0 asks about each.",
+    basis: "ours",
   },
   toolLimits: {
     shape: toolLimitShape,

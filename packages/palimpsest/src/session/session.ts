@@ -19,7 +19,13 @@ import {
   repeatSetting,
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
-import { makeReceipt, type ReceiptInput, receiptTotals, type ShownBlocks } from "../transcript/make-receipt.ts";
+import {
+  makeReceipt,
+  type ReceiptInput,
+  receiptTotals,
+  scaleCount,
+  type ShownBlocks,
+} from "../transcript/make-receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { CountedLog } from "./counted-log.ts";
 import { checkLineSize } from "./check-line-size.ts";
@@ -209,17 +215,21 @@ export class Session {
 
   #makeReceipt(
     { entries, after }: { entries: readonly Entry[]; after: ShownBlocks },
-    { cause, nature, because, planned, rates }: EditInput,
+    { cause, nature, because, figures, planned, rates }: EditInput,
   ): Receipt {
+    const { ledger, fold } = this;
+    const { tokens, source } = ledger.size;
+    const countedTokens = source === "usage" ? tokens - ledger.fixedTokens : undefined;
     return makeReceipt({
       cause,
       nature,
       because,
+      figures,
       planned,
       edits: entries.flatMap(({ id }) => id ?? []),
-      before: this.fold.shown(),
+      before: fold.shown(),
       after,
-      count: this.count,
+      count: scaleCount(this.count, { shown: fold.shown(), withheld: fold.projection.withheld, countedTokens }),
       rates: rates ?? ratesForModel(findModel(this.model ?? ""), "5m"),
     });
   }
@@ -391,7 +401,7 @@ async function runCloseHandlers(handlers: readonly CloseHandler[], appender: Fin
   await Promise.allSettled(handlers.map(async (handler) => handler(appender)));
 }
 
-export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "planned"> {
+export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "figures" | "planned"> {
   readonly drafts: readonly Draft[];
   /** Rates of the model and cache lifetime in use; by default those of the model that answered last, at the short lifetime. */
   readonly rates?: ReceiptInput["rates"] | undefined;

@@ -1,6 +1,6 @@
 import type { Block } from "../schema/block.ts";
-import { type EntryId, type Tokens, tokens } from "../schema/brand.ts";
-import type { Receipt, ReceiptClass, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
+import { type EntryId, type Tokens, tokens, type ToolUseId } from "../schema/brand.ts";
+import type { Receipt, ReceiptClass, ReceiptFigures, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
 import { sameBlock } from "./same-block.ts";
 
 /** What a view shows, entry by entry in order. Blocks are immutable, so a snapshot stays valid after later appends. */
@@ -16,6 +16,26 @@ export function groupByEntry(blocks: Iterable<{ readonly block: Block; readonly 
   return shown;
 }
 
+interface ScaleInput {
+  readonly shown: ShownBlocks;
+  /** What the server withholds is shown, but not counted. */
+  readonly withheld: ReadonlySet<ToolUseId>;
+  /** Tokens of the same messages by the provider's count. Undefined if it has not counted: then the estimate stays. */
+  readonly countedTokens: number | undefined;
+}
+
+/** Turns an estimate into a count on the provider's scale, so that a receipt has the same scale as its reason. */
+export function scaleCount(
+  estimate: (block: Block) => Tokens,
+  { shown, withheld, countedTokens }: ScaleInput,
+): (block: Block) => Tokens {
+  if (countedTokens === undefined || countedTokens <= 0) return estimate;
+  const isCounted = (block: Block): boolean => block.type !== "tool_result" || !withheld.has(block.tool_use_id);
+  let estimated = 0;
+  for (const blocks of shown.values()) for (const block of blocks) if (isCounted(block)) estimated += estimate(block);
+  return (block) => tokens(Math.round((estimate(block) * countedTokens) / Math.max(1, estimated)));
+}
+
 export interface ReceiptInput {
   readonly edits: readonly EntryId[];
   readonly cause: string;
@@ -26,6 +46,7 @@ export interface ReceiptInput {
   readonly count: (block: Block) => Tokens;
   readonly rates: { readonly write: number; readonly read: number };
   readonly because?: string | undefined;
+  readonly figures?: ReceiptFigures | undefined;
   /** The planner's figures, if there was a planner: it knows the provider's counts and what the cache still holds. */
   readonly planned?: PlannedChange | undefined;
 }
@@ -47,14 +68,14 @@ export function makeReceipt(input: ReceiptInput): Receipt {
   const tokensBefore = sumLines(lines, "tokensBefore");
   const tokensAfter = sumLines(lines, "tokensAfter");
   const tokensBehind = tokensBehindChange(input);
-  const { edits, cause, because, rates } = input;
+  const { edits, cause, because, figures, rates } = input;
   const change = input.planned ?? {
     removesTokens: tokensBefore - tokensAfter,
     behindTokens: tokensBehind,
     cache: "warm",
   };
   const price = priceChange(change, rates);
-  const reason = because === undefined ? {} : { because };
+  const reason = { ...(because === undefined ? {} : { because }), ...(figures === undefined ? {} : { figures }) };
   return { edits, cause, ...reason, lines, tokensBefore, tokensAfter, tokensBehind, price };
 }
 
@@ -124,6 +145,7 @@ export function receiptTotals({
   lines,
   cause,
   because,
+  figures,
   tokensBefore,
   tokensAfter,
   tokensBehind,
@@ -132,7 +154,7 @@ export function receiptTotals({
   const entries = Object.fromEntries(
     [...Map.groupBy(lines, (line) => line.class)].map(([name, linesOfClass]) => [name, linesOfClass.length]),
   );
-  return { cause, because, tokensBefore, tokensAfter, tokensBehind, price, entries };
+  return { cause, because, figures, tokensBefore, tokensAfter, tokensBehind, price, entries };
 }
 
 interface CountableView {

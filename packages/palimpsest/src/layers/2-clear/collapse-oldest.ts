@@ -20,7 +20,7 @@ import { callFilePath } from "../../tokens/tool-kind.ts";
 import { clipText } from "../clip-text.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import type { Layer } from "../layer.ts";
-import { formatTokenCount } from "./format-token-count.ts";
+import { explainRemoval, formatTokens } from "../reason.ts";
 
 /** From the warning on, collapses the oldest run of rounds, one run before each request. */
 export const collapseOldest: Layer = {
@@ -37,7 +37,8 @@ export const collapseOldest: Layer = {
     const removesTokens = plan.tokens * inventoryScale(state);
     const isCold = prefixes.isCold(moment.at);
     const { span, shown } = run;
-    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
+    const of = `the oldest ${run.rounds === 1 ? "round" : `${run.rounds} rounds`}`;
+    const because = `the context is over ${formatTokens(thresholds.warning)}: ${explainRemoval({ removesTokens, of }, moment)}`;
     return {
       layer: "collapse",
       removesTokens,

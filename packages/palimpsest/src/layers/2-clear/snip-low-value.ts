@@ -19,7 +19,7 @@ import { findRefusal, resultText } from "./result-text.ts";
 import type { ViewEdit, Layer } from "../layer.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import { plural } from "../../text/format-count.ts";
-import { formatTokenCount } from "./format-token-count.ts";
+import { explainRemoval } from "../reason.ts";
 
 /** Removes rounds of low value if the cache is cold anyway or room is needed. */
 export const snipLowValue: Layer = {
@@ -36,7 +36,8 @@ export const snipLowValue: Layer = {
     const removesTokens = plan.tokens * inventoryScale(state);
     const rounds = plan.rounds.length;
     const reasons = [...new Set(plan.rounds.flatMap((round) => round.reasons))].join(", ");
-    const because = `${rounds} ${plural(rounds, "round")} of low value: ${reasons}; ${formatTokenCount(removesTokens)} tokens`;
+    const of = `${rounds} ${plural(rounds, "round")} of low value (${reasons})`;
+    const because = explainRemoval({ removesTokens, of }, moment);
     return {
       layer: "snip",
       removesTokens,

@@ -2,7 +2,7 @@ import { field, isObject, type JsonObject } from "../../schema/json.ts";
 import { serverSummaryBeta } from "../../schema/block.ts";
 import type { Offers, PipelineState, CompactionState } from "../pipeline-state.ts";
 import { noServerOptions, type ServerOptions, type ServerUse, supports } from "../server/server-use.ts";
-import { formatTokenCount } from "../2-clear/format-token-count.ts";
+import { compactionFigures, compactionNowCost, explainCompaction, explainLimit, explainThreshold } from "../reason.ts";
 import type { CompactRequest, Layer } from "../layer.ts";
 import { headroomBelow } from "./compaction-budgets.ts";
 import { type CompactSize, priceCompact, readableTokens } from "../../cache/compact-price.ts";
@@ -57,13 +57,14 @@ export const compactWhenDue: Layer = {
     const hasPaid = rule.patience !== undefined && rent >= rule.patience * price.total && price.removesTokens > 0;
     const request =
       compactRequestAt(moment.contextTokens, thresholds) ??
-      (hasPaid ? requestAsPaid(compaction, rule.patience) : undefined);
+      (hasPaid ? requestAsPaid(compaction, { patience: rule.patience, moment }) : undefined);
     if (request === undefined) return undefined;
     return {
       layer: "compact",
       removesTokens: price.removesTokens,
       behindTokens: 0,
       cost: request.cause === "price" ? 0 : price.total,
+      ...(request.cause === "price" ? { unforcedCost: compactionNowCost(price) } : {}),
       because: request.because,
       results: [],
       run: (host) => host.compact(request),
@@ -71,10 +72,14 @@ export const compactWhenDue: Layer = {
   },
 };
 
-function requestAsPaid({ price, rent }: CompactionState, patience: number): CompactRequest {
-  const needed = `${patience} × ${formatTokenCount(price.total)}, the price of compacting`;
-  return { cause: "price", because: `rent ${formatTokenCount(rent)} ≥ ${needed}` };
-}
+const requestAsPaid = (
+  { price, rent }: CompactionState,
+  { patience, moment }: Pick<PipelineState, "moment"> & { readonly patience: number },
+): CompactRequest => ({
+  cause: "price",
+  because: explainCompaction(price, moment),
+  figures: compactionFigures(price, { rent, neededRent: patience * price.total }),
+});
 
 /** Whether a summary is worth preparing: the context is over the warning, and a compaction would make room. */
 export function isNearThreshold({ policy, isOn, compaction, moment, thresholds }: PipelineState): boolean {
@@ -102,15 +107,9 @@ function compactRequestAt(
   used: number,
   { compact, blocking }: PipelineState["thresholds"],
 ): CompactRequest | undefined {
-  if (used >= blocking)
-    return { cause: "limit", because: `${reaches(used, blocking)}, over which no request can be sent` };
-  return used >= compact
-    ? { cause: "threshold", because: `${reaches(used, compact)}, where compaction fires` }
-    : undefined;
+  if (used >= blocking) return { cause: "limit", because: explainLimit(used, blocking) };
+  return used >= compact ? { cause: "threshold", because: explainThreshold(used, compact) } : undefined;
 }
-
-const reaches = (used: number, threshold: number): string =>
-  `${formatTokenCount(used)} tokens ≥ ${formatTokenCount(threshold)}`;
 
 interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "moment"> {
   readonly rule: CompactRule;
