@@ -3,7 +3,7 @@ import type { AskAboutEdit } from "../agent/approve-dear-edits.ts";
 import { approvalRounds } from "palimpsest/internal/context/limits";
 import { isAnnounced } from "palimpsest/internal/context/request/edit-approvals";
 import { formatPlannedEdit } from "../tui/text/event-lines.ts";
-import type { ChatHandlers, ChatUi, Choice } from "../tui/chat-ui.ts";
+import type { ChatHandlers, ChatUi, ChoicePrompt } from "../tui/chat-ui.ts";
 import type { TrustRequest } from "../agent/pending-trust.ts";
 import type { ApprovalPrompt, ServerDecision, TrustDecision } from "../tui/dialog/trust-dialog.ts";
 import type { UserNotice } from "../agent/agent.ts";
@@ -77,7 +77,7 @@ export function observePrompts(ui: PromptUi, { notify, act, interrupt }: PromptO
       notify({ type: "question", message: "palimpsest has a question for you" });
       // The loop has announced a dear edit; the user may have set a lower price.
       if (!isAnnounced(edit)) act({ kind: "tell", tone: "plain", text: formatPlannedEdit(edit) });
-      const answer = await ui.choose({ title: "Do it now?", choices: editChoices, search: "none" }, signal);
+      const answer = await ui.choose(editPrompt, signal);
       if (answer === "yes" || answer === "always") return answer;
       if (!signal.aborted) act({ kind: "tell", tone: "plain", text: editDeclinedText });
       return "not-now";
@@ -85,11 +85,18 @@ export function observePrompts(ui: PromptUi, { notify, act, interrupt }: PromptO
   };
 }
 
-const editChoices: readonly (Choice & { readonly value: "yes" | "not-now" | "always" })[] = [
-  { value: "yes", label: "yes" },
-  { value: "not-now", label: "not now" },
-  { value: "always", label: "yes, and don't ask again in this session" },
-];
+/** The line above it says what is planned, and what it costs. */
+const editPrompt: ChoicePrompt = {
+  title: "Do it now?",
+  choices: [
+    { value: "yes", label: "yes" },
+    { value: "not-now", label: "not now" },
+    { value: "always", label: "yes, and don't ask again in this session" },
+  ],
+  search: "none",
+  at: "not-now",
+  openedBy: "agent",
+};
 
 const editDeclinedText = `The view stays as it is. This is not proposed again for ${approvalRounds} requests, unless room is needed.`;
 
