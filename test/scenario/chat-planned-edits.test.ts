@@ -38,7 +38,7 @@ interface Chatted {
 
 async function resumeChat(
   { world, session }: LongSession,
-  { answer, dollars }: { readonly answer?: string; readonly dollars?: string },
+  { answer, dollars }: { readonly answer?: string | undefined; readonly dollars?: string },
 ): Promise<Chatted> {
   const titles: string[] = [];
   const flags = [

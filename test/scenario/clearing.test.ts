@@ -190,7 +190,9 @@ describe("clearing on a warm cache", () => {
     const [first, ...more] = clearedIn(clearing.events);
     expect(first).toMatchObject({ what: "clear", count: 1, trigger: "clear.price" });
     expect(more).toEqual([]);
-    expect(first?.because).toMatch(/^keeps [\d,]+ tokens of \d+ results? out of each request, about \$[\d.]+ over the next 20, for .*\$[\d.]+ now/);
+    expect(first?.because).toMatch(
+      /^keeps [\d,]+ tokens of \d+ results? out of each request, about \$[\d.]+ over the next 20, for .*\$[\d.]+ now/,
+    );
     const at = usagesIn(
       clearing.events.slice(
         0,

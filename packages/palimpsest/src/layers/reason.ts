@@ -43,7 +43,9 @@ export function explainClear(price: ClearPrice, moment: ClearMoment): string {
   if (why === "cold") return `${explainColdRemoval(removal, moment)}${again}`;
   const now = formatCost(againCost, moment);
   const paid =
-    now === undefined ? `; ${formatTokens(behindTokens)} behind ${them} are written to the cache again` : `, for ${now} now`;
+    now === undefined
+      ? `; ${formatTokens(behindTokens)} behind ${them} are written to the cache again`
+      : `, for ${now} now`;
   return `${why === "forced" ? "makes room: " : ""}${explainRemoval(removal, moment)}${paid}${again}`;
 }
 

@@ -9,6 +9,7 @@ import {
   type SettingRow,
   type PromptChoice,
   promptChoiceShape,
+  ruleList,
 } from "./setting-row.ts";
 import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switch-rows.ts";
 import { type ServerListing, serverListingShape } from "./server-definition.ts";
@@ -74,20 +75,6 @@ const countShape = z.int().min(1).max(100_000_000);
 const statusLineShape = z
   .object({ type: z.literal("command"), command: z.string().min(1) })
   .transform(({ command }) => command);
-const ruleShape = z.string().min(1);
-const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
-const ruleList = ({ about, byProject }: Pick<SettingRow, "about" | "byProject">): SettingRow<readonly string[]> => ({
-  shape: ruleShape,
-  expects: rulesExpects,
-  type: "list",
-  addsUp: "all",
-  default: [],
-  defaultSays: "none",
-  environment: [],
-  byProject,
-  about,
-  basis: "published",
-});
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type PlainRows = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };

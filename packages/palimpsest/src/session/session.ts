@@ -19,13 +19,7 @@ import {
   repeatSetting,
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
-import {
-  makeReceipt,
-  type ReceiptInput,
-  receiptTotals,
-  scaleCount,
-  type ShownBlocks,
-} from "../transcript/make-receipt.ts";
+import { makeReceipt, type ReceiptInput, receiptTotals, type ShownBlocks } from "../transcript/make-receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { CountedLog } from "./counted-log.ts";
 import { checkLineSize } from "./check-line-size.ts";
@@ -213,24 +207,18 @@ export class Session {
     return { receipt: this.#makeReceipt({ entries, after }, input), tokens };
   }
 
-  #makeReceipt(
-    { entries, after }: { entries: readonly Entry[]; after: ShownBlocks },
-    { cause, nature, because, figures, planned, rates }: EditInput,
-  ): Receipt {
-    const { ledger, fold } = this;
-    const { tokens, source } = ledger.size;
-    const countedTokens = source === "usage" ? tokens - ledger.fixedTokens : undefined;
+  #makeReceipt({ entries, after }: { entries: readonly Entry[]; after: ShownBlocks }, input: EditInput): Receipt {
+    const { ledger, fold, count } = this;
+    const isCounted = ledger.size.source === "usage";
     return makeReceipt({
-      cause,
-      nature,
-      because,
-      figures,
-      planned,
+      ...input,
       edits: entries.flatMap(({ id }) => id ?? []),
       before: fold.shown(),
       after,
-      count: scaleCount(this.count, { shown: fold.shown(), withheld: fold.projection.withheld, countedTokens }),
-      rates: rates ?? ratesForModel(findModel(this.model ?? ""), "5m"),
+      count,
+      countedTokens: isCounted ? ledger.size.tokens - ledger.fixedTokens : undefined,
+      withheld: fold.projection.withheld,
+      rates: input.rates ?? ratesForModel(findModel(this.model ?? ""), "5m"),
     });
   }
 

@@ -16,26 +16,6 @@ export function groupByEntry(blocks: Iterable<{ readonly block: Block; readonly 
   return shown;
 }
 
-interface ScaleInput {
-  readonly shown: ShownBlocks;
-  /** What the server withholds is shown, but not counted. */
-  readonly withheld: ReadonlySet<ToolUseId>;
-  /** Tokens of the same messages by the provider's count. Undefined if it has not counted: then the estimate stays. */
-  readonly countedTokens: number | undefined;
-}
-
-/** Turns an estimate into a count on the provider's scale, so that a receipt has the same scale as its reason. */
-export function scaleCount(
-  estimate: (block: Block) => Tokens,
-  { shown, withheld, countedTokens }: ScaleInput,
-): (block: Block) => Tokens {
-  if (countedTokens === undefined || countedTokens <= 0) return estimate;
-  const isCounted = (block: Block): boolean => block.type !== "tool_result" || !withheld.has(block.tool_use_id);
-  let estimated = 0;
-  for (const blocks of shown.values()) for (const block of blocks) if (isCounted(block)) estimated += estimate(block);
-  return (block) => tokens(Math.round((estimate(block) * countedTokens) / Math.max(1, estimated)));
-}
-
 export interface ReceiptInput {
   readonly edits: readonly EntryId[];
   readonly cause: string;
@@ -43,7 +23,12 @@ export interface ReceiptInput {
   readonly nature: "reduced" | "summarised" | "undone";
   readonly before: ShownBlocks;
   readonly after: ShownBlocks;
+  /** An estimate. */
   readonly count: (block: Block) => Tokens;
+  /** The provider's count of what `before` shows. Undefined if it has not counted: then the receipt has estimates. */
+  readonly countedTokens?: number | undefined;
+  /** Results that are shown but not counted, because the server withholds them. */
+  readonly withheld?: ReadonlySet<ToolUseId>;
   readonly rates: { readonly write: number; readonly read: number };
   readonly because?: string | undefined;
   readonly figures?: ReceiptFigures | undefined;
@@ -61,7 +46,8 @@ interface PlannedChange {
   readonly paidCost?: number;
 }
 
-export function makeReceipt(input: ReceiptInput): Receipt {
+export function makeReceipt(unscaled: ReceiptInput): Receipt {
+  const input = { ...unscaled, count: scaleCount(unscaled) };
   const lines: ReceiptLine[] = [];
   for (const entry of input.before.keys()) lines.push(toReceiptLine(entry, input));
   for (const entry of input.after.keys()) if (!input.before.has(entry)) lines.push(toReceiptLine(entry, input));
@@ -77,6 +63,16 @@ export function makeReceipt(input: ReceiptInput): Receipt {
   const price = priceChange(change, rates);
   const reason = { ...(because === undefined ? {} : { because }), ...(figures === undefined ? {} : { figures }) };
   return { edits, cause, ...reason, lines, tokensBefore, tokensAfter, tokensBehind, price };
+}
+
+/** Scales the estimate to the provider's count, so that a receipt has the same scale as its reason. */
+function scaleCount({ count, before, countedTokens, withheld }: ReceiptInput): ReceiptInput["count"] {
+  if (countedTokens === undefined || countedTokens <= 0) return count;
+  const isCounted = (block: Block): boolean =>
+    block.type !== "tool_result" || withheld?.has(block.tool_use_id) !== true;
+  let estimate = 0;
+  for (const blocks of before.values()) for (const block of blocks) if (isCounted(block)) estimate += count(block);
+  return (block) => tokens(Math.round((count(block) * countedTokens) / Math.max(1, estimate)));
 }
 
 function toReceiptLine(entry: EntryId, input: ReceiptInput): ReceiptLine {
