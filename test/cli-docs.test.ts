@@ -37,6 +37,7 @@ const eventFields: EventFields = {
   "permission-start": { id: "always", tool: "always", reason: "always", suggestedRules: "maybe" },
   "permission-end": { id: "always", tool: "always", answer: "always", rules: "maybe" },
   edit: { what: "always", entries: "always" },
+  "edit-planned": { trigger: "always", because: "always", tokensSaved: "always", costNanos: "maybe" },
   cleared: {
     what: "always",
     count: "always",

@@ -79,6 +79,16 @@ describe("the form on disk", () => {
     );
   });
 
+  it("a receipt has its reason and the figures behind it, if there are any", async () => {
+    const { deps, session } = await start();
+    await append(session, user("hi"), reply("msg_1", call("toolu_1")), result("toolu_1", "out put out put"));
+    const reason = { because: "it pays", figures: { rent: 12, neededRent: 9 } };
+    await session.edit({ drafts: [cleared("toolu_1")], cause: "clear.price", nature: "reduced", ...reason });
+    expect((await lines(deps)).at(-1)).toContain(
+      '"receipt":{"cause":"clear.price","because":"it pays","figures":{"rent":12,"neededRent":9},"tokensBefore":15,',
+    );
+  });
+
   it("an offload", async () => {
     const { deps, session } = await start();
     await append(

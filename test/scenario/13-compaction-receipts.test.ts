@@ -4,6 +4,7 @@ import { toUsd } from "../../packages/palimpsest/src/cache/cost-ledger.ts";
 import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { pastReceipts } from "../../packages/palimpsest/src/session/past-receipts.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import type { Block } from "../../packages/palimpsest/src/schema/block.ts";
 import { type EntryId, nanoUsd, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Receipt } from "../../packages/palimpsest/src/schema/receipt.ts";
@@ -27,11 +28,19 @@ import {
 } from "./support/compaction-world.ts";
 import type { SummaryAnswer } from "./support/summary-answers.ts";
 
-const shownTokens = ({ session }: Agent): number =>
+const shownTokens = ({ session }: Agent, count: (block: Block) => number): number =>
   session.fold
     .shown()
     .values()
-    .reduce((sum, blocks) => sum + blocks.reduce((of, block) => of + estimateBlock(block), 0), 0);
+    .reduce((sum, blocks) => sum + blocks.reduce((of, block) => of + count(block), 0), 0);
+
+/** On the scale of the provider's count, as a reason is. */
+function counterOf(agent: Agent): (block: Block) => number {
+  const { size, fixedTokens } = agent.session.ledger;
+  expect(size.source).toBe("usage");
+  const estimated = shownTokens(agent, estimateBlock);
+  return (block) => Math.round((estimateBlock(block) * (size.tokens - fixedTokens)) / estimated);
+}
 
 const bytesShown = ({ session }: Agent): string => JSON.stringify(session.view().messages);
 
@@ -75,11 +84,12 @@ describe("13. Receipts and undo: compactions that the engine plans and runs", ()
   ])("by %s: the receipt has every entry in one class and sums equal to the two views", async (path, answers) => {
     const { world, agent } = await worked(8);
     world.summariser.answers = answers;
-    const before = shownTokens(agent);
+    const count = counterOf(agent);
+    const before = shownTokens(agent, count);
     const { committed, events } = await compact(agent);
     if (committed.kind !== "committed") throw new Error(committed.message);
     expect(compactedIn(events)).toMatchObject([{ path }]);
-    expectExact(committed.receipt, { before, after: shownTokens(agent) });
+    expectExact(committed.receipt, { before, after: shownTokens(agent, count) });
     await agent.close();
   });
 

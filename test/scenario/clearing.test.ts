@@ -190,7 +190,9 @@ describe("clearing on a warm cache", () => {
     const [first, ...more] = clearedIn(clearing.events);
     expect(first).toMatchObject({ what: "clear", count: 1, trigger: "clear.price" });
     expect(more).toEqual([]);
-    expect(first?.because).toMatch(/rent .* ≥ .* for writing again/);
+    expect(first?.because).toMatch(
+      /^keeps [\d,]+ tokens of \d+ results? out of each request, about \$[\d.]+ over the next 20, for .*\$[\d.]+ now/,
+    );
     const at = usagesIn(
       clearing.events.slice(
         0,
@@ -216,9 +218,13 @@ describe("clearing on a warm cache", () => {
     const edit = lines.map((line) => JSON.parse(line) as Record<string, unknown>).find(({ type }) => type === "clear");
     expect(edit).toMatchObject({
       cause: "price",
-      because: expect.stringContaining("rent") as string,
+      because: expect.stringContaining("out of each request") as string,
       price: { why: "warm", rentCost: expect.any(Number) as number },
-      receipt: { because: expect.stringContaining("rent") as string, price: { writeRate: 1.25, readRate: 0.1 } },
+      receipt: {
+        because: expect.stringContaining("out of each request") as string,
+        figures: { rent: expect.any(Number) as number, neededRent: expect.any(Number) as number, horizonRounds: 20 },
+        price: { writeRate: 1.25, readRate: 0.1 },
+      },
     });
   });
 

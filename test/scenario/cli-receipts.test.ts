@@ -26,6 +26,7 @@ describe("palimpsest receipts", () => {
       cause: "clear.price",
       nature: "reduced",
       because: "the cache is cold: 500 tokens need not be written again",
+      figures: { rent: 40, neededRent: 30 },
       planned: { removesTokens: 500, behindTokens: 0, cache: "cold" },
       rates: { write: 2, read: 0.1 },
     });
@@ -40,6 +41,7 @@ describe("palimpsest receipts", () => {
       state: "in force",
       cause: "clear.price",
       because: "the cache is cold: 500 tokens need not be written again",
+      figures: { rent: 40, neededRent: 30 },
       count: 1,
       price: { writeRate: 2, now: -1000, perRound: 50, breakEvenRounds: 0 },
       undo: `palimpsest undo edits ${id}`,
@@ -48,6 +50,7 @@ describe("palimpsest receipts", () => {
     expect(out).toMatch(/^\S+ \S+ {2}clear of 1 \(clear\.price\)\n {2}because +the cache is cold/);
     expect(out).toMatch(/price +saves 1,000 input tokens at once, saves 50 in each later round; pays\s+at once/);
     expect(out).toContain(`palimpsest undo edits ${id}`);
+    expect(out).not.toContain("rent");
     await world.call("undo", "edits");
     const after = json<Receipts>(await world.call("receipts", "edits", "--json")).edits;
     expect(after).toMatchObject([
@@ -61,7 +64,7 @@ describe("palimpsest receipts", () => {
     await append(session, user("Go."), reply("m1", call("t1")), result("t1", "words"), cleared("t1"));
     await session.close();
     const { edits } = json<Receipts>(await world.call("receipts", "plain", "--json"));
-    expect(edits).toMatchObject([{ kind: "clear", cause: "asked", price: null, tokensBefore: null }]);
+    expect(edits).toMatchObject([{ kind: "clear", cause: "asked", figures: null, price: null, tokensBefore: null }]);
     expect((await world.call("receipts", "plain")).out).not.toContain("tokens");
   });
 

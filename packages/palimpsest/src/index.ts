@@ -14,8 +14,10 @@ export type {
 export { ContextError, type ContextErrorCode } from "./context/context-error.ts";
 export type { Params, Provider, Reply, StreamEvent } from "./context/provider-formats.ts";
 export type { AskModel, Summarizer, SummaryRequest } from "./context/summarizer.ts";
+export type { EditApproval } from "./context/request/edit-approvals.ts";
 export type { Policy } from "./layers/policy.ts";
 export { getPreset } from "./policy/policy-catalogue.ts";
+export type { PlannedEdit } from "./schema/loop-event.ts";
 export type { PolicyName } from "./schema/setting-table.ts";
 export type { CountText } from "./tokens/text-counter.ts";
 export type { RecordedEdit } from "./session/past-receipts.ts";

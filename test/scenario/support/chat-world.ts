@@ -118,6 +118,7 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
         model: { kind: "provider" },
         tools: { allow: [], deny: [] },
         user,
+        approveEdit: user.approveEdit,
         planReview: user,
         jobs: opening.jobs ?? "on",
         ...parts.agent,

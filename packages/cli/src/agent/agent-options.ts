@@ -7,6 +7,7 @@ import type { SessionId } from "palimpsest/internal/schema/brand";
 import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { Net } from "../tool/web/get-page.ts";
+import type { AskAboutEdit } from "./approve-dear-edits.ts";
 import type { ModelChoice } from "./model/model-choice.ts";
 import type { ToolOptions } from "./tools/permission-choice.ts";
 import type { Workspace, ProjectStore } from "../host/workspace.ts";
@@ -25,6 +26,11 @@ export interface AgentOptions {
    * are denied.
    */
   readonly user?: UserPort | undefined;
+  /**
+   * Asked about edits of the view that are made only because they pay, from the price on that the setting
+   * `askAboveDollars` names. Absent: they are made.
+   */
+  readonly approveEdit?: AskAboutEdit | undefined;
   /** How `web_fetch` reaches the network. Absent: the agent has no such tool. */
   readonly net?: Net | undefined;
   /** Reviews plans. Absent: the agent has no tool to submit one. */

@@ -9,6 +9,7 @@ import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
 import { FileWatch } from "../tool/file/file-watch.ts";
 import { createHooks } from "../tool/hooks/create-hooks.ts";
+import { approveDearEdits } from "./approve-dear-edits.ts";
 import type { AgentParts } from "./agent-options.ts";
 import type { Toolbox } from "./tools/toolbox.ts";
 
@@ -68,6 +69,9 @@ export function createAgentDeps(
     news: input.news,
     reminders: (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation),
     asking: options.user && { ...input.allowRules, user: options.user },
+    approveEdit:
+      options.approveEdit &&
+      approveDearEdits(options.approveEdit, () => settings.current().settings.askAboveDollars.value),
     hooks: createHooks({
       settings: () => input.hooks,
       shell: input.shell,

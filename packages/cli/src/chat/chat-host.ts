@@ -11,7 +11,7 @@ import { hookEnvironment } from "../tool/hooks/hook-process.ts";
 import { serverConnector } from "../tool/mcp/server-connector.ts";
 import { findShell } from "../tool/shell/bash-tool.ts";
 import { openNet } from "../tool/web/get-page.ts";
-import type { Choice, ChatUi } from "../tui/chat-ui.ts";
+import type { Choice } from "../tui/chat-ui.ts";
 import { type InputHistory, openHistory } from "../tui/input/input-history.ts";
 import type { ChatItem } from "../tui/state/chat-item.ts";
 import { type ItemDetail, loadItemDetail } from "../tui/state/item-detail.ts";
@@ -21,6 +21,7 @@ import { readOwnVersion } from "../program/read-own-version.ts";
 import type { Approvals, TrustQuestions } from "./ask-for-approvals.ts";
 import { type ChatStatusline, createChatStatusline } from "../statusline/chat-statusline.ts";
 import type { OpenAgentRequest } from "./current-agent.ts";
+import type { UserPrompts } from "./terminal-ui.ts";
 import { sessionChoices } from "./commands/message-choices.ts";
 import { unsentInputPath, type AbandonedInput, findAbandonedInput, sessionlessPath } from "./unsent-input.ts";
 import { scanForward } from "palimpsest/internal/session/scan-lines";
@@ -39,7 +40,7 @@ import { replaceFile } from "palimpsest/internal/store/files/disk";
  * loaded second.
  */
 export interface ChatHost {
-  readonly open: (opening: OpenAgentRequest, user: UserQuestions) => Promise<OpenAgentOutcome>;
+  readonly open: (opening: OpenAgentRequest, user: UserPrompts) => Promise<OpenAgentOutcome>;
   readonly past: (agent: Agent) => Promise<readonly Entry[]>;
   /** For a session, or for input that has no session yet. Undefined if nothing is stored. */
   readonly keptPath: (of: SessionId | "passing") => string | undefined;
@@ -58,8 +59,6 @@ export interface ChatHost {
    */
   readonly statusline: (show: (lines: readonly string[]) => void) => Promise<ChatStatusline | undefined>;
 }
-
-type UserQuestions = Pick<ChatUi, "permission" | "question" | "review">;
 
 export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly context: CommandContext;
@@ -88,6 +87,7 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         model,
         tools,
         user: inputFrom === "terminal" ? questions : undefined,
+        approveEdit: inputFrom === "terminal" ? questions.approveEdit : undefined,
         planReview: inputFrom === "terminal" ? questions : undefined,
         net: openNet,
         sandbox: await sandbox,

@@ -87,6 +87,7 @@ export function changesFigures({ kind }: LoopEvent): boolean {
     case "reply-start":
     case "permission-start":
     case "permission-end":
+    case "edit-planned":
     case "warning":
       return false;
     case "turn-start":

@@ -3,14 +3,20 @@ import type { SessionId } from "palimpsest/internal/schema/brand";
 import { toPrintable } from "palimpsest/internal/text/to-printable";
 import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
 import { userTypedText } from "palimpsest/internal/transcript/user-text";
-import type { Choice, ChatUi } from "../tui/chat-ui.ts";
+import type { Choice } from "../tui/chat-ui.ts";
 import type { SlashCompletion } from "../tui/slash/slash-commands.ts";
 import { parseSlash, type SlashOutcome } from "../tui/slash/parse-slash.ts";
 import type { ChatCommandContext, ChatCommandOutcome } from "./chat-command.ts";
 import { ChatView, type ChatViewDeps } from "./chat-view.ts";
 import type { CompletionRequest } from "./commands/completions.ts";
 import { CurrentAgent, type OpenAgentRequest, machineRefusal, waitWithTimeout } from "./current-agent.ts";
-import { type TerminalUi, type TerminalUiHandlers, idleNotice, observePrompts } from "./terminal-ui.ts";
+import {
+  type TerminalUi,
+  type TerminalUiHandlers,
+  type UserPrompts,
+  idleNotice,
+  observePrompts,
+} from "./terminal-ui.ts";
 import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
 import { PendingInput } from "./pending-input.ts";
@@ -23,10 +29,7 @@ type Command = Extract<SlashOutcome, { kind: "command" }>;
 export interface ChatDeps
   extends Pick<ChatViewDeps, "now">, Pick<ChatCommandContext, "context" | "answerer">, ChatSessionsDeps {
   readonly createUi: (handlers: TerminalUiHandlers) => TerminalUi;
-  readonly open: (
-    opening: OpenAgentRequest,
-    user: Pick<ChatUi, "permission" | "question" | "review">,
-  ) => Promise<OpenAgentOutcome>;
+  readonly open: (opening: OpenAgentRequest, user: UserPrompts) => Promise<OpenAgentOutcome>;
   readonly runSlash: (command: Command, context: ChatCommandContext) => Promise<ChatCommandOutcome>;
   readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;
   /** Called after every event. */

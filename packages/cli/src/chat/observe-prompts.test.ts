@@ -19,6 +19,7 @@ test.each<[string, PermissionPrompt, string]>([
       permission: async () => ({ kind: "denied" }),
       question: async () => ({ kind: "nobody" }),
       review: async () => ({ kind: "nobody" }),
+      choose: async () => undefined,
     },
     { notify: ({ message }) => void messages.push(message), act: () => {}, interrupt: () => {} },
   );
@@ -36,6 +37,7 @@ test.each([
       permission: async () => ({ kind }),
       question: async () => ({ kind: "nobody" }),
       review: async () => ({ kind: "nobody" }),
+      choose: async () => undefined,
     },
     { notify: () => {}, act: () => {}, interrupt: () => void (interrupts += 1) },
   );

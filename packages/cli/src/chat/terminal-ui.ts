@@ -1,5 +1,9 @@
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import type { ChatHandlers, ChatUi } from "../tui/chat-ui.ts";
+import type { AskAboutEdit } from "../agent/approve-dear-edits.ts";
+import { approvalRounds } from "palimpsest/internal/context/limits";
+import { isAnnounced } from "palimpsest/internal/context/request/edit-approvals";
+import { formatPlannedEdit } from "../tui/text/event-lines.ts";
+import type { ChatHandlers, ChatUi, ChoicePrompt } from "../tui/chat-ui.ts";
 import type { TrustRequest } from "../agent/pending-trust.ts";
 import type { ApprovalPrompt, ServerDecision, TrustDecision } from "../tui/dialog/trust-dialog.ts";
 import type { UserNotice } from "../agent/agent.ts";
@@ -28,19 +32,24 @@ export interface TerminalUiHandlers extends ChatHandlers {
   readonly session: SessionId;
 }
 
-type UserPrompts = Pick<ChatUi, "permission" | "question" | "review">;
+/** What the agent asks the user. */
+export interface UserPrompts extends Pick<ChatUi, "permission" | "question" | "review"> {
+  readonly approveEdit: AskAboutEdit;
+}
 
 interface PromptObservers {
   /** Notifies that the agent waits for the user. Not awaited. */
   readonly notify: (notice: UserNotice) => void;
   /** The loop reports permission prompts by itself; only the UI knows of a tool's question. */
-  readonly act: (act: Extract<ChatAction, { kind: "prompted" | "answered" }>) => void;
+  readonly act: (act: Extract<ChatAction, { kind: "prompted" | "answered" | "tell" }>) => void;
   /** Ends the turn. */
   readonly interrupt: () => void;
 }
 
+type PromptUi = Pick<ChatUi, "permission" | "question" | "review" | "choose">;
+
 /** Wraps the user's prompts so that each is reported. */
-export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: PromptObservers): UserPrompts {
+export function observePrompts(ui: PromptUi, { notify, act, interrupt }: PromptObservers): UserPrompts {
   const reportAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
     act({ kind: "prompted", tool });
     try {
@@ -64,8 +73,32 @@ export function observePrompts(ui: UserPrompts, { notify, act, interrupt }: Prom
       notify({ type: "plan_review", message: "palimpsest has a plan for you to look at" });
       return reportAsking("plan", () => ui.review(ask, signal));
     },
+    approveEdit: async (edit, signal) => {
+      notify({ type: "question", message: "palimpsest has a question for you" });
+      // The loop has announced a dear edit; the user may have set a lower price.
+      if (!isAnnounced(edit)) act({ kind: "tell", tone: "plain", text: formatPlannedEdit(edit) });
+      const answer = await ui.choose(editPrompt, signal);
+      if (answer === "yes" || answer === "always") return answer;
+      if (!signal.aborted) act({ kind: "tell", tone: "plain", text: editDeclinedText });
+      return "not-now";
+    },
   };
 }
+
+/** The line above it says what is planned, and what it costs. */
+const editPrompt: ChoicePrompt = {
+  title: "Do it now?",
+  choices: [
+    { value: "yes", label: "yes" },
+    { value: "not-now", label: "not now" },
+    { value: "always", label: "yes, and don't ask again in this session" },
+  ],
+  search: "none",
+  at: "not-now",
+  openedBy: "agent",
+};
+
+const editDeclinedText = `The view stays as it is. This is not proposed again for ${approvalRounds} requests, unless room is needed.`;
 
 /** Names a server's tool with its server: the name of the tool that calls it says nothing. */
 function toolLabel({ tool, acts }: PermissionPrompt): string {

@@ -23,7 +23,7 @@ export const receiptsCommand = command({
   name: "receipts",
   summary: "show what every edit of a session did, why, and what it cost",
   operands: { session: sessionOperand },
-  json: "path and edits: id, kind, at, state, cause, because, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: extractions of every branch, what they cost and why one failed",
+  json: "path and edits: id, kind, at, state, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: extractions of every branch, what they cost and why one failed",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -100,6 +100,7 @@ const asJson = (
   ...edit,
   cause: cause ?? boundary?.trigger ?? null,
   because: because ?? null,
+  figures: receipt?.figures ?? null,
   count: count ?? null,
   tokensBefore: receipt?.tokensBefore ?? null,
   tokensAfter: receipt?.tokensAfter ?? null,

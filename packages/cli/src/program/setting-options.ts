@@ -57,9 +57,9 @@ function asSummary(about: string): string {
   return `${about.charAt(0).toLowerCase()}${about.slice(1).replace(/\.$/, "")}`;
 }
 
-/** For a command that changes a session and runs none of its tools: all but those about the sandbox. */
+/** For a command that changes a session and runs none of its tools: all but those about the sandbox and the chat. */
 export const sessionOptions: Options = Object.fromEntries(
-  Object.entries(settingOptions).filter(([flag]) => flag !== "sandbox" && flag !== "no-sandbox"),
+  Object.entries(settingOptions).filter(([flag]) => !["sandbox", "no-sandbox", "ask-above-dollars"].includes(flag)),
 );
 
 /** Those that matter to a command which only reads a session: its window and thresholds. */

@@ -112,6 +112,7 @@ function agentOutput(
       }
       await reportCompaction(event);
       if (event.kind === "warning") await err.write(warningLine(event));
+      else if (event.kind === "edit-planned") await err.write(`planned (${event.trigger}): ${event.because}\n`);
       else if (event.kind === "cleared") await err.write(`${clearEventText(event)}\n`);
       else if (event.kind === "left-out") await err.write(`${omissionText(event)}\n`);
       else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);

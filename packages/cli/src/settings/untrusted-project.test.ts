@@ -18,6 +18,7 @@ const samples: { readonly [Name in Exclude<SettingName, `flags.${SwitchName}`>]:
   outputTokensMax: 1,
   compactPercent: 1,
   blockingTokens: 1,
+  askAboveDollars: 0.5,
   toolLimits: [{ id: "bash", resultCharsMax: 2_000 }],
   clearableTools: ["write"],
   autoCompactEnabled: false,

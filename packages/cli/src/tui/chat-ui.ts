@@ -30,6 +30,8 @@ export interface ChoicePrompt {
   readonly search: "typed" | "none";
   /** The value selected at first, such as the current one. Default: the first. */
   readonly at?: string;
+  /** `agent`: the user may be typing when it opens, so keys count only after a pause. Default: `user`. */
+  readonly openedBy?: "user" | "agent";
   /** What the hint says Enter does. Default: "choose". */
   readonly verb?: string;
 }

@@ -21,6 +21,16 @@ export function ratesForModel(model: Pick<Model, "prices"> | undefined, lifetime
   return { read: cacheRead / input, write: writePrice(prices, lifetime) / input, output: output / input };
 }
 
+/** Dollars for an uncached input token of a prompt of this size. Undefined if the model's price is not known. */
+export function priceInputToken(
+  model: Pick<Model, "prices" | "longPrompt"> | undefined,
+  promptTokens: number,
+): number | undefined {
+  const isLong = model?.longPrompt !== undefined && promptTokens > model.longPrompt.overTokens;
+  const input = (isLong ? model.longPrompt?.prices : model?.prices)?.input ?? 0;
+  return input <= 0 ? undefined : input / 1e6;
+}
+
 const writePrice = ({ cacheWrite5m, cacheWrite1h }: Prices, lifetime: Lifetime): number =>
   lifetime === "1h" ? cacheWrite1h : cacheWrite5m;
 

@@ -59,6 +59,8 @@ export interface ClearMoment {
     readonly tokens: number;
     readonly ageRounds: number;
   }) => number;
+  /** The model's price of an uncached input token, in dollars. Undefined if it is not known. */
+  readonly inputTokenUsd?: number | undefined;
 }
 
 export interface ClearInput {

@@ -11,6 +11,7 @@ import type { RetryLimits } from "../model/limits.ts";
 import type { ResolvedSettings } from "../settings/resolved-settings.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Line } from "./line.ts";
+import type { EditApprovalDep } from "./request/edit-approvals.ts";
 
 export interface ResolvedSettingsDep {
   /** The settings as they resolve now: they may change while a turn runs. */
@@ -57,7 +58,7 @@ export interface ReminderDeps {
 }
 
 /** For preparing the next request, which includes running the layers. */
-export interface RequestDeps extends CompactionDeps, ReminderDeps, ToolsDep {}
+export interface RequestDeps extends CompactionDeps, ReminderDeps, ToolsDep, EditApprovalDep {}
 
 /** For the rounds of a turn. */
 export interface RoundsDeps extends RequestDeps, ResultDeps {

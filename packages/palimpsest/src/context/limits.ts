@@ -36,3 +36,12 @@ export const replyTokensDefault = 16_000;
 
 /** Share of the window: in a small one, room for a long reply is lost to the conversation. */
 export const replyShareMax = 0.25;
+
+/**
+ * An edit that is made because it pays is announced if it costs at least so many dollars now. Most clears cost less than
+ * a cent, and a line for each of them would hide the dear ones.
+ */
+export const announcedUsdMin = 0.05;
+
+/** Rounds for which the answer about a planned edit holds: as many as a reason counts savings over. */
+export const approvalRounds = 20;

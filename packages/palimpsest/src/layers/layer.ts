@@ -2,6 +2,7 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { SessionId, ToolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { Model } from "../schema/model.ts";
+import type { ReceiptFigures } from "../schema/receipt.ts";
 import type { SwitchName } from "../schema/switch-rows.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Fold } from "../transcript/fold.ts";
@@ -62,8 +63,15 @@ export interface CandidateFigures {
   readonly behindTokens: number;
   /** In input tokens, for comparison with other candidates. Absent if unknown; 0 if it is paid for already. */
   readonly cost?: number;
-  /** For receipts: the arithmetic in one line of text. */
+  /**
+   * What the provider charges now for making it, in input tokens. Only on an edit that is made because it pays: it is
+   * announced if it is dear, and the user may decline it. Absent: the edit has to be made, or costs nothing now.
+   */
+  readonly unforcedCost?: number;
+  /** For the user and the receipt: the reason in one sentence (reason.ts). */
   readonly because: string;
+  /** For the receipt: the arithmetic behind the reason. */
+  readonly figures?: ReceiptFigures;
 }
 
 /** An edit of the view, and how its receipt and its event describe it. */
@@ -122,6 +130,7 @@ export type SettleRun = AsyncGenerator<LoopEvent, void>;
 export interface CompactRequest {
   readonly cause: "limit" | "threshold" | "price";
   readonly because: string;
+  readonly figures?: ReceiptFigures;
 }
 
 export type LayerRun = AsyncGenerator<LoopEvent, LayerOutcome>;

@@ -200,6 +200,7 @@ function buildDeps<P extends Provider>(
     },
     permit: () => Promise.resolve({ kind: "denied", reason: "Calls are not run here." }),
     hooks: options.hooks ?? noHooks,
+    approveEdit: options.approveEdit,
     now: sessionDeps.now,
     blobs: sessionDeps.blobs,
     cwd,

@@ -2,9 +2,11 @@ import type { Provider } from "../context/provider-formats.ts";
 import type { ToolOption } from "../context/inputs.ts";
 import type { ContextEvent } from "../context/outcomes.ts";
 import type { Summarizer } from "../context/summarizer.ts";
+import type { EditApproval } from "../context/request/edit-approvals.ts";
 import type { Policy } from "../layers/policy.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
+import type { PlannedEdit } from "../schema/loop-event.ts";
 import type { PolicyName, Saving } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 
@@ -35,6 +37,11 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly hooks?: Hooks;
   /** Counts a text with your own tokenizer, in place of our estimate. The provider's counts are not affected. */
   readonly tokenCounter?: CountText;
+  /**
+   * Asked before each edit that is made only because it pays, not because room is needed. `next()` waits for the answer,
+   * so it must not call the context. Must not reject. By default every such edit is made.
+   */
+  readonly approveEdit?: (edit: PlannedEdit, signal: AbortSignal) => Promise<EditApproval>;
   readonly onEvent?: (event: ContextEvent) => void;
   /** In milliseconds. */
   readonly clock?: () => number;

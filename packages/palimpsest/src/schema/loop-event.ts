@@ -46,6 +46,8 @@ export type LoopEvent =
       readonly rules?: readonly string[];
     }
   | { readonly kind: "edit"; readonly what: string; readonly entries: readonly EntryId[] }
+  /** Emitted before an edit that is made because it pays, not because room is needed, and that is dear. */
+  | ({ readonly kind: "edit-planned" } & PlannedEdit)
   /** A layer removed something from the view before a request. */
   | {
       readonly kind: "cleared";
@@ -139,6 +141,18 @@ export type LoopEvent =
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }
   | { readonly kind: "warning"; readonly code: string; readonly message: string }
   | TurnEndEvent;
+
+/** An edit that pays, before it is made. */
+export interface PlannedEdit {
+  /** The layer that wants to make it. */
+  readonly trigger: string;
+  /** The reason, in one sentence. */
+  readonly because: string;
+  /** What it keeps out of each request. */
+  readonly tokensSaved: Tokens;
+  /** What the provider charges for making it now; absent if the model has no known price. */
+  readonly costNanos?: NanoUsd;
+}
 
 export type TurnEndEvent = { readonly kind: "turn-end" } & TurnOutcome;
 

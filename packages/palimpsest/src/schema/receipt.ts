@@ -23,8 +23,10 @@ export interface ReceiptLine {
 export interface Receipt {
   readonly edits: readonly EntryId[];
   readonly cause: string;
-  /** The arithmetic behind the decision, in words. */
+  /** The reason, in one sentence for the user. */
   readonly because?: string;
+  /** The arithmetic behind the reason. */
+  readonly figures?: ReceiptFigures;
   readonly lines: readonly ReceiptLine[];
   readonly tokensBefore: Tokens;
   readonly tokensAfter: Tokens;
@@ -32,6 +34,9 @@ export interface Receipt {
   readonly tokensBehind: Tokens;
   readonly price: ReceiptPrice;
 }
+
+/** The planner's figures by name, in input tokens; names that end in `Rounds` count rounds. docs/planner.md has them. */
+export type ReceiptFigures = Readonly<Record<string, number>>;
 
 /** In units of one uncached input token. Multiplied by the model's price this is money. */
 export interface ReceiptPrice {
@@ -49,7 +54,10 @@ export interface ReceiptPrice {
 }
 
 /** The part of a receipt that the log stores with the edit. */
-export interface RecordedReceipt extends Pick<Receipt, "cause" | "because" | "tokensBefore" | "tokensAfter" | "price"> {
+export interface RecordedReceipt extends Pick<
+  Receipt,
+  "cause" | "because" | "figures" | "tokensBefore" | "tokensAfter" | "price"
+> {
   /** Number of entries of each class. */
   readonly entries: Readonly<Record<string, number>>;
 }
@@ -57,6 +65,8 @@ export interface RecordedReceipt extends Pick<Receipt, "cause" | "because" | "to
 const recordedReceiptShape = z.object({
   cause: z.string(),
   because: z.string().optional(),
+  /** For display: a wrong value is ignored. */
+  figures: z.record(z.string(), z.number()).optional().catch(undefined),
   tokensBefore: z.number().transform(tokens),
   tokensAfter: z.number().transform(tokens),
   price: z.object({
@@ -73,11 +83,12 @@ const recordedReceiptShape = z.object({
 export function readReceipt(field: Json | undefined): RecordedReceipt | undefined {
   const read = recordedReceiptShape.safeParse(field);
   if (!read.success) return undefined;
-  const { because, price, ...rest } = read.data;
+  const { because, figures, price, ...rest } = read.data;
   const { breakEvenRounds, ...rates } = price;
   return {
     ...rest,
     ...(because === undefined ? {} : { because }),
+    ...(figures === undefined ? {} : { figures }),
     price: { ...rates, ...(breakEvenRounds === undefined ? {} : { breakEvenRounds }) },
   };
 }

@@ -78,3 +78,22 @@ export const promptChoiceShape = z
   })
   .refine(({ family, text }) => (family === undefined) !== (text === undefined), "either a family or a text");
 export type PromptChoice = z.infer<typeof promptChoiceShape>;
+
+const ruleShape = z.string().min(1);
+const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
+/** A setting that lists permission rules. */
+export const ruleList = ({
+  about,
+  byProject,
+}: Pick<SettingRow, "about" | "byProject">): SettingRow<readonly string[]> => ({
+  shape: ruleShape,
+  expects: rulesExpects,
+  type: "list",
+  addsUp: "all",
+  default: [],
+  defaultSays: "none",
+  environment: [],
+  byProject,
+  about,
+  basis: "published",
+});

@@ -9,6 +9,7 @@ import {
   type SettingRow,
   type PromptChoice,
   promptChoiceShape,
+  ruleList,
 } from "./setting-row.ts";
 import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switch-rows.ts";
 import { type ServerListing, serverListingShape } from "./server-definition.ts";
@@ -44,6 +45,7 @@ export type SettingValues = {
   readonly outputTokensMax: number | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: number | undefined;
+  readonly askAboveDollars: number | undefined;
   readonly toolLimits: readonly ToolLimit[];
   readonly clearableTools: readonly string[];
   readonly autoCompactEnabled: boolean;
@@ -77,20 +79,6 @@ const countShape = z.int().min(1).max(100_000_000);
 const statusLineShape = z
   .object({ type: z.literal("command"), command: z.string().min(1) })
   .transform(({ command }) => command);
-const ruleShape = z.string().min(1);
-const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
-const ruleList = ({ about, byProject }: Pick<SettingRow, "about" | "byProject">): SettingRow<readonly string[]> => ({
-  shape: ruleShape,
-  expects: rulesExpects,
-  type: "list",
-  addsUp: "all",
-  default: [],
-  defaultSays: "none",
-  environment: [],
-  byProject,
-  about,
-  basis: "published",
-});
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type PlainRows = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };
@@ -179,6 +167,19 @@ const plainRows: PlainRows = {
     byProject: "nothing",
     about: "No request is sent above this; meant for tests.",
     basis: "published",
+  },
+  askAboveDollars: {
+    shape: z.number().min(0).max(1_000),
+    expects: "a number of dollars from 0 to 1,000, fractions allowed",
+    type: "number",
+    default: undefined,
+    defaultSays: "never ask",
+    environment: ["PALIMPSEST_ASK_ABOVE_DOLLARS"],
+    flag: "ask-above-dollars",
+    byProject: "nothing",
+    about:
+      "The chat asks before an edit that is made only because it pays, if it costs at least this now; 0 asks about each.",
+    basis: "ours",
   },
   toolLimits: {
     shape: toolLimitShape,

@@ -20,7 +20,7 @@ import type { Entry } from "../schema/entry.ts";
 import { workingStateAttachmentType } from "../schema/restored-part.ts";
 import { tagWithBoundary } from "../transcript/attachment-text.ts";
 
-export interface BoundaryInput extends Pick<EditInput, "because" | "rates" | "planned"> {
+export interface BoundaryInput extends Pick<EditInput, "because" | "figures" | "rates" | "planned"> {
   readonly summary: string;
   /**
    * If the provider wrote the summary: its block and the content next to it. Not together with `from`: the provider's
@@ -80,6 +80,7 @@ const boundaryEdit = (input: BoundaryInput, place: BoundaryPlace): EditInput => 
   cause: input.trigger,
   nature: "summarised",
   because: input.because,
+  figures: input.figures,
   planned: input.planned,
   rates: input.rates,
 });

@@ -207,20 +207,18 @@ export class Session {
     return { receipt: this.#makeReceipt({ entries, after }, input), tokens };
   }
 
-  #makeReceipt(
-    { entries, after }: { entries: readonly Entry[]; after: ShownBlocks },
-    { cause, nature, because, planned, rates }: EditInput,
-  ): Receipt {
+  #makeReceipt({ entries, after }: { entries: readonly Entry[]; after: ShownBlocks }, input: EditInput): Receipt {
+    const { ledger, fold, count } = this;
+    const isCounted = ledger.size.source === "usage";
     return makeReceipt({
-      cause,
-      nature,
-      because,
-      planned,
+      ...input,
       edits: entries.flatMap(({ id }) => id ?? []),
-      before: this.fold.shown(),
+      before: fold.shown(),
       after,
-      count: this.count,
-      rates: rates ?? ratesForModel(findModel(this.model ?? ""), "5m"),
+      count,
+      countedTokens: isCounted ? ledger.size.tokens - ledger.fixedTokens : undefined,
+      withheld: fold.projection.withheld,
+      rates: input.rates ?? ratesForModel(findModel(this.model ?? ""), "5m"),
     });
   }
 
@@ -391,7 +389,7 @@ async function runCloseHandlers(handlers: readonly CloseHandler[], appender: Fin
   await Promise.allSettled(handlers.map(async (handler) => handler(appender)));
 }
 
-export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "planned"> {
+export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "figures" | "planned"> {
   readonly drafts: readonly Draft[];
   /** Rates of the model and cache lifetime in use; by default those of the model that answered last, at the short lifetime. */
   readonly rates?: ReceiptInput["rates"] | undefined;

@@ -1,6 +1,6 @@
 import type { Block } from "../schema/block.ts";
-import { type EntryId, type Tokens, tokens } from "../schema/brand.ts";
-import type { Receipt, ReceiptClass, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
+import { type EntryId, type Tokens, tokens, type ToolUseId } from "../schema/brand.ts";
+import type { Receipt, ReceiptClass, ReceiptFigures, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
 import { sameBlock } from "./same-block.ts";
 
 /** What a view shows, entry by entry in order. Blocks are immutable, so a snapshot stays valid after later appends. */
@@ -23,9 +23,15 @@ export interface ReceiptInput {
   readonly nature: "reduced" | "summarised" | "undone";
   readonly before: ShownBlocks;
   readonly after: ShownBlocks;
+  /** An estimate. */
   readonly count: (block: Block) => Tokens;
+  /** The provider's count of what `before` shows. Undefined if it has not counted: then the receipt has estimates. */
+  readonly countedTokens?: number | undefined;
+  /** Results that are shown but not counted, because the server withholds them. */
+  readonly withheld?: ReadonlySet<ToolUseId>;
   readonly rates: { readonly write: number; readonly read: number };
   readonly because?: string | undefined;
+  readonly figures?: ReceiptFigures | undefined;
   /** The planner's figures, if there was a planner: it knows the provider's counts and what the cache still holds. */
   readonly planned?: PlannedChange | undefined;
 }
@@ -40,22 +46,33 @@ interface PlannedChange {
   readonly paidCost?: number;
 }
 
-export function makeReceipt(input: ReceiptInput): Receipt {
+export function makeReceipt(unscaled: ReceiptInput): Receipt {
+  const input = { ...unscaled, count: scaleCount(unscaled) };
   const lines: ReceiptLine[] = [];
   for (const entry of input.before.keys()) lines.push(toReceiptLine(entry, input));
   for (const entry of input.after.keys()) if (!input.before.has(entry)) lines.push(toReceiptLine(entry, input));
   const tokensBefore = sumLines(lines, "tokensBefore");
   const tokensAfter = sumLines(lines, "tokensAfter");
   const tokensBehind = tokensBehindChange(input);
-  const { edits, cause, because, rates } = input;
+  const { edits, cause, because, figures, rates } = input;
   const change = input.planned ?? {
     removesTokens: tokensBefore - tokensAfter,
     behindTokens: tokensBehind,
     cache: "warm",
   };
   const price = priceChange(change, rates);
-  const reason = because === undefined ? {} : { because };
+  const reason = { ...(because === undefined ? {} : { because }), ...(figures === undefined ? {} : { figures }) };
   return { edits, cause, ...reason, lines, tokensBefore, tokensAfter, tokensBehind, price };
+}
+
+/** Scales the estimate to the provider's count, so that a receipt has the same scale as its reason. */
+function scaleCount({ count, before, countedTokens, withheld }: ReceiptInput): ReceiptInput["count"] {
+  if (countedTokens === undefined || countedTokens <= 0) return count;
+  const isCounted = (block: Block): boolean =>
+    block.type !== "tool_result" || withheld?.has(block.tool_use_id) !== true;
+  let estimate = 0;
+  for (const blocks of before.values()) for (const block of blocks) if (isCounted(block)) estimate += count(block);
+  return (block) => tokens(Math.round((count(block) * countedTokens) / Math.max(1, estimate)));
 }
 
 function toReceiptLine(entry: EntryId, input: ReceiptInput): ReceiptLine {
@@ -124,6 +141,7 @@ export function receiptTotals({
   lines,
   cause,
   because,
+  figures,
   tokensBefore,
   tokensAfter,
   tokensBehind,
@@ -132,7 +150,7 @@ export function receiptTotals({
   const entries = Object.fromEntries(
     [...Map.groupBy(lines, (line) => line.class)].map(([name, linesOfClass]) => [name, linesOfClass.length]),
   );
-  return { cause, because, tokensBefore, tokensAfter, tokensBehind, price, entries };
+  return { cause, because, figures, tokensBefore, tokensAfter, tokensBehind, price, entries };
 }
 
 interface CountableView {

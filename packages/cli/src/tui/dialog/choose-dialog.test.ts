@@ -42,6 +42,19 @@ describe("a choice", () => {
   });
 });
 
+describe("a choice that the agent opens", () => {
+  const asked: ChoicePrompt = { ...models, search: "none", at: "s", openedBy: "agent" };
+
+  test("takes nothing that was typed ahead", async () => {
+    expect(await desk(asked).press(key.up, key.enter).answer()).toBe(open);
+  });
+
+  test("is back at its first choice after a key that is no answer", async () => {
+    const answered = desk(asked).seen().press(key.down, "x").seen().press(key.enter);
+    expect(await answered.answer()).toBe("s");
+  });
+});
+
 describe("what is shown", () => {
   test("are labels and descriptions below each other, what Enter does, and how many there are", () => {
     const { text } = desk({ ...models, verb: "switch to it" });

@@ -34,7 +34,8 @@ function chooseScript(ask: ChoicePrompt, theme: Theme): DialogScript<ChooseState
   return {
     first: { found: ask.choices, at: firstAt, typed: "" },
     harmless: undefined,
-    guard: "none",
+    guard: ask.openedBy === "agent" ? "first" : "none",
+    stray: (state) => ({ ...state, at: firstAt }),
     press: (state, { key }) => {
       if (key === "escape") return { kind: "answer", answer: undefined };
       const chosen = state.found[state.at];

@@ -9,6 +9,7 @@ import {
   formatCompacted,
   formatEdit,
   formatNoHeadroom,
+  formatPlannedEdit,
   compactionFailureNotice,
   formatServerCleared,
   turnEndNotice,
@@ -69,6 +70,8 @@ export function applyEvent(state: ChatState, { event, at }: EventAction): ChatSt
       return applyCompaction(state, event);
     case "preparation":
       return applyPreparation(state, event);
+    case "edit-planned":
+      return addItem(state, { kind: "notice", tone: "plain", text: formatPlannedEdit(event) });
     case "no-headroom":
       return addItem(state, { kind: "notice", tone: "warning", text: formatNoHeadroom(event) });
     case "message-queued":

@@ -1,5 +1,5 @@
 import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
-import type { LoopEvent, CompactionPhase, Remedies, Remedy } from "palimpsest/internal/schema/loop-event";
+import type { LoopEvent, CompactionPhase, PlannedEdit, Remedies, Remedy } from "palimpsest/internal/schema/loop-event";
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { Tone } from "../state/chat-item.ts";
 import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
@@ -62,6 +62,12 @@ type EventOfKind<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Ki
 interface Notice {
   readonly tone: Tone;
   readonly text: string;
+}
+
+/** `About to compact: a summary keeps about 90,000 tokens out of each request, …` */
+export function formatPlannedEdit({ trigger, because }: Pick<PlannedEdit, "trigger" | "because">): string {
+  const what = trigger === "compact" ? "compact" : "clear old results";
+  return `About to ${what}: ${withoutPeriod(because)}.`;
 }
 
 /** `Cleared 3 results: 41,000 tokens less.` */

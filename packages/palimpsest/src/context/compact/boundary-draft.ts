@@ -174,6 +174,7 @@ export async function draftBoundary(
     attachments: restoration.attachments.map(({ draft }) => draft),
     facts,
     because: becauseText(ask, written),
+    figures: ask.figures,
     metadata: boundaryMetadata(context, { written, audit }),
   };
   const preview = compacting.session.foresee({

@@ -8,7 +8,7 @@ import type {
   CompactionPath,
   CompactionTrigger,
 } from "../../schema/compaction-cause.ts";
-import type { Receipt } from "../../schema/receipt.ts";
+import type { Receipt, ReceiptFigures } from "../../schema/receipt.ts";
 import type { ServerSummary } from "../../schema/block.ts";
 
 /** The request for one compaction. */
@@ -24,8 +24,10 @@ export interface CompactionRequest {
   readonly summary?: string;
   /** The text that the user edited, if this program wrote it without a model: its lines pass the gate unchanged. */
   readonly over?: string | undefined;
-  /** For receipts: the reason with its figures, one line. */
+  /** For the user and the receipt: the reason in one sentence. */
   readonly because?: string;
+  /** For the receipt: the arithmetic behind the reason. */
+  readonly figures?: ReceiptFigures | undefined;
   /** `ahead`: made in the background, before it is due. Absent: made while the conversation waits. */
   readonly made?: "ahead";
   /** `nobody`: there is no time to call a model. */

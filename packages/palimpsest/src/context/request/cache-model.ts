@@ -20,6 +20,7 @@ import { countTokensBefore } from "../../transcript/make-receipt.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { findUndoneEdits } from "../../transcript/plan-undo.ts";
 import { rentRoundsMax } from "../limits.ts";
+import { EditApprovals } from "./edit-approvals.ts";
 import { ViewMemory } from "./view-memory.ts";
 
 interface CacheBreakpointInput extends Omit<BreakpointPlanInput, "inventory" | "marks"> {
@@ -54,6 +55,7 @@ export class CacheModel {
   /** Remembers between requests that no clear can pay off. */
   readonly planner = new ClearPlanner();
   readonly server = new KnownServer();
+  readonly approvals = new EditApprovals();
   /** Remembers between requests what the view holds. */
   readonly view: ViewMemory;
   /** How likely a result is still to be needed. */

@@ -107,9 +107,9 @@ export class ConversationHost implements LayerHost {
       behindTokens: warmth === "cold" ? 0 : (behindTokens ?? candidate.behindTokens),
       cache: warmth,
     };
-    const { because, layer } = candidate;
+    const { because, figures, layer } = candidate;
     const rates = ratesFor(this.#input);
-    return line.edit({ drafts: [draft], cause: cause ?? layer, nature, because, planned, rates });
+    return line.edit({ drafts: [draft], cause: cause ?? layer, nature, because, figures, planned, rates });
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CacheRates, ratesForModel } from "../../cache/cache-rates.ts";
+import { type CacheRates, priceInputToken, ratesForModel } from "../../cache/cache-rates.ts";
 import type { PipelineState, CompactionState } from "../../layers/pipeline-state.ts";
 import type { ServerWant } from "../../layers/server/server-use.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
@@ -38,7 +38,14 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
   const contextTokens = conversation.line.usedTokens;
   const { fixedTokens } = conversation.line;
   const { repliedAt } = cache;
-  const moment = { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance: cache.needChance };
+  const moment = {
+    at,
+    rates: ratesFor(input),
+    contextTokens,
+    fixedTokens,
+    needChance: cache.needChance,
+    inputTokenUsd: priceInputToken(conversation.known, contextTokens),
+  };
   const { compact: rule } = settings.policy;
   return {
     policy: settings.policy,

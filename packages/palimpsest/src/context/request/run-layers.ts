@@ -7,11 +7,13 @@ import { fetchOffers } from "../../layers/server/run-offers.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import { millis } from "../../schema/brand.ts";
-import type { LoopEvent } from "../../schema/loop-event.ts";
-import { formatCount } from "../../text/format-count.ts";
+import type { LoopEvent, PlannedEdit } from "../../schema/loop-event.ts";
+import { explainLimit } from "../../layers/reason.ts";
 import { compactDue, mayCompact } from "../compact/compact-due.ts";
 import { type Clearable, protectResults, pipelineState, serverWant } from "./pipeline-state.ts";
 import type { Conversation } from "../conversation.ts";
+import { type EditApproval, type EditApprovalDep, isAnnounced, planEdit } from "./edit-approvals.ts";
+import { raceAbort } from "../../schema/race-abort.ts";
 import type { CompactionDeps, ResolvedSettingsDep, ToolsDep } from "../deps.ts";
 import { ConversationHost, ConversationSettleHost, type HostDeps } from "./conversation-host.ts";
 import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
@@ -30,22 +32,24 @@ export interface RunLayersInput {
  * Lets the layers reduce the view before a request. They run before a request, never after one, so that a cold cache is
  * refilled with as little as possible. A disk failure fails no turn: the view stays as it is, with a warning.
  */
-export async function* runLayers(deps: CompactionDeps & ToolsDep, input: RunLayersInput): AsyncGenerator<LoopEvent> {
+export async function* runLayers(deps: LayerRunnerDeps, input: RunLayersInput): AsyncGenerator<LoopEvent> {
   const clearable = findClearable(input);
   if (clearable !== undefined) yield* new LayerRunner(deps, { ...input, ...clearable }).run();
 }
+
+type LayerRunnerDeps = CompactionDeps & ToolsDep & EditApprovalDep;
 
 interface LayerRunnerInput extends RunLayersInput, Clearable {}
 
 /** Runs the best candidate, then looks for the next one, until there is nothing left to do. */
 class LayerRunner {
-  readonly #deps: CompactionDeps & ToolsDep;
+  readonly #deps: LayerRunnerDeps;
   readonly #input: LayerRunnerInput;
   /** Names of the layers that have acted. */
   readonly #acted = new Set<string>();
   #isLimitTried = false;
 
-  constructor(deps: CompactionDeps & ToolsDep, input: LayerRunnerInput) {
+  constructor(deps: LayerRunnerDeps, input: LayerRunnerInput) {
     this.#deps = deps;
     this.#input = input;
   }
@@ -83,8 +87,26 @@ class LayerRunner {
       return undefined;
     }
     this.#acted.add(candidate.layer);
+    const planned = planEdit(candidate, state);
+    if (planned !== undefined && (yield* this.#approve(planned)) === "not-now") return { kind: "nothing" };
     const compact = (request: CompactRequest): LayerRun => this.#compact(request);
-    return yield* new ConversationHost(this.#deps, { ...this.#input, state, candidate, compact }).run();
+    const outcome = yield* new ConversationHost(this.#deps, { ...this.#input, state, candidate, compact }).run();
+    if (outcome.kind === "edited" || outcome.kind === "compacted") cache.approvals.done(candidate.layer);
+    return outcome;
+  }
+
+  /** Announces a dear edit, and asks about it if there is someone to ask. Each edit once, until it is made. */
+  async *#approve(planned: PlannedEdit): AsyncGenerator<LoopEvent, EditApproval> {
+    const { cache, line, signal } = this.#input;
+    const { round } = line.inventory;
+    const known = cache.approvals.find(planned.trigger, round);
+    if (known !== undefined) return known;
+    if (isAnnounced(planned)) yield { kind: "edit-planned", ...planned };
+    const { approveEdit } = this.#deps;
+    const answer = approveEdit === undefined ? Promise.resolve("yes" as const) : approveEdit(planned, signal);
+    const approval = await raceAbort(answer, { signal, instead: () => "not-now" as const });
+    if (!signal.aborted) cache.approvals.decide(planned.trigger, { approval, round });
+    return approval;
   }
 
   /** Settling changes neither the messages nor their cache, so the cache model need not follow. */
@@ -107,8 +129,7 @@ class LayerRunner {
     const { thresholds, switches, policy } = this.#deps.settings();
     const used = this.#input.conversation.line.usedTokens;
     if (used < thresholds.blocking || !switches["compact.auto"].value || policy.compact === undefined) return;
-    const because = `${formatCount(used)} tokens ≥ ${formatCount(thresholds.blocking)}, over which no request can be sent`;
-    yield* this.#compact({ cause: "limit", because });
+    yield* this.#compact({ cause: "limit", because: explainLimit(used, thresholds.blocking) });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Resident } from "../../cache/inventory.ts";
 import type { Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import type { IdleRule } from "../policy.ts";
-import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
+import { explainColdRemoval, formatResults } from "../reason.ts";
 import { clearCandidate } from "./run-clear.ts";
 
 /**
@@ -28,7 +28,7 @@ export const clearByIdleness: Layer = {
       layer: "clear.idle",
       removesTokens,
       behindTokens: 0,
-      because: `the cache is cold: ${formatTokenCount(removesTokens)} tokens of ${formatResultCount(results.length)} need not be written again`,
+      because: explainColdRemoval({ removesTokens, of: formatResults(results.length) }, state.moment),
     };
     const oldestFirst = results.map(({ toolUse }) => toolUse).toReversed();
     return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: "named" });

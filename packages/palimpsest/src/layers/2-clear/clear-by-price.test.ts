@@ -40,17 +40,6 @@ const price = priceCompact({
 });
 
 describe("clearing by price", () => {
-  it.each<[string, StateWish]>([
-    ["cold", { policy, cache: "cold" }],
-    ["warm", { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) }],
-    ["without room", { policy, ...tight }],
-  ])("%s: says the unit of its prices before the first of them", (_, wish) => {
-    const because = clearByPrice.propose(stateOf(made(), wish))?.because ?? expect.unreachable();
-    expect(because).toMatch(
-      / tokens of \d results?\b[^\d]*; priced in input tokens: (rent|writing again|saves) [\d,]+/,
-    );
-  });
-
   it.each<[string, StateWish, readonly string[]]>([
     ["cold, everything stale", { policy, cache: "cold" }, ["t1", "t2"]],
     ["warm, nothing that does not pay", { policy }, []],
@@ -72,16 +61,46 @@ describe("clearing by price", () => {
     expect(cleared(clearByPrice.propose(stateOf(made(), { ...wish, planner: new ClearPlanner() })))).toEqual(expected);
   });
 
-  it.each<[string, StateWish, RegExp]>([
-    ["cold", { policy, cache: "cold" }, /^the cache is cold: 8,000 tokens of 2 results/],
+  const sonnet = { inputTokenUsd: 3e-6 };
+  it.each<[string, StateWish, string]>([
+    [
+      "cold",
+      { policy, cache: "cold", moment: sonnet },
+      "the cache is cold, so this costs nothing now: keeps 8,000 tokens of 2 results out of each request, about $0.08 over the next 20; reading them again would cost $0.03",
+    ],
     [
       "warm",
-      { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) },
-      /^8,000 tokens of 2 results; priced in input tokens: rent [\d,]+ ≥ [\d,]+ for writing/,
+      { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }), moment: sonnet },
+      "keeps 8,000 tokens of 2 results out of each request, about $0.05 over the next 20, for $0.005 now; reading them again would cost $0.03",
     ],
-    ["forced", { policy, ...tight }, /^no room: 3,000 tokens of 1 result /],
-  ])("tells its arithmetic, %s", (_, wish, words) => {
-    expect(clearByPrice.propose(stateOf(made(), wish))?.because).toMatch(words);
+    [
+      "forced",
+      { policy, ...tight, moment: sonnet },
+      "makes room: keeps 3,000 tokens of 1 result out of each request, about $0.02 over the next 20, for $0.005 now; reading it again would cost $0.01",
+    ],
+    [
+      "cold, without a known price",
+      { policy, cache: "cold" },
+      "the cache is cold, so this costs nothing now: keeps 8,000 tokens of 2 results out of each request",
+    ],
+    [
+      "warm, without a known price",
+      { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) },
+      "keeps 8,000 tokens of 2 results out of each request; 1,554 tokens behind them are written to the cache again",
+    ],
+  ])("gives its reason in tokens and money, %s", (_, wish, because) => {
+    expect(clearByPrice.propose(stateOf(made(), wish))?.because).toBe(because);
+  });
+
+  it.each<[string, StateWish, boolean]>([
+    ["warm, may be declined", { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) }, true],
+    ["cold, costs nothing now", { policy, cache: "cold" }, false],
+    ["forced, has to be made", { policy, ...tight }, false],
+  ])("a clear that is %s, and has its figures", (_, wish, isUnforced) => {
+    const candidate = clearByPrice.propose(stateOf(made(), wish));
+    expect(candidate?.unforcedCost !== undefined).toBe(isUnforced);
+    const names = ["removesTokens", "behindTokens", "rent", "neededRent", "again", "risk"];
+    expect(Object.keys(candidate?.figures ?? {})).toEqual([...names, "savedPerRound", "horizonRounds"]);
   });
 });
 

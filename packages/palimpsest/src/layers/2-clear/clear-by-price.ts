@@ -7,7 +7,7 @@ import {
 } from "../../cache/clear-price.ts";
 import type { Candidate, Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
-import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
+import { clearFigures, explainClear } from "../reason.ts";
 import { forcedKeepRounds } from "./limits.ts";
 import { makesEnoughRoom } from "../worth.ts";
 import { clearCandidate } from "./run-clear.ts";
@@ -26,7 +26,7 @@ export const clearByPrice: Layer = {
     const found = state.planner === undefined ? priceClear(input) : state.planner.price(input);
     const price = found !== undefined && isWorthIt(found, { input, state }) ? found : undefined;
     const chosen = isEnough(price, state) ? price : (forceClear(input, state) ?? price);
-    return chosen === undefined ? undefined : createPriceCandidate(chosen);
+    return chosen === undefined ? undefined : createPriceCandidate(chosen, input);
   },
 };
 
@@ -64,33 +64,17 @@ function forceClear(input: ClearInput, { moment, thresholds, compaction }: Pipel
   return found.removesTokens >= freeTokens && leavesRoom ? found : undefined;
 }
 
-function createPriceCandidate(price: ClearPrice): Candidate {
-  const { removesTokens, behindTokens, againCost, riskCost } = price;
-  const cost = againCost + riskCost;
-  const figures = { layer: "clear.price", removesTokens, behindTokens, cost, because: formatArithmetic(price) };
+function createPriceCandidate(price: ClearPrice, { moment, rule }: ClearInput): Candidate {
+  const { why, removesTokens, behindTokens, againCost, riskCost } = price;
+  const figures = {
+    layer: "clear.price",
+    removesTokens,
+    behindTokens,
+    cost: againCost + riskCost,
+    ...(why === "warm" ? { unforcedCost: againCost } : {}),
+    because: explainClear(price, moment),
+    figures: clearFigures(price, rule),
+  };
   const results = price.results.map(({ toolUse }) => toolUse);
   return clearCandidate(figures, { cause: "price", results, marker: "named", priced: price });
-}
-
-function formatArithmetic({
-  why,
-  removesTokens,
-  results,
-  rentCost,
-  riskCost,
-  againCost,
-  neededRent,
-  savedPerRound,
-}: ClearPrice): string {
-  const what = `${formatTokenCount(removesTokens)} tokens of ${formatResultCount(results.length)}`;
-  const unit = "priced in input tokens:";
-  const later = `saves ${formatTokenCount(savedPerRound)} a round, risk ${formatTokenCount(riskCost)}`;
-  switch (why) {
-    case "cold":
-      return `the cache is cold: ${what} need not be written again; ${unit} ${later}`;
-    case "warm":
-      return `${what}; ${unit} rent ${formatTokenCount(rentCost)} ≥ ${formatTokenCount(neededRent)} for writing again (${formatTokenCount(againCost)}), ${later}`;
-    case "forced":
-      return `no room: ${what} go; ${unit} writing again ${formatTokenCount(againCost)}, ${later}`;
-  }
 }

@@ -1,7 +1,7 @@
-import { plural } from "../../text/format-count.ts";
+import { formatCount, plural } from "../../text/format-count.ts";
 import type { Inventory, Resident } from "../../cache/inventory.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
-import { formatTokenCount } from "./format-token-count.ts";
+import { explainRemoval, formatTokens } from "../reason.ts";
 import type { Candidate, Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import type { SizeRule } from "../policy.ts";
@@ -40,12 +40,13 @@ function createSizeCandidate(
   const scale = inventoryScale(state);
   const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
   if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
-  const [clearedText, leftText] = [formatTokenCount(removed), formatTokenCount(left)];
+  const of = `${formatCount(results.length)} old ${plural(results.length, "result")}`;
+  const removal = explainRemoval({ removesTokens: removed, of }, state.moment);
   const figures = {
     layer: "clear.size",
     removesTokens: removed,
     behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : tokensBehind(results, { state, scale }),
-    because: `${labelByCause[cause]}: ${clearedText} tokens of ${results.length} old ${plural(results.length, "result")} ${results.length === 1 ? "goes" : "go"}, ${leftText} stay`,
+    because: `${labelByCause[cause]}: ${removal}; ${formatTokens(left)} of results stay`,
   };
   return clearCandidate(figures, { cause, results: results.map(({ toolUse }) => toolUse), marker: rule.marker });
 }

@@ -6,7 +6,7 @@ import type { Resident } from "../../cache/inventory.ts";
 import { formatCount, plural } from "../../text/format-count.ts";
 import type { Candidate, Layer, SettleHost, SettleRun } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
-import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
+import { explainRemoval, formatResults } from "../reason.ts";
 import { clearCandidate, resultContents } from "./run-clear.ts";
 
 const formatDeleted = (results: number): string =>
@@ -71,7 +71,7 @@ export const clearInCache: Layer = {
     const results = chooseResults(state);
     if (results.length === 0) return undefined;
     const removesTokens = results.reduce((sum, { tokens }) => sum + tokens, 0) * inventoryScale(state);
-    const because = `deleted in the cache, where nothing is written again: ${formatTokenCount(removesTokens)} tokens of ${formatResultCount(results.length)}`;
+    const because = `deleted in the cache, where that costs nothing: ${explainRemoval({ removesTokens, of: formatResults(results.length) }, state.moment)}`;
     return {
       layer: "clear.cacheEdits",
       removesTokens,

@@ -20,8 +20,8 @@ import { callFilePath } from "../../tokens/tool-kind.ts";
 import { clipText } from "../clip-text.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import type { Layer, LayerHost, LayerOutcome, LayerRun, ViewEdit } from "../layer.ts";
+import { explainRemoval, formatTokens } from "../reason.ts";
 import { makesEnoughRoom } from "../worth.ts";
-import { formatTokenCount } from "./format-token-count.ts";
 
 /**
  * From the warning on, collapses old rounds. A published policy collapses the oldest run before each request, and each
@@ -41,7 +41,8 @@ export const collapseOldest: Layer = {
     const isCold = prefixes.isCold(moment.at);
     if (!makesEnoughRoom(removesTokens, { state, isCold: true })) return undefined;
     const rounds = runs.reduce((sum, run) => sum + run.rounds, 0);
-    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${rounds} ${plural(rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
+    const of = `the oldest ${rounds === 1 ? "round" : `${rounds} rounds`}`;
+    const because = `the context is over ${formatTokens(thresholds.warning)}: ${explainRemoval({ removesTokens, of }, moment)}`;
     const figures = {
       layer: "collapse",
       removesTokens,

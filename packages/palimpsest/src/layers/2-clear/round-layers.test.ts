@@ -97,7 +97,7 @@ describe("collapse", () => {
     const due = { ...stateOf(wish), ...over };
     expect(compactWhenDue.propose(due)).toBeUndefined();
     const off = { ...stateOf({ ...wish, on: ["compact.auto"] }), ...over };
-    expect(compactWhenDue.propose(off)?.because).toContain("where compaction fires");
+    expect(compactWhenDue.propose(off)?.because).toContain("is compacted from 108,000 on");
   });
 });
 

@@ -20,7 +20,7 @@ import type { ViewEdit, Layer } from "../layer.ts";
 import { makesEnoughRoom } from "../worth.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import { plural } from "../../text/format-count.ts";
-import { formatTokenCount } from "./format-token-count.ts";
+import { explainRemoval } from "../reason.ts";
 
 /** Removes rounds of low value if the cache is cold anyway or room is needed. */
 export const snipLowValue: Layer = {
@@ -38,7 +38,8 @@ export const snipLowValue: Layer = {
     if (!makesEnoughRoom(removesTokens, { state, isCold })) return undefined;
     const rounds = plan.rounds.length;
     const reasons = [...new Set(plan.rounds.flatMap((round) => round.reasons))].join(", ");
-    const because = `${rounds} ${plural(rounds, "round")} of low value: ${reasons}; ${formatTokenCount(removesTokens)} tokens`;
+    const of = `${rounds} ${plural(rounds, "round")} of low value (${reasons})`;
+    const because = explainRemoval({ removesTokens, of }, moment);
     return {
       layer: "snip",
       removesTokens,

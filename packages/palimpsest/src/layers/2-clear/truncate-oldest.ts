@@ -2,7 +2,7 @@ import type { EntryId } from "../../schema/brand.ts";
 import { type Item, withPairs } from "../../transcript/item.ts";
 import type { Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
-import { formatTokenCount } from "./format-token-count.ts";
+import { explainRemoval, formatTokens } from "../reason.ts";
 import { snipEdit } from "./snip-low-value.ts";
 
 /** Removes the oldest rounds, results with their calls, until the context is small enough. Pinned entries stay. */
@@ -15,7 +15,7 @@ export const truncateOldest: Layer = {
     if (limit === undefined || !state.isOn("compact.auto") || moment.contextTokens <= limit) return undefined;
     const { entries, removesTokens } = findOldest(state, moment.contextTokens - limit);
     if (entries.size === 0) return undefined;
-    const because = `over ${formatTokenCount(limit)} tokens: the oldest ${formatTokenCount(removesTokens)} leave the view`;
+    const because = `the context is over ${formatTokens(limit)}: ${explainRemoval({ removesTokens, of: "the oldest rounds" }, moment)}`;
     return {
       layer: "truncate",
       removesTokens,

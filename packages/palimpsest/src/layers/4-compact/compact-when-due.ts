@@ -2,7 +2,7 @@ import { field, isObject, type JsonObject } from "../../schema/json.ts";
 import { serverSummaryBeta } from "../../schema/block.ts";
 import type { Offers, PipelineState, CompactionState } from "../pipeline-state.ts";
 import { noServerOptions, type ServerOptions, type ServerUse, supports } from "../server/server-use.ts";
-import { formatTokenCount } from "../2-clear/format-token-count.ts";
+import { compactionFigures, compactionNowCost, explainCompaction, explainLimit, explainThreshold } from "../reason.ts";
 import type { CompactRequest, Layer } from "../layer.ts";
 import { headroomBelow } from "./compaction-budgets.ts";
 import { type CompactSize, priceCompact, readableTokens } from "../../cache/compact-price.ts";
@@ -62,6 +62,7 @@ export const compactWhenDue: Layer = {
       removesTokens: price.removesTokens,
       behindTokens: 0,
       cost: request.cause === "price" ? 0 : price.total,
+      ...(request.cause === "price" ? { unforcedCost: compactionNowCost(price) } : {}),
       because: request.because,
       results: [],
       run: (host) => host.compact(request),
@@ -88,8 +89,11 @@ function requestWhenPaid(
   const patience = isFirst ? rule.patience.first : rule.patience.later;
   const netPrice = price.total - price.savesNext;
   if (price.removesTokens === 0 || rent < patience * netPrice) return undefined;
-  const needed = `${patience} × ${formatTokenCount(netPrice)}, the price of compacting`;
-  return { cause: "price", because: `rent ${formatTokenCount(rent)} ≥ ${needed}` };
+  return {
+    cause: "price",
+    because: explainCompaction(price, moment),
+    figures: compactionFigures(price, { rent, neededRent: patience * netPrice }),
+  };
 }
 
 /** Whether a summary is worth preparing: the context is over the warning, and a compaction would make room. */
@@ -118,15 +122,9 @@ function compactRequestAt(
   used: number,
   { compact, blocking }: PipelineState["thresholds"],
 ): CompactRequest | undefined {
-  if (used >= blocking)
-    return { cause: "limit", because: `${reaches(used, blocking)}, over which no request can be sent` };
-  return used >= compact
-    ? { cause: "threshold", because: `${reaches(used, compact)}, where compaction fires` }
-    : undefined;
+  if (used >= blocking) return { cause: "limit", because: explainLimit(used, blocking) };
+  return used >= compact ? { cause: "threshold", because: explainThreshold(used, compact) } : undefined;
 }
-
-const reaches = (used: number, threshold: number): string =>
-  `${formatTokenCount(used)} tokens ≥ ${formatTokenCount(threshold)}`;
 
 interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "moment"> {
   readonly rule: CompactRule;
