@@ -81,7 +81,8 @@ test.each<[string, JsonObject, string]>([
   ["recall", { query: "a", limit: recallCharsMax + 1 }, `<=${recallCharsMax}`],
 ])("a call of %s that is out of bounds is told the bound: %j", async (name, input, bound) => {
   const called = await (await toolbox()).call(name, input);
-  expect(called).toMatchObject({ kind: "wrong", text: expect.stringContaining(bound) });
+  expect(called.kind).toBe("wrong");
+  expect(called.text).toContain(bound);
 });
 
 test("every schema is an object that says what must be given", async () => {
