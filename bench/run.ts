@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { appendCase } from "./case/append.ts";
 import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
+import { headerCase } from "./case/header.ts";
 import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
 import { recallCase } from "./case/recall.ts";
@@ -23,6 +24,7 @@ const cases = [
   viewCase,
   openCase,
   tokensCase,
+  headerCase,
   requestCase,
   planCase,
   compactCase,

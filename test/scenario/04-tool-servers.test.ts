@@ -79,6 +79,21 @@ describe("4. Prefix stability with servers of tools", () => {
     expect(headers[0]).not.toContain("stay");
   });
 
+  it("however much they offer, the header has the same bytes, and each request after it only names", async () => {
+    const headers: string[] = [];
+    for (const count of [1, 300]) {
+      const world = await worldWithServers();
+      const tools = Array.from({ length: count }, (_, at) => offered(`tool_${at}`, `CODE-DESCRIPTION ${at}`));
+      const connectServer = connectTo({ a: fakeServer({ tools }), b: fakeServer() });
+      const agent = await world.open({ kind: "new" }, { beside: { connectServer } });
+      await world.turn(agent, { text: taskText(1), rounds: 2 });
+      expect(["tool_0", "CODE-DESCRIPTION"].map((words) => times(lastRequest(world), words))).toEqual([1, 0]);
+      headers.push(JSON.stringify(toolsIn(world)));
+      await agent.close();
+    }
+    expect(headers[0]).toBe(headers[1]);
+  });
+
   it("they are told again behind a boundary, and not again where a resumed session shows them", async () => {
     const world = await worldWithServers();
     const fakes = { a: fakeServer({ tools: [offered("go")] }), b: fakeServer() };

@@ -98,4 +98,26 @@ describe("10. Working state: tools that were discovered", () => {
     expect(times(lastRequest(world), "a has no tool forged")).toBe(1);
     await agent.close();
   });
+
+  it("long instructions of a server come with the first search that finds its tools, and again behind a boundary; short ones are announced", async () => {
+    const world = await worldWithServer();
+    const mcpServers = { a: { command: "a" }, b: { command: "b" } };
+    await writeFile(join(world.home, "settings.json"), JSON.stringify({ mcpServers }));
+    const [beginning, end, short] = ["CODE-BEGIN-61", "CODE-END-62", "CODE-SHORT-63"];
+    const connectServer = connectTo({
+      a: fakeServer({ tools: [offered("go")], instructions: `${beginning}${" long".repeat(200)} ${end}` }),
+      b: fakeServer({ tools: [offered("stay")], instructions: short }),
+    });
+    const shown = () => [beginning, end, short].map((words) => times(lastRequest(world), words));
+    const agent = await world.open({ kind: "new" }, { beside: { connectServer } });
+    await world.turn(agent, { text: taskText(1), rounds: 2 });
+    expect(shown()).toEqual([1, 0, 1]);
+    world.worker.instead.push([search("go")]);
+    await world.turn(agent, { text: taskText(2), rounds: 6 });
+    expect(shown()).toEqual([2, 1, 1]);
+    expect((await compact(agent)).committed.kind).toBe("committed");
+    await world.turn(agent, { text: taskText(3), rounds: 1 });
+    expect(shown()).toEqual([2, 1, 1]);
+    await agent.close();
+  });
 });

@@ -100,7 +100,9 @@ describe("palimpsest doctor", () => {
     expect([idle.code, idle.of("mcp broken")]).toMatchObject([0, [{ state: "fine" }]]);
     const { code, of, text } = await checked(world, "--servers");
     expect(code).toBe(1);
-    expect(of("mcp good")).toMatchObject([{ state: "fine", says: "8 tools" }]);
+    expect(of("mcp good")).toMatchObject([
+      { state: "fine", says: "8 tools, some 102 tokens, deferred behind tool_search" },
+    ]);
     expect(of("mcp broken")).toMatchObject([{ state: "failed" }]);
     expect(of("mcp broken")[0]?.says).toMatch(/exit code 3; its stderr ends: \[secret\]$/);
     expect(of("mcp theirs")).toMatchObject([{ state: "warning" }]);

@@ -5,13 +5,15 @@ import { resolvePermissionChoice } from "../agent/tools/permission-choice.ts";
 import type { Workspace } from "../host/workspace.ts";
 import { noUser } from "palimpsest/internal/ports/user-port";
 import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
-import type { ServerStart } from "palimpsest/internal/ports/tool-server";
+import type { OfferedTool, ServerStart } from "palimpsest/internal/ports/tool-server";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { ServerLaunch } from "palimpsest/internal/schema/server-definition";
 import type { ProjectSettings } from "../settings/project-settings.ts";
 import type { DefinedServer } from "../settings/defined-servers.ts";
 import { pathsToGuard } from "../settings/scope-files.ts";
 import { formatProblem } from "palimpsest/internal/settings/problem";
+import { estimateBlock } from "palimpsest/internal/tokens/estimate-block";
+import { renderDefinition } from "../tool/mcp/known-server.ts";
 import { serverConnector } from "../tool/mcp/server-connector.ts";
 import { resolveLaunch } from "../tool/mcp/resolve-launch.ts";
 import { createPermit } from "../tool/permission/create-permit.ts";
@@ -21,7 +23,7 @@ import { chooseSandboxUse } from "../tool/sandbox/find-sandbox.ts";
 import { temporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import { openNet } from "../tool/web/get-page.ts";
 import type { CommandContext } from "../program/command.ts";
-import { quantity } from "../text/format.ts";
+import { formatNumber, quantity } from "../text/format.ts";
 import { stopSignal } from "../program/stop-signal.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { type Check, failingCheck, okCheck, warningCheck } from "./check.ts";
@@ -118,9 +120,17 @@ async function serverCheck(
   try {
     const listed = await connected.server.listTools(signal);
     return listed.kind === "listed"
-      ? okCheck(name, quantity(listed.tools.length, "tool"))
+      ? okCheck(name, toolsText(definition.name, listed.tools))
       : failingCheck(name, { says: ready.masked(listed.why), todo: `It is defined in ${from}.` });
   } finally {
     await connected.server.close();
   }
+}
+
+/** Names what a search keeps out of every request. */
+function toolsText(server: string, tools: readonly OfferedTool[]): string {
+  const count = quantity(tools.length, "tool");
+  if (tools.length === 0) return count;
+  const text = tools.map((tool) => renderDefinition({ server, tool })).join("\n\n");
+  return `${count}, some ${formatNumber(estimateBlock({ type: "text", text }))} tokens, deferred behind tool_search`;
 }

@@ -163,7 +163,7 @@ function switchSource(
 }
 
 const serverSection = (servers: readonly DefinedServer[]): Section => ({
-  title: "MCP servers",
+  title: "MCP servers, with their tools deferred behind tool_search",
   heads: ["server", "reached by", "state", "source"],
   rows: servers.map(({ definition, leave, scope, from }) => {
     const { id, kind, target } = toServerListing(definition);

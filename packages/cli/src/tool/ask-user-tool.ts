@@ -15,11 +15,11 @@ import {
 
 const optionShape = z.strictObject({
   label: z.string().trim().min(1).max(optionCharsMax).describe("A few words."),
-  description: z.string().trim().max(optionCharsMax).optional().describe("What it would mean."),
+  description: z.string().trim().max(optionCharsMax).optional().describe("What it would mean, in a sentence."),
 });
 
 const questionShape = z.strictObject({
-  question: z.string().trim().min(1).max(questionCharsMax).describe("The whole question."),
+  question: z.string().trim().min(1).max(questionCharsMax).describe(`At most ${questionCharsMax} characters.`),
   header: z.string().trim().max(headerCharsMax).optional().describe("A word or two for it."),
   options: z
     .array(optionShape)
@@ -30,7 +30,7 @@ const questionShape = z.strictObject({
 });
 
 const input = z.strictObject({
-  questions: z.array(questionShape).min(1).max(questionsMax).describe("In the order of asking."),
+  questions: z.array(questionShape).min(1).max(questionsMax),
 });
 
 export const askUserTool = ({ user }: { readonly user: UserPort }): Tool =>

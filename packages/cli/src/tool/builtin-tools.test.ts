@@ -8,7 +8,7 @@ import { forkPlanMode } from "palimpsest/internal/ports/plan-mode";
 import { isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
 import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import { countToolTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
-import { definitionsTokensMax } from "./limits.ts";
+import { definitionsTokensMax, recallCharsMax, shellTimeoutMsMax } from "./limits.ts";
 import { ToolServers } from "./mcp/tool-servers.ts";
 import { toolNames } from "./builtin-tools.ts";
 import { openNet } from "./web/get-page.ts";
@@ -67,6 +67,22 @@ test("all definitions together stay small", async () => {
   const tokens = (await wireTools()).reduce((sum, tool) => sum + countToolTokens(tool), 0);
   expect(tokens).toBeGreaterThan(500);
   expect(tokens).toBeLessThanOrEqual(definitionsTokensMax);
+});
+
+test("no schema shows bounds of texts and numbers, or keys of an open object", async () => {
+  const definitions = JSON.stringify(await wireTools());
+  expect(definitions).not.toMatch(/"(minLength|maxLength|minimum|maximum)":|"(properties|additionalProperties)":\{\}/);
+});
+
+test.each<[string, JsonObject, string]>([
+  ["bash", { command: "true", timeout_ms: shellTimeoutMsMax + 1 }, `<=${shellTimeoutMsMax}`],
+  ["bash", { command: "" }, ">=1"],
+  ["read", { file_path: "a", offset: 0 }, ">=1"],
+  ["recall", { query: "a", limit: recallCharsMax + 1 }, `<=${recallCharsMax}`],
+])("a call of %s that is out of bounds is told the bound: %j", async (name, input, bound) => {
+  const called = await (await toolbox()).call(name, input);
+  expect(called.kind).toBe("wrong");
+  expect(called.text).toContain(bound);
 });
 
 test("every schema is an object that says what must be given", async () => {

@@ -10,7 +10,9 @@ const input = z.strictObject({
     .trim()
     .min(1)
     .max(compactNoteCharsMax)
-    .describe("To yourself: where you stand, what comes next, what must not be forgotten."),
+    .describe(
+      `To yourself, at most ${compactNoteCharsMax} characters: where you stand, what comes next, what must not be forgotten.`,
+    ),
 });
 
 /** Only records the request: the conversation can't be compacted while a call runs. */

@@ -32,12 +32,24 @@ export const toolError = (message: string): ToolOutcome => ({ content: message, 
 
 export const wrongCall = (message: string): ToolPlan => ({ kind: "wrong", message });
 
-/** The schema that the model is shown, without the name of the JSON Schema dialect. */
+/**
+ * The schema that the model is shown. It is part of every request, so it leaves out the name of the JSON Schema dialect,
+ * what an open object says about its keys, and the bounds of texts and numbers: a description says those that a call
+ * may meet, and a call that is out of bounds is told so.
+ */
 function toJsonSchema(schema: z.ZodType): JsonObject {
-  const json = parseJson(JSON.stringify(z.toJSONSchema(schema, { io: "input" })));
+  const json = parseJson(JSON.stringify(z.toJSONSchema(schema, { io: "input", override: leaveOutBounds })));
   if (!isObject(json)) throw new TypeError("a tool's input is an object");
   const { $schema: _dialect, ...rest } = json;
   return rest;
+}
+
+function leaveOutBounds({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  for (const bound of ["minLength", "maxLength", "minimum", "maximum"] as const) delete jsonSchema[bound];
+  const { additionalProperties: others } = jsonSchema;
+  if (typeof others !== "object" || Object.keys(others).length > 0) return;
+  delete jsonSchema.additionalProperties;
+  if (Object.keys(jsonSchema.properties ?? {}).length === 0) delete jsonSchema.properties;
 }
 
 const formatIssues = (error: z.ZodError, schema: JsonObject): string =>

@@ -144,5 +144,5 @@ export const recallHitsMax = 10;
 /** Further ids named for a hit: each of them gives the same line. */
 export const recallAlsoMax = 3;
 
-/** All definitions together: they are part of every request. */
-export const definitionsTokensMax = 4_000;
+/** All definitions together: they are part of every request. A tenth more than there are. */
+export const definitionsTokensMax = 2_800;

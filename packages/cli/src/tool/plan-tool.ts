@@ -18,7 +18,9 @@ const input = z.strictObject({
     .min(1)
     .max(planCharsMax)
     .optional()
-    .describe("In Markdown: what you would change, where, in which order, and how it is checked."),
+    .describe(
+      `In Markdown, at most ${planCharsMax} characters: what you would change, where, in which order, and how it is checked.`,
+    ),
 });
 
 /** One tool both to enter and to leave plan mode: a second definition would add to every request. */

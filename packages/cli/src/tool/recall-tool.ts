@@ -30,7 +30,12 @@ const input = z.strictObject({
   query: z.string().min(1).optional().describe('Words to search for; "quoted" ones as they stand.'),
   page: z.int().min(1).max(1_000).optional().describe("Of the hits, from 1."),
   offset: z.int().min(0).max(1_000_000_000).optional().describe("First character, from 0, as hits name it."),
-  limit: z.int().min(1).max(recallCharsMax).optional().describe(`Characters; ${recallCharsDefault} by default.`),
+  limit: z
+    .int()
+    .min(1)
+    .max(recallCharsMax)
+    .optional()
+    .describe(`Characters; ${recallCharsDefault} by default, at most ${recallCharsMax}.`),
 });
 
 export const recallToolName = "recall";

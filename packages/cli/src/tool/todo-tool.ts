@@ -6,12 +6,12 @@ import { todoCharsMax, todosMax } from "./limits.ts";
 import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 
 const todoShape = z.strictObject({
-  content: z.string().min(1).max(todoCharsMax).describe("What is to be done."),
-  status: z.enum(["pending", "in_progress", "completed"]).describe("How far it is."),
+  content: z.string().min(1).max(todoCharsMax),
+  status: z.enum(["pending", "in_progress", "completed"]),
   activeForm: z.string().max(todoCharsMax).optional().describe("How it reads while it is being done."),
 });
 
-const input = z.strictObject({ todos: z.array(todoShape).max(todosMax).describe("All steps, in order.") });
+const input = z.strictObject({ todos: z.array(todoShape).max(todosMax) });
 
 export type Todo = Readonly<z.infer<typeof todoShape>>;
 

@@ -15,10 +15,10 @@ import {
 } from "../limits.ts";
 
 const input = z.strictObject({
-  file_path: z.string().describe("Absolute, or relative to the working directory."),
-  old_string: z.string().describe("Text to replace, exactly as in the file, without line numbers."),
-  new_string: z.string().describe("Text in its place."),
-  replace_all: z.boolean().optional().describe("Every occurrence; otherwise there must be exactly one."),
+  file_path: z.string(),
+  old_string: z.string().describe("Without line numbers."),
+  new_string: z.string(),
+  replace_all: z.boolean().optional().describe("Every occurrence."),
 });
 
 export const editTool = (): Tool =>

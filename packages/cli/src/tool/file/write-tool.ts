@@ -7,8 +7,8 @@ import { replaceFile } from "./replace-file.ts";
 import { formatSize } from "./text-file.ts";
 
 const input = z.strictObject({
-  file_path: z.string().describe("Absolute, or relative to the working directory."),
-  content: z.string().describe("The whole new content."),
+  file_path: z.string(),
+  content: z.string(),
 });
 
 export const writeTool = (): Tool =>

@@ -1,5 +1,6 @@
 import type { OfferedTool } from "palimpsest/internal/ports/tool-server";
 import {
+  announcedInstructionsCharsMax,
   announcedNamesMax,
   descriptionCharsMax,
   instructionsCharsMax,
@@ -12,6 +13,7 @@ import type { Entry } from "palimpsest/internal/schema/entry";
 import { field, isArray, isObject, type Json, textField } from "palimpsest/internal/schema/json";
 import { workingStateAttachmentType } from "palimpsest/internal/schema/restored-part";
 import type { Fold } from "palimpsest/internal/transcript/fold";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { resultPartsText } from "palimpsest/internal/transcript/to-wire-block";
 
 /** The last settled state of a server. */
@@ -86,8 +88,29 @@ export function renderSearch({ found, others }: ToolSearchResult, servers: reado
   const down = servers.flatMap((server) => (server.kind === "down" ? [renderDown(server)] : []));
   if (found.length === 0) return ["No tool of a server fits these words.", ...down].join("\n");
   const rest = others === 0 ? [] : [`${others} more fit; other words find them.`];
-  return [...found.map(renderDefinition), ...rest, ...down].join("\n\n");
+  const instructions = findDeferredInstructions(servers, new Set(found.map(({ server }) => server)));
+  return [...found.map(renderDefinition), ...instructions.map(renderInstructions), ...rest, ...down].join("\n\n");
 }
+
+interface DeferredInstructions {
+  readonly server: string;
+  /** In the server's words. */
+  readonly text: string;
+}
+
+/** What the announcement does not show whole of the instructions of the servers with these names. */
+export const findDeferredInstructions = (
+  servers: readonly KnownServer[],
+  names: ReadonlySet<string>,
+): readonly DeferredInstructions[] =>
+  servers.flatMap((server) => {
+    const text = server.kind === "ready" && names.has(server.name) ? server.instructions.trim() : "";
+    return text.length > announcedInstructionsCharsMax ? [{ server: server.name, text }] : [];
+  });
+
+/** As the model is shown them. */
+export const renderInstructions = ({ server, text }: DeferredInstructions): string =>
+  `${server} says about itself:\n${quoteLines(cutText(text, instructionsCharsMax))}`;
 
 /** The definition that the model needs to call the tool. */
 export function renderDefinition({ server, tool }: FoundTool): string {
@@ -146,10 +169,11 @@ function renderServer(server: KnownServer): string {
   const more = names.length - announcedNamesMax;
   const listed = names.slice(0, announcedNamesMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
   const instructions = server.instructions.trim();
-  const tools = names.length === 0 ? "no tools" : listed;
-  return instructions === ""
-    ? `${server.name}: ${tools}`
-    : `${server.name}: ${tools}\n${quoteLines(cutText(instructions, instructionsCharsMax))}`;
+  const first = `${server.name}: ${names.length === 0 ? "no tools" : listed}`;
+  if (instructions === "") return first;
+  if (instructions.length <= announcedInstructionsCharsMax) return `${first}\n${quoteLines(instructions)}`;
+  const cut = instructions.slice(0, safeCutIndex(instructions, announcedInstructionsCharsMax));
+  return `${first}\n${quoteLines(`${cut}…`)}\n(tool_search gives the rest with its tools)`;
 }
 
 /** Marks each line as the server's, so that none can pass for one of ours. */

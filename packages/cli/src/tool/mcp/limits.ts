@@ -28,8 +28,13 @@ export const listPagesMax = 50;
 export const descriptionCharsMax = 4_000;
 /** Maximum length of a schema as shown; a larger one is cut, with a note. */
 export const schemaCharsMax = 10_000;
-/** Maximum length of a server's own instructions in the announcement. */
+/** Maximum length of a server's own instructions, as a search shows them. */
 export const instructionsCharsMax = 2_000;
+/**
+ * The same in the announcement, which every later request carries: enough to say what the server is for. Of recorded
+ * servers one in seventeen is used in a session, and a call to one comes after a search, which shows the rest.
+ */
+export const announcedInstructionsCharsMax = 400;
 /** Names of one server's tools in the announcement; the search finds the others. */
 export const announcedNamesMax = 60;
 /** Definitions per search: a few thousand tokens. */

@@ -24,7 +24,7 @@ interface ServerToolDeps {
 export const toolSearchTool = ({ servers }: ServerToolDeps): Tool =>
   defineTool({
     name: searchToolName,
-    description: "Find tools of MCP servers by words, with their descriptions and inputs, to call them with use_tool.",
+    description: "Find tools of MCP servers, with their descriptions and inputs, to call them with use_tool.",
     input: z.strictObject({
       query: z.string().min(1).max(queryCharsMax).describe("Words of the name or of what it does."),
     }),
@@ -43,8 +43,8 @@ export const toolSearchTool = ({ servers }: ServerToolDeps): Tool =>
   });
 
 const input = z.strictObject({
-  server: z.string().min(1).describe("Its name."),
-  tool: z.string().min(1).max(toolNameCharsMax).describe("Its name, as tool_search gives it."),
+  server: z.string().min(1),
+  tool: z.string().min(1).max(toolNameCharsMax).describe("As tool_search gives it."),
   input: z.looseObject({}).optional().describe("As the tool's definition asks for."),
 });
 

@@ -9,7 +9,9 @@ import {
   renderAnnouncement,
   type KnownServer,
   renderDefinition,
+  findDeferredInstructions,
   findServerTool,
+  renderInstructions,
   discoveredKey,
   type DiscoveredTool,
 } from "./known-server.ts";
@@ -176,8 +178,8 @@ interface ToolServersPartDeps {
 }
 
 /**
- * The announcement of servers and the definitions that searches gave, because a boundary covers the messages that held
- * them.
+ * The announcement of servers, and the definitions and instructions that searches gave, because a boundary covers the
+ * messages that held them.
  */
 export const toolServersPart = ({ servers, discovered }: ToolServersPartDeps): WorkingStatePart => ({
   name: "mcp",
@@ -186,6 +188,7 @@ export const toolServersPart = ({ servers, discovered }: ToolServersPartDeps): W
     const unshown = discovered().filter(({ shownBy }) => shownBy === undefined || !isKept(shownBy));
     const pieces = [
       ...announcementPiece(servers),
+      ...instructionPieces(servers, unshown),
       ...unshown.toReversed().map(({ name }) => definitionPiece(servers, name)),
     ];
     return pieces.length === 0 ? undefined : { kind: "state", pieces, budget: budgets.other };
@@ -197,6 +200,20 @@ function announcementPiece(servers: ToolServersPartDeps["servers"]): readonly Re
   if (text === undefined) return [];
   const data = servers.announcementData(text);
   return [{ title: "MCP servers", text, handle: "tool_search finds every tool", data }];
+}
+
+/** Searches gave them with the definitions. */
+function instructionPieces(
+  servers: Pick<ToolServers, "known">,
+  discovered: readonly DiscoveredTool[],
+): readonly RestoredPiece[] {
+  const known = servers.known();
+  const names = new Set(discovered.flatMap(({ name }) => findServerTool(known, name)?.server ?? []));
+  return findDeferredInstructions(known, names).map((instructions) => ({
+    title: `${instructions.server}: instructions`,
+    text: renderInstructions(instructions),
+    handle: "tool_search gives them with its tools",
+  }));
 }
 
 function definitionPiece(servers: Pick<ToolServers, "known">, name: string): RestoredPiece {

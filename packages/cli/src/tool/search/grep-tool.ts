@@ -26,8 +26,16 @@ const input = z.strictObject({
   path: z.string().optional().describe("File or folder; the working directory by default."),
   glob: z.string().optional().describe("Only files like this, e.g. *.ts or src/**/*.test.ts."),
   type: z.string().optional().describe("Only files of this type, as ripgrep names it: js, py, rust, …"),
-  output: z.enum(["files", "content", "count"]).optional().describe("files by default."),
-  context: z.int().min(0).max(searchContextLinesMax).optional().describe("Lines around each match, for content."),
+  output: z
+    .enum(["files", "content", "count"])
+    .optional()
+    .describe("Names of files by default; else matching lines with their numbers, or a count for each file."),
+  context: z
+    .int()
+    .min(0)
+    .max(searchContextLinesMax)
+    .optional()
+    .describe(`Lines around each match, for content; at most ${searchContextLinesMax}.`),
   case: z.enum(["sensitive", "insensitive"]).optional().describe("sensitive by default."),
   multiline: z.boolean().optional().describe("Let matches go over line breaks."),
   head_limit: z
@@ -35,7 +43,7 @@ const input = z.strictObject({
     .min(1)
     .max(searchEntriesMax)
     .optional()
-    .describe(`Entries shown; ${searchEntriesDefault} by default.`),
+    .describe(`Entries shown; ${searchEntriesDefault} by default, at most ${searchEntriesMax}.`),
 });
 
 type GrepInput = z.infer<typeof input>;
@@ -43,9 +51,7 @@ type GrepInput = z.infer<typeof input>;
 export const grepTool = (deps: SearchDeps): Tool =>
   defineTool({
     name: "grep",
-    description:
-      "Search file contents with ripgrep. Leaves out what .gitignore names. " +
-      "Shows names of files, matching lines with their numbers, or a count for each file.",
+    description: "Search file contents with ripgrep. Leaves out what .gitignore names.",
     input,
     effect: "read",
     resultCharsMax: searchResultCharsMax,

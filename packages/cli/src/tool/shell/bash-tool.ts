@@ -61,13 +61,15 @@ interface ShellState {
 }
 
 const input = z.strictObject({
-  command: z.string().min(1).describe("One line or several."),
+  command: z.string().min(1),
   timeout_ms: z
     .int()
     .min(1)
     .max(shellTimeoutMsMax)
     .optional()
-    .describe(`Default ${shellTimeoutMsDefault}. The command and what it started are ended then.`),
+    .describe(
+      `Default ${shellTimeoutMsDefault}, at most ${shellTimeoutMsMax}. The command and what it started are ended then.`,
+    ),
   description: z.string().optional().describe("What it does, in a few words, for the person who is asked."),
   network: z
     .boolean()
@@ -78,7 +80,9 @@ const input = z.strictObject({
     .min(1)
     .max(outsideReasonCharsMax)
     .optional()
-    .describe("Run it without the sandbox, only where that refused what is needed: why, for the user who is asked."),
+    .describe(
+      "Run it without the sandbox, only where that refused what is needed: why, in a sentence, for the user who is asked.",
+    ),
 });
 
 const inputWithJobs = input.extend({
