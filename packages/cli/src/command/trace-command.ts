@@ -13,7 +13,7 @@ import {
 import { usageFailure, type Operand } from "../program/parse-arguments.ts";
 import { resolve } from "node:path";
 import { fileLines } from "@palimpsest/simulator/internal/trace/trace-file";
-import { isAbsent } from "palimpsest/internal/store/files/write-failure";
+import { isAbsent } from "palimpsest/internal/store/files/disk";
 
 export const traceOperand = {
   shown: "trace",

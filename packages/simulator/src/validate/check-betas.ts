@@ -1,4 +1,4 @@
-import { modelName } from "palimpsest/internal/tokens/model-name";
+import { modelName } from "palimpsest/internal/tokens/known-models";
 import { compactionBetas } from "../compaction/compaction-block.ts";
 import { extension } from "../extension.ts";
 import { invalid, type Refusal } from "../refusal.ts";

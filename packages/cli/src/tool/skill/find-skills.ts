@@ -1,4 +1,4 @@
-import { oneLine } from "palimpsest/internal/text/one-line";
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { resolveRealPath, isInside } from "../resolve-real-path.ts";

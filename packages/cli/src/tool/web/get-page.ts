@@ -1,4 +1,4 @@
-import { oneLine } from "palimpsest/internal/text/one-line";
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";

@@ -1,4 +1,4 @@
-import { oneLine } from "palimpsest/internal/text/one-line";
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { timingSafeEqual } from "node:crypto";
 import type { LookupAddress } from "node:dns";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

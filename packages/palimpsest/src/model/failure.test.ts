@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { findRefusedBeside, findRefusedPart } from "./find-refused-part.ts";
+import { findRefusedBeside, findRefusedPart } from "./failure.ts";
 
 test.each([
   ["thinking", "messages.1.content.0: Invalid `signature` in `thinking` block"],

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { escapeRegExp } from "./escape-reg-exp.ts";
+import { escapeRegExp } from "./fill-template.ts";
 
 it.each(["", "g", "u", "v"])("any text matches itself and nothing more, with the flags %j", (flags) => {
   fc.assert(
