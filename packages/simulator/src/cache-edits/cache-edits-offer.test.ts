@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import { modelInfo } from "../models-page.ts";
 import { Simulator } from "../simulator.ts";
-import { type CacheEditsSupport, serverOffer } from "./with-deletions.ts";
+import { type CacheEditsSupport, serverOffer } from "./cache-edits-extension.ts";
 
 it.each<[CacheEditsSupport, object]>([
   ["none", {}],

@@ -13,7 +13,7 @@ import type { MoveBlock } from "../responder/responder.ts";
 import { CompactionSeal } from "./compaction-seal.ts";
 import { Simulator } from "../simulator.ts";
 import { TraceWriter } from "../trace/trace-writer.ts";
-import { summaryPrompt } from "./summary-prompt.ts";
+import { summaryPrompt } from "./compaction-block.ts";
 
 const model = "claude-opus-5";
 const talk: readonly JsonObject[] = [

@@ -13,7 +13,7 @@ import {
   userSays,
 } from "../../../../test/fixture/scene.ts";
 import type { Responder, MoveBlock } from "../responder/responder.ts";
-import { formatScenarioProblem } from "./scenario-problem.ts";
+import { formatScenarioProblem } from "./scenario-form.ts";
 import { parseScenario, readScenario, type ReadScenarioOutcome } from "./read-scenario.ts";
 import { scriptResponder } from "./script-responder.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { summaryPrompt } from "./summary-prompt.ts";
+import { summaryPrompt } from "./compaction-block.ts";
 
 it("is asked for in these words", () => {
   expect(summaryPrompt).toMatchInlineSnapshot(`

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { holdRules } from "../../../../test/fixture/rule-rows.ts";
 import {
-  call,
   judged,
   models,
+  call,
   result,
   says,
   text,
@@ -11,6 +11,65 @@ import {
   tool,
   user,
 } from "../../../../test/fixture/wire-request.ts";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import type { CountRequest, MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import { modelTraits } from "../prompt/model-traits.ts";
+import { checkSize } from "./check-rules.ts";
+
+const extra = (path: string): string => `${path}: Extra inputs are not permitted`;
+const row = ([rule, fields, path, beta]: [string, JsonObject, string, string]) => ({
+  rule,
+  refused: fields,
+  message: extra(path),
+  allowed: fields,
+  allowedOn: { betas: [beta] },
+});
+const edits = (...list: JsonObject[]): JsonObject => ({ context_management: { edits: list } });
+
+describe("fields that need a beta", () => {
+  holdRules([
+    row(["context_management", edits(), "context_management", "context-management-2025-06-27"]),
+    row(["context_management, for compaction", edits(), "context_management", "compact-2026-01-12"]),
+    row(["mcp_servers", { mcp_servers: [] }, "mcp_servers", "mcp-client-2025-11-20"]),
+    row(["speed", { speed: "fast" }, "speed", "fast-mode-2026-02-01"]),
+    row(["output_format", { output_format: {} }, "output_format", "structured-outputs-2025-11-13"]),
+    row([
+      "output_config.task_budget",
+      { output_config: { task_budget: { type: "tokens", total: 9 } } },
+      "output_config.task_budget",
+      "task-budgets-2026-03-13",
+    ]),
+    {
+      rule: "speed, on models before 5 only",
+      refused: { speed: "standard" },
+      on: { model: "claude-opus-4-8" },
+      message: extra("speed"),
+      allowed: { speed: "fast" },
+      allowedOn: { model: models.new },
+    },
+    {
+      rule: "another beta does not help",
+      refused: { output_format: {} },
+      on: { betas: ["compact-2026-01-12"] },
+      message: extra("output_format"),
+      allowed: { output_format: null, context_management: null, speed: null },
+    },
+  ]);
+});
+
+it("context_management needs its beta in a count too", () => {
+  expect(judged(edits(), { endpoint: "count_tokens" })).toMatchObject({ message: extra("context_management") });
+});
+
+it("servers to connect to are refused also with their beta: nobody would be asked", () => {
+  const servers = { mcp_servers: [{ type: "url", name: "s", url: "https://example.com/mcp" }] };
+  for (const name of ["mcp-client-2025-04-04", "mcp-client-2025-11-20", "mcp-client-2026-09-15"])
+    expect(judged(servers, { betas: [name] })).toMatchObject({
+      status: 400,
+      message: "mcp_servers.0: this simulator does not connect to MCP servers",
+    });
+});
 
 const hello = user(text("hello"));
 const enabled = { type: "enabled", budget_tokens: 1_024 };
@@ -141,5 +200,56 @@ describe("thinking", () => {
 
   it("is not held against max_tokens in a count, which has none", () => {
     expect(judged({ thinking: { ...enabled, budget_tokens: 9_000 } }, { endpoint: "count_tokens" })).toBeUndefined();
+  });
+});
+
+const count: CountRequest = { model: "m", messages: [] };
+const asking = (max_tokens: number): MessagesRequest => ({ ...count, max_tokens });
+
+const size = (id: string, promptTokens: number, more: { maxTokens?: number; betas?: string[] } = {}) => {
+  const known = findModel(id) ?? findModel("claude-haiku-4-5");
+  if (known === undefined) throw new Error(`no model ${id}`);
+  const model = { ...known, id };
+  return checkSize({
+    request: asking(more.maxTokens ?? 1),
+    model,
+    traits: modelTraits(model),
+    betas: new Set(more.betas),
+    promptTokens,
+  });
+};
+
+describe("the size of a request", () => {
+  it("is refused where the prompt alone is longer than the window", () => {
+    expect(size("claude-haiku-4-5", 208_310)).toMatchObject({
+      status: 400,
+      type: "invalid_request_error",
+      message: "prompt is too long: 208310 tokens > 200000 maximum",
+    });
+    expect(size("claude-haiku-4-5", 200_000)).toBeUndefined();
+    expect(size("claude-opus-5", 208_310)).toBeUndefined();
+    expect(size("claude-opus-5", 1_000_001)).toMatchObject({
+      message: "prompt is too long: 1000001 tokens > 1000000 maximum",
+    });
+  });
+
+  it("counts max_tokens on models before 4.5 only, unless a beta says otherwise", () => {
+    const old = "claude-opus-4-1";
+    expect(size(old, 178_959, { maxTokens: 64_000 })).toMatchObject({
+      status: 400,
+      message:
+        "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
+    });
+    expect(size(old, 136_000, { maxTokens: 64_000 })).toBeUndefined();
+    const betas = ["model-context-window-exceeded-2025-08-26"];
+    expect(size(old, 178_959, { maxTokens: 64_000, betas })).toBeUndefined();
+    expect(size("claude-haiku-4-5", 178_959, { maxTokens: 64_000 })).toBeUndefined();
+  });
+
+  it("is no matter of a count", () => {
+    const model = findModel("claude-haiku-4-5");
+    if (model === undefined) throw new Error("no model");
+    const traits = modelTraits(model);
+    expect(checkSize({ request: count, model, traits, betas: new Set(), promptTokens: 999_999 })).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ItemSeal } from "./item-seal.ts";
+import { ItemSeal } from "./output.ts";
 
 const seal = new ItemSeal(7);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { longText } from "../../../../test/fixture/asking.ts";
-import { answered, asks, Edited, totalOf } from "../../../../test/fixture/edited.ts";
+import { longText } from "../../../test/fixture/asking.ts";
+import { answered, asks, Edited, totalOf } from "../../../test/fixture/edited.ts";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { differenceCharsMax, differenceContextChars } from "../limits.ts";
-import { textDifference } from "./text-difference.ts";
+import { textDifference } from "./block-change.ts";
 
 describe("textDifference", () => {
   it.each([

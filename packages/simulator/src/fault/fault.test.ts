@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FaultChoice, type ProbableFault, parseProbableFault, parseProbableFaults } from "./fault-choice.ts";
+import { FaultChoice, type ProbableFault, parseProbableFault, parseProbableFaults } from "./fault.ts";
 
 const overloaded: ProbableFault = { fault: { kind: "overloaded" }, probability: 0.2 };
 const reset: ProbableFault = { fault: { kind: "reset" }, probability: 0.05 };

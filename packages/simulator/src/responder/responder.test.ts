@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { RetryQueue } from "./retry-queue.ts";
+import { RetryQueue } from "./responder.ts";
 
 const counted = (): { cue: RetryQueue<number>; next: () => number } => {
   let at = 0;

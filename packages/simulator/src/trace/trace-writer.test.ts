@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { traceWaitingBytesMax } from "../limits.ts";
-import { fileLines, openTraceFile, TraceFile } from "./trace-file.ts";
+import { fileLines, openTraceFile, TraceFile } from "./trace-writer.ts";
 
 const newPath = async (): Promise<string> => join(await mkdtemp(join(tmpdir(), "trace-")), "trace.jsonl");
 
