@@ -13,7 +13,7 @@ import type { DefinedServer } from "../settings/defined-servers.ts";
 import { pathsToGuard } from "../settings/scope-files.ts";
 import { formatProblem } from "palimpsest/internal/settings/problem";
 import { serverConnector } from "../tool/mcp/server-connector.ts";
-import { resolveLaunch } from "../tool/mcp/resolve-launch.ts";
+import { resolveLaunch } from "../tool/mcp/managed-server.ts";
 import { createPermit } from "../tool/permission/create-permit.ts";
 import { parseRules } from "../tool/permission/rule.ts";
 import { isHostNamed, SessionHosts } from "../tool/sandbox/network/session-hosts.ts";

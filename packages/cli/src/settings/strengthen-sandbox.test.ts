@@ -3,11 +3,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { settingFlags } from "../program/setting-options.ts";
-import type { Environment } from "./environment-values.ts";
 import { scopeFiles } from "./scope-files.ts";
 import type { FlagInput } from "./flag-values.ts";
 import type { Scope } from "palimpsest/internal/settings/resolve-settings";
-import { readSettings } from "./read-settings.ts";
+import { type Environment, readSettings } from "./read-settings.ts";
 
 interface Said {
   readonly byScope: { readonly [Name in Scope]?: string };

@@ -251,7 +251,7 @@ export const cacheEditsExtension = {
   /** The check of each of its options. */
   optionWants: { cacheEdits: [(value: unknown) => value === "offered" || value === "none", "offered or none"] },
   /** What the server declares about it. */
-  offer: ({ cacheEdits }: CacheEditsOptions) => serverOffer(cacheEdits),
+  offer: (options: CacheEditsOptions) => serverOffer(options.cacheEdits),
   field: deletionsField,
   rule: checkCacheEdits,
   /** Whether a beta is part of the cache key. */

@@ -32,7 +32,7 @@ export function createApp(simulator: Simulator): Hono<Env> {
       ? openai.refuse(context, refused)
       : respond(context, simulator.refuse(refused, path));
   };
-  const openai = mountOpenAi(app, { simulator, readJsonBody, respond });
+  const openai = mountOpenAi(app, simulator);
   app.post(
     "/v1/messages",
     handlePost((call) => simulator.messages(call)),
@@ -101,12 +101,17 @@ function isWellFormed(value: Json): boolean {
   return !isObject(value) || Object.entries(value).every(([key, item]) => key.isWellFormed() && isWellFormed(item));
 }
 
-async function respond(context: Route, answer: Answer): Promise<Response> {
+async function respond(context: Route, answer: Answer | OpenAiAnswer): Promise<Response> {
   switch (answer.kind) {
     case "body":
       return Response.json(answer.body, { status: answer.status, headers: answer.headers });
     case "stream":
       return streamResponse(answer.headers, eventBody(answer.events, { connection: context.env, textOf: formatSse }));
+    case "frames":
+      return streamResponse(
+        answer.headers,
+        eventBody(answer.frames, { connection: context.env, textOf: ({ text }) => text }),
+      );
     case "cut":
       return new Response(cutBody(answer, context.env), {
         headers: { ...answer.headers, "transfer-encoding": "chunked", "content-type": "application/json" },
@@ -137,13 +142,6 @@ const waitUntilGone = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", go, { once: true });
   });
 
-interface OpenAiRoutesDeps {
-  readonly simulator: Simulator;
-  readonly readJsonBody: (context: Route) => Promise<{ readonly kind: "body"; readonly body: Json } | Refusal>;
-  /** For answers that look alike in both APIs. */
-  readonly respond: (context: Route, answer: Answer) => Promise<Response>;
-}
-
 /** Answers on paths that both APIs have, or neither. */
 interface SharedOpenAiRoutes {
   readonly models: (context: Route) => Promise<Response>;
@@ -159,9 +157,7 @@ const isOpenAiClient = (headers: Headers): boolean =>
   !headers.has("anthropic-version") && !headers.has("x-api-key") && headers.has("authorization");
 
 /** Adds the paths of the OpenAI API. */
-function mountOpenAi(app: Hono<Env>, deps: OpenAiRoutesDeps): SharedOpenAiRoutes {
-  const { simulator, readJsonBody } = deps;
-  const respond = (context: Route, answer: OpenAiAnswer): Promise<Response> => respondWith(deps, { context, answer });
+function mountOpenAi(app: Hono<Env>, simulator: Simulator): SharedOpenAiRoutes {
   const handlePost =
     (answer: (call: OpenAiCall) => OpenAiAnswer | Promise<OpenAiAnswer>) =>
     async (context: Route): Promise<Response> => {
@@ -200,14 +196,3 @@ function mountOpenAi(app: Hono<Env>, deps: OpenAiRoutesDeps): SharedOpenAiRoutes
 }
 
 const pickHeaders = ({ req }: Route): Pick<OpenAiCall, "headers"> => ({ headers: req.raw.headers });
-
-async function respondWith(
-  { respond }: OpenAiRoutesDeps,
-  { context, answer }: { readonly context: Route; readonly answer: OpenAiAnswer },
-): Promise<Response> {
-  if (answer.kind !== "frames") return respond(context, answer);
-  return streamResponse(
-    answer.headers,
-    eventBody(answer.frames, { connection: context.env, textOf: ({ text }) => text }),
-  );
-}

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import type { Sandbox } from "palimpsest/internal/ports/sandbox";
-import { findSandbox, trySandbox } from "./find-sandbox.ts";
-import { socketFilter } from "./socket-filter.ts";
+import { findSandbox, trySandbox, socketFilter } from "./find-sandbox.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 

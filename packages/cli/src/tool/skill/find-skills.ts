@@ -3,8 +3,7 @@ import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { resolveRealPath, isInside } from "../resolve-real-path.ts";
 import { errorCode } from "../error-code.ts";
-import { readWholeFile } from "../file/read-whole-file.ts";
-import { decodeText } from "../file/text-file.ts";
+import { readWholeFile, decodeText } from "../file/text-file.ts";
 import {
   skillFileBytesMax,
   skillFoldersMax,

@@ -5,9 +5,8 @@ import { afterEach, expect, test } from "vitest";
 import { type Millis, millis, toolUseId } from "palimpsest/internal/schema/brand";
 import { createReadFiles } from "palimpsest/internal/context/read-files";
 import { webFetchTool } from "./web-fetch-tool.ts";
-import { type Net, createNet, openNet } from "./get-page.ts";
+import { type Net, createNet, openNet, PageCache } from "./get-page.ts";
 import { htmlCharsMax, pageKeptMs, webBytesMax, webUrlCharsMax } from "./limits.ts";
-import { PageCache } from "./page-cache.ts";
 
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {

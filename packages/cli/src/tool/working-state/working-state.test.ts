@@ -8,7 +8,7 @@ import type { ReadFile } from "palimpsest/internal/ports/tool";
 import type { RestoreRequest, WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import { toolUseId } from "palimpsest/internal/schema/brand";
 import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
-import { hashFileBytes, nothingShown } from "../file/read-whole-file.ts";
+import { hashFileBytes, nothingShown } from "../file/text-file.ts";
 import { createReadFiles } from "palimpsest/internal/context/read-files";
 import { type Todo, todosPart } from "../todo-tool.ts";
 import { filesPart } from "./files-part.ts";

@@ -4,7 +4,7 @@ import type { TrustRequest } from "../../agent/pending-trust.ts";
 import type { PendingApproval } from "../../settings/defined-servers.ts";
 import type { PreviewAnswer } from "../chat-ui.ts";
 import { approveDialog, type ServerDecision, type TrustDecision, trustDialog } from "./trust-dialog.ts";
-import { editDialog } from "./edit-dialog.ts";
+import { editDialog } from "./plan-dialog.ts";
 import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../limits.ts";
 import { previewDialog } from "./preview-dialog.ts";
 

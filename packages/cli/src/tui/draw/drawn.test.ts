@@ -5,7 +5,7 @@ import { entryId, millis, toolUseId } from "palimpsest/internal/schema/brand";
 import type { CallState, ChatItem } from "../state/chat-item.ts";
 import { type Colours, createTheme } from "../theme.ts";
 import { drawCallDetail } from "./draw-call.ts";
-import { drawItem } from "./draw-item.ts";
+import { drawItem } from "./draw-functions.ts";
 import { drawPhase, drawQueue } from "./draw-status.ts";
 
 afterAll(() => setCapabilityOverrides({}));

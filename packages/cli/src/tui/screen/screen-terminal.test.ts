@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { begun, call, said, stage, text, working } from "../../../../../test/terminal/screen-stage.ts";
 import { AppendOnlyList } from "../state/chat-state.ts";
 import type { ChatItem } from "../state/chat-item.ts";
-import type { ProcessEvent } from "./screen-process.ts";
+import type { ProcessEvent } from "./terminal-owner.ts";
 
 describe("the terminal", () => {
   test("is left as it was found, with what was said", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { planRefusedText } from "../../tool/plan-tool.ts";
-import { callEndState } from "./add-item.ts";
+import { callEndState } from "./chat-state.ts";
 
 test.each([
   ["plan", planRefusedText, { state: "denied", summary: "" }],

@@ -5,7 +5,7 @@ import { analyzeEffect } from "../shell/analyze-effect.ts";
 import { analyzeWrites } from "../shell/analyze-writes.ts";
 import { decidePermission, type PermissionMode } from "./decide-permission.ts";
 import { parseRules } from "./rule.ts";
-import { suggestRules } from "./suggest-rules.ts";
+import { suggestRules } from "./create-permit.ts";
 
 const shell = (command: string): ToolAction => ({
   kind: "shell",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StdioServer } from "palimpsest/internal/schema/server-definition";
-import { resolveLaunch } from "./resolve-launch.ts";
+import { resolveLaunch } from "./managed-server.ts";
 
 const server = (parts: Partial<StdioServer>): StdioServer => ({
   kind: "stdio",

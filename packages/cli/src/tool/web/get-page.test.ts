@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
 import { pageKeptMs, pagesCharsMax, pagesMax } from "./limits.ts";
-import { PageCache } from "./page-cache.ts";
+import { PageCache } from "./get-page.ts";
 
 const page = (text: string) => ({ url: "u", title: undefined, text });
 

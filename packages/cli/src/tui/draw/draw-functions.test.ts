@@ -5,7 +5,7 @@ import { messageCharsMax, messageLinesMax, foldedDiffLinesMax } from "../limits.
 import { type CallItem, type CallState, type ChatItem, isFoldable } from "../state/chat-item.ts";
 import { createTheme } from "../theme.ts";
 import { drawCallDetail } from "./draw-call.ts";
-import { drawItem, type DrawItemOptions } from "./draw-item.ts";
+import { drawItem, type DrawItemOptions } from "./draw-functions.ts";
 import { stripColours } from "./sanitize-text.ts";
 
 const none = createTheme("none");

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Press, readPresses } from "./read-presses.ts";
+import { type Press, readPresses } from "./text-field.ts";
 
 const told = (presses: readonly Press[]): readonly string[] =>
   presses.map((press) =>

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { type ProcessEvent, createScreenProcess } from "./screen-process.ts";
+import { type ProcessEvent, createScreenProcess } from "./terminal-owner.ts";
 
 const fake = (): NodeJS.Process & { readonly stdin: EventEmitter; readonly stdout: EventEmitter } =>
   Object.assign(new EventEmitter(), {
