@@ -50,7 +50,7 @@ function available(name: SettingName): readonly AnyScope[] {
   );
 }
 
-/** In a project that is trusted; what others may say is in untrusted-project.test.ts. */
+/** In a project that is trusted; what others may say is in scope-files.test.ts. */
 async function readWith(name: SettingName, said: ReadonlyMap<AnyScope, unknown>) {
   const where = await place();
   const trust = { trustedProjects: [where.root] };
@@ -92,7 +92,7 @@ describe("precedence", () => {
   });
 
   // Of some lists all scopes count (hooks.test.ts), and a project may not allow, trust, run (narrowing-only.test.ts) or
-  // weaken the sandbox (strengthen-sandbox.test.ts).
+  // weaken the sandbox (scope-files.test.ts).
   const isOpen = (name: SettingName): boolean =>
     name !== "statusLine" && name !== "sandbox" && !name.startsWith("permissions.");
   it.each(settingNames.filter((name) => settingTable[name].addsUp !== "all" && isOpen(name)))(

@@ -117,11 +117,6 @@ export class Projection {
     return copied;
   }
 
-  /** A boundary whose summary has not been written: it has no effect, so a crash between the two loses nothing. */
-  get waitingBoundary(): EntryId | undefined {
-    return this.#waiting?.entry.id;
-  }
-
   apply(entry: Entry, origin: EntryOrigin): ProjectionEffect {
     const at = this.#at;
     this.#at += 1;

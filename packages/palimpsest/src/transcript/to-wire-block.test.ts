@@ -5,9 +5,10 @@ import { parametersFor } from "../../../../test/property/runs.ts";
 import { parseBlock, type Block } from "../schema/block.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { resultPart, wireBlock } from "../schema/wire/wire-block.ts";
-import { toWireBlock, toWirePart } from "./to-wire-block.ts";
+import { toWireBlock, toWirePart, WireIds } from "./to-wire-block.ts";
 import { call, clear, loggedRaws, look, type Raw, result, says, user } from "../../../../test/fixture/raw.ts";
 import { Fold } from "./fold.ts";
+import { toolUseId } from "../schema/brand.ts";
 
 const citation: JsonObject = {
   type: "char_location",
@@ -230,4 +231,30 @@ it("makes a new block when the look of the result changes", () => {
     return blocksIn(fold).at(-1);
   });
   expect(looks.at(-1)).not.toBe(looks.at(-2));
+});
+
+const wired = (...ids: readonly string[]): string[] => {
+  const calls = new Set<string>();
+  const wireIds = new WireIds((id) => calls.has(id));
+  return ids.map((id) => {
+    const sent = wireIds.assign(toolUseId(id));
+    calls.add(id);
+    return sent;
+  });
+};
+
+describe("ids on the wire", () => {
+  it("an id that the API takes is sent as it is", () => expect(wired("toolu_1")).toEqual(["toolu_1"]));
+  it("another is made up from it", () => expect(wired("a b")).toEqual(["call_a_b"]));
+  it("two that look alike stay two", () => expect(wired("a b", "a.b")).toEqual(["call_a_b", "call_a_b_2"]));
+  it("the log's id is found by the one that is sent", () => {
+    const wireIds = new WireIds(() => false);
+    const sent = wireIds.assign(toolUseId("a b"));
+    expect(wireIds.loggedId(sent)).toBe("a b");
+    expect(wireIds.loggedId(toolUseId("toolu_1"))).toBe("toolu_1");
+  });
+  it("a made-up id never meets a recorded one, whichever comes first", () => {
+    expect(wired("call_a_b", "a b")).toEqual(["call_a_b", "call_a_b_2"]);
+    expect(new Set(wired("a b", "call_a_b")).size).toBe(2);
+  });
 });

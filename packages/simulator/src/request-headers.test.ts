@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readHeaders } from "../request-headers.ts";
+import { readHeaders } from "./request-headers.ts";
 
 const good = { "x-api-key": "key-a", "anthropic-version": "2023-06-01" };
 const read = (more: Record<string, string> = {}) => readHeaders(new Headers({ ...good, ...more }));

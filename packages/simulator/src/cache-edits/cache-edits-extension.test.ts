@@ -3,6 +3,10 @@ import { holdRules } from "../../../../test/fixture/rule-rows.ts";
 import { call, judged, result, says, searched, searches, text, user } from "../../../../test/fixture/wire-request.ts";
 import { cacheEditsBeta, cacheDeletionsMax } from "palimpsest/internal/schema/wire/extension";
 import type { JsonObject } from "palimpsest/internal/schema/json";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import { modelInfo } from "../models-page.ts";
+import { Simulator } from "../simulator.ts";
+import { type CacheEditsSupport, serverOffer } from "./cache-edits-extension.ts";
 
 const on = { betas: [cacheEditsBeta, "context-management-2025-06-27"] };
 const messages = [
@@ -105,4 +109,18 @@ describe("deletions in the cache", () => {
   it("may be none at all", () => {
     expect(judged({ messages, cache_edits: { deletions: [] } }, on)).toBeUndefined();
   });
+});
+
+it.each<[CacheEditsSupport, object]>([
+  ["none", {}],
+  ["offered", { cache_edits: { supported: true } }],
+])("are declared only by a server that has them: %s", (offered, declared) => {
+  const model = findModel("claude-opus-5");
+  if (model === undefined) throw new Error("no such model");
+  const { capabilities: plain } = modelInfo(model, serverOffer()) as { capabilities: object };
+  expect(modelInfo(model, serverOffer(offered))).toHaveProperty("capabilities", { ...plain, ...declared });
+});
+
+it("are refused in other words when the simulator is made", () => {
+  expect(() => new Simulator({ cacheEdits: true } as never)).toThrow(/option cacheEdits must be offered or none/);
 });

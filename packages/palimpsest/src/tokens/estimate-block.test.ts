@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
-
-import { estimateBlock, uncalibratedPadding } from "./estimate-block.ts";
+import { estimateBlock, uncalibratedPadding, memoizeCount } from "./estimate-block.ts";
+import type { Block } from "../schema/block.ts";
 
 /** The same numbers each time: a table must not fail one day in a hundred. */
 function dice(): (sides: number) => number {
@@ -79,4 +79,25 @@ describe("the padded start rates against o200k: at most 10 % under, at most twic
     expect(ratio).toBeGreaterThan(0.9);
     expect(ratio).toBeLessThan(2);
   });
+});
+
+it("uses the given counter, and counts each block once", () => {
+  const counted: Block[] = [];
+  const count = memoizeCount((block: Block) => {
+    counted.push(block);
+    return estimateBlock(block);
+  });
+  const blocks: readonly Block[] = ["one", "", "another"].map((text) => ({ type: "text", text }));
+  for (const block of [...blocks, ...blocks]) expect(count(block)).toBe(estimateBlock(block));
+  expect(counted).toEqual(blocks);
+});
+
+it("counts another block with the same words by itself", () => {
+  const counted: Block[] = [];
+  const count = memoizeCount((block: Block) => {
+    counted.push(block);
+    return estimateBlock(block);
+  });
+  expect(count({ type: "text", text: "one" })).toBe(count({ type: "text", text: "one" }));
+  expect(counted).toHaveLength(2);
 });

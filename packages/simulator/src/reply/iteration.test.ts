@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Model } from "palimpsest/internal/schema/model";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { Spent, UsageSplit } from "palimpsest/internal/cache/usage-split";
-import { type Price, priceReply } from "./reply/iteration.ts";
+import { type Price, priceReply } from "./iteration.ts";
 
 const model = (id: string): Model => {
   const found = findModel(id);
