@@ -56,7 +56,7 @@ function deletionsText({ cacheEdits: report }: DeletionsListed): readonly string
   ];
 }
 
-interface WithheldResults {
+export interface WithheldResults {
   /** Ids of the calls whose results were left out of what was read. */
   readonly applied: readonly string[];
   /** Ids that were asked for but not found. */
@@ -82,7 +82,7 @@ function releasesDeletion(before: DeletionsLine | undefined, params: JsonObject)
 /** Replaces a deleted result, for the responder. It costs no tokens. */
 const deletedResultText = "[Tool result deleted from the cache]";
 
-interface DeletionInput {
+export interface DeletionInput {
   readonly request: MessagesRequest;
   /** How the request is shown with nothing deleted. */
   readonly shown: ShownRequest;
