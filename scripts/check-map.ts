@@ -58,7 +58,7 @@ const narrow: readonly NarrowRule[] = [
 ];
 
 /** Files that may load modules by computed names: the user names a module that is no part of this program. */
-const openImports: ReadonlySet<string> = new Set(["packages/simulator/src/scenario/load-module.ts"]);
+const openImports: ReadonlySet<string> = new Set(["packages/simulator/src/scenario/read-scenario.ts"]);
 
 interface NarrowRule {
   readonly files: string;

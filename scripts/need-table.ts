@@ -17,7 +17,7 @@ import { chanceIn, computeChances, needToolKind } from "../packages/palimpsest/s
 import { readRecording } from "../packages/lab/src/recording/read-recording.ts";
 import type { Recording } from "../packages/lab/src/recording/recording.ts";
 import { blobId, type ToolUseId } from "../packages/palimpsest/src/schema/brand.ts";
-import { memoryByteSource } from "../packages/palimpsest/src/store/memory/memory-byte-source.ts";
+import { memoryByteSource } from "../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { fileAction, callFilePath } from "../packages/palimpsest/src/tokens/tool-kind.ts";
 
 /**

@@ -9,8 +9,7 @@ import { field, isArray, isObject, type Json, type JsonObject } from "../package
 import { countToolTokens } from "../packages/simulator/src/prompt/count-tokens.ts";
 import { ToolServers } from "../packages/cli/src/tool/mcp/tool-servers.ts";
 import { builtinTools } from "../packages/cli/src/tool/builtin-tools.ts";
-import { openNet } from "../packages/cli/src/tool/web/get-page.ts";
-import { PageCache } from "../packages/cli/src/tool/web/page-cache.ts";
+import { openNet, PageCache } from "../packages/cli/src/tool/web/get-page.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { helpKeys } from "../packages/cli/src/chat/commands/help-command.ts";
-import { statusJson } from "../packages/cli/src/statusline/status-json.ts";
+import { statusJson } from "../packages/cli/src/statusline/chat-statusline.ts";
 import { nanoUsd, sessionId, tokens } from "../packages/palimpsest/src/schema/brand.ts";
 import { slashCommands, slashUsage } from "../packages/cli/src/tui/slash/slash-commands.ts";
 

@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { launchSimulator } from "../../packages/simulator/src/launch-simulator.ts";
-import { formatScenarioProblem } from "../../packages/simulator/src/scenario/scenario-problem.ts";
+import { formatScenarioProblem } from "../../packages/simulator/src/scenario/scenario-form.ts";
 import { readScenario } from "../../packages/simulator/src/scenario/read-scenario.ts";
 import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
 import { readTrace, type Trace } from "../../packages/simulator/src/trace/read-trace.ts";
-import { fileLines } from "../../packages/simulator/src/trace/trace-file.ts";
+import { fileLines } from "../../packages/simulator/src/trace/trace-writer.ts";
 import type { Command, RealClient, Told } from "./client.ts";
 import { pathWithThisNode } from "./install.ts";
 

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { fileLeases } from "../../packages/palimpsest/src/store/files/file-leases.ts";
-import { memoryLeases } from "../../packages/palimpsest/src/store/memory/memory-leases.ts";
+import { memoryLeases } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 import { leasesContract } from "./leases.ts";
 import { storeDeps } from "./store-deps.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

@@ -5,7 +5,7 @@ import { noUser } from "../../packages/palimpsest/src/ports/user-port.ts";
 import { unattendedPlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 import type { Tool } from "../../packages/palimpsest/src/ports/tool.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { PageCache } from "../../packages/cli/src/tool/web/page-cache.ts";
+import { PageCache } from "../../packages/cli/src/tool/web/get-page.ts";
 import { ToolServers } from "../../packages/cli/src/tool/mcp/tool-servers.ts";
 import { toolNames } from "../../packages/cli/src/tool/builtin-tools.ts";
 import { toolbox } from "../fixture/toolbox.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { headerParts } from "../../packages/cli/src/agent/agent-compaction-setup.ts";
 import type { WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
 import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { hashFileBytes } from "../../packages/cli/src/tool/file/read-whole-file.ts";
+import { hashFileBytes } from "../../packages/cli/src/tool/file/text-file.ts";
 import { createReadFiles } from "../../packages/palimpsest/src/context/read-files.ts";
 import { filesPart } from "../../packages/cli/src/tool/working-state/files-part.ts";
 import { placePart } from "../../packages/cli/src/tool/working-state/place-part.ts";

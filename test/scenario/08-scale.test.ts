@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
-import { readLog } from "../../packages/palimpsest/src/session/read-log.ts";
+import { readLog } from "../../packages/palimpsest/src/session/counted-log.ts";
 import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { append, call, offloaded, reply, text, user } from "../fixture/session.ts";
 import { newProject, openedSession, pathOf } from "./support/project.ts";

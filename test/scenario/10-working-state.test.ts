@@ -20,7 +20,7 @@ import { createWorkingState, type WorkingStatePart } from "../../packages/palimp
 import { type EntryId, millis, tokens, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate-block.ts";
 import { readTool } from "../../packages/cli/src/tool/file/read-tool.ts";
-import { readKnownFile } from "../../packages/cli/src/tool/file/read-whole-file.ts";
+import { readKnownFile } from "../../packages/cli/src/tool/file/text-file.ts";
 import { todoTool, type Todos, todosPart } from "../../packages/cli/src/tool/todo-tool.ts";
 import { filesPart } from "../../packages/cli/src/tool/working-state/files-part.ts";
 import { placePart } from "../../packages/cli/src/tool/working-state/place-part.ts";

@@ -9,7 +9,7 @@ import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import type { SessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
-import { memoryByteSource } from "../../packages/palimpsest/src/store/memory/memory-byte-source.ts";
+import { memoryByteSource } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import type {
   Responder,
   MoveBlock,

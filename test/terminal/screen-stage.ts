@@ -5,7 +5,7 @@ import type { ChatItem } from "../../packages/cli/src/tui/state/chat-item.ts";
 import type { ChatState } from "../../packages/cli/src/tui/state/chat-state.ts";
 import { createChat } from "../../packages/cli/src/tui/state/update-chat.ts";
 import type { Colours } from "../../packages/cli/src/tui/theme.ts";
-import type { ProcessEvent } from "../../packages/cli/src/tui/screen/screen-process.ts";
+import type { ProcessEvent } from "../../packages/cli/src/tui/screen/terminal-owner.ts";
 import { openScreen, type Screen } from "../../packages/cli/src/tui/screen/open-screen.ts";
 import { DrawnTerminal } from "./drawn-terminal.ts";
 

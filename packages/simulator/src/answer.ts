@@ -36,11 +36,8 @@ export class StreamBroken extends Error {
 
 /** What a client of the OpenAI API gets: the same as from the Messages API, except for the format of streams. */
 export type OpenAiAnswer =
-  | { readonly kind: "body"; readonly status: number; readonly headers: AnswerHeaders; readonly body: object }
-  | { readonly kind: "cut"; readonly headers: AnswerHeaders; readonly body: object; readonly place: CutPlace }
-  | { readonly kind: "frames"; readonly headers: AnswerHeaders; readonly frames: AsyncIterable<SentEvent<Frame>> }
-  | { readonly kind: "dropped" }
-  | { readonly kind: "silence" };
+  | Exclude<Answer, { kind: "stream" }>
+  | { readonly kind: "frames"; readonly headers: AnswerHeaders; readonly frames: AsyncIterable<SentEvent<Frame>> };
 
 /** One event of a stream, as it is written to the wire. */
 export interface Frame {

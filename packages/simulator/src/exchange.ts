@@ -11,9 +11,8 @@ import { type DueCompaction, findDueCompaction } from "./compaction/compaction-b
 import { buildCompactionBlock, summarySample } from "./compaction/build-compaction-block.ts";
 import { reportHeaders } from "./request-headers.ts";
 import { cutPlace, deliver } from "./reply/deliver.ts";
-import { type EarlyOutcome, hasFaultStruck, type ReplyForm } from "./fault/early-fault.ts";
 import { extension } from "./extension.ts";
-import type { Fault } from "./fault/fault.ts";
+import { type EarlyOutcome, hasFaultStruck, type ReplyForm, type Fault } from "./fault/fault.ts";
 import { toSpent, type Price, priceIterations } from "./reply/iteration.ts";
 import { buildReplyMessage, withRawInputs, messageEvents, messagesStreamFormat } from "./reply/build-reply-message.ts";
 import type { Prompt } from "palimpsest/internal/cache/prompt";
@@ -21,7 +20,7 @@ import { renderRequest } from "./prompt/request-rendition.ts";
 import { replyAfterCompaction, compactionOnlyReply, type ComposedReply } from "./reply/compose-reply.ts";
 import { type SampleRequest, type SampleResult, Sampler, type SamplerDeps } from "./reply/sampler.ts";
 import { traceCache, type TraceWriter } from "./trace/trace-writer.ts";
-import { checkSize } from "./validate/check-max-tokens.ts";
+import { checkSize } from "./validate/check-rules.ts";
 
 export interface ExchangeDeps extends AdmitDeps, SamplerDeps {
   readonly fingerprints: Fingerprints;

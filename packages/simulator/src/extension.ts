@@ -1,5 +1,8 @@
-import { cacheEditsExtension, type CacheEditsOptions } from "./cache-edits/cache-edits-extension.ts";
-import type { DeletionsListed } from "./cache-edits/deletions-line.ts";
+import {
+  cacheEditsExtension,
+  type CacheEditsOptions,
+  type DeletionsListed,
+} from "./cache-edits/cache-edits-extension.ts";
 
 /** What this server can do and no public API can. The rest of the simulator and the command line know it by this alone. */
 export const extension = cacheEditsExtension;

@@ -5,8 +5,7 @@ import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import { parseJson } from "palimpsest/internal/schema/json";
 import type { Responder, PlannedReply } from "./responder/responder.ts";
 import { realClock } from "./simulator-clock.ts";
-import type { Fault } from "./fault/fault.ts";
-import { FaultChoice } from "./fault/fault-choice.ts";
+import { type Fault, FaultChoice } from "./fault/fault.ts";
 import { Simulator } from "./simulator.ts";
 import { TraceWriter } from "./trace/trace-writer.ts";
 

@@ -2,11 +2,10 @@ import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { Responder } from "./responder/responder.ts";
 import { realClock, virtualClock } from "./simulator-clock.ts";
 import type { ExtensionOptions } from "./extension.ts";
-import { FaultChoice, parseProbableFaults } from "./fault/fault-choice.ts";
+import { FaultChoice, parseProbableFaults } from "./fault/fault.ts";
 import { serveSimulator } from "./http/serve-simulator.ts";
 import { Simulator } from "./simulator.ts";
-import { openTraceFile, type TraceFile } from "./trace/trace-file.ts";
-import { TraceWriter } from "./trace/trace-writer.ts";
+import { openTraceFile, type TraceFile, TraceWriter } from "./trace/trace-writer.ts";
 
 export interface LaunchOptions {
   readonly port: number;

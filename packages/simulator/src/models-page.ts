@@ -1,7 +1,7 @@
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { Model } from "palimpsest/internal/schema/model";
 import { invalid, refusal, type Refusal } from "./refusal.ts";
-import { modelName } from "palimpsest/internal/tokens/model-name";
+import { modelName } from "palimpsest/internal/tokens/known-models";
 import { modelTraits } from "./prompt/model-traits.ts";
 
 /** Query of `GET /v1/models` and `/v1/models/{id}`. */

@@ -2,7 +2,7 @@ import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { Responder } from "./responder/responder.ts";
 import type { SimulatorClock } from "./simulator-clock.ts";
 import { extension, type ExtensionOptions } from "./extension.ts";
-import type { FaultChoice } from "./fault/fault-choice.ts";
+import type { FaultChoice } from "./fault/fault.ts";
 import type { BindingMode } from "./prompt/thinking-seal.ts";
 import type { TraceWriter } from "./trace/trace-writer.ts";
 

@@ -12,6 +12,8 @@ import { CompactionSeal } from "./compaction/compaction-seal.ts";
 import { type HeaderSource, readControl, reportHeaders, readHeaders } from "./request-headers.ts";
 import { isTooDeep, tooDeepRefusal, errorBody, type Refusal, refusal } from "./refusal.ts";
 import { cutPlace } from "./reply/deliver.ts";
+import { Placeholders } from "./editing/context-edits.ts";
+import { type ExchangeOutcome, exchange, type ExchangeDeps, type ExchangeInput } from "./exchange.ts";
 import {
   chooseFault,
   type EarlyOutcome,
@@ -19,10 +21,8 @@ import {
   canStrike,
   hasFaultStruck,
   unfitFaultRefusal,
-} from "./fault/early-fault.ts";
-import { Placeholders } from "./editing/context-edits.ts";
-import { type ExchangeOutcome, exchange, type ExchangeDeps, type ExchangeInput } from "./exchange.ts";
-import type { Fault } from "./fault/fault.ts";
+  type Fault,
+} from "./fault/fault.ts";
 import { shortHash } from "./prompt/canonical-block.ts";
 import { BodyInterner } from "./prompt/body-interner.ts";
 import { extension } from "./extension.ts";

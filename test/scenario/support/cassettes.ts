@@ -3,8 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { CassettePlayer, type PlayerOptions } from "../../../packages/simulator/src/cassette/cassette-player.ts";
-import { CassetteRecorder } from "../../../packages/simulator/src/cassette/cassette-recorder.ts";
-import { servePlayer, serveRecorder } from "../../../packages/simulator/src/cassette/serve-recorder.ts";
+import {
+  CassetteRecorder,
+  servePlayer,
+  serveRecorder,
+} from "../../../packages/simulator/src/cassette/cassette-recorder.ts";
 import type { ServeOutcome } from "../../../packages/simulator/src/http/serve-simulator.ts";
 
 /** Secrets that only a header tells to be some. */

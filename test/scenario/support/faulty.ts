@@ -8,7 +8,7 @@ import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
 import { millis } from "../../../packages/palimpsest/src/schema/brand.ts";
 import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
-import { FaultChoice, parseProbableFaults } from "../../../packages/simulator/src/fault/fault-choice.ts";
+import { FaultChoice, parseProbableFaults } from "../../../packages/simulator/src/fault/fault.ts";
 import { simulatorFetch } from "../../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
 import { TraceWriter } from "../../../packages/simulator/src/trace/trace-writer.ts";

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { openWorkspace, type ResolvedLog } from "../../../packages/cli/src/host/workspace.ts";
 import { repairLog } from "../../../packages/palimpsest/src/session/check-log.ts";
-import { readLog } from "../../../packages/palimpsest/src/session/read-log.ts";
+import { readLog } from "../../../packages/palimpsest/src/session/counted-log.ts";
 import type { SessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
 import { violations } from "../../../packages/palimpsest/src/transcript/violations.ts";
 import { palimpsest, type Said } from "./command-line.ts";

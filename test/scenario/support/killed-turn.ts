@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
 import { repairLog } from "../../../packages/palimpsest/src/session/check-log.ts";
-import { readLog } from "../../../packages/palimpsest/src/session/read-log.ts";
+import { readLog } from "../../../packages/palimpsest/src/session/counted-log.ts";
 import type { ByteRange } from "../../../packages/palimpsest/src/ports/transcripts.ts";
 import type { SessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
 import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";

@@ -15,8 +15,7 @@ import { temporaryFolder } from "../../../packages/cli/src/tool/sandbox/temporar
 import { createReadFiles } from "../../../packages/palimpsest/src/context/read-files.ts";
 import { findShell } from "../../../packages/cli/src/tool/shell/bash-tool.ts";
 import { ShellJobs } from "../../../packages/cli/src/tool/shell/shell-jobs.ts";
-import { openNet } from "../../../packages/cli/src/tool/web/get-page.ts";
-import { PageCache } from "../../../packages/cli/src/tool/web/page-cache.ts";
+import { openNet, PageCache } from "../../../packages/cli/src/tool/web/get-page.ts";
 import type { Arena } from "./arena.ts";
 import type { Attempt } from "./attempt.ts";
 import { isChecked, type Setting } from "./configurations.ts";

@@ -4,7 +4,7 @@ import { ProcessTerminal, setCapabilityOverrides } from "@earendil-works/pi-tui"
 import type { Millis } from "palimpsest/internal/schema/brand";
 import { listFilesBelow } from "../tui/input/file-completion.ts";
 import { type ScreenDeps, openScreen } from "../tui/screen/open-screen.ts";
-import { createScreenProcess } from "../tui/screen/screen-process.ts";
+import { createScreenProcess } from "../tui/screen/terminal-owner.ts";
 import { detectLongLineMode } from "../tui/screen/chat-tui.ts";
 import type { Colours } from "../tui/theme.ts";
 import type { CommandContext } from "../program/command.ts";

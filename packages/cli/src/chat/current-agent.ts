@@ -6,7 +6,7 @@ import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { ChatCommandOutcome } from "./chat-command.ts";
 import { closeMillisMax } from "./limits.ts";
-import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
+import { errorCode, refusalText } from "palimpsest/internal/store/files/disk";
 import { setTimeout as wait } from "node:timers/promises";
 
 /** What changes from one agent of a chat to the next; everything else stays the same. */

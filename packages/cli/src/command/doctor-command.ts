@@ -2,9 +2,8 @@ import { openWorkspace } from "../host/workspace.ts";
 import { command } from "../program/command.ts";
 import { checksText } from "../doctor/check.ts";
 import { machineChecks, sandboxCheck, withSandbox } from "../doctor/machine-checks.ts";
-import { placeChecks } from "../doctor/place-checks.ts";
+import { placeChecks, sessionChecks } from "../doctor/place-checks.ts";
 import { serverChecks } from "../doctor/server-checks.ts";
-import { sessionChecks } from "../doctor/session-checks.ts";
 import { exitCode } from "../program/failure.ts";
 
 export const doctorCommand = command({

@@ -12,8 +12,8 @@ import {
 } from "@palimpsest/simulator/internal/trace/read-trace";
 import { usageFailure, type Operand } from "../program/parse-arguments.ts";
 import { resolve } from "node:path";
-import { fileLines } from "@palimpsest/simulator/internal/trace/trace-file";
-import { isAbsent } from "palimpsest/internal/store/files/write-failure";
+import { fileLines } from "@palimpsest/simulator/internal/trace/trace-writer";
+import { isAbsent } from "palimpsest/internal/store/files/disk";
 
 export const traceOperand = {
   shown: "trace",

@@ -1,4 +1,4 @@
-import { formatBreakEven } from "palimpsest/internal/text/format-break-even";
+import { formatBreakEven } from "palimpsest/internal/text/format-count";
 import { errorText, fileText, todoText } from "palimpsest/internal/layers/4-compact/facts/fact-lines";
 import type { Audit, AuditParts, MissingFact } from "palimpsest/internal/layers/4-compact/audit";
 import type { CompactionMoney, Proposal } from "palimpsest/internal/context/compact/proposal";

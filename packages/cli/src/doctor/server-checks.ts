@@ -15,7 +15,7 @@ import { formatProblem } from "palimpsest/internal/settings/problem";
 import { estimateBlock } from "palimpsest/internal/tokens/estimate-block";
 import { renderDefinition } from "../tool/mcp/known-server.ts";
 import { serverConnector } from "../tool/mcp/server-connector.ts";
-import { resolveLaunch } from "../tool/mcp/resolve-launch.ts";
+import { resolveLaunch } from "../tool/mcp/managed-server.ts";
 import { createPermit } from "../tool/permission/create-permit.ts";
 import { parseRules } from "../tool/permission/rule.ts";
 import { isHostNamed, SessionHosts } from "../tool/sandbox/network/session-hosts.ts";

@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { LogFormat } from "palimpsest/internal/import/importer";
 import { bpeCounter } from "palimpsest/internal/model/bpe/bpe-counter";
 import type { CounterOutcome, ModelDescription } from "palimpsest/internal/ports/model-port";
-import type { AdoptOnceDeps } from "palimpsest/internal/session/adopt-once";
+import { type AdoptOnceDeps, openForeign, type ForeignTranslation } from "palimpsest/internal/session/adopt-once";
 import {
   countFixedPart,
   type FixedCountInput,
@@ -13,7 +13,6 @@ import {
   type RequestCounter,
 } from "palimpsest/internal/session/count-fixed-part";
 import type { HashDep } from "palimpsest/internal/session/session-origin";
-import { openForeign, type ForeignTranslation } from "palimpsest/internal/session/open-foreign";
 import type { Blobs, WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import type { GarbageDep } from "palimpsest/internal/ports/garbage-store";
@@ -49,14 +48,13 @@ import {
   listProjects,
   findSession,
   type FoundSession,
+  type IndexRow,
 } from "palimpsest/internal/store/files/list-sessions";
 import { openFileSource, openOwnFileSource } from "palimpsest/internal/store/files/file-source";
-import { makeFolder, replaceFile } from "palimpsest/internal/store/files/disk";
-import { writeFailure } from "palimpsest/internal/store/files/write-failure";
+import { makeFolder, replaceFile, writeFailure } from "palimpsest/internal/store/files/disk";
 import { fileGarbage } from "palimpsest/internal/store/files/file-garbage";
 import { homeFolder, findProject, locateProject } from "palimpsest/internal/store/files/project";
 import { workRoot } from "palimpsest/internal/store/files/project-place";
-import type { IndexRow } from "palimpsest/internal/store/files/sessions-index";
 import { type FilePorts, filePorts } from "palimpsest/internal/store/files/store";
 import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
 import { isSessionName } from "palimpsest/internal/store/is-session-name";

@@ -1,4 +1,4 @@
-import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
+import { errorCode, refusalText } from "palimpsest/internal/store/files/disk";
 import { joinLines } from "../text/format.ts";
 import type { Style } from "../text/style.ts";
 

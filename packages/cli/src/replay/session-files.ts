@@ -5,8 +5,7 @@ import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { filesBelow } from "../session/files-below.ts";
 import { openNamedLog } from "../session/named-log.ts";
 import type { SessionFile } from "./file-job.ts";
-import { makeFolder } from "palimpsest/internal/store/files/disk";
-import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
+import { makeFolder, errorCode, refusalText } from "palimpsest/internal/store/files/disk";
 
 interface SessionFiles {
   readonly kind: "files";

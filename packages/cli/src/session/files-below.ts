@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { errorCode } from "palimpsest/internal/store/files/write-failure";
+import { errorCode } from "palimpsest/internal/store/files/disk";
 
 type FilesBelow =
   | { readonly kind: "files"; readonly paths: readonly string[] }

@@ -1,6 +1,6 @@
 import { openWorkspace, type ProjectStore, type ResolvedLog } from "../host/workspace.ts";
 import type { LogFormat, ImportNote } from "palimpsest/internal/import/importer";
-import type { ForeignTranslation } from "palimpsest/internal/session/open-foreign";
+import type { ForeignTranslation } from "palimpsest/internal/session/adopt-once";
 import type { OnProgress } from "palimpsest/internal/session/check-log";
 import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
 import type { OpenedLog } from "palimpsest/internal/session/open-log";

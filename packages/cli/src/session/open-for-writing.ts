@@ -1,7 +1,7 @@
 import { type ProjectStore, openWorkspace } from "../host/workspace.ts";
 import { type AdoptOutcome, adoptOnce, type ForeignLog } from "palimpsest/internal/session/adopt-once";
 import { findSessionsBySource, hashSource } from "palimpsest/internal/session/session-origin";
-import { readLog } from "palimpsest/internal/session/read-log";
+import { readLog } from "palimpsest/internal/session/counted-log";
 import { openSession, Session } from "palimpsest/internal/session/session";
 import type { CommandContext } from "../program/command.ts";
 import type { Failure } from "../program/failure.ts";

@@ -1,4 +1,4 @@
-import { formatScenarioProblem } from "@palimpsest/simulator/internal/scenario/scenario-problem";
+import { formatScenarioProblem } from "@palimpsest/simulator/internal/scenario/scenario-form";
 import { readScenario } from "@palimpsest/simulator/internal/scenario/read-scenario";
 import { scriptResponder } from "@palimpsest/simulator/internal/scenario/script-responder";
 import type { CommandContext } from "../program/command.ts";

@@ -1,9 +1,12 @@
 import { formatCassetteProblem } from "@palimpsest/simulator/internal/cassette/read-cassette-folder";
 import { CassettePlayer } from "@palimpsest/simulator/internal/cassette/cassette-player";
-import { CassetteRecorder } from "@palimpsest/simulator/internal/cassette/cassette-recorder";
-import { servePlayer, serveRecorder } from "@palimpsest/simulator/internal/cassette/serve-recorder";
+import {
+  CassetteRecorder,
+  servePlayer,
+  serveRecorder,
+} from "@palimpsest/simulator/internal/cassette/cassette-recorder";
 import type { ServeOptions, ServeOutcome } from "@palimpsest/simulator/internal/http/serve-simulator";
-import { errorCode } from "palimpsest/internal/store/files/write-failure";
+import { errorCode } from "palimpsest/internal/store/files/disk";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { formatNumber, joinLines } from "../text/format.ts";

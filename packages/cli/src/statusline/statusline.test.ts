@@ -15,7 +15,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { TerminalUi } from "../chat/terminal-ui.ts";
 import { statuslineLinesMax } from "../tui/limits.ts";
 import { statuslineCharsMax, statuslineDebounceMs } from "./limits.ts";
-import { type AgentFacts, statusJson } from "./status-json.ts";
+import { type AgentFacts, statusJson } from "./chat-statusline.ts";
 
 const facts: AgentFacts = {
   session: sessionId("s1"),

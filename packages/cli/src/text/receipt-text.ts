@@ -9,7 +9,7 @@ import type { Entry } from "palimpsest/internal/schema/entry";
 import { contextTokens, requestTokens } from "palimpsest/internal/schema/usage";
 import type { UndoOutcome } from "palimpsest/internal/session/undo";
 import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
-import { formatBreakEven } from "palimpsest/internal/text/format-break-even";
+import { formatBreakEven } from "palimpsest/internal/text/format-count";
 import { labelByCompactionPath } from "../tui/text/event-lines.ts";
 
 const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;

@@ -1,9 +1,8 @@
 import { extension, type ExtensionListed } from "@palimpsest/simulator/internal/extension";
-import type { BlockChange } from "@palimpsest/simulator/internal/trace/block-change";
+import type { BlockChange, TextDifference } from "@palimpsest/simulator/internal/trace/block-change";
 import type { TraceDiff } from "@palimpsest/simulator/internal/trace/trace-diff";
 import type { ReplyLine } from "@palimpsest/simulator/internal/trace/trace-line";
 import type { MissReason, ParameterChange } from "@palimpsest/simulator/internal/trace/miss-reason";
-import type { TextDifference } from "@palimpsest/simulator/internal/trace/text-difference";
 import { clip, quantity, wrapText, formatNumber, formatUsd, joinLines } from "./format.ts";
 import type { Style } from "./style.ts";
 import { type Column, table } from "./table.ts";

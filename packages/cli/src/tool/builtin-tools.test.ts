@@ -1,18 +1,17 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { toolbox } from "../../../../test/fixture/toolbox.ts";
-import { refusedCompactionRequests } from "palimpsest/internal/ports/compaction-requests";
+import { refusedCompactionRequests, type CompactionRequests } from "palimpsest/internal/ports/compaction-requests";
 import { forkJobs } from "palimpsest/internal/ports/jobs";
 import { noUser } from "palimpsest/internal/ports/user-port";
 import { forkPlanMode } from "palimpsest/internal/ports/plan-mode";
 import { isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
 import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import { countToolTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
-import { definitionsTokensMax, recallCharsMax, shellTimeoutMsMax } from "./limits.ts";
+import { compactNoteCharsMax, definitionsTokensMax, recallCharsMax, shellTimeoutMsMax } from "./limits.ts";
 import { ToolServers } from "./mcp/tool-servers.ts";
 import { toolNames } from "./builtin-tools.ts";
-import { openNet } from "./web/get-page.ts";
-import { PageCache } from "./web/page-cache.ts";
+import { openNet, PageCache } from "./web/get-page.ts";
 
 const web = { net: openNet, pages: new PageCache() };
 const noServers = new ToolServers(
@@ -162,4 +161,52 @@ test("what reads back is never offloaded, and only what changes nothing may run 
     "bash_output",
     "tool_search",
   ]);
+});
+
+function asked() {
+  const notes: string[] = [];
+  const compactionRequests: CompactionRequests = {
+    request: (note) => {
+      notes.push(note);
+      return { kind: "taken" };
+    },
+    take: () => undefined,
+  };
+  return { notes, compactionRequests };
+}
+
+test.each(["plan", "default"] as const)(
+  "in mode %s the note waits, nobody is asked, and the answer is one line",
+  async (mode) => {
+    const { notes, compactionRequests } = asked();
+    const box = await toolbox({ mode, compactionRequests });
+    const called = await box.call("compact", { note: "  the parser is done, the tests come next\n" });
+    expect(notes).toEqual(["the parser is done, the tests come next"]);
+    expect(called).toMatchObject({ kind: "ran", isError: false });
+    expect(called.text).toMatch(/^Compaction comes before the next request; .* behind the summary\.$/);
+  },
+);
+
+test("a fork is refused in one line", async () => {
+  const box = await toolbox({ compactionRequests: refusedCompactionRequests });
+  expect(await box.call("compact", { note: "now" })).toMatchObject({ kind: "ran", isError: true });
+  expect((await box.call("compact", { note: "now" })).text).toMatch(/^.*only the main conversation.*$/);
+});
+
+test.each([
+  ["none", {}],
+  ["one of blanks", { note: " \n" }],
+  ["one over the limit", { note: "x".repeat(compactNoteCharsMax + 1) }],
+])("a note is needed, and not %s", async (_, input) => {
+  const { notes, compactionRequests } = asked();
+  const box = await toolbox({ compactionRequests });
+  expect(await box.call("compact", input)).toMatchObject({ kind: "wrong" });
+  expect(notes).toEqual([]);
+});
+
+test("a rule can forbid it", async () => {
+  const { notes, compactionRequests } = asked();
+  const box = await toolbox({ compactionRequests, deny: ["compact"] });
+  expect(await box.call("compact", { note: "now" })).toMatchObject({ kind: "denied" });
+  expect(notes).toEqual([]);
 });

@@ -1,9 +1,8 @@
-import type { CompactionRequests } from "palimpsest/internal/ports/compaction-requests";
+import { type CompactionRequests, compactToolName } from "palimpsest/internal/ports/compaction-requests";
 import type { UserPort } from "palimpsest/internal/ports/user-port";
 import type { PlanMode } from "palimpsest/internal/ports/plan-mode";
 import type { Tool } from "palimpsest/internal/ports/tool";
 import { askUserTool } from "./ask-user-tool.ts";
-import { compactTool } from "./compact-tool.ts";
 import { editTool } from "./file/edit-tool.ts";
 import { type ReadDeps, readTool } from "./file/read-tool.ts";
 import { writeTool } from "./file/write-tool.ts";
@@ -18,6 +17,9 @@ import { bashKillTool, bashOutputTool } from "./shell/job-tools.ts";
 import { type Skills, skillTool } from "./skill/skill-tool.ts";
 import { type TodoDeps, todoTool } from "./todo-tool.ts";
 import { type Web, webFetchTool } from "./web/web-fetch-tool.ts";
+import { z } from "zod";
+import { defineTool, toolError } from "./define-tool.ts";
+import { compactNoteCharsMax } from "./limits.ts";
 
 export type ToolsetDeps = ReadDeps & SearchDeps & BashDeps & TodoDeps & RecallDeps & OptionalToolDeps;
 
@@ -79,3 +81,40 @@ export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
     ? []
     : [toolSearchTool({ servers: deps.servers }), useToolTool({ servers: deps.servers })]),
 ];
+
+const input = z.strictObject({
+  note: z
+    .string()
+    .trim()
+    .min(1)
+    .max(compactNoteCharsMax)
+    .describe(
+      `To yourself, at most ${compactNoteCharsMax} characters: where you stand, what comes next, what must not be forgotten.`,
+    ),
+});
+
+/** Only records the request: the conversation can't be compacted while a call runs. */
+export const compactTool = ({ compactionRequests }: { readonly compactionRequests: CompactionRequests }): Tool =>
+  defineTool({
+    name: compactToolName,
+    description:
+      "Have the conversation so far replaced by a summary, before your next reply. Call it alone, when a piece of work is done and its details are no longer needed. Your note stands word for word behind the summary.",
+    input,
+    effect: "write",
+    plan: async ({ note }) => ({
+      kind: "ready",
+      acts: [{ kind: "state", what: "compaction" }],
+      run: async () => {
+        const outcome = compactionRequests.request(note);
+        switch (outcome.kind) {
+          case "taken":
+            return { content: acceptedText, summary: "compaction asked for" };
+          case "refused":
+            return toolError(outcome.why);
+        }
+      },
+    }),
+  });
+
+const acceptedText =
+  "Compaction comes before the next request; this note, in place of any earlier one, will stand behind the summary.";

@@ -1,4 +1,4 @@
-import { oneLine } from "palimpsest/internal/text/one-line";
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { z } from "zod";
 import type { SearchHit, SearchOutcome, SearchOptions } from "palimpsest/internal/ports/session-search";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";

@@ -1,5 +1,5 @@
 import type { HashDep } from "palimpsest/internal/session/session-origin";
-import { openForeign } from "palimpsest/internal/session/open-foreign";
+import { openForeign } from "palimpsest/internal/session/adopt-once";
 import { scanForward } from "palimpsest/internal/session/scan-lines";
 import type { BlobsDep } from "palimpsest/internal/ports/blobs";
 import type { ByteSource, ByteRange } from "palimpsest/internal/ports/transcripts";

@@ -1,10 +1,9 @@
 import { type NanoUsd, nanoUsd, tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Model, ModelOverride, Prices } from "../schema/model.ts";
-import { findModel } from "../tokens/known-models.ts";
+import { findModel, modelName } from "../tokens/known-models.ts";
 import { requestCostsMax } from "./limits.ts";
 import { countPromptTokens, parseSpent, type Spent } from "./usage-split.ts";
-import { modelName } from "../tokens/model-name.ts";
 
 /** What a request was for. */
 export const costSources = ["main", "notes", "compact", "extraction", "dream", "agents", "recall"] as const;

@@ -1,7 +1,7 @@
 import type { Message } from "../schema/block.ts";
 import { type Breakpoint, comparePlaces, type MessagePlace } from "./breakpoint.ts";
 import { writtenPlacesMax } from "./limits.ts";
-import { sameBlock } from "../transcript/same-block.ts";
+import { sameBlock } from "../transcript/make-receipt.ts";
 
 /**
  * Where the requests of one conversation wrote to the provider's cache. It keeps no time: marking a place that has

@@ -18,7 +18,7 @@ import { toolUseId } from "../schema/brand.ts";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 import { editTool } from "@palimpsest/cli/internal/tool/file/edit-tool";
 import { readTool } from "@palimpsest/cli/internal/tool/file/read-tool";
-import { readKnownFile } from "@palimpsest/cli/internal/tool/file/read-whole-file";
+import { readKnownFile } from "@palimpsest/cli/internal/tool/file/text-file";
 import { createReadFiles, listRecordedReads } from "./read-files.ts";
 import { type Draft, resultDraft } from "../transcript/draft.ts";
 import { appendBoundary } from "../session/append-boundary.ts";

@@ -3,7 +3,7 @@ import { ReceiptTracker, type RecordedEdit } from "../session/past-receipts.ts";
 import { rewind, type RewindOutcome, undo, type UndoOutcome, type UndoOptions } from "../session/undo.ts";
 import { SessionSearch } from "../session/search-session.ts";
 import type { EditOutcome, Session } from "../session/session.ts";
-import { withSource } from "../session/with-source.ts";
+import { withSource } from "../session/counted-log.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";

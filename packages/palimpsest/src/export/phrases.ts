@@ -8,7 +8,7 @@ import type {
   ResultBlock,
   Sidechain,
 } from "./export-document.ts";
-import { formatBreakEven } from "../text/format-break-even.ts";
+import { formatBreakEven } from "../text/format-count.ts";
 
 /** This file holds the texts that Markdown and HTML share. */
 export const speaker = { user: "User", assistant: "Assistant", engine: "Engine" } as const satisfies Record<

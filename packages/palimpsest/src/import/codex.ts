@@ -1,7 +1,16 @@
 import { isArray, isObject, type Json, type JsonObject, listField } from "../schema/json.ts";
 import { DraftLog, type EntryPlacement, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { numberAt, objectAt, objectsAt, textAt, mediaBlockFromUrl, toWireUsage } from "./fields.ts";
-import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import {
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  mediaBlockFromUrl,
+  toWireUsage,
+  type Importer,
+  type ImportDeps,
+  type Translation,
+} from "./importer.ts";
 import { readLines } from "./read-lines.ts";
 import { codexKeptCharsMax } from "./limits.ts";
 

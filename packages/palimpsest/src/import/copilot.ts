@@ -1,7 +1,16 @@
 import { isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { DraftLog, type EntryPlacement, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { numberAt, objectAt, objectsAt, textAt, mediaBlock, toWireUsage } from "./fields.ts";
-import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import {
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  mediaBlock,
+  toWireUsage,
+  type Importer,
+  type ImportDeps,
+  type Translation,
+} from "./importer.ts";
 import { readLines } from "./read-lines.ts";
 
 /** Copilot CLI: one event `{type, data, id, timestamp, parentId}` per line. `parentId` orders events, not messages. */

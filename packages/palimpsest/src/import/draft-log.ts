@@ -1,8 +1,18 @@
 import { type Json, type JsonObject, parseJson, isObject, isArray } from "../schema/json.ts";
 import { uuidFromHash } from "../schema/brand.ts";
 import { boundaryText } from "../transcript/draft.ts";
-import { withoutEmpty, objectAt, objectsAt, textAt, mediaBlockFromUrl } from "./fields.ts";
-import type { ImportDeps, ImportedFormat, ImportNote, NoteKind, Translation } from "./importer.ts";
+import {
+  withoutEmpty,
+  objectAt,
+  objectsAt,
+  textAt,
+  mediaBlockFromUrl,
+  type ImportDeps,
+  type ImportedFormat,
+  type ImportNote,
+  type NoteKind,
+  type Translation,
+} from "./importer.ts";
 import { noteDetailsMax } from "./limits.ts";
 
 interface SessionMetadata {

@@ -1,8 +1,18 @@
 import { isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { plainClearMarker } from "../schema/edit.ts";
 import { DraftLog, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { isoAt, numberAt, objectAt, objectsAt, textAt, mediaBlockFromUrl, toWireUsage } from "./fields.ts";
-import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import {
+  isoAt,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  mediaBlockFromUrl,
+  toWireUsage,
+  type Importer,
+  type ImportDeps,
+  type Translation,
+} from "./importer.ts";
 import { readDocument } from "./read-lines.ts";
 
 /**

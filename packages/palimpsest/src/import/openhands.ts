@@ -8,8 +8,17 @@ import {
   type EntryPlacement,
   textBlocks,
 } from "./draft-log.ts";
-import { objectsAt, textAt, numberAt, objectAt, mediaBlockFromUrl, toWireUsage } from "./fields.ts";
-import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import {
+  objectsAt,
+  textAt,
+  numberAt,
+  objectAt,
+  mediaBlockFromUrl,
+  toWireUsage,
+  type Importer,
+  type ImportDeps,
+  type Translation,
+} from "./importer.ts";
 import { readDocument, readLines } from "./read-lines.ts";
 
 /**

@@ -1,7 +1,16 @@
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { DraftLog, resultContent, type EntryPlacement, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { isoAt, numberAt, objectAt, textAt, mediaBlock, toWireUsage } from "./fields.ts";
-import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import {
+  isoAt,
+  numberAt,
+  objectAt,
+  textAt,
+  mediaBlock,
+  toWireUsage,
+  type Importer,
+  type ImportDeps,
+  type Translation,
+} from "./importer.ts";
 import { readLines } from "./read-lines.ts";
 
 /**

@@ -1,7 +1,6 @@
 import { isArray, isObject, type Json, type JsonObject, parseJson, listField } from "../schema/json.ts";
 import { chatContent, chatReply, chatResult, chatText, DraftLog, textBlocks } from "./draft-log.ts";
-import { objectAt, objectsAt, textAt } from "./fields.ts";
-import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import { objectAt, objectsAt, textAt, type Importer, type ImportDeps, type Translation } from "./importer.ts";
 import { readDocument } from "./read-lines.ts";
 
 /**

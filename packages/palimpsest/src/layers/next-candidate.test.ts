@@ -3,7 +3,7 @@ import { MadeConversation } from "../../../../test/fixture/made-inventory.ts";
 import { stateOf } from "../../../../test/fixture/pipeline-state.ts";
 import { getPreset } from "../policy/policy-catalogue.ts";
 import type { SwitchName } from "../schema/switch-rows.ts";
-import { environmentValues } from "@palimpsest/cli/internal/settings/environment-values";
+import { environmentValues } from "@palimpsest/cli/internal/settings/read-settings";
 import { snipEdit } from "./2-clear/snip-low-value.ts";
 import type { Candidate, Layer } from "./layer.ts";
 import { layers } from "./layers.ts";

@@ -11,7 +11,7 @@ import { entryId } from "../schema/brand.ts";
 import type { MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 import { editTool } from "@palimpsest/cli/internal/tool/file/edit-tool";
-import { hashFileBytes } from "@palimpsest/cli/internal/tool/file/read-whole-file";
+import { hashFileBytes } from "@palimpsest/cli/internal/tool/file/text-file";
 import { createReadFiles } from "../context/read-files.ts";
 import { ConversationForks } from "./conversation-forks.ts";
 

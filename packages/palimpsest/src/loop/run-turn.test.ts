@@ -4,7 +4,7 @@ import { openedForTest, testDeps } from "../../../../test/fixture/session.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import type { Responder, MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import type { FaultAt } from "../store/memory/fault.ts";
+import type { FaultAt } from "../store/memory/memory-blobs.ts";
 import { memoryTranscripts } from "../store/memory/memory-transcripts.ts";
 import { runTurn } from "./run-turn.ts";
 

@@ -1,13 +1,33 @@
 import type { SearchHit, SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { ToolUseId } from "../schema/brand.ts";
 import type { LoggedEntry } from "../transcript/read-lines.ts";
-import { RecentTexts, type RecentTextsDeps, type TextPlace } from "./recent-texts.ts";
-import { callChars, candidatesMax, pageSizeDefault, pageSizeMax, phraseTextsMax } from "./limits.ts";
-import { splitPassages, Postings, type RankedText, rankTexts, weighTerms } from "./postings.ts";
-import { flattenText, parseQuery, type Query } from "./query.ts";
-import { entryBlobs, type EntryText, readBlobText, entryTexts } from "./entry-texts.ts";
-import { type Snippet, findSnippet } from "./snippet.ts";
-import type { Term } from "./term.ts";
+import {
+  callChars,
+  candidatesMax,
+  pageSizeDefault,
+  pageSizeMax,
+  phraseTextsMax,
+  sameLineChars,
+  snippetChars,
+  recentCharsMax,
+} from "./limits.ts";
+import {
+  splitPassages,
+  Postings,
+  type RankedText,
+  rankTexts,
+  weighTerms,
+  type Passage,
+  flattenText,
+  parseQuery,
+  type Query,
+  type Phrase,
+} from "./postings.ts";
+import { entryBlobs, type EntryText, readBlobText, entryTexts, type BlobText } from "./entry-texts.ts";
+import { type Term, eachTerm } from "./term.ts";
+import { safeCutIndex } from "../text/safe-cut-index.ts";
+import type { BlobsDep } from "../ports/blobs.ts";
+import type { ByteRange } from "../ports/transcripts.ts";
 
 interface SessionIndexOptions {
   /** Keeps only what this query can find. */
@@ -171,4 +191,160 @@ function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[]
     } else if (same.id !== id && !same.also.includes(id)) same.also.push(id);
   }
   return [...byLine.values()];
+}
+
+interface SnippetInput {
+  readonly text: string;
+  /** Where the line is searched, unless a phrase determines it. */
+  readonly passage: Passage;
+  readonly weights: ReadonlyMap<Term, number>;
+  readonly phrases: readonly Phrase[];
+}
+
+interface Snippet {
+  readonly snippet: string;
+  /** Where it begins in the text: at its line, or inside a long line. */
+  readonly offset: number;
+  /** Equal for two snippets that show the same line. */
+  readonly line: string;
+  /** The total weight of the terms in the line. */
+  readonly weight: number;
+}
+
+/**
+ * The line that matches most of the query, with what follows as far as there is room. Undefined if a phrase is not in
+ * the text.
+ */
+function findSnippet({ text, passage, weights, phrases }: SnippetInput): Snippet | undefined {
+  const places = phrases.map(({ form }) => form.exec(text)?.index);
+  if (places.includes(undefined)) return undefined;
+  const [phraseAt] = places;
+  const line =
+    phraseAt === undefined ? bestLine({ text, passage, weights }) : lineOfPhrase({ text, at: phraseAt, weights });
+  const isFar = line.at - line.from > snippetChars / 2;
+  const from = isFar ? safeCutIndex(text, line.at - Math.floor(snippetChars / 4)) : line.from;
+  return {
+    snippet: clipSnippet(text.slice(from, safeCutIndex(text, from + 2 * snippetChars)), isFar ? "…" : ""),
+    offset: from,
+    line: text
+      .slice(line.from, Math.min(line.to, line.from + sameLineChars))
+      .replace(lineNumber, "")
+      .trim(),
+    weight: line.weight,
+  };
+}
+
+/** The format in which tools number the lines of files. The number changes with every line added above. */
+const lineNumber = /^\s*\d+[→\t:|]\s?/;
+
+interface WeighedLine extends Passage {
+  /** Position of the first match. */
+  readonly at: number;
+  readonly weight: number;
+}
+
+/** The first line with the highest weight. */
+function bestLine({ text, passage, weights }: Omit<SnippetInput, "phrases">): WeighedLine {
+  let best: WeighedLine | undefined;
+  for (let from = passage.from; from < passage.to;) {
+    const found = text.indexOf("\n", from);
+    const to = found === -1 || found >= passage.to ? passage.to : found;
+    const line = { from, to, ...weighLine({ text, from, to }, weights) };
+    if (best === undefined || line.weight > best.weight) best = line;
+    from = to + 1;
+  }
+  return best ?? { ...passage, at: passage.from, weight: 0 };
+}
+
+function lineOfPhrase({
+  text,
+  at,
+  weights,
+}: {
+  text: string;
+  at: number;
+  weights: SnippetInput["weights"];
+}): WeighedLine {
+  const from = text.lastIndexOf("\n", at) + 1;
+  const found = text.indexOf("\n", at);
+  const to = found === -1 ? text.length : found;
+  return { from, to, weight: weighLine({ text, from, to }, weights).weight, at };
+}
+
+function weighLine(
+  line: { readonly text: string } & Passage,
+  weights: ReadonlyMap<Term, number>,
+): Pick<WeighedLine, "at" | "weight"> {
+  const seen = new Set<Term>();
+  let weight = 0;
+  let at = line.from;
+  eachTerm(line, (term, end) => {
+    const worth = weights.get(term);
+    if (worth === undefined || seen.has(term)) return;
+    if (seen.size === 0) at = end;
+    seen.add(term);
+    weight += worth;
+  });
+  return { at, weight };
+}
+
+/** Well-formed even if the text is not: providers refuse a request with half a character. */
+function clipSnippet(text: string, before: "" | "…"): string {
+  const flat = before + text.replaceAll(/\s+/g, " ").trim().toWellFormed();
+  return flat.length <= snippetChars ? flat : `${flat.slice(0, safeCutIndex(flat, snippetChars - 1))}…`;
+}
+
+export interface RecentTextsDeps extends BlobsDep {
+  /** Reads a line of the log again by its place, for a text that is no longer in memory. */
+  readonly lineAt: (place: ByteRange) => Promise<LoggedEntry | undefined>;
+}
+
+/** Where a text is stored: which text of a line it is, or in which blob. */
+type TextPlace =
+  | { readonly kind: "line"; readonly place: ByteRange; readonly number: number }
+  | { readonly kind: "blob"; readonly blob: BlobText };
+
+/** Texts by number, in the order in which they were added. The newest are kept in memory. */
+export class RecentTexts {
+  readonly #deps: RecentTextsDeps;
+  readonly #charsMax: number;
+  readonly #places: TextPlace[] = [];
+  readonly #held = new Map<number, string>();
+  #chars = 0;
+
+  constructor(deps: RecentTextsDeps, charsMax: number = recentCharsMax) {
+    this.#deps = deps;
+    this.#charsMax = charsMax;
+  }
+
+  add(text: string, place: TextPlace): void {
+    this.#held.set(this.#places.length, text);
+    this.#places.push(place);
+    this.#chars += text.length;
+    for (const [oldest, held] of this.#held) {
+      if (this.#chars <= this.#charsMax) break;
+      this.#chars -= held.length;
+      this.#held.delete(oldest);
+    }
+  }
+
+  /** Undefined if it is gone: a removed blob, a blanked line. */
+  async text(number: number): Promise<string | undefined> {
+    const held = this.#held.get(number);
+    const place = this.#places[number];
+    return held ?? (place === undefined ? undefined : await this.#readAgain(place));
+  }
+
+  async #readAgain(at: TextPlace): Promise<string | undefined> {
+    switch (at.kind) {
+      case "line": {
+        const logged = await this.#deps.lineAt(at.place);
+        return logged === undefined ? undefined : entryTexts(logged.entry)[at.number]?.text;
+      }
+      case "blob": {
+        const bytes = await this.#deps.blobs.get(at.blob.blob);
+        return bytes === undefined ? undefined : readBlobText(at.blob, bytes).text;
+      }
+    }
+  }
 }

@@ -15,7 +15,7 @@ import { acquireLock } from "../store/files/file-leases.ts";
 import { lookAtProcess } from "../store/files/look-at-process.ts";
 import { type AdoptOnceDeps, adoptOnce } from "./adopt-once.ts";
 import { adoptAttemptsMax, scanChunkBytes } from "./limits.ts";
-import { readLog } from "./read-log.ts";
+import { readLog } from "./counted-log.ts";
 import { Session, type SessionDeps } from "./session.ts";
 
 const sha256 = () => {

@@ -11,7 +11,7 @@ import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { type DamageKind, type LoggedEntry, readLines } from "../transcript/read-lines.ts";
 import { scanLines } from "./scan-lines.ts";
-import { readLog } from "./read-log.ts";
+import { readLog } from "./counted-log.ts";
 import { type OpenSessionOptions, Session, type SessionDeps } from "./session.ts";
 import { z } from "zod";
 import type { Json } from "../schema/json.ts";

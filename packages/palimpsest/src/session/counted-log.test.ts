@@ -13,8 +13,7 @@ import {
 import { memoryBlobs } from "../store/memory/memory-blobs.ts";
 import { userDraft } from "../transcript/draft.ts";
 import { freezeBaseline } from "@palimpsest/cli/internal/agent/system-prompt/freeze-baseline";
-import { type CountedLog, openCounted, openCountedAt } from "./counted-log.ts";
-import { readLog } from "./read-log.ts";
+import { type CountedLog, openCounted, openCountedAt, readLog } from "./counted-log.ts";
 
 const words = (count: number): string => "word ".repeat(count).trim();
 const prompt = (uuid: string, count: number): Raw => ({

@@ -1,8 +1,8 @@
 import { Inventory } from "../cache/inventory.ts";
 import { markerTokens } from "../layers/2-clear/limits.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
-import type { ByteSource } from "../ports/transcripts.ts";
-import { tokens, type Tokens } from "../schema/brand.ts";
+import type { ByteSource, TranscriptsDep } from "../ports/transcripts.ts";
+import { tokens, type Tokens, type EntryId, type SessionId } from "../schema/brand.ts";
 import type { AssistantEntry, Entry } from "../schema/entry.ts";
 import { contextTokens } from "../schema/usage.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
@@ -18,6 +18,7 @@ import { readFrozenFixedPart } from "./frozen-state.ts";
 import { type OpenLogAtOptions, type OpenedLog, openLog, openLogAt, type OpenLogOptions } from "./open-log.ts";
 import { findSystemPrompt } from "../transcript/path.ts";
 import { promptHeadBytes } from "./limits.ts";
+import type { ReceiptInput } from "../transcript/make-receipt.ts";
 
 /** A log that was folded and counted in the same pass. */
 export interface CountedLog extends OpenedLog {
@@ -167,3 +168,41 @@ function openingPrompt(head: readonly Entry[]): string | undefined {
 
 const listPrompts = (entries: readonly Entry[]): string[] =>
   entries.flatMap((entry) => (entry.kind === "other" ? (entry.systemPrompt ?? []) : []));
+
+export interface ReadLogOptions {
+  /** Tells whether a tool's results may ever be cleared. If it is absent, no clear is planned and no inventory is kept. */
+  readonly isClearable?: (tool: string) => boolean;
+  /** Counts one block. If it is absent, the counter's belief or an unpadded estimate is used. */
+  readonly count?: ReceiptInput["count"];
+  /** The caller's tokenizer. */
+  readonly counter?: TextCounter | undefined;
+  /** First read from the end of a log; by default the limit in `limits.ts`. */
+  readonly tailBytes?: number;
+}
+
+/** Reads, folds and counts one of our logs. `undone`: edits to treat as undone. Undefined if there is no such log. */
+export async function readLog(
+  deps: TranscriptsDep & BlobsDep & ReadLogOptions,
+  id: SessionId,
+  undone?: ReadonlySet<EntryId>,
+): Promise<CountedLog | undefined> {
+  const { tailBytes, isClearable, counter } = deps;
+  return withSource(deps, id, (source) =>
+    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable }),
+  );
+}
+
+/** Opens a transcript, reads from it and closes it. Undefined if there is no such transcript. */
+export async function withSource<Result>(
+  { transcripts }: TranscriptsDep,
+  id: SessionId,
+  read: (source: ByteSource) => Promise<Result>,
+): Promise<Result | undefined> {
+  const source = await transcripts.openForReading(id);
+  if (source === undefined) return undefined;
+  try {
+    return await read(source);
+  } finally {
+    await source.close();
+  }
+}

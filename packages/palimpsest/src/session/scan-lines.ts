@@ -9,6 +9,8 @@ import {
   readLines,
 } from "../transcript/read-lines.ts";
 import { scanChunkBytes, tailChunkBytes } from "./limits.ts";
+import type { WriteFailure } from "../ports/blobs.ts";
+import { utf8Length } from "../tokens/estimate-block.ts";
 
 export const newline = 0x0a;
 
@@ -200,3 +202,12 @@ const tooLong = (start: number, end: number): Damage => ({
   end,
   detail: `a line of ${end - start} bytes; the limit is ${lineBytesMax}`,
 });
+
+/** Fails for a line above the limit: readers skip such a line, so its entry would be missing from the view at the next start. */
+export function checkLineSize(line: string): WriteFailure | undefined {
+  if (line.length <= lineBytesMax / 3) return undefined;
+  const size = utf8Length(line);
+  if (size <= lineBytesMax) return undefined;
+  const message = `The entry has ${size} bytes; one line holds at most ${lineBytesMax}. Offload its content first.`;
+  return { kind: "failed", why: "too-large", message };
+}

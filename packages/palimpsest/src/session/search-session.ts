@@ -1,11 +1,10 @@
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { ByteSource, TranscriptsDep } from "../ports/transcripts.ts";
-import type { RecentTextsDeps } from "../recall/recent-texts.ts";
-import { SessionIndex } from "../recall/session-index.ts";
+import { type RecentTextsDeps, SessionIndex } from "../recall/session-index.ts";
 import type { SessionId } from "../schema/brand.ts";
 import { readPlace, scanForward } from "./scan-lines.ts";
-import { withSource } from "./with-source.ts";
+import { withSource } from "./counted-log.ts";
 
 export interface SearchSessionOptions extends SearchOptions {
   readonly source: ByteSource;

@@ -21,10 +21,9 @@ import {
 import type { Fold, View } from "../transcript/fold.ts";
 import { makeReceipt, type ReceiptInput, receiptTotals, type ShownBlocks } from "../transcript/make-receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
-import type { CountedLog } from "./counted-log.ts";
-import { checkLineSize } from "./check-line-size.ts";
+import { type CountedLog, type ReadLogOptions, readLog } from "./counted-log.ts";
+import { checkLineSize } from "./scan-lines.ts";
 import { findUndoneBeforeFold, haveSameView } from "./tail-fold.ts";
-import { type ReadLogOptions, readLog } from "./read-log.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadLogOptions {}
 

@@ -9,7 +9,6 @@ import type { OpenLogOptions } from "./open-log.ts";
 import type { Session } from "./session.ts";
 import { formatCount } from "../text/format-count.ts";
 import { userTypedText } from "../transcript/user-text.ts";
-import { loadWholePath } from "./whole-path.ts";
 
 export interface UndoOptions {
   /** By default the newest edit in force. */
@@ -203,3 +202,17 @@ export async function rewind(session: Session, message: EntryId): Promise<Rewind
 }
 
 const parentId = ({ parent, logicalParent }: Entry): EntryId | null => parent ?? logicalParent ?? null;
+
+type ReadSession = Pick<Session, "fold" | "read" | "readWhole">;
+
+/** Is the entry on the path? Also looks before the boundary that the fold begins with. */
+export async function isOnPath(session: ReadSession, entry: EntryId): Promise<boolean> {
+  if (session.fold.path.has(entry)) return true;
+  return session.read.from === "boundary" && (await session.readWhole())?.fold.path.has(entry) === true;
+}
+
+/** From now on the session holds its whole path in memory, until a boundary or a change of branch. */
+async function loadWholePath(session: ReadSession & Pick<Session, "adoptLog">): Promise<void> {
+  const whole = session.read.from === "boundary" ? await session.readWhole() : undefined;
+  if (whole !== undefined) session.adoptLog(whole);
+}

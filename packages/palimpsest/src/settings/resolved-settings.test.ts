@@ -5,7 +5,7 @@ import { tokens } from "../schema/brand.ts";
 import { policyNames } from "../schema/setting-table.ts";
 import { switchNames } from "../schema/switch-rows.ts";
 import { explainThresholds } from "./explain-thresholds.ts";
-import { environmentValues } from "@palimpsest/cli/internal/settings/environment-values";
+import { environmentValues } from "@palimpsest/cli/internal/settings/read-settings";
 import { flagValues } from "@palimpsest/cli/internal/settings/flag-values";
 import { type GivenSettings, resolveSettings } from "./resolve-settings.ts";
 import { resolveForModel, type ModelKnowledge } from "./resolved-settings.ts";

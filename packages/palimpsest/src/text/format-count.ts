@@ -17,3 +17,10 @@ export function formatBytes(bytes: number): string {
 /** The noun that goes with a count: `1 line`, `2 lines`, `0 matches`. */
 export const plural = (count: number, noun: string): string =>
   count === 1 ? noun : `${noun}${noun.endsWith("ch") ? "es" : "s"}`;
+
+/** When an edit has paid for itself. `rounds` is undefined if it never does. */
+export function formatBreakEven(rounds: number | undefined): string {
+  if (rounds === undefined) return "never pays";
+  const whole = Math.ceil(rounds);
+  return whole <= 0 ? "pays at once" : `pays after ${formatCount(whole)} ${plural(whole, "round")}`;
+}

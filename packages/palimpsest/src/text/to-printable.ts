@@ -25,3 +25,9 @@ const invisiblePattern = new RegExp(
 
 /** For names of files, folders, branches and the like in text for the model: none may look like a line of its own. */
 export const toSingleLine = (name: string): string => name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD");
+
+/**
+ * The text on one line: each run of blanks, control and invisible characters becomes one space. Text of others passes it
+ * before it stands in a prompt or a message, so that none of it can look like a line of its own.
+ */
+export const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ");

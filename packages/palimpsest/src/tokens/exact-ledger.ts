@@ -1,7 +1,7 @@
 import type { Block } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
 import type { ViewWatch } from "../transcript/view-watch.ts";
-import type { CategoryCount } from "./category-bytes.ts";
+import type { CategoryCount } from "./byte-counts.ts";
 import { defaultRates } from "./estimate-block.ts";
 import { estimateFixedPart, type FixedFigure, type FixedPart, measureFixedPart, noFixedPart } from "./fixed-part.ts";
 import type { ContextLedger, ContextSize } from "./token-ledger.ts";

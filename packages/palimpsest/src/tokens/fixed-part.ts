@@ -3,9 +3,8 @@ import { tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { type ByteCounts, measureText, noBytes } from "./byte-counts.ts";
 import { tokensFromBytes } from "./estimate-block.ts";
-import { firstRates } from "./model-name.ts";
 import type { CountText } from "./text-counter.ts";
-import { findModel, toolOverhead } from "./known-models.ts";
+import { firstRates, findModel, toolOverhead } from "./known-models.ts";
 
 /** What a request contains besides messages, as far as it is known. */
 export interface FixedPart {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findModel } from "./known-models.ts";
+import { findModel, wireModel } from "./known-models.ts";
 
 describe("the model that a name means", () => {
   it.each<[string, string | undefined]>([
@@ -32,4 +32,17 @@ describe("the model that a name means", () => {
   it("for an unknown model a window is enough", () => {
     expect(findModel("qwen3-coder", [{ id: "qwen3", windowTokens: 32_000 }])).toMatchObject({ windowTokens: 32_000 });
   });
+});
+
+const beta = "context-1m-2025-08-07";
+
+it.each([
+  ["claude-sonnet-4-5[1m]", "claude-sonnet-4-5", [beta]],
+  ["claude-sonnet-4-5-20250929[1M]", "claude-sonnet-4-5-20250929", [beta]],
+  ["some-model[1m]", "some-model", [beta]],
+  // It has the window without asking.
+  ["claude-opus-5[1m]", "claude-opus-5", []],
+  ["claude-sonnet-4-5", "claude-sonnet-4-5", []],
+])("%s goes over the wire as %s with %j", (name, id, betas) => {
+  expect(wireModel(name)).toEqual({ id, betas });
 });

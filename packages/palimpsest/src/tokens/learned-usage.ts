@@ -5,7 +5,7 @@ import { addBytes, type ByteCounts, contentClasses, noBytes } from "./byte-count
 import { defaultRates, type Rates, scaleRates, tokensFromBytes } from "./estimate-block.ts";
 import type { FixedBytes, FixedFigure } from "./fixed-part.ts";
 import { conversationRatioMin, earlierAnchorsMax, wholeRequestRatioMax, wholeRequestRatioMin } from "./limits.ts";
-import { tokenizerRatio } from "./model-name.ts";
+import { tokenizerRatio } from "./known-models.ts";
 
 /** A count of the provider, and the view that it was counted for. */
 export interface Anchor {

@@ -80,17 +80,7 @@ function believedCount(counted: number, estimate: number): number {
 }
 
 /** Rates that use only the tokenizer's counts. */
-export const counterRates: Rates = {
-  prose: 0,
-  code: 0,
-  numbers: 0,
-  json: 0,
-  cjk: 0,
-  base64: 0,
-  emoji: 0,
-  media: 0,
-  counted: 1,
-};
+export const counterRates: Rates = { ...noBytes(), counted: 1 };
 
 /** Uses the tokenizer's counts while they are believed; meanwhile it learns rates for when they are not. */
 export class CounterCalibration extends Calibration {

@@ -4,8 +4,15 @@ import { requestTokens, type Usage } from "../schema/usage.ts";
 import type { Item } from "../transcript/item.ts";
 import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
 import type { Calibration } from "./calibration.ts";
-import { addBytes, type ByteCounts, contentClasses, measureBlock, noBytes } from "./byte-counts.ts";
-import { CategoryBytes, type CategoryCount } from "./category-bytes.ts";
+import {
+  addBytes,
+  type ByteCounts,
+  contentClasses,
+  measureBlock,
+  noBytes,
+  CategoryBytes,
+  type CategoryCount,
+} from "./byte-counts.ts";
 import { defaultRates, type Rates, tokensFromBytes, isPlausibleUsage, countDocuments } from "./estimate-block.ts";
 import {
   estimateFixedPart,

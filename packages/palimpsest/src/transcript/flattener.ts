@@ -20,8 +20,8 @@ import {
   type Repair,
   syntheticResult,
 } from "./repair.ts";
-import { ResultLooks } from "./result-looks.ts";
 import {
+  ResultLooks,
   resultMedia,
   resultPartsText,
   toWireBlock,

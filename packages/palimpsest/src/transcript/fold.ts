@@ -10,7 +10,7 @@ import { Path, type PathProblem, type PathStep } from "./path.ts";
 import { type ProjectionEffect, type OriginalContents, Projection, type ProjectionSeed } from "./projection.ts";
 import { type Repair, withFirstUser } from "./repair.ts";
 import { type ShownBlocks, groupByEntry } from "./make-receipt.ts";
-import { ResultLooks } from "./result-looks.ts";
+import { ResultLooks } from "./to-wire-block.ts";
 import { findUndoneEdits, isUndo, type PathStretch, stretchesBehind } from "./plan-undo.ts";
 
 /**

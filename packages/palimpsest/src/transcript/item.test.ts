@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { call, chained, entryOf, type Raw, result, says, text, user } from "../../../../test/fixture/raw.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
-import { type Item, toItem, withPairs } from "./item.ts";
+import { type Item, toItem, withPairs, itemsForModel } from "./item.ts";
 import { userText, userTypedText } from "./user-text.ts";
 import { resultBlock } from "./to-wire-block.ts";
 import { placeDraft } from "./draft.ts";
+import type { TextBlock, ServerSummary } from "../schema/block.ts";
 
 const items = (raws: readonly Raw[]): Item[] =>
   chained(raws).flatMap((entry, at) => toItem(entry, { at, origin: "ours" }) ?? []);
@@ -147,5 +148,39 @@ describe("a draft", () => {
       "uuid",
       "timestamp",
     ]);
+  });
+});
+
+describe("as read", () => {
+  const text = (words: string): TextBlock => ({ type: "text", text: words });
+  const item = (entry: string, ...blocks: readonly TextBlock[]): Item => ({
+    entry: entryId(entry),
+    role: "user",
+    messageId: undefined,
+    blocks,
+    thinking: "kept",
+    at: 0,
+  });
+  const server: ServerSummary = { model: "writer", block: { type: "compaction" } };
+  const summary: Item = { ...item("s", text("summary"), text("beside")), summary: true, server };
+  const said = item("u", text("And now?"));
+
+  describe("a provider's summary, in front of all", () => {
+    it("is its block, as an assistant item, and the text that goes with it, for the model that wrote it", () => {
+      const [block, beside, ...others] = itemsForModel("writer", [summary, said]);
+      expect(block).toMatchObject({ entry: "s", role: "assistant", blocks: [server.block] });
+      expect(beside).toMatchObject({ entry: "s", role: "user", blocks: [text("beside")] });
+      expect(others).toEqual([said]);
+    });
+
+    it.each(["other", undefined])("is its text for another: %s", (reader) => {
+      const items = [summary, said];
+      expect(itemsForModel(reader, items)).toBe(items);
+    });
+  });
+
+  it("a provider's summary that is not first is its text", () => {
+    const items = [said, summary];
+    expect(itemsForModel("writer", items)).toBe(items);
   });
 });

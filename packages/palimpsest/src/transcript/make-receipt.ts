@@ -1,7 +1,6 @@
 import type { Block } from "../schema/block.ts";
 import { type EntryId, type Tokens, tokens, type ToolUseId } from "../schema/brand.ts";
 import type { Receipt, ReceiptClass, ReceiptFigures, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
-import { sameBlock } from "./same-block.ts";
 
 /** What a view shows, entry by entry in order. Blocks are immutable, so a snapshot stays valid after later appends. */
 export type ShownBlocks = ReadonlyMap<EntryId, readonly Block[]>;
@@ -177,4 +176,16 @@ export function findEntryAfterTokens({ shown, count }: CountableView, tokensBefo
     for (const block of blocks) sum += count(block);
   }
   return undefined;
+}
+
+/** Whether two blocks have the same bytes. Blocks of a view stay the same objects until a change of structure recreates some. */
+export const sameBlock = (left: Block, right: Block | undefined): boolean =>
+  left === right ||
+  (right !== undefined && !differInText(left, right) && JSON.stringify(left) === JSON.stringify(right));
+
+/** Avoids serialising: nearly all blocks that differ are a result and its marker. */
+function differInText(left: Block, right: Block): boolean {
+  if (left.type !== right.type) return true;
+  if (left.type !== "tool_result" || right.type !== "tool_result") return false;
+  return typeof left.content === "string" && typeof right.content === "string" && left.content !== right.content;
 }

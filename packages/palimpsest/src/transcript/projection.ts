@@ -84,6 +84,7 @@ export class Projection {
   readonly entriesBroughtBack = new Set<EntryId>();
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
+  /** A boundary whose summary has not been written: it has no effect, so a crash between the two loses nothing. */
   #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
   /** Set after an undone boundary: its summary, and then the attachments made for it, are skipped too. */
   #skipping: SkippedBoundary | undefined;
@@ -115,11 +116,6 @@ export class Projection {
     copied.#skipping = this.#skipping;
     copied.#at = this.#at;
     return copied;
-  }
-
-  /** A boundary whose summary has not been written: it has no effect, so a crash between the two loses nothing. */
-  get waitingBoundary(): EntryId | undefined {
-    return this.#waiting?.entry.id;
   }
 
   apply(entry: Entry, origin: EntryOrigin): ProjectionEffect {

@@ -2,10 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { imagePart } from "../../../../test/fixture/image.ts";
 import { parametersFor } from "../../../../test/property/runs.ts";
-import { parseBlock } from "../schema/block.ts";
+import { parseBlock, type Block } from "../schema/block.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { resultPart, wireBlock } from "../schema/wire/wire-block.ts";
-import { toWireBlock, toWirePart } from "./to-wire-block.ts";
+import { toWireBlock, toWirePart, WireIds } from "./to-wire-block.ts";
+import { call, clear, loggedRaws, look, type Raw, result, says, user } from "../../../../test/fixture/raw.ts";
+import { Fold } from "./fold.ts";
+import { toolUseId } from "../schema/brand.ts";
 
 const citation: JsonObject = {
   type: "char_location",
@@ -205,3 +208,53 @@ function changedAt(value: Json, { at, how }: Changing): Json {
       return { ...value, more: 1 };
   }
 }
+
+const turn = (n: number): Raw[] => [user(`u${n}`), says(`a${n}`, `m${n}`, call(`x${n}`)), result(`r${n}`, `x${n}`)];
+const blocksIn = (fold: Fold): readonly Block[] => fold.messages.flatMap(({ content }) => content);
+
+it("shows the same block objects when a view is rebuilt, markers too", () => {
+  const fold = new Fold();
+  let before: readonly Block[] = [];
+  const snip: Raw = { type: "snip", uuid: "e", entries: ["a1", "r1"] };
+  for (const logged of loggedRaws([...turn(1), ...turn(2), clear("c", "x2"), snip])) {
+    before = blocksIn(fold);
+    fold.append(logged);
+  }
+  expect(look(fold)).toEqual(["u: u1 u2", "a: call(x2)", expect.stringMatching(/^u: x2=/)]);
+  expect(blocksIn(fold).filter((block) => !before.includes(block))).toEqual([]);
+});
+
+it("makes a new block when the look of the result changes", () => {
+  const fold = new Fold();
+  const looks = loggedRaws([...turn(1), clear("c", "x1")]).map((logged) => {
+    fold.append(logged);
+    return blocksIn(fold).at(-1);
+  });
+  expect(looks.at(-1)).not.toBe(looks.at(-2));
+});
+
+const wired = (...ids: readonly string[]): string[] => {
+  const calls = new Set<string>();
+  const wireIds = new WireIds((id) => calls.has(id));
+  return ids.map((id) => {
+    const sent = wireIds.assign(toolUseId(id));
+    calls.add(id);
+    return sent;
+  });
+};
+
+describe("ids on the wire", () => {
+  it("an id that the API takes is sent as it is", () => expect(wired("toolu_1")).toEqual(["toolu_1"]));
+  it("another is made up from it", () => expect(wired("a b")).toEqual(["call_a_b"]));
+  it("two that look alike stay two", () => expect(wired("a b", "a.b")).toEqual(["call_a_b", "call_a_b_2"]));
+  it("the log's id is found by the one that is sent", () => {
+    const wireIds = new WireIds(() => false);
+    const sent = wireIds.assign(toolUseId("a b"));
+    expect(wireIds.loggedId(sent)).toBe("a b");
+    expect(wireIds.loggedId(toolUseId("toolu_1"))).toBe("toolu_1");
+  });
+  it("a made-up id never meets a recorded one, whichever comes first", () => {
+    expect(wired("call_a_b", "a b")).toEqual(["call_a_b", "call_a_b_2"]);
+    expect(new Set(wired("a b", "call_a_b")).size).toBe(2);
+  });
+});

@@ -156,7 +156,7 @@ export class WireIds {
   }
 }
 
-export interface ResultDisplay {
+interface ResultDisplay {
   readonly toolName: string;
   /** The text that an edit froze for this result. */
   readonly shown: string | undefined;
@@ -300,4 +300,29 @@ function removeAtPath(value: Json, [key, ...rest]: ValuePath): Json {
       ? entries.filter(([name]) => name !== key)
       : entries.map(([name, inner]) => [name, name === key ? removeAtPath(inner, rest) : inner]),
   );
+}
+
+/**
+ * Caches results as they are sent, each until its look changes: a view that is rebuilt shows the same block objects as
+ * before, so that caches keyed by block stay valid.
+ */
+export class ResultLooks {
+  readonly #lookByResult = new WeakMap<
+    ToolResultBlock,
+    ResultDisplay & { readonly id: string; readonly block: Block }
+  >();
+
+  /** `id`: the id under which the result is sent. */
+  show(
+    result: ToolResultBlock,
+    { id, toolName, shown }: ResultDisplay & { readonly id: ToolResultBlock["tool_use_id"] },
+  ): Block {
+    const known = this.#lookByResult.get(result);
+    if (known?.shown === shown && known?.id === id && known.toolName === toolName) return known.block;
+    const sent = id === result.tool_use_id ? result : { ...result, tool_use_id: id };
+    const block = resultBlock(sent, { toolName, shown });
+    // Most results are sent as they are logged: then there is no new block to cache.
+    if (block !== result) this.#lookByResult.set(result, { id, toolName, shown, block });
+    return block;
+  }
 }

@@ -5,13 +5,12 @@ import { type Connection, ConnectionDropped, toByteStream } from "../http/event-
 import { createInProcessFetch } from "../http/simulator-fetch.ts";
 import { pauseMillisMax } from "../limits.ts";
 import { errorBody, refusal } from "../refusal.ts";
-import { readRecordableRequest } from "./recordable-request.ts";
 import { partBytes } from "./request-content.ts";
 import { type CassetteProblem, readCassetteFolder, type StoredCassette } from "./read-cassette-folder.ts";
 import { findCredentials } from "./credentials.ts";
 import type { Cassette } from "./cassette.ts";
 import { createMasker } from "./masker.ts";
-import { formatMiss, type Comparable, toComparable, requestKey } from "./request-key.ts";
+import { readRecordableRequest, formatMiss, type Comparable, toComparable, requestKey } from "./request-key.ts";
 
 export interface PlayerOptions {
   readonly folder: string;

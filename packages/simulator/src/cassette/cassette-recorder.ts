@@ -4,12 +4,14 @@ import { type Connection, toByteStream } from "../http/event-body.ts";
 import { createInProcessFetch } from "../http/simulator-fetch.ts";
 import { recordedBodyBytesMax } from "../limits.ts";
 import { errorBody, refusal } from "../refusal.ts";
-import { type RecordableRequest, readRecordableRequest } from "./recordable-request.ts";
+import { type RecordableRequest, readRecordableRequest } from "./request-key.ts";
 import { type Chunk, responseParts } from "./request-content.ts";
 import { Credentials, upstreamRequestHeaders, clientResponseHeaders, pickResponseHeaders } from "./credentials.ts";
 import { prepareCassetteFolder, writeCassette } from "./read-cassette-folder.ts";
 import type { Cassette, CassetteEnd } from "./cassette.ts";
 import { createMasker, maskParts } from "./masker.ts";
+import { serveRequests, type ServeOptions, type ServeOutcome } from "../http/serve-simulator.ts";
+import type { CassettePlayer } from "./cassette-player.ts";
 
 export interface RecorderOptions {
   /** Created if it does not exist. Existing cassettes stay; new ones get the next numbers. */
@@ -23,7 +25,7 @@ export interface RecorderOptions {
 }
 
 /** Base URL that all requests go to. */
-export interface Upstream {
+interface Upstream {
   readonly upstream: string;
 }
 
@@ -297,3 +299,23 @@ const tooLargeResponse = (): Response =>
 
 const errorResponse = (refused: ReturnType<typeof refusal>): Response =>
   Response.json(errorBody(refused, null), { status: refused.status });
+
+/**
+ * Closing it ends the exchanges in progress, and waits until they are on disk too. The upstream is required: requests
+ * name this server's own address, so a recorder without one would call itself.
+ */
+export async function serveRecorder(
+  recorder: CassetteRecorder & Upstream,
+  options: ServeOptions,
+): Promise<ServeOutcome> {
+  const serving = await serveRequests(recorder.answer, options);
+  if (serving.kind === "failed") return serving;
+  const close = async (): Promise<void> => {
+    await serving.close();
+    await recorder.idle();
+  };
+  return { ...serving, close };
+}
+
+export const servePlayer = (player: CassettePlayer, options: ServeOptions): Promise<ServeOutcome> =>
+  serveRequests(player.answer, options);

@@ -1,4 +1,4 @@
-import { escapeRegExp } from "palimpsest/internal/text/escape-reg-exp";
+import { escapeRegExp } from "palimpsest/internal/text/fill-template";
 import { maskEntry, maskJson, type MaskText } from "palimpsest/internal/export/mask-secrets";
 import { isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
 import type { BodyContent, EventContent, ResponsePart } from "./cassette.ts";

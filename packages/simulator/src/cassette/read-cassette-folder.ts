@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, link, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { errorCode } from "palimpsest/internal/store/files/write-failure";
+import { errorCode } from "palimpsest/internal/store/files/disk";
 import { cassetteBytesMax, cassettesBytesMax, cassettesMax } from "../limits.ts";
 import { type Cassette, formatCassette, parseCassette } from "./cassette.ts";
 

@@ -6,7 +6,6 @@ import type {
   MessagesRequest,
 } from "palimpsest/internal/schema/wire/messages-request";
 import { compactTriggerTokensDefault } from "../limits.ts";
-import { summaryPrompt } from "./summary-prompt.ts";
 
 export type CompactionBlock = Extract<WireBlock, { type: "compaction" }>;
 
@@ -67,3 +66,14 @@ export const isCompactEdit = (edit: ContextEdit): edit is ContextEditOf<"compact
 /** The client's instructions replace the server's; blank ones do not count. */
 const summaryInstructions = ({ instructions }: { readonly instructions?: string | null | undefined }): string =>
   instructions !== null && instructions !== undefined && instructions.trim() !== "" ? instructions : summaryPrompt;
+
+/** The server's request for a summary, used if the client's request brings no instructions of its own. */
+export const summaryPrompt = `This conversation is about to be replaced by a summary. You will go on with the work from the summary alone: whatever it leaves out is gone.
+
+Write it for yourself, so that you could take up the work at once. Say:
+- what was asked for, with every wish and limit that the user stated and that still holds;
+- what has been done and decided, and why, with names, paths, figures and commands as they were;
+- what was tried and failed, and what was learned from it;
+- where the work stands at this moment, and what comes next.
+
+Call no tools. Put the summary between <summary> and </summary>.`;

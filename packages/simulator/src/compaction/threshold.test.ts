@@ -17,7 +17,7 @@ import { parseSpent } from "palimpsest/internal/cache/usage-split";
 import type { Responder, MoveBlock, PlannedReply } from "../responder/responder.ts";
 import { priceReply, priceIterations } from "../reply/iteration.ts";
 import { Simulator } from "../simulator.ts";
-import { summaryPrompt } from "./summary-prompt.ts";
+import { summaryPrompt } from "./compaction-block.ts";
 
 const model = "claude-opus-5";
 const system = "You are a careful assistant.";

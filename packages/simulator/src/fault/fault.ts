@@ -1,5 +1,7 @@
 import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { clockJumpMillisMax, pauseMillisMax, usageFactorMax } from "../limits.ts";
+import { createRandom } from "../random.ts";
+import { invalid, type Refusal, refusal } from "../refusal.ts";
 
 /**
  * Failures on demand. `rate-limit` to `reset` replace the reply; `compaction-unavailable` does so only if something is
@@ -189,3 +191,137 @@ function faultArgument(fault: Fault): number | undefined {
 }
 
 const wrongFault = (message: string): ParseFaultOutcome => ({ kind: "wrong", message });
+
+export interface ProbableFault {
+  readonly fault: Fault;
+  /** From 0 to 1, per request. */
+  readonly probability: number;
+}
+
+/** Random faults: the same seed and request number give the same fault, in whatever order requests come. */
+export class FaultChoice {
+  readonly #faults: readonly ProbableFault[];
+  readonly #seed: number;
+
+  /** A request gets at most one fault, so the probabilities together are at most 1. */
+  constructor({ faults, seed }: { readonly faults: readonly ProbableFault[]; readonly seed: number }) {
+    if (totalProbability(faults) > 1) throw new RangeError(tooProbable(faults));
+    this.#faults = faults;
+    this.#seed = seed;
+  }
+
+  /** `request`: the number of the request. */
+  choose(request: number): Fault | undefined {
+    let left = createRandom(this.#seed ^ Math.imul(request, spread))();
+    for (const { fault, probability } of this.#faults) {
+      if (left < probability) return fault;
+      left -= probability;
+    }
+    return undefined;
+  }
+}
+
+type ParseProbableFaultsOutcome =
+  | { readonly kind: "faults"; readonly faults: readonly ProbableFault[] }
+  | { readonly kind: "wrong"; readonly message: string };
+
+/** Each text is one fault as `parseProbableFault` reads it; the probabilities must not exceed 1 together. */
+export function parseProbableFaults(texts: readonly string[]): ParseProbableFaultsOutcome {
+  const faults: ProbableFault[] = [];
+  for (const text of texts) {
+    const read = parseProbableFault(text);
+    if (read.kind === "wrong") return read;
+    faults.push(read.fault);
+  }
+  return totalProbability(faults) > 1 ? { kind: "wrong", message: tooProbable(faults) } : { kind: "faults", faults };
+}
+
+/** A fault's text with its probability at the end: `overloaded 0.1`, `rate-limit retry-after=3 0.05`. */
+export function parseProbableFault(
+  text: string,
+): { readonly kind: "fault"; readonly fault: ProbableFault } | { readonly kind: "wrong"; readonly message: string } {
+  const [, what = text, last = ""] = /^(.*\S)\s+(\S+)\s*$/.exec(text) ?? [];
+  const probability = /^(?:0|1|0?\.\d+|[01]\.\d+)$/.test(last) ? Number(last) : Number.NaN;
+  if (!(probability >= 0 && probability <= 1)) {
+    return { kind: "wrong", message: `a fault by chance ends with its probability from 0 to 1: ${text.trim()}` };
+  }
+  const read = parseFault(what);
+  return read.kind === "wrong" ? read : { kind: "fault", fault: { fault: read.fault, probability } };
+}
+
+/** Turns neighbouring request numbers into seeds far apart. */
+const spread = 0x9e3779b1;
+
+/** Rounded to nine decimals: ten times 0.1 is not more than 1. */
+const totalProbability = (faults: readonly ProbableFault[]): number =>
+  Math.round(faults.reduce((sum, { probability }) => sum + probability, 0) * 1e9) / 1e9;
+
+const tooProbable = (faults: readonly ProbableFault[]): string =>
+  `the probabilities of faults add up to ${totalProbability(faults)}: a request gets one at most`;
+
+/** Outcomes of faults that replace the reply. */
+export type EarlyOutcome = Refusal | { readonly kind: "dropped" } | { readonly kind: "silence" };
+
+/** How a reply is sent. */
+export type ReplyForm = "json" | "stream";
+
+/** A body is sent once, so nothing in it can be duplicated. */
+export const canStrike = (fault: Fault, form: ReplyForm): boolean => form === "stream" || fault.kind !== "duplicate";
+
+/** For a fault that a client asks for but that cannot happen to its reply. */
+export const unfitFaultRefusal = (fault: Fault): Refusal =>
+  invalid(`${fault.kind} happens to a stream only: send "stream": true`, "x-simulator-fault");
+
+/** The random fault of a request, if it can strike. */
+export function chooseFault(
+  faults: FaultChoice | undefined,
+  { n, form }: { readonly n: number; readonly form: ReplyForm },
+): Fault | undefined {
+  const fault = faults?.choose(n);
+  return fault !== undefined && canStrike(fault, form) ? fault : undefined;
+}
+
+/**
+ * If nothing was compacted, an unavailable compaction had no effect. `ending`: the outcome of a request without a
+ * reply.
+ */
+export const hasFaultStruck = ({ kind }: Fault, ending?: EarlyOutcome): boolean =>
+  kind !== "compaction-unavailable" || (ending?.kind === "refused" && ending.errorCode === compactionUnavailableCode);
+
+export const compactionUnavailableCode = "compaction_unavailable";
+
+/** Undefined for a fault that leaves room for a reply. */
+export function earlyFault(fault: Fault | undefined, form: ReplyForm): EarlyOutcome | undefined {
+  switch (fault?.kind) {
+    case "rate-limit":
+      return refusal(
+        "rate_limit_error",
+        "This request would exceed your organization's rate limit.",
+        fault.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: fault.retryAfterSeconds },
+      );
+    case "server-error":
+      return refusal("api_error", "Internal server error");
+    case "overloaded-midway":
+      // A fault that breaks a stream with an event prevents a body from being sent at all.
+      return form === "json" ? refusal("overloaded_error", "Overloaded") : undefined;
+    case "overloaded":
+      return refusal("overloaded_error", "Overloaded");
+    case "timeout":
+      return refusal("timeout_error", "Request timed out");
+    case "reset":
+      return { kind: "dropped" };
+    case "hang":
+      return { kind: "silence" };
+    // It strikes only a compaction, and whether there is one is not known before validation.
+    case "compaction-unavailable":
+    case "break":
+    case "break-utf8":
+    case "duplicate":
+    case "trickle":
+    case "wrong-usage":
+    case "cache-lost":
+    case "clock-jump":
+    case undefined:
+      return undefined;
+  }
+}

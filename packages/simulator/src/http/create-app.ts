@@ -1,12 +1,12 @@
 import { type Context, Hono } from "hono";
 import { isArray, isObject, type Json, parseJson } from "palimpsest/internal/schema/json";
-import type { Answer } from "../answer.ts";
+import type { Answer, OpenAiAnswer } from "../answer.ts";
 import { isTooDeep, tooDeepRefusal, invalid, type Refusal, refusal } from "../refusal.ts";
 import { hangMillisMax } from "../limits.ts";
 import type { ApiCall, Simulator } from "../simulator.ts";
 import { readBody } from "./read-body.ts";
 import { ConnectionDropped, type Connection, cutBody, eventBody, formatSse, streamResponse } from "./event-body.ts";
-import { isOpenAiClient, mountOpenAi } from "./mount-open-ai.ts";
+import type { OpenAiCall } from "../openai/open-ai-api.ts";
 
 interface Env {
   readonly Bindings: Connection;
@@ -32,7 +32,7 @@ export function createApp(simulator: Simulator): Hono<Env> {
       ? openai.refuse(context, refused)
       : respond(context, simulator.refuse(refused, path));
   };
-  const openai = mountOpenAi(app, { simulator, readJsonBody, respond });
+  const openai = mountOpenAi(app, simulator);
   app.post(
     "/v1/messages",
     handlePost((call) => simulator.messages(call)),
@@ -101,12 +101,17 @@ function isWellFormed(value: Json): boolean {
   return !isObject(value) || Object.entries(value).every(([key, item]) => key.isWellFormed() && isWellFormed(item));
 }
 
-async function respond(context: Route, answer: Answer): Promise<Response> {
+async function respond(context: Route, answer: Answer | OpenAiAnswer): Promise<Response> {
   switch (answer.kind) {
     case "body":
       return Response.json(answer.body, { status: answer.status, headers: answer.headers });
     case "stream":
       return streamResponse(answer.headers, eventBody(answer.events, { connection: context.env, textOf: formatSse }));
+    case "frames":
+      return streamResponse(
+        answer.headers,
+        eventBody(answer.frames, { connection: context.env, textOf: ({ text }) => text }),
+      );
     case "cut":
       return new Response(cutBody(answer, context.env), {
         headers: { ...answer.headers, "transfer-encoding": "chunked", "content-type": "application/json" },
@@ -136,3 +141,58 @@ const waitUntilGone = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) go();
     else signal.addEventListener("abort", go, { once: true });
   });
+
+/** Answers on paths that both APIs have, or neither. */
+interface SharedOpenAiRoutes {
+  readonly models: (context: Route) => Promise<Response>;
+  readonly model: (context: Route, id: string) => Promise<Response>;
+  readonly refuse: (context: Route, refused: Refusal) => Promise<Response>;
+}
+
+/**
+ * Whether a client uses the OpenAI API, for paths that both APIs have: a client of the other one says so or brings its
+ * key.
+ */
+const isOpenAiClient = (headers: Headers): boolean =>
+  !headers.has("anthropic-version") && !headers.has("x-api-key") && headers.has("authorization");
+
+/** Adds the paths of the OpenAI API. */
+function mountOpenAi(app: Hono<Env>, simulator: Simulator): SharedOpenAiRoutes {
+  const handlePost =
+    (answer: (call: OpenAiCall) => OpenAiAnswer | Promise<OpenAiAnswer>) =>
+    async (context: Route): Promise<Response> => {
+      const read = await readJsonBody(context);
+      if (read.kind === "refused") return respond(context, simulator.openai.refuse(read, context.req.path));
+      const { headers, signal } = context.req.raw;
+      return respond(context, await answer({ body: read.body, headers, signal }));
+    };
+  app.post(
+    "/v1/chat/completions",
+    handlePost((call) => simulator.openai.chatCompletions(call)),
+  );
+  app.post(
+    "/v1/responses",
+    handlePost((call) => simulator.openai.responses(call)),
+  );
+  app.post(
+    "/v1/responses/compact",
+    handlePost((call) => simulator.openai.compact(call)),
+  );
+  app.post(
+    "/v1/responses/input_tokens",
+    handlePost((call) => simulator.openai.inputTokens(call)),
+  );
+  app.get("/v1/responses/:id", (context) =>
+    respond(context, simulator.openai.response(pickHeaders(context), context.req.param("id"))),
+  );
+  app.delete("/v1/responses/:id", (context) =>
+    respond(context, simulator.openai.deleteResponse(pickHeaders(context), context.req.param("id"))),
+  );
+  return {
+    models: (context) => respond(context, simulator.openai.models(pickHeaders(context))),
+    model: (context, id) => respond(context, simulator.openai.model(pickHeaders(context), id)),
+    refuse: (context, refused) => respond(context, simulator.openai.refuse(refused, context.req.path)),
+  };
+}
+
+const pickHeaders = ({ req }: Route): Pick<OpenAiCall, "headers"> => ({ headers: req.raw.headers });

@@ -4,7 +4,7 @@ import type { Item, OpenAiRequest } from "./open-ai-request.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
 import { checkReasoningPlace, checkResponsesPairs } from "./check-request.ts";
 import type { ShownItem } from "./open-ai-prompt.ts";
-import type { ItemSeal } from "./item-seal.ts";
+import type { ItemSeal } from "./output.ts";
 import { listConversation, type ResponseStore } from "./response-store.ts";
 
 interface ShownItemsDeps {

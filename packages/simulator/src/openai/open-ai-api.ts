@@ -8,12 +8,18 @@ import type { SimulatorClock } from "../simulator-clock.ts";
 import { type HeaderSource, readControl, reportHeaders } from "../request-headers.ts";
 import { cutPlace } from "../reply/deliver.ts";
 import { isTooDeep, tooDeepRefusal, type Refusal } from "../refusal.ts";
-import { chooseFault, earlyFault, canStrike, type ReplyForm, unfitFaultRefusal } from "../fault/early-fault.ts";
-import type { Fault } from "../fault/fault.ts";
-import type { FaultChoice } from "../fault/fault-choice.ts";
+import {
+  chooseFault,
+  earlyFault,
+  canStrike,
+  type ReplyForm,
+  unfitFaultRefusal,
+  type Fault,
+  type FaultChoice,
+} from "../fault/fault.ts";
 import { shortHash } from "../prompt/canonical-block.ts";
 import type { TraceWriter } from "../trace/trace-writer.ts";
-import { OpenAiCache, OpenAiFingerprints } from "./open-ai-cache.ts";
+import { OpenAiCache, OpenAiFingerprints, priceRuns } from "./open-ai-cache.ts";
 import { readChat } from "./read-chat.ts";
 import {
   compactionUnavailableCode,
@@ -30,9 +36,8 @@ import { type OpenAiModel, OpenAiModels } from "./open-ai-models.ts";
 import { createKnownSlices } from "./open-ai-prompt.ts";
 import { deliverReply, type OpenAiReply, traceRuns } from "./deliver-reply.ts";
 import { readCompact, readInputTokens, readResponses } from "./read-responses.ts";
-import { ItemSeal } from "./item-seal.ts";
+import { ItemSeal } from "./output.ts";
 import { ResponseStore } from "./response-store.ts";
-import { priceRuns } from "./usage.ts";
 
 interface OpenAiApiDeps {
   readonly responder: Responder;

@@ -7,17 +7,23 @@ import {
   checkPlannedReply,
 } from "../responder/responder.ts";
 import { parseSummary } from "../compaction/build-compaction-block.ts";
-import { summaryPrompt } from "../compaction/summary-prompt.ts";
+import { summaryPrompt } from "../compaction/compaction-block.ts";
 import type { SimulatorClock } from "../simulator-clock.ts";
-import { earlyFault, canStrike } from "../fault/early-fault.ts";
-import type { Fault } from "../fault/fault.ts";
+import { earlyFault, canStrike, type Fault } from "../fault/fault.ts";
 import { createRandom } from "../random.ts";
-import type { CachePlan, OpenAiCache, CacheDiagnosis, OpenAiFingerprints } from "./open-ai-cache.ts";
+import type { CachePlan, OpenAiCache, CacheDiagnosis, OpenAiFingerprints, ModelRun } from "./open-ai-cache.ts";
 import { checkFit, checkRequest } from "./check-request.ts";
 import { compactionUnavailable, type OpenAiRefusal, refuseRequest, translateRefusal } from "./open-ai-refusal.ts";
 import type { OpenAiRequest } from "./open-ai-request.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
-import { ItemIds, type Output, composeOutput, type MessagesRequestInput, toMessagesRequest } from "./output.ts";
+import {
+  ItemIds,
+  type Output,
+  composeOutput,
+  type MessagesRequestInput,
+  toMessagesRequest,
+  type ItemSeal,
+} from "./output.ts";
 import {
   type KnownSlices,
   type OpenAiPrompt,
@@ -26,10 +32,8 @@ import {
   PromptWalk,
   type ShownItem,
 } from "./open-ai-prompt.ts";
-import type { ItemSeal } from "./item-seal.ts";
 import { listShownItems } from "./list-shown-items.ts";
 import type { ConversationLink, ResponseStore } from "./response-store.ts";
-import type { ModelRun } from "./usage.ts";
 
 export interface OpenAiExchangeDeps {
   readonly responder: Responder;

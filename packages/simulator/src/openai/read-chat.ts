@@ -9,8 +9,12 @@ import {
   sharedFields,
   unset,
   verbosities,
-} from "./shared-fields.ts";
-import type { OutputFormat, Item, Part, ToolChoice, ReadRequestOutcome } from "./open-ai-request.ts";
+  type OutputFormat,
+  type Item,
+  type Part,
+  type ToolChoice,
+  type ReadRequestOutcome,
+} from "./open-ai-request.ts";
 import { shapeRefusal } from "./open-ai-refusal.ts";
 import { z } from "zod";
 import { anyJson } from "palimpsest/internal/schema/any-json";

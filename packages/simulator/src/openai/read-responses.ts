@@ -1,7 +1,16 @@
 import { field, isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
-import { readCacheOptions, readBreakpoint, optionalField } from "./shared-fields.ts";
 import { refuseRequest, shapeRefusal } from "./open-ai-refusal.ts";
-import type { OutputFormat, Item, Part, ToolChoice, OpenAiRequest, ReadRequestOutcome } from "./open-ai-request.ts";
+import {
+  readCacheOptions,
+  readBreakpoint,
+  optionalField,
+  type OutputFormat,
+  type Item,
+  type Part,
+  type ToolChoice,
+  type OpenAiRequest,
+  type ReadRequestOutcome,
+} from "./open-ai-request.ts";
 import {
   compactRequest,
   type InputItem,

@@ -1,11 +1,10 @@
 import { field, type Json, type JsonObject } from "palimpsest/internal/schema/json";
-import type { CacheDiagnosis } from "./open-ai-cache.ts";
+import type { CacheDiagnosis, Usage } from "./open-ai-cache.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
 import { type OpenAiRequest, resolveServiceTier } from "./open-ai-request.ts";
 import type { Output, OutputItem } from "./output.ts";
-import type { Usage } from "./usage.ts";
 import type { Frame } from "../answer.ts";
-import { textPieces } from "../reply/text-pieces.ts";
+import { textPieces } from "../reply/compose-reply.ts";
 
 export interface ResponsesReply {
   readonly id: string;

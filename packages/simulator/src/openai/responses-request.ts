@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { anyJson } from "palimpsest/internal/schema/any-json";
 import { compactThresholdTokensMin, outputTokensMin } from "../limits.ts";
-import { anyObject, breakpoint, efforts, sharedFields, unset, verbosities } from "./shared-fields.ts";
+import { anyObject, breakpoint, efforts, sharedFields, unset, verbosities } from "./open-ai-request.ts";
 
 /** Bodies of `POST /v1/responses`, `/v1/responses/compact` and `/v1/responses/input_tokens`. */
 const marked = { prompt_cache_breakpoint: breakpoint };

@@ -1,6 +1,6 @@
 import type { WireBlock, WireResultPart } from "palimpsest/internal/schema/wire/wire-block";
 import type { ToolChange, WireTool } from "palimpsest/internal/schema/wire/wire-tool";
-import { memoryTool, memoryToolText } from "./memory-tool.ts";
+import { memoryTool, memoryToolText } from "./tool-set.ts";
 import { TextScanner } from "./text-scanner.ts";
 import { imageHeader } from "palimpsest/internal/tokens/image-header";
 

@@ -1,6 +1,5 @@
-import { modelName } from "palimpsest/internal/tokens/model-name";
 import type { Model } from "palimpsest/internal/schema/model";
-import { type ToolOverhead, toolOverhead } from "palimpsest/internal/tokens/known-models";
+import { modelName, type ToolOverhead, toolOverhead } from "palimpsest/internal/tokens/known-models";
 
 /** How the API differs from model to model, beyond windows and prices. */
 export interface ModelTraits {

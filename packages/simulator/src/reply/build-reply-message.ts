@@ -12,9 +12,8 @@ import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-r
 import { hasCompactionBeta } from "../compaction/compaction-block.ts";
 import type { Fault } from "../fault/fault.ts";
 import { type Iteration, iterationReport, replyTotals, usageReport } from "./iteration.ts";
-import type { ComposedReply } from "./compose-reply.ts";
+import { type ComposedReply, textPieces } from "./compose-reply.ts";
 import type { StreamFormat } from "./deliver.ts";
-import { textPieces } from "./text-pieces.ts";
 
 interface ReplyMessageInput {
   readonly messageId: string;

@@ -16,8 +16,8 @@ import {
   earlyFault,
   canStrike,
   type ReplyForm,
-} from "../fault/early-fault.ts";
-import type { Fault } from "../fault/fault.ts";
+  type Fault,
+} from "../fault/fault.ts";
 import { shortHash } from "../prompt/canonical-block.ts";
 import type { Iteration } from "./iteration.ts";
 import type { ModelTraits } from "../prompt/model-traits.ts";

@@ -1,8 +1,7 @@
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import { endlessCharsMax } from "../limits.ts";
-import type { Responder, Move, MoveBlock, RespondInput } from "./responder.ts";
-import { RetryQueue } from "./retry-queue.ts";
+import { type Responder, type Move, type MoveBlock, type RespondInput, RetryQueue } from "./responder.ts";
 import { echoMove } from "./echo-responder.ts";
 import { messageBlocks, collectToolCalls, type ToolSpec, listTools } from "./request-text.ts";
 

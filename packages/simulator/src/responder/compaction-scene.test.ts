@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { assistantSays, requestOf, said, sceneOf, userSays } from "../../../../test/fixture/scene.ts";
-import { summaryPrompt } from "../compaction/summary-prompt.ts";
+import { summaryPrompt } from "../compaction/compaction-block.ts";
 import { parseScenario } from "../scenario/read-scenario.ts";
 import { scriptResponder } from "../scenario/script-responder.ts";
 import type { Responder, PlannedReply } from "./responder.ts";

@@ -14,7 +14,7 @@ import {
   findWriteTool,
 } from "./request-text.ts";
 import { type JsonObject, textField } from "palimpsest/internal/schema/json";
-import { memoryTool } from "../prompt/memory-tool.ts";
+import { memoryTool } from "../prompt/tool-set.ts";
 
 type MemoryType = "user" | "feedback" | "project" | "reference";
 

@@ -1,5 +1,4 @@
-import { type Responder, type Move, type MoveBlock, type AfterMode, endOfScriptMove } from "./responder.ts";
-import { RetryQueue } from "./retry-queue.ts";
+import { type Responder, type Move, type MoveBlock, type AfterMode, endOfScriptMove, RetryQueue } from "./responder.ts";
 import { echoMove } from "./echo-responder.ts";
 import { compactionMove } from "./summary-move.ts";
 import { type Block, callIdPattern } from "palimpsest/internal/schema/block";

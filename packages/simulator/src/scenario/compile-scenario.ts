@@ -4,8 +4,9 @@ import type { AdversaryMode } from "../responder/adversary-responder.ts";
 import { parseFault, type Fault } from "../fault/fault.ts";
 import { repeatsMax } from "../limits.ts";
 import { type Refusal, refusal } from "../refusal.ts";
-import type { Flaw, Place } from "./scenario-problem.ts";
 import {
+  type Flaw,
+  type Place,
   type ConditionForm,
   type LaneForm,
   type MoveForm,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { delivered, requestOf, said } from "../../../../test/fixture/scene.ts";
-import { formatScenarioProblem } from "./scenario-problem.ts";
+import { formatScenarioProblem } from "./scenario-form.ts";
 import { parseScenario, readScenario, type ReadScenarioOutcome } from "./read-scenario.ts";
 import { scriptResponder } from "./script-responder.ts";
 

@@ -1,12 +1,18 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { extname } from "node:path";
+import { extname, resolve } from "node:path";
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Document } from "yaml";
 import { aliasesMax, scenarioBytesMax } from "../limits.ts";
 import { type Scenario, type CompileOutcome, compileScenario } from "./compile-scenario.ts";
-import { loadModule } from "./load-module.ts";
-import { formatPath, type ScenarioProblem, type Place, type Flaw, collectFlaws } from "./scenario-problem.ts";
-import { scenarioForm } from "./scenario-form.ts";
+import {
+  formatPath,
+  type ScenarioProblem,
+  type Place,
+  type Flaw,
+  collectFlaws,
+  scenarioForm,
+} from "./scenario-form.ts";
+import { pathToFileURL } from "node:url";
 
 export type ReadScenarioOutcome =
   | { readonly kind: "scenario"; readonly scenario: Scenario }
@@ -189,3 +195,10 @@ function withChange(value: unknown, { at: [step, ...rest], to }: ValueChange): u
   const fields = { ...value, [step]: withChange(Reflect.get(value, step), { at: rest, to }) };
   return Object.fromEntries(Object.entries(fields).filter(([, field]) => field !== undefined));
 }
+
+/**
+ * Runs a module that the user named and returns its exports. This is the only import with a computed name: what it
+ * loads is not part of this program, so the check of the module map does not apply to it.
+ */
+const loadModule = async (file: string): Promise<unknown> =>
+  import(/* @vite-ignore */ pathToFileURL(resolve(file)).href);

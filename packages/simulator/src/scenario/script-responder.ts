@@ -6,9 +6,9 @@ import {
   type PlannedReply,
   endOfScriptMove,
   type MoveBlock,
+  RetryQueue,
 } from "../responder/responder.ts";
 import { adversaryResponder } from "../responder/adversary-responder.ts";
-import { RetryQueue } from "../responder/retry-queue.ts";
 import { echoResponder, echoMove } from "../responder/echo-responder.ts";
 import { extractResponder } from "../responder/extract-responder.ts";
 import { FreshIds } from "../responder/replay-responder.ts";
@@ -16,8 +16,7 @@ import { compactionMove } from "../responder/summary-move.ts";
 import type { Fault } from "../fault/fault.ts";
 import { type Random, createRandom } from "../random.ts";
 import { compileMove, type Lane, type LanePart, type Scenario, type Condition, type Step } from "./compile-scenario.ts";
-import { collectFlaws, formatPath } from "./scenario-problem.ts";
-import { moveForm, type MoveMaker } from "./scenario-form.ts";
+import { collectFlaws, formatPath, moveForm, type MoveMaker } from "./scenario-form.ts";
 import { type JsonObject, isArray, isObject, type Json } from "palimpsest/internal/schema/json";
 import { stepsWithoutMoveMax } from "../limits.ts";
 import { refusal } from "../refusal.ts";

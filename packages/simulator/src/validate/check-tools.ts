@@ -2,8 +2,14 @@ import { toolNamePattern } from "palimpsest/internal/schema/block";
 import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import { invalid, refusal, type Refusal } from "../refusal.ts";
 import { type CheckInput, forcesTool, isCustomTool, type Rule } from "./check-input.ts";
-import { memoryTool } from "../prompt/memory-tool.ts";
-import { toolsAtEnd, inlineToolsBeta, mayChangeTools, type ToolStep, toolSteps } from "../prompt/tool-set.ts";
+import {
+  memoryTool,
+  toolsAtEnd,
+  inlineToolsBeta,
+  mayChangeTools,
+  type ToolStep,
+  toolSteps,
+} from "../prompt/tool-set.ts";
 import { field, isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
 import { availableToolsCharsMax, availableToolsMax } from "../limits.ts";
 

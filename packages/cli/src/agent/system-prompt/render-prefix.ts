@@ -1,7 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FrozenParts } from "palimpsest/internal/cache/baseline";
-import { modelName } from "palimpsest/internal/tokens/model-name";
 import type { FollowedSettings } from "../follow-settings.ts";
 import { localDay, renderSystemPrompt } from "./render-system-prompt.ts";
 import {
@@ -11,7 +10,7 @@ import {
   readInstruction,
 } from "palimpsest/internal/memory/load-instructions";
 import type { Tool } from "palimpsest/internal/ports/tool";
-import { findModel } from "palimpsest/internal/tokens/known-models";
+import { modelName, findModel } from "palimpsest/internal/tokens/known-models";
 import type { AgentParts } from "../agent-options.ts";
 import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
 import type { Entry } from "palimpsest/internal/schema/entry";

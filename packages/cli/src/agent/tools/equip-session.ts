@@ -10,7 +10,7 @@ import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { pathsToGuard } from "../../settings/scope-files.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
-import { PageCache } from "../../tool/web/page-cache.ts";
+import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";

@@ -1,7 +1,6 @@
 import { openWorkspace } from "../../host/workspace.ts";
 import { flagValues } from "../../settings/flag-values.ts";
-import { findModel } from "palimpsest/internal/tokens/known-models";
-import { tokenizerRatio } from "palimpsest/internal/tokens/model-name";
+import { findModel, tokenizerRatio } from "palimpsest/internal/tokens/known-models";
 import { simulatorName } from "../../program/setting-options.ts";
 import { formatNumber } from "../../text/format.ts";
 import { problemWithHint } from "../../program/report-problems.ts";

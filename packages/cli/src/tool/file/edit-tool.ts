@@ -2,9 +2,18 @@ import { z } from "zod";
 import type { Tool, ToolContext, ToolOutcome } from "palimpsest/internal/ports/tool";
 import { resolveRealPath, isSpecialPath } from "../resolve-real-path.ts";
 import { defineTool, toolError, wrongCall } from "../define-tool.ts";
-import { hashFileBytes, nothingShown, readKnownFile } from "./read-whole-file.ts";
-import { replaceFile } from "./replace-file.ts";
-import { decodeText, encodeText, countWithNoun, splitLines, numberLine, type TextFile } from "./text-file.ts";
+import {
+  hashFileBytes,
+  nothingShown,
+  readKnownFile,
+  replaceFile,
+  decodeText,
+  encodeText,
+  countWithNoun,
+  splitLines,
+  numberLine,
+  type TextFile,
+} from "./text-file.ts";
 import {
   matchLinesNamedMax,
   nearestLineCharsMax,

@@ -1,9 +1,8 @@
 import { lstat } from "node:fs/promises";
 import type { ReadFile, ReadFiles } from "palimpsest/internal/ports/tool";
-import { countWithNoun, decodeText, splitLines } from "./text-file.ts";
+import { countWithNoun, decodeText, splitLines, type ReadFileOutcome, readWholeFile } from "./text-file.ts";
 import { errorCode } from "../error-code.ts";
 import { changedFilesWatchedMax } from "../limits.ts";
-import { type ReadFileOutcome, readWholeFile } from "./read-whole-file.ts";
 
 /** The state of a file that may have changed since the agent saw it. */
 export interface FileState {

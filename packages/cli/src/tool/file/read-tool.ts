@@ -1,10 +1,17 @@
 import { z } from "zod";
 import type { ReadFile, Tool, ToolContext, ToolOutcome } from "palimpsest/internal/ports/tool";
 import { resolveRealPath, isSpecialPath } from "../resolve-real-path.ts";
-import { countWithNoun, decodeText, splitLines, numberLine, formatSize } from "./text-file.ts";
+import {
+  countWithNoun,
+  decodeText,
+  splitLines,
+  numberLine,
+  formatSize,
+  type ReadFileOutcome,
+  readWholeFile,
+} from "./text-file.ts";
 import { defineTool, toolError, wrongCall } from "../define-tool.ts";
 import { readCharsMax, readLineCharsMax, readLinesDefault, imageBytesMax, pdfBytesMax } from "../limits.ts";
-import { type ReadFileOutcome, readWholeFile } from "./read-whole-file.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
 export interface ReadDeps {

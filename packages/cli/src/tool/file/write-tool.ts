@@ -2,9 +2,7 @@ import { z } from "zod";
 import type { Tool, ToolContext, ToolOutcome } from "palimpsest/internal/ports/tool";
 import { resolveRealPath, isSpecialPath } from "../resolve-real-path.ts";
 import { defineTool, toolError, wrongCall } from "../define-tool.ts";
-import { hashFileBytes, nothingShown, readKnownFile } from "./read-whole-file.ts";
-import { replaceFile } from "./replace-file.ts";
-import { formatSize } from "./text-file.ts";
+import { hashFileBytes, nothingShown, readKnownFile, replaceFile, formatSize } from "./text-file.ts";
 
 const input = z.strictObject({
   file_path: z.string(),

@@ -5,12 +5,86 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { HookCallbacks, HookEvent, HookPayload } from "palimpsest/internal/ports/hooks";
-import { sessionId, toolUseId } from "palimpsest/internal/schema/brand";
-import type { HookSetting } from "palimpsest/internal/schema/hook";
+import type { HookCallbacks, HookEvent, HookPayload, HookEventOf } from "palimpsest/internal/ports/hooks";
+import { sessionId, toolUseId, millis } from "palimpsest/internal/schema/brand";
+import { type HookSetting, type HookAnswer, hookEventNames } from "palimpsest/internal/schema/hook";
 import { parseJson } from "palimpsest/internal/schema/json";
-import { createHooks } from "./create-hooks.ts";
+import { createHooks, runCallback, toHookInput } from "./create-hooks.ts";
 import { hookTextCharsMax } from "./limits.ts";
+
+const place = { session: sessionId("s1"), transcriptPath: "/t.jsonl", cwd: "/app" };
+const common = { session_id: "s1", transcript_path: "/t.jsonl", cwd: "/app" };
+const toolUse = toolUseId("t1");
+
+/** Scripts of other people read these names: none may change. */
+const table: readonly (readonly [HookPayload, object])[] = [
+  [
+    { name: "SessionStart", source: "fork", model: "m" },
+    { source: "fork", model: "m" },
+  ],
+  [{ name: "SessionEnd", reason: "prompt_input_exit" }, { reason: "prompt_input_exit" }],
+  [{ name: "UserPromptSubmit", prompt: "p" }, { prompt: "p" }],
+  [
+    { name: "PreToolUse", tool: "todo", input: { a: 1 }, toolUse },
+    { tool_name: "TodoWrite", tool_input: { a: 1 }, tool_use_id: "t1" },
+  ],
+  [
+    { name: "PostToolUse", tool: "mcp__x__y", input: {}, toolUse, response: ["r"] },
+    { tool_name: "mcp__x__y", tool_input: {}, tool_response: ["r"], tool_use_id: "t1" },
+  ],
+  [
+    { name: "PermissionRequest", tool: "write", input: { file_path: "/x" } },
+    { tool_name: "Write", tool_input: { file_path: "/x" } },
+  ],
+  [
+    { name: "Notification", type: "idle_prompt", message: "m", title: "t" },
+    { notification_type: "idle_prompt", message: "m", title: "t" },
+  ],
+  [
+    { name: "Stop", again: true, lastText: "done" },
+    { stop_hook_active: true, last_assistant_message: "done" },
+  ],
+  [
+    { name: "SubagentStart", agentId: "a", agentType: "explore" },
+    { agent_id: "a", agent_type: "explore" },
+  ],
+  [
+    { name: "SubagentStop", agentId: "a", agentType: "explore", again: false, agentTranscriptPath: "/a.jsonl" },
+    { agent_id: "a", agent_type: "explore", stop_hook_active: false, agent_transcript_path: "/a.jsonl" },
+  ],
+  [
+    { name: "PreCompact", trigger: "manual", instructions: "keep x" },
+    { trigger: "manual", custom_instructions: "keep x" },
+  ],
+  [
+    { name: "PostCompact", trigger: "auto", summary: "s", receipt: { kept: 1 } },
+    { trigger: "auto", compact_summary: "s", receipt: { kept: 1 } },
+  ],
+  [
+    { name: "InstructionsLoaded", path: "/a.md", memoryType: "Project", reason: "include", parentPath: "/b.md" },
+    { file_path: "/a.md", memory_type: "Project", load_reason: "include", parent_file_path: "/b.md" },
+  ],
+];
+
+it.each(table)("%j", (moment, fields) => {
+  expect(toHookInput({ ...place, ...moment })).toEqual({ ...common, hook_event_name: moment.name, ...fields });
+});
+
+it("no event is forgotten", () => {
+  expect(new Set(table.map(([{ name }]) => name))).toEqual(new Set(hookEventNames));
+});
+
+it("the permission mode and the agent stand where there are any", () => {
+  const event = { ...place, permissionMode: "plan", agent: { id: "a", type: "explore" } };
+  expect(toHookInput({ ...event, name: "UserPromptSubmit", prompt: "p" })).toEqual({
+    ...common,
+    permission_mode: "plan",
+    agent_id: "a",
+    agent_type: "explore",
+    hook_event_name: "UserPromptSubmit",
+    prompt: "p",
+  });
+});
 
 interface Given {
   readonly hooks: readonly (Partial<HookSetting> & { readonly command: string })[];
@@ -300,5 +374,78 @@ describe("a hook can't hang a session", () => {
     expect(await hasEnded(join(folder, "beat"))).toBe(true);
     const stop = await fire({ name: "Stop", again: false }, { hooks: [{ command: "true" }], signal: aborting.signal });
     expect(stop.outcome).toEqual(silent);
+  });
+});
+
+const event: HookEventOf<"PreToolUse"> = {
+  session: sessionId("s1"),
+  transcriptPath: "/logs/s1.jsonl",
+  cwd: "/",
+  name: "PreToolUse",
+  tool: "bash",
+  input: { command: "ls" },
+  toolUse: toolUseId("t1"),
+};
+const never = new AbortController().signal;
+const run = (callbacks: HookCallbacks, timeoutMs = 5_000) =>
+  runCallback(callbacks, event, { timeoutMs: millis(timeoutMs), signal: never });
+
+describe("a function for an event", () => {
+  it("gets the event under our names and answers for itself", async () => {
+    const hooks = createHooks({
+      settings: () => [],
+      callbacks: [{ PreToolUse: ({ tool, input }) => ({ block: `${tool} ${JSON.stringify(input)}` }) }, {}],
+      shell: "/bin/sh",
+      env: {},
+      projectRoot: "/",
+    });
+    expect(await hooks.fire(event, never)).toEqual({
+      blocked: { reason: 'bash {"command":"ls"}' },
+      context: [],
+      messages: [],
+      warnings: [],
+    });
+  });
+
+  it("that only listens says nothing", async () => {
+    expect(await run({ PreToolUse: () => {} })).toEqual({ kind: "said", answer: {} });
+  });
+
+  it("of another event is not called", () => {
+    expect(run({ Stop: () => ({ block: "x" }) })).toBeUndefined();
+  });
+
+  it.each<[string, NonNullable<HookCallbacks["PreToolUse"]>, string]>([
+    [
+      "throws",
+      () => {
+        throw new Error("oops");
+      },
+      "threw: oops",
+    ],
+    ["rejects", () => Promise.reject(new Error("later")), "threw: later"],
+    ["answers nonsense", () => ({ block: 7 }) as unknown as HookAnswer, "returned something that is not a hook answer"],
+  ])("that %s has failed", async (_, PreToolUse, why) => {
+    expect(await run({ PreToolUse })).toEqual({ kind: "failed", why });
+  });
+
+  it("that never answers is told so by its signal and left behind", async () => {
+    let told: AbortSignal | undefined;
+    const PreToolUse: HookCallbacks["PreToolUse"] = (_, signal) => {
+      told = signal;
+      return new Promise<void>(() => {});
+    };
+    expect(await run({ PreToolUse }, 20)).toEqual({ kind: "failed", why: "did not answer within its time limit" });
+    expect(told?.aborted).toBe(true);
+  });
+
+  it("is cut short by an abort", async () => {
+    const aborting = new AbortController();
+    const running = runCallback({ PreToolUse: () => new Promise<void>(() => {}) }, event, {
+      timeoutMs: millis(60_000),
+      signal: aborting.signal,
+    });
+    aborting.abort();
+    expect(await running).toEqual({ kind: "aborted" });
   });
 });

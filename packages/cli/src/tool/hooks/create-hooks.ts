@@ -15,9 +15,17 @@ import {
   type HookEventName,
 } from "palimpsest/internal/schema/hook";
 import type { Environment } from "../shell/shell-environment.ts";
-import { type HookRun, interpretEnd, silentRun, combineRuns, type NamedRun } from "./hook-run.ts";
+import {
+  type HookRun,
+  interpretEnd,
+  silentRun,
+  combineRuns,
+  type NamedRun,
+  matcherNames,
+  ruleByEvent,
+  publicToolName,
+} from "./hook-run.ts";
 import { hookEnvironment, runHookProcess, type RunLimits, raceLimits } from "./hook-process.ts";
-import { matcherNames, ruleByEvent, publicToolName } from "./event-rule.ts";
 import { quotedCommandCharsMax } from "./limits.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 

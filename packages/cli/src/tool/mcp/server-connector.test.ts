@@ -9,7 +9,16 @@ import type { ProgramStart } from "palimpsest/internal/ports/sandbox";
 import type { ToolServer } from "palimpsest/internal/ports/tool-server";
 import type { RemoteServer, StdioServer } from "palimpsest/internal/schema/server-definition";
 import { signalGroup } from "../signal-group.ts";
-import { serverConnector } from "./server-connector.ts";
+import {
+  serverConnector,
+  type SdkClient,
+  createToolServer,
+  type MessageLimits,
+  fetchBounded,
+  limitMessages,
+} from "./server-connector.ts";
+import { listPagesMax, messageBytesMax } from "./limits.ts";
+import { createServer } from "node:http";
 
 const program = join(import.meta.dirname, "../../../../../test/fixture/mcp/stdio-server.ts");
 const connect = serverConnector({ version: "0.0.0" });
@@ -231,4 +240,113 @@ describe("in a sandbox", () => {
     expect(aborted.kind).toBe("failed");
     await expect.poll(() => left).toEqual(["left", "left"]);
   });
+});
+
+describe("sdk client", () => {
+  const { signal } = new AbortController();
+  const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
+
+  function server(parts: Partial<SdkClient>) {
+    const client: SdkClient = {
+      listTools: async () => ({ tools: [] }),
+      callTool: async () => ({ content: [] }),
+      getInstructions: () => undefined,
+      close: async () => undefined,
+      ...parts,
+    };
+    let changed = (): void => undefined;
+    const made = createToolServer({ client, onToolsChanged: (listener) => (changed = listener) });
+    return { client, made, change: () => changed() };
+  }
+
+  test("a list comes page by page, without what has no known form", async () => {
+    const pages = [{ tools: [tool("a"), { name: 5 }], nextCursor: "2" }, { tools: [tool("b")] }];
+    const cursors: unknown[] = [];
+    const listTools = async (params: { cursor?: string }) => pages[cursors.push(params.cursor) - 1];
+    const { made } = server({ listTools });
+    expect(await made.listTools(signal)).toMatchObject({ kind: "listed", tools: [{ name: "a" }, { name: "b" }] });
+    expect(cursors).toEqual([undefined, "2"]);
+  });
+
+  test("a list without end is ended", async () => {
+    let pages = 0;
+    const listTools = async () => {
+      pages += 1;
+      return { tools: [], nextCursor: String(pages) };
+    };
+    expect(await server({ listTools }).made.listTools(signal)).toEqual({ kind: "listed", tools: [] });
+    expect(pages).toBe(listPagesMax);
+  });
+
+  test.each<[string, () => Promise<unknown>, object]>([
+    ["parts", async () => ({ content: [{ type: "text", text: "x" }] }), { kind: "answer", isError: false }],
+    ["an error", async () => ({ content: [], isError: true }), { kind: "answer", isError: true }],
+    ["data alone", async () => ({ structuredContent: { a: 1 } }), { content: [{ type: "text", text: '{"a":1}' }] }],
+    [
+      "data and a text",
+      async () => ({ content: [{ type: "text", text: "x" }], structuredContent: { a: 1 } }),
+      { content: [{ text: "x" }] },
+    ],
+    ["no known form", async () => ({ content: "x" }), { kind: "failed" }],
+    ["a throw", () => Promise.reject(new Error("gone")), { kind: "failed", why: "gone" }],
+  ])("an answer with %s", async (_, callTool, expected) => {
+    expect(await server({ callTool }).made.call({ tool: "a", input: {} }, signal)).toMatchObject(expected);
+  });
+
+  test("tells of another list and of the end, but not of an end that was wanted", async () => {
+    const { client, made, change } = server({ close: () => Promise.reject(new Error("gone already")) });
+    const heard: string[] = [];
+    made.onChange((what) => void heard.push(what));
+    change();
+    client.onclose?.();
+    expect(heard).toEqual(["tools", "closed"]);
+    await made.close();
+    client.onclose?.();
+    expect(heard).toEqual(["tools", "closed"]);
+  });
+});
+
+const through = async (chunks: readonly string[], ends: MessageLimits["ends"]): Promise<string> =>
+  await new Response(
+    ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk))).pipeThrough(
+      limitMessages({ bytesMax: 20, ends }),
+    ),
+  ).text();
+
+test.each(["\n", "\r", "\r\n"])(
+  "a stream of many messages may be as long as it likes, with %j at line ends",
+  async (end) => {
+    const chunks = Array.from({ length: 100 }, () => `data: 12345678${end}${end}`);
+    expect(await through(chunks, "empty-line")).toBe(chunks.join(""));
+    const bytewise = Array.from(chunks.join(""));
+    expect(await through(bytewise, "empty-line")).toBe(chunks.join(""));
+  },
+);
+
+test.each<[string, readonly string[], MessageLimits["ends"]]>([
+  ["at once", ["123456789012345678901"], "empty-line"],
+  ["by and by", ["12345", "\n\n12345", "6789012345678901"], "empty-line"],
+  ["whose end comes with the rest", ["12345678901234567890", "1\n\n"], "empty-line"],
+  ["in many short lines", ["data: 1234\n", "data: 1234\n"], "empty-line"],
+  ["in many short lines with two signs at their ends", ["data: 1234\r\n", "data: 1234\r\n"], "empty-line"],
+  ["in an answer that is one", ["{\n\n", "1234567890\n\n", "1234567890\n\n"], "never"],
+])("a message over the limit breaks it off: %s", async (_, chunks, ends) => {
+  await expect(through(chunks, ends)).rejects.toThrow("over 20 bytes");
+});
+
+test.each([
+  [200, "application/json"],
+  [500, "text/event-stream"],
+])("an answer %d of %s is held to the limit, whatever lines it has", async (status, type) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(status, { "content-type": type });
+    response.end("1234567\n".repeat(messageBytesMax / 8 + 1));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => new Promise((resolve) => void (server.closeAllConnections(), server.close(() => resolve()))));
+  const address = server.address();
+  const port = address !== null && typeof address === "object" ? address.port : 0;
+  const response = await fetchBounded(`http://127.0.0.1:${port}/`);
+  expect(response.status).toBe(status);
+  await expect(response.text()).rejects.toThrow(`over ${messageBytesMax} bytes`);
 });

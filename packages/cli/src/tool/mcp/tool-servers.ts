@@ -15,9 +15,8 @@ import {
   discoveredKey,
   type DiscoveredTool,
 } from "./known-server.ts";
-import { resolveLaunch } from "./resolve-launch.ts";
 import { announceWaitMs } from "./limits.ts";
-import { ManagedServer, type ManagedServerDeps } from "./managed-server.ts";
+import { resolveLaunch, ManagedServer, type ManagedServerDeps } from "./managed-server.ts";
 import type { EntryId } from "palimpsest/internal/schema/brand";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";

@@ -3,9 +3,8 @@ import { dirname } from "node:path";
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "palimpsest/internal/ports/sandbox";
 import { errorCode } from "../error-code.ts";
 import { startBehindBridge } from "./network/start-behind-bridge.ts";
-import type { MountPoint, MountPoints } from "./mount-points.ts";
 import { temporaryEnvironment } from "./temporary-folder.ts";
-import { type Mount, type PathState, planMounts } from "./plan-mounts.ts";
+import { type MountPoint, type MountPoints, type Mount, type PathState, planMounts } from "./plan-mounts.ts";
 import { isInside } from "../resolve-real-path.ts";
 
 interface BubblewrapDeps {

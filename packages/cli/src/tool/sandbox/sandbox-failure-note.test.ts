@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sandboxFailureNote } from "./sandbox-failure-note.ts";
+import { sandboxFailureNote, needsNetwork, networkFailureNote } from "./sandbox-failure-note.ts";
 
 const limits = {
   strength: "workspace",
@@ -67,4 +67,65 @@ test("a command that runs without a question is told that it can't write", () =>
   expect(note("touch: cannot touch 'x.txt': Read-only file system", "read-only")).toContain(
     "x.txt can't be written by a command that runs without a question",
   );
+});
+
+test.each([
+  "npm ci",
+  "cd app && npm --silent install left-pad 2>&1 | tail -3",
+  "yarn",
+  "yarn add x",
+  "git -C sub --no-pager fetch origin",
+  "git clone https://a.org/x",
+  "timeout 60 pip install -r requirements.txt",
+  "python3 -m pip install x",
+  ".venv/bin/python3.12 -m pip download x",
+  "bash -c 'curl -s https://a.org'",
+  "FOO=1 env BAR=2 cargo test",
+  "for x in a b; do wget $x; done",
+  "echo $(curl -s https://a.org)",
+  "./gradlew build",
+  "sudo npx create-x",
+])("%s gets a way to the proxy", (command) => {
+  expect(needsNetwork(command)).toBe(true);
+});
+
+test.each([
+  "npm test",
+  "npm run build",
+  "yarn test",
+  "git status",
+  "git commit -m 'npm ci'",
+  "git log --oneline",
+  "node server.js",
+  "python3 -m pytest",
+  "python3 install.py",
+  "ls curl",
+  "cat git fetch",
+  "make",
+  "$TOOL install",
+  "",
+])("%s does not", (command) => {
+  expect(needsNetwork(command)).toBe(false);
+});
+
+test.each([
+  "curl: (6) Could not resolve host: a.org",
+  "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo",
+  "fatal: unable to access 'https://a.org/': Could not resolve host: a.org",
+  "socket.gaierror: [Errno -3] Temporary failure in name resolution",
+  "dial tcp: lookup proxy.golang.org: no such host",
+  "TypeError: fetch failed … cause: Error: connect ENETUNREACH 1.1.1.1:443",
+])("%j is a failure by the missing network", (output) => {
+  expect(networkFailureNote(output)).toContain("network: true");
+});
+
+test.each(["1 test failed", "Error: connect ECONNREFUSED 127.0.0.1:3000", "Permission denied", ""])(
+  "%j is none",
+  (output) => {
+    expect(networkFailureNote(output)).toBeUndefined();
+  },
+);
+
+test("only its last words count", () => {
+  expect(networkFailureNote(`Could not resolve host: a.org\n${"x".repeat(20_000)}`)).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, readSync, writeSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -8,6 +8,7 @@ import { parseRules } from "../permission/rule.ts";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { heldToolbox, type HeldToolboxOptions } from "../../../../../test/fixture/sandbox.ts";
 import { needsBubblewrap, noBubblewrap } from "../../../../../test/fixture/sandbox-available.ts";
+import { computeSandboxLimits, type SandboxPlaces, listPathLinks } from "./session-sandbox.ts";
 
 const git = (cwd: string, ...args: string[]): string =>
   execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e@e", ...args], { cwd, encoding: "utf8" });
@@ -299,4 +300,58 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     expect(await readdir(main)).toEqual([".git", "file"]);
     expect(git(main, "log", "--oneline", "--all")).toContain("two");
   });
+});
+
+const places: SandboxPlaces = {
+  roots: ["/p"],
+  secrets: ["/tmp/home/.ssh", "/home/ann/.ssh"],
+  protected: [],
+  unchanged: [],
+  tools: [],
+  named: [],
+  asked: [],
+  temporary: "/own",
+};
+const shown = (...named: readonly string[]) =>
+  computeSandboxLimits({ strength: "read-only", places: { ...places, named }, network: { kind: "off" } }).shown;
+
+test("a file of the system's temporary folder that a command names is shown to it", () => {
+  expect(shown("/tmp/notes.txt", "/var/tmp/x", "/tmp", "/etc/hosts")).toEqual(["/p", "/tmp/notes.txt", "/var/tmp/x"]);
+});
+
+test("a secret is hidden from a command that names it, also where the home folder is a temporary one", () => {
+  expect(shown("/tmp/home/.ssh/id", "/tmp/home/.ssh", "/home/ann/.ssh/id")).toEqual(["/p"]);
+});
+
+test("a file that a rule asked about is shown to the command that names it", () => {
+  const asked = ["/p/secret/key"];
+  const limits = computeSandboxLimits({
+    strength: "read-only",
+    places: { ...places, asked },
+    network: { kind: "off" },
+  });
+  expect(limits.shown).toEqual(["/p", "/p/secret/key"]);
+});
+
+test("names every link that is passed, where it really stands, and what the path leads to", async () => {
+  const top = await realpath(await temporaryFolder());
+  const at = (name: string): string => join(top, name);
+  await mkdir(at("a/b"), { recursive: true });
+  await writeFile(at("a/b/file"), "");
+  await symlink("a", at("relative"));
+  await symlink(at("relative/b"), at("absolute"));
+  await symlink("../b/../../absolute/file", at("a/b/up"));
+  await symlink("round", at("round"));
+  expect(listPathLinks(at("a/b/file"))).toEqual([at("a/b/file")]);
+  expect(listPathLinks(at("relative/b/file"))).toEqual([at("relative"), at("a/b/file")]);
+  expect(listPathLinks(at("absolute/file"))).toEqual([at("absolute"), at("relative"), at("a/b/file")]);
+  expect(listPathLinks(at("relative/b/up"))).toEqual([
+    at("relative"),
+    at("a/b/up"),
+    at("absolute"),
+    at("relative"),
+    at("a/b/file"),
+  ]);
+  expect(listPathLinks(at("relative/none/file"))).toEqual([at("relative"), at("a/none/file")]);
+  expect(new Set(listPathLinks(at("round/file")))).toEqual(new Set([at("round"), at("round/file")]));
 });

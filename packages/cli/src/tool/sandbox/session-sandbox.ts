@@ -13,13 +13,12 @@ import type { ToolAction, ShellAction } from "palimpsest/internal/ports/tool";
 import { errorCode } from "../error-code.ts";
 import { isInside, isInsideAny } from "../resolve-real-path.ts";
 import type { Rules } from "../permission/rule.ts";
-import { DeniedPrograms, type DeniedProgramsInput } from "./denied-programs.ts";
 import { FolderScanner } from "./folder-scanner.ts";
 import { gitFolders } from "./git-folders.ts";
 import { bridgeFolders } from "./network/start-behind-bridge.ts";
 import type { CommandNetwork } from "./network/command-network.ts";
 import { pathsToProtectIfPresent, pathsToProtect, secretPaths } from "./secret-paths.ts";
-import { RulePathFinder } from "./rule-limits.ts";
+import { DeniedPrograms, type DeniedProgramsInput, RulePathFinder } from "./rule-limits.ts";
 import type { TemporaryFolder } from "./temporary-folder.ts";
 import { linksOnWayMax } from "./limits.ts";
 

@@ -10,8 +10,7 @@ import {
   analyzeGitShows,
 } from "./analyze-git-shows.ts";
 import { splitGitArgs, type ShellWord } from "./shell-word.ts";
-import { bareName, collectCommands } from "./collect-commands.ts";
-import { folderTargets } from "./folder-targets.ts";
+import { bareName, collectCommands, folderTargets } from "./collect-commands.ts";
 
 /**
  * Which file contents a line may show, whatever its programs are. Nothing is expanded. Of an unknown program such as

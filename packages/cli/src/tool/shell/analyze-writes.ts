@@ -4,8 +4,7 @@ import { harmlessAssigns } from "./analyze-effect.ts";
 import { placeValues, changesMeaning, mayRunSubscript, variablesSet } from "./place-values.ts";
 import { isHarmless, isKnownProgram, isInert } from "./is-harmless.ts";
 import { feeders } from "./start/analyze-starter.ts";
-import { bareName, collectCommands } from "./collect-commands.ts";
-import { folderTargets } from "./folder-targets.ts";
+import { bareName, collectCommands, folderTargets } from "./collect-commands.ts";
 
 /** What a line would change by redirects and by programs that are known to change files. Nothing is expanded. */
 export interface LineWrites {

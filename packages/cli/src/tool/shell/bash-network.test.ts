@@ -12,8 +12,7 @@ import {
 } from "palimpsest/internal/ports/user-port";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
-import type { Net } from "../web/get-page.ts";
-import { PageCache } from "../web/page-cache.ts";
+import { type Net, PageCache } from "../web/get-page.ts";
 import { findShell } from "./bash-tool.ts";
 import { ShellJobs } from "./shell-jobs.ts";
 

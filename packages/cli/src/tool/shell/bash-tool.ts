@@ -9,8 +9,7 @@ import { defineTool, toolError } from "../define-tool.ts";
 import { lastLine } from "palimpsest/internal/text/safe-cut-index";
 import { sandboxStrength, sandboxRequiredText, type SessionSandbox } from "../sandbox/session-sandbox.ts";
 import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
-import { networkFailureNote, sandboxFailureNote } from "../sandbox/sandbox-failure-note.ts";
-import { needsNetwork } from "../sandbox/network/needs-network.ts";
+import { networkFailureNote, sandboxFailureNote, needsNetwork } from "../sandbox/sandbox-failure-note.ts";
 import {
   outsideReasonCharsMax,
   shellErrorCharsMax,
@@ -23,10 +22,8 @@ import { analyzeEffect } from "./analyze-effect.ts";
 import { formatEnd, type EnterSandbox, runShell } from "./run-shell.ts";
 import { type Environment, isSecret, type MayPass, shellEnvironment, noteWithheld } from "./shell-environment.ts";
 import { isLiteralLine } from "./parse-line.ts";
-import { resolveReads } from "./resolve-reads.ts";
+import { resolveReads, resolveShows, resolveWrites } from "./resolve-reads.ts";
 import { analyzeShows } from "./analyze-shows.ts";
-import { resolveShows } from "./resolve-shows.ts";
-import { resolveWrites } from "./resolve-writes.ts";
 import { analyzeWrites } from "./analyze-writes.ts";
 
 export interface BashDeps {

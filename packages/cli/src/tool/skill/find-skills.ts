@@ -1,10 +1,9 @@
-import { oneLine } from "palimpsest/internal/text/one-line";
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { resolveRealPath, isInside } from "../resolve-real-path.ts";
 import { errorCode } from "../error-code.ts";
-import { readWholeFile } from "../file/read-whole-file.ts";
-import { decodeText } from "../file/text-file.ts";
+import { readWholeFile, decodeText } from "../file/text-file.ts";
 import {
   skillFileBytesMax,
   skillFoldersMax,

@@ -1,4 +1,4 @@
-import { oneLine } from "palimpsest/internal/text/one-line";
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
@@ -8,8 +8,9 @@ import { networkInterfaces } from "node:os";
 import { pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { errorCode } from "../error-code.ts";
-import { webBytesMax, webRedirectsMax, webTimeoutMs } from "./limits.ts";
+import { webBytesMax, webRedirectsMax, webTimeoutMs, pageKeptMs, pagesCharsMax, pagesMax } from "./limits.ts";
 import { BlockList, isIP } from "node:net";
+import type { Millis } from "palimpsest/internal/schema/brand";
 
 /** How the network is reached. */
 export interface Net {
@@ -236,3 +237,46 @@ openRanges6.addSubnet("2000::", 3, "ipv6");
 const closedRanges = new BlockList();
 for (const [net, prefix] of closedRanges4) closedRanges.addSubnet(net, prefix, "ipv4");
 for (const [net, prefix] of closedRanges6) closedRanges.addSubnet(net, prefix, "ipv6");
+
+export interface Page {
+  /** The address after redirects. */
+  readonly url: string;
+  readonly title: string | undefined;
+  readonly text: string;
+}
+
+interface CachedPage {
+  readonly page: Page;
+  readonly at: Millis;
+}
+
+/** Pages by requested address, kept for a while. One cache per session, in memory. */
+export class PageCache {
+  readonly #keptByUrl = new Map<string, CachedPage>();
+  #chars = 0;
+
+  get(url: string, now: Millis): Page | undefined {
+    const kept = this.#keptByUrl.get(url);
+    if (kept === undefined) return undefined;
+    const age = now - kept.at;
+    if (age >= 0 && age < pageKeptMs) return kept.page;
+    this.#drop(url, kept);
+    return undefined;
+  }
+
+  put(url: string, kept: CachedPage): void {
+    const before = this.#keptByUrl.get(url);
+    if (before !== undefined) this.#drop(url, before);
+    this.#keptByUrl.set(url, kept);
+    this.#chars += kept.page.text.length;
+    for (const [oldest, one] of this.#keptByUrl) {
+      if (this.#keptByUrl.size <= pagesMax && this.#chars <= pagesCharsMax) return;
+      this.#drop(oldest, one);
+    }
+  }
+
+  #drop(url: string, { page }: CachedPage): void {
+    this.#keptByUrl.delete(url);
+    this.#chars -= page.text.length;
+  }
+}

@@ -4,9 +4,8 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import { plural } from "palimpsest/internal/text/format-count";
 import { defineTool, toolError, wrongCall } from "../define-tool.ts";
 import { parseHost } from "../permission/rule.ts";
-import { getPage, type Net, type GetOutcome } from "./get-page.ts";
+import { getPage, type Net, type GetOutcome, type Page, type PageCache } from "./get-page.ts";
 import { webResultCharsMax, webUrlCharsMax, htmlCharsMax, textCharsMax, textPieceChars } from "./limits.ts";
-import type { Page, PageCache } from "./page-cache.ts";
 import { htmlText, runInSlices, type Steps } from "./html-text.ts";
 
 export interface Web {

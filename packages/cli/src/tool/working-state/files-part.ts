@@ -2,8 +2,7 @@ import type { ReadFile, ReadFiles } from "palimpsest/internal/ports/tool";
 import { type RestoreRequest, usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
 import { detectMedia, cutLine } from "../file/read-tool.ts";
-import { type ReadFileOutcome, readWholeFile } from "../file/read-whole-file.ts";
-import { decodeText, splitLines, numberLine } from "../file/text-file.ts";
+import { type ReadFileOutcome, readWholeFile, decodeText, splitLines, numberLine } from "../file/text-file.ts";
 import { charsPerTokenMax } from "palimpsest/internal/layers/4-compact/limits";
 
 export interface FilesPartDeps {

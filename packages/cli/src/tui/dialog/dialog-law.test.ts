@@ -9,10 +9,9 @@ import type { PendingApproval } from "../../settings/defined-servers.ts";
 import { approveDialog, trustDialog } from "./trust-dialog.ts";
 import { chooseDialog } from "./choose-dialog.ts";
 import type { Dialog, DialogDeps } from "./dialog.ts";
-import { editDialog } from "./edit-dialog.ts";
 import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../limits.ts";
 import { permissionDialog } from "./permission-dialog.ts";
-import { planDialog } from "./plan-dialog.ts";
+import { editDialog, planDialog } from "./plan-dialog.ts";
 import { previewDialog } from "./preview-dialog.ts";
 import { questionDialog } from "./question-dialog.ts";
 

@@ -1,10 +1,9 @@
-import { Editor, type Focusable, Input } from "@earendil-works/pi-tui";
+import { Editor, type Focusable, Input, isKeyRelease, parseKey } from "@earendil-works/pi-tui";
 import { sanitizeText } from "../draw/sanitize-text.ts";
 import { pasteEnd, pasteStart } from "../input/to-editable.ts";
 import { editorTheme } from "../theme.ts";
 import type { DialogDeps, TextFieldSpec, FieldText } from "./dialog.ts";
 import { linePasteCharsMax } from "../limits.ts";
-import type { Press } from "./read-presses.ts";
 
 /** A text field: pi-tui's input line or editor, without submit, and safe for untrusted text. */
 export interface TextField {
@@ -68,3 +67,74 @@ function editorField({ id, text }: TextFieldSpec, { tui, theme }: DialogDeps): T
 }
 
 const asPaste = (text: string): string => `${pasteStart}${text}${pasteEnd}`;
+
+/** One key press, text or paste in the terminal's input. */
+export type Press =
+  /** `key` as pi-tui spells it, in lower case: `y`, `enter`, `ctrl+s`. */
+  | { readonly kind: "key"; readonly key: string; readonly data: string }
+  /** Text that is no single key, such as from an input method. */
+  | { readonly kind: "text"; readonly data: string }
+  /** Without control characters other than line breaks and tabs. */
+  | { readonly kind: "paste"; readonly text: string };
+
+interface ReadPressesOutcome {
+  /** The text of an unfinished paste. */
+  readonly pasting: string | undefined;
+  readonly presses: readonly Press[];
+}
+
+/** A paste is one press, even if it arrives in several chunks: none of its characters is a key. */
+export function readPresses(pasting: string | undefined, data: string): ReadPressesOutcome {
+  const presses: Press[] = [];
+  let open = pasting;
+  let rest = data;
+  while (rest !== "") {
+    if (open === undefined) {
+      const start = rest.indexOf(pasteStart);
+      presses.push(...parsePress(start === -1 ? rest : rest.slice(0, start)));
+      if (start === -1) break;
+      open = "";
+      rest = rest.slice(start + pasteStart.length);
+    }
+    const pasted: string = open + rest;
+    const end = pasted.indexOf(pasteEnd);
+    if (end === -1) return { pasting: pasted, presses };
+    presses.push({ kind: "paste", text: stripUntypeable(pasted.slice(0, end)) });
+    rest = pasted.slice(end + pasteEnd.length);
+    open = undefined;
+  }
+  return { pasting: open, presses };
+}
+
+function parsePress(data: string): readonly Press[] {
+  if (data === "" || isKeyRelease(data)) return [];
+  const key = parseKey(data) ?? wheelKey(data);
+  if (key !== undefined) return [{ kind: "key", key: /^[A-Z]$/.test(key) ? key.toLowerCase() : key, data }];
+  // The mouse wheel, or a key that is held down, may send several sequences at once.
+  const sequences = data.match(controlSequence) ?? [];
+  if (sequences.length > 1 && sequences.join("") === data) return sequences.flatMap(parsePress);
+  // A kitty terminal sends letters as sequences; any other data with control characters was not typed.
+  return data.startsWith("\x1b[") || !/\p{Cc}/u.test(data) ? [{ kind: "text", data }] : [];
+}
+
+/** Terminals that report the mouse send the wheel as this sequence; others send arrow keys for it. */
+function wheelKey(data: string): "up" | "down" | undefined {
+  // oxlint-disable-next-line no-control-regex
+  const button = /^\x1b\[<(\d+);\d+;\d+M$/.exec(data)?.[1];
+  if (button === undefined || (Number(button) & wheelBit) === 0) return undefined;
+  return (Number(button) & 1) === 0 ? "up" : "down";
+}
+
+const wheelBit = 64;
+// oxlint-disable-next-line no-control-regex
+const controlSequence = /\x1b(?:\[[\d;:<=>?]*[ -/]*[@-~]|O[A-Z])/g;
+
+/** Removes characters from a paste that cannot be typed: those without a width, or that change the text direction. */
+const stripUntypeable = (text: string): string =>
+  text
+    .toWellFormed()
+    .replaceAll(/\r\n?|[\u2028\u2029]/g, "\n")
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (typeableControls.has(character) ? character : ""));
+
+/** Line breaks, tabs, and the joiners of letters and emoji. */
+const typeableControls: ReadonlySet<string> = new Set(["\n", "\t", "\u200C", "\u200D"]);

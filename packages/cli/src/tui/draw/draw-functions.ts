@@ -1,13 +1,28 @@
 import type { Millis } from "palimpsest/internal/schema/brand";
-import type { ChatItem } from "../state/chat-item.ts";
+import {
+  type ChatItem,
+  type CompactionItem,
+  type EditItem,
+  type NoticeItem,
+  type OutputItem,
+  type UserItem,
+  type RetryItem,
+  type SpeechItem,
+  type Tone,
+  messagePreview,
+} from "../state/chat-item.ts";
 import type { Phase, Status } from "../state/chat-state.ts";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
-import { drawItem } from "./draw-item.ts";
-import { StreamingMarkdown } from "./draw-markdown.ts";
-import { cutLine, fitLine } from "./wrap-text.ts";
+import { StreamingMarkdown, drawMarkdown } from "./draw-markdown.ts";
+import { cutLine, fitLine, wrapText } from "./wrap-text.ts";
 import { drawPhase, drawStatus, drawQueue, drawWarning } from "./draw-status.ts";
-import { sanitizeLine } from "./sanitize-text.ts";
+import { sanitizeLine, sanitizeExceptColours } from "./sanitize-text.ts";
 import type { Theme } from "../theme.ts";
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
+import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
+import { retryText } from "../text/status-figures.ts";
+import { type CallLook, drawCall } from "./draw-call.ts";
+import { retryMessageCharsMax } from "../limits.ts";
 
 interface PhaseLook {
   readonly width: number;
@@ -83,3 +98,97 @@ export const createDrawFunctions = ({ theme, cwd, now }: DrawFunctionsDeps): Dra
   hint: (text, width) => [cutLine(theme.dim(sanitizeLine(text)), { width, theme })],
   styled: (line, width) => fitLine(line, { width, theme }),
 });
+
+export interface DrawItemOptions extends CallLook {
+  /** For counting the seconds until a retry. */
+  readonly now: Millis;
+}
+
+/**
+ * The lines of an item, without empty lines around it. Those of a settled item never change, so they can be kept. For
+ * streaming text `StreamingMarkdown` is cheaper.
+ */
+export function drawItem(item: ChatItem, look: DrawItemOptions): readonly string[] {
+  switch (item.kind) {
+    case "user":
+      return drawUser(item, look);
+    case "text":
+      return drawMarkdown(item.text, look);
+    case "thinking":
+      return drawThinking(item, look);
+    case "call":
+      return drawCall(item, look);
+    case "edit":
+      return drawEdit(item, look);
+    case "compacted":
+      return drawCompacted(item, look);
+    case "retry":
+      return drawRetry(item, look);
+    case "notice":
+      return drawNotice(item, look);
+    case "output":
+      return drawOutput(item, look);
+  }
+}
+
+function drawUser({ text }: UserItem, look: DrawItemOptions): readonly string[] {
+  const { user, dim } = look.theme;
+  const shown = look.fold === "folded" ? messagePreview(text) : text;
+  const lines = wrapText(shown, { ...look, first: user("> "), rest: "  ", paint: user });
+  if (shown.length === text.length) return lines;
+  return [...lines, cutLine(dim(`  … ${formatRest(text.slice(shown.length))}: Ctrl-O shows them`), look)];
+}
+
+/** Counts the lines that are left, or the characters if the cut is inside a line. */
+function formatRest(rest: string): string {
+  const lines = rest.trimEnd().split("\n").length - 1;
+  const [count, thing] = rest.startsWith("\n") && lines > 0 ? [lines, "line"] : [rest.length, "character"];
+  return `${formatCount(count)} more ${plural(count, thing)}`;
+}
+
+/** Folded: its first line, or its last one while it streams. */
+function drawThinking({ text, state }: SpeechItem, look: DrawItemOptions): readonly string[] {
+  const { dim, italic } = look.theme;
+  if (look.fold === "unfolded") return wrapText(text.trim(), { ...look, first: dim("✻ "), paint: dim });
+  const lines = text.trim().split("\n");
+  const line = sanitizeLine((state === "streaming" ? lines.at(-1) : lines[0]) ?? "").replaceAll("**", "");
+  return [cutLine(dim(`✻ ${italic(line === "" ? "thinking" : line)}`), look)];
+}
+
+function drawEdit({ line, because }: EditItem, look: DrawItemOptions): readonly string[] {
+  const { dim } = look.theme;
+  if (look.fold === "folded") return [cutLine(dim(`◦ ${sanitizeLine(line)}`), look)];
+  const reason = because === "" ? [] : wrapText(because, { ...look, first: "    ", paint: dim });
+  return [...wrapText(line, { ...look, first: dim("◦ "), paint: dim }), ...reason];
+}
+
+function drawCompacted({ line }: CompactionItem, look: DrawItemOptions): readonly string[] {
+  const mark = look.theme.accent("◆ ");
+  if (look.fold === "folded") return [cutLine(`${mark}${sanitizeLine(line)}`, look)];
+  return wrapText(line, { ...look, first: mark });
+}
+
+/** Cuts the provider's message rather than the seconds left, which come last. */
+function drawRetry(item: RetryItem, look: DrawItemOptions): readonly string[] {
+  const { dim, warning } = look.theme;
+  const whole = sanitizeLine(item.message);
+  const message =
+    whole.length <= retryMessageCharsMax ? whole : `${whole.slice(0, safeCutIndex(whole, retryMessageCharsMax))}…`;
+  const text = retryText({ ...item, message }, look.now);
+  return wrapText(text, { ...look, first: (item.state === "waiting" ? warning : dim)("↻ "), paint: dim });
+}
+
+function drawNotice({ tone, text }: NoticeItem, look: DrawItemOptions): readonly string[] {
+  const { mark, paint } = markByTone[tone];
+  return wrapText(text, { ...look, first: look.theme[paint](mark), paint: look.theme[paint] });
+}
+
+const markByTone: Readonly<Record<Tone, { readonly mark: string; readonly paint: "dim" | "warning" | "bad" }>> = {
+  plain: { mark: "· ", paint: "dim" },
+  warning: { mark: "! ", paint: "warning" },
+  error: { mark: "✗ ", paint: "bad" },
+};
+
+/** Laid out by a slash command: its colours stay, but other sequences may come from text that it quotes. */
+const drawOutput = ({ lines }: OutputItem, look: DrawItemOptions): readonly string[] =>
+  lines.flatMap((line) => sanitizeExceptColours(line).split("\n")).map((line) => fitLine(line, look));

@@ -3,8 +3,15 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { maskSecrets } from "palimpsest/internal/export/mask-secrets";
 import { tryParseJson } from "palimpsest/internal/schema/json";
-import { fileMode, makeFolder, openNoFollow, replaceFile, writeAll } from "palimpsest/internal/store/files/disk";
-import { errorCode, isAbsent } from "palimpsest/internal/store/files/write-failure";
+import {
+  fileMode,
+  makeFolder,
+  openNoFollow,
+  replaceFile,
+  writeAll,
+  errorCode,
+  isAbsent,
+} from "palimpsest/internal/store/files/disk";
 import { historyBytesMax, historyEntriesMax, historyEntryCharsMax, historyLinesMax } from "../limits.ts";
 
 /** Messages typed in a project, for the arrow keys. Disk errors never fail a chat: then messages last for the session only. */

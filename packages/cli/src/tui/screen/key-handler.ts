@@ -1,12 +1,12 @@
-import { isKeyRelease, matchesKey } from "@earendil-works/pi-tui";
+import { isKeyRelease, matchesKey, type Component, type Focusable } from "@earendil-works/pi-tui";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import type { ChatHandlers } from "../chat-ui.ts";
 import { type ChatState, isBusy } from "../state/chat-state.ts";
 import type { ChatEditor } from "../input/chat-editor.ts";
 import { doublePressMillis } from "../limits.ts";
-import type { EditorSlot } from "./editor-slot.ts";
 import type { Millis } from "palimpsest/internal/schema/brand";
 import { pasteStart } from "../input/to-editable.ts";
+import type { Dialog } from "../dialog/dialog.ts";
 
 interface KeyHandlerDeps extends ClockDep {
   readonly handlers: ChatHandlers;
@@ -171,3 +171,54 @@ const globalKeys = [
   { key: "ctrl+o", act: "viewer" },
   { key: "ctrl+z", act: "suspend" },
 ] as const;
+
+/** Shows the editor, or a dialog in its place. Dialogs wait for each other, in the order of the requests. */
+export class EditorSlot implements Component {
+  readonly #editor: Component & Focusable;
+  readonly #focus: (component: Component & Focusable) => void;
+  #dialog: Dialog<unknown> | undefined;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(editor: Component & Focusable, focus: (component: Component & Focusable) => void) {
+    this.#editor = editor;
+    this.#focus = focus;
+  }
+
+  get dialog(): Dialog<unknown> | undefined {
+    return this.#dialog;
+  }
+
+  /** Creates the dialog when its turn comes. On abort it closes with its harmless answer. Never rejects. */
+  async ask<Answer>(create: () => Dialog<Answer>, signal: AbortSignal): Promise<Answer> {
+    const previous = this.#last;
+    const closed = Promise.withResolvers<void>();
+    this.#last = closed.promise;
+    await previous;
+    const dialog = create();
+    const cancel = (): void => dialog.cancel();
+    if (signal.aborted) cancel();
+    else this.#show(dialog);
+    signal.addEventListener("abort", cancel);
+    try {
+      return await dialog.answered;
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      if (this.#dialog === dialog) this.#show(undefined);
+      closed.resolve();
+    }
+  }
+
+  render(width: number): string[] {
+    return (this.#dialog ?? this.#editor).render(width);
+  }
+
+  invalidate(): void {
+    this.#editor.invalidate();
+    this.#dialog?.invalidate();
+  }
+
+  #show(dialog: Dialog<unknown> | undefined): void {
+    this.#dialog = dialog;
+    this.#focus(dialog ?? this.#editor);
+  }
+}

@@ -1,9 +1,12 @@
-import type { ChatState } from "../state/chat-state.ts";
+import { type ChatState, isBusy, type Phase } from "../state/chat-state.ts";
 import type { Viewer } from "../viewer/viewer.ts";
-import type { BottomArea } from "./bottom-area.ts";
 import type { ChatTui } from "./chat-tui.ts";
-import type { ScreenProcess } from "./screen-process.ts";
 import type { ChatTail } from "./chat-tail.ts";
+import type { Component } from "@earendil-works/pi-tui";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import type { Millis } from "palimpsest/internal/schema/brand";
+import { spinnerFrameMs, statuslineLinesMax } from "../limits.ts";
+import type { DrawingDep } from "../draw/draw-functions.ts";
 
 interface TerminalOwnerParts {
   readonly tui: ChatTui;
@@ -107,3 +110,143 @@ export class TerminalOwner {
 }
 
 type Owner = "screen" | "viewer" | "suspended" | "nothing";
+
+/** The area below the chat, from top to bottom: warning, spinner, queue, editor slot, hint, status. */
+export class BottomArea implements Component {
+  readonly #deps: DrawingDep & ClockDep & { readonly requestRender: () => void };
+  readonly #slot: Component;
+  #state: ChatState | undefined;
+  /** When the current work began. */
+  #since: Millis;
+  #spinnerTimer: NodeJS.Timeout | undefined;
+  #hint = "";
+  #statusline: readonly string[] = [];
+  #isHidden = false;
+
+  constructor(deps: DrawingDep & ClockDep & { readonly requestRender: () => void }, slot: Component) {
+    this.#deps = deps;
+    this.#slot = slot;
+    this.#since = deps.now();
+  }
+
+  show(state: ChatState): void {
+    const isNewPhase = this.#state?.phase.kind !== state.phase.kind;
+    if (isNewPhase && isNewWork(this.#state?.phase, state.phase)) this.#since = this.#deps.now();
+    this.#state = state;
+    this.#updateTimer();
+  }
+
+  setHint(hint: string): void {
+    this.#hint = hint;
+  }
+
+  setStatusline(lines: readonly string[]): void {
+    this.#statusline = lines.slice(0, statuslineLinesMax);
+  }
+
+  /** Draws nothing from now on, and stops the timer. */
+  hide(): void {
+    this.#isHidden = true;
+    this.#updateTimer();
+  }
+
+  /** Stops the spinner while something else has the screen. */
+  pause(): void {
+    clearInterval(this.#spinnerTimer);
+    this.#spinnerTimer = undefined;
+  }
+
+  resume(): void {
+    this.#isHidden = false;
+    this.#updateTimer();
+  }
+
+  invalidate(): void {
+    this.#slot.invalidate();
+  }
+
+  render(width: number): string[] {
+    const { drawing, now } = this.#deps;
+    const state = this.#state;
+    if (this.#isHidden) return [];
+    const slot = this.#slot.render(width);
+    if (state === undefined) return slot;
+    const { status, phase, queue } = state;
+    return [
+      "",
+      ...drawing.warning(status, width),
+      ...drawing.phase(phase, { width, now: now(), since: this.#since }),
+      ...drawing.queue(queue, width),
+      ...slot,
+      ...(this.#hint === "" ? [] : drawing.hint(this.#hint, width)),
+      ...drawing.status(status, width),
+      ...this.#statusline.map((line) => drawing.styled(line, width)),
+    ];
+  }
+
+  #updateTimer(): void {
+    const isNeeded = !this.#isHidden && this.#state !== undefined && this.#state.phase.kind !== "idle";
+    if (!isNeeded) this.pause();
+    else this.#spinnerTimer ??= setInterval(this.#deps.requestRender, spinnerFrameMs);
+  }
+}
+
+/** Seconds count from when the agent began to work; a compaction has its own count. */
+const isNewWork = (before: Phase | undefined, after: Phase): boolean =>
+  before === undefined || !isBusy(before) || before.kind === "compacting" || after.kind === "compacting";
+
+/** What a screen needs of its process. */
+export interface ScreenProcess {
+  /** Returns a function that removes the listener. */
+  on(event: ProcessEvent, listener: () => void): () => void;
+  /** Stops the process until it is continued, as Ctrl-Z does outside raw mode. */
+  suspend(): void;
+}
+
+/** `crash`: an uncaught error is about to be printed. `exit`: the process ends, for whatever reason. `gone`: the terminal was closed. */
+export type ProcessEvent = "continue" | "hangup" | "interrupt" | "terminate" | "crash" | "exit" | "gone";
+
+export function createScreenProcess(host: NodeJS.Process): ScreenProcess {
+  return {
+    suspend: () => {
+      // Without input and timers, the process would end as soon as it is continued.
+      const alive = setInterval(() => {}, aliveMillis);
+      host.once("SIGCONT", () => clearInterval(alive));
+      host.kill(wholeGroup, "SIGTSTP");
+    },
+    on: (event, listener) =>
+      event === "gone" ? listenForGone(host, listener) : listenTo(host, nameByEvent[event], listener),
+  };
+}
+
+/** Signals the whole process group, as the terminal does: the parent and the child processes too. */
+const wholeGroup = 0;
+/** The value does not matter: the timer does nothing. */
+const aliveMillis = 60_000;
+
+function listenTo(host: NodeJS.EventEmitter, name: string, listener: () => void): () => void {
+  host.on(name, listener);
+  return () => void host.off(name, listener);
+}
+
+/** If the terminal is closed, the input ends or a write fails. */
+function listenForGone({ stdin, stdout }: NodeJS.Process, listener: () => void): () => void {
+  const unlisten = [
+    listenTo(stdin, "end", listener),
+    listenTo(stdin, "error", listener),
+    listenTo(stdout, "error", listener),
+  ];
+  return () => {
+    for (const remove of unlisten) remove();
+  };
+}
+
+const nameByEvent = {
+  continue: "SIGCONT",
+  hangup: "SIGHUP",
+  // Sent by other processes: in raw mode Ctrl-C is a key and no signal.
+  interrupt: "SIGINT",
+  terminate: "SIGTERM",
+  crash: "uncaughtExceptionMonitor",
+  exit: "exit",
+} as const satisfies Record<Exclude<ProcessEvent, "gone">, string>;

@@ -14,6 +14,7 @@ import {
   formatServerCleared,
   turnEndNotice,
 } from "../text/event-lines.ts";
+import type { ChatItem, RetryItem } from "./chat-item.ts";
 import {
   callEndState,
   markRetriesAsked,
@@ -25,9 +26,9 @@ import {
   addItem,
   appendSpeech,
   dropStreaming,
-} from "./add-item.ts";
-import type { ChatItem, RetryItem } from "./chat-item.ts";
-import type { ChatState, Phase } from "./chat-state.ts";
+  type ChatState,
+  type Phase,
+} from "./chat-state.ts";
 
 type EventOfKind<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
 

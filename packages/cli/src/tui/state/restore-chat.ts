@@ -14,9 +14,8 @@ import { interruptedText } from "palimpsest/internal/transcript/repair";
 import { titleCharsMax } from "../limits.ts";
 import { callTitle, parseTextChange } from "../text/call-title.ts";
 import { labelByCompactionPath, interruptionText } from "../text/event-lines.ts";
-import { callEndState, type NewItem } from "./add-item.ts";
 import type { CallItem, ChatItem, ItemId } from "./chat-item.ts";
-import type { ChatState } from "./chat-state.ts";
+import { callEndState, type NewItem, type ChatState } from "./chat-state.ts";
 
 /**
  * Adds what the session said before it was opened, from its entries in path order. Costs O(1) per entry. Notices and

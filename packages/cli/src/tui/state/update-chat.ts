@@ -11,8 +11,10 @@ import {
   type AgentFigures,
   isBusy,
   AppendOnlyList,
+  updateCall,
+  phaseFromCalls,
+  addItem,
 } from "./chat-state.ts";
-import { updateCall, phaseFromCalls, addItem } from "./add-item.ts";
 
 /** What happens to a chat: events of the loop, and what the user does. */
 export type ChatAction =

@@ -14,7 +14,7 @@ import { readTool, sentText } from "../../../../../test/scenario/support/clearin
 import type { SummaryAnswer } from "../../../../../test/scenario/support/summary-answers.ts";
 import { toUsd } from "../../cache/cost-ledger.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
-import { compactTool } from "@palimpsest/cli/internal/tool/compact-tool";
+import { compactTool } from "@palimpsest/cli/internal/tool/builtin-tools";
 import { createCompactionRequests } from "@palimpsest/cli/internal/agent/tools/equip-session";
 import { pastRequests } from "../past-costs.ts";
 import { ConversationForks } from "../../loop/conversation-forks.ts";

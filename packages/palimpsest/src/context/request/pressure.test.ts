@@ -13,11 +13,11 @@ import {
 } from "../../../../../test/fixture/session.ts";
 import { refusedCompactionRequests } from "../../ports/compaction-requests.ts";
 import { type EntryId, entryId, tokens } from "../../schema/brand.ts";
-import { environmentValues } from "@palimpsest/cli/internal/settings/environment-values";
+import { environmentValues } from "@palimpsest/cli/internal/settings/read-settings";
 import { type ResolvedSettings, resolveForModel } from "../../settings/resolved-settings.ts";
 import { resolveSettings } from "../../settings/resolve-settings.ts";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import { compactTool } from "@palimpsest/cli/internal/tool/compact-tool";
+import { compactTool } from "@palimpsest/cli/internal/tool/builtin-tools";
 import type { Draft } from "../../transcript/draft.ts";
 import { appendBoundary, type BoundaryInput } from "../../session/append-boundary.ts";
 import { ForkLine } from "../fork-line.ts";

@@ -28,8 +28,12 @@ import {
   syncFolder,
   temporaryPath,
   writeNewFile,
+  errorCode,
+  isAbsent,
+  isLink,
+  isTaken,
+  writeFailure,
 } from "./disk.ts";
-import { errorCode, isAbsent, isLink, isTaken, writeFailure } from "./write-failure.ts";
 
 interface FileBlobsOptions {
   /** `<home>/projects/<slug>`. */

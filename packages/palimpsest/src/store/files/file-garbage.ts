@@ -7,8 +7,7 @@ import type { GarbageStore, NamedSource, SessionWriter, StoredBlob, TemporaryFil
 import { type BlobId, blobId, bytes, isBlobId, type Millis, millis, sessionId } from "../../schema/brand.ts";
 import { isSessionName } from "../is-session-name.ts";
 import { openFileSource } from "./file-source.ts";
-import { exists, temporaryShape } from "./disk.ts";
-import { isAbsent, isTaken } from "./write-failure.ts";
+import { exists, temporaryShape, isAbsent, isTaken } from "./disk.ts";
 import { judgeLock, type LockDeps, readLock } from "./file-leases.ts";
 import { lookAtProcess } from "./look-at-process.ts";
 

@@ -4,8 +4,17 @@ import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
 import type { Leases, Lease, LeaseOutcome } from "../../ports/store.ts";
 import { sessionId } from "../../schema/brand.ts";
 import { isSessionName } from "../is-session-name.ts";
-import { makeFolder, createFile, lacksHardLinks, temporaryPath, writeAll } from "./disk.ts";
-import { writeFailure, isAbsent, isLink, isTaken } from "./write-failure.ts";
+import {
+  makeFolder,
+  createFile,
+  lacksHardLinks,
+  temporaryPath,
+  writeAll,
+  writeFailure,
+  isAbsent,
+  isLink,
+  isTaken,
+} from "./disk.ts";
 import { lookAtProcess, type LookAtProcess } from "./look-at-process.ts";
 import { constants, lstat, open, type FileHandle, link, rename, rm } from "node:fs/promises";
 import { z } from "zod";

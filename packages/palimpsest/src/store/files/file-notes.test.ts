@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import type { NotesFileOutcome } from "../../ports/session-files.ts";
 import { sessionId } from "../../schema/brand.ts";
-import { hashFileBytes } from "@palimpsest/cli/internal/tool/file/read-whole-file";
+import { hashFileBytes } from "@palimpsest/cli/internal/tool/file/text-file";
 import { notesBytesMax } from "../limits.ts";
 import { fileNotes, notesPath } from "./file-notes.ts";
 

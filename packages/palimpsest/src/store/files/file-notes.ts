@@ -5,8 +5,18 @@ import type { NotesFile, NotesFileOutcome } from "../../ports/session-files.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import { notesBytesMax } from "../limits.ts";
 import { isSessionName } from "../is-session-name.ts";
-import { fileMode, makeFolder, openNoFollow, publish, replaceFile, temporaryPath, writeNewFile } from "./disk.ts";
-import { errorCode, isLink, writeFailure } from "./write-failure.ts";
+import {
+  fileMode,
+  makeFolder,
+  openNoFollow,
+  publish,
+  replaceFile,
+  temporaryPath,
+  writeNewFile,
+  errorCode,
+  isLink,
+  writeFailure,
+} from "./disk.ts";
 
 interface FileNotesOptions {
   /** `<home>/projects/<slug>`. */

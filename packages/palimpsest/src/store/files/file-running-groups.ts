@@ -7,8 +7,7 @@ import { type SessionId, toolUseId } from "../../schema/brand.ts";
 import { type Json, parseJson } from "../../schema/json.ts";
 import { recordBytesMax } from "../limits.ts";
 import { readRange } from "./file-source.ts";
-import { makeFolder, openNoFollow, writeNewFile } from "./disk.ts";
-import { errorCode } from "./write-failure.ts";
+import { makeFolder, openNoFollow, writeNewFile, errorCode } from "./disk.ts";
 import type { LockDeps } from "./file-leases.ts";
 import { isGroupRunning, lookAtProcess } from "./look-at-process.ts";
 

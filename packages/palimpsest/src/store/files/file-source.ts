@@ -1,8 +1,7 @@
 import { type FileHandle, constants, lstat, open, stat } from "node:fs/promises";
 import { bytes } from "../../schema/brand.ts";
 import type { ByteRange, ByteSource } from "../../ports/transcripts.ts";
-import { openNoFollow } from "./disk.ts";
-import { errorCode, isAbsent, isLink, refusalText } from "./write-failure.ts";
+import { openNoFollow, errorCode, isAbsent, isLink, refusalText } from "./disk.ts";
 
 type OpenFileOutcome =
   | { readonly kind: "open"; readonly source: FileSource }

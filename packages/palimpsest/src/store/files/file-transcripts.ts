@@ -15,8 +15,19 @@ import type {
 import { isSessionName } from "../is-session-name.ts";
 import { openOwnFileSource, readRange } from "./file-source.ts";
 import { asideFolderPath, copyAside, transcriptWriter } from "./transcript-writer.ts";
-import { createFile, exists, openNoFollow, publish, syncFolder, temporaryPath, writeAll } from "./disk.ts";
-import { isAbsent, isLink, isTaken, writeFailure } from "./write-failure.ts";
+import {
+  createFile,
+  exists,
+  openNoFollow,
+  publish,
+  syncFolder,
+  temporaryPath,
+  writeAll,
+  isAbsent,
+  isLink,
+  isTaken,
+  writeFailure,
+} from "./disk.ts";
 import { fileLeases, type LockDeps } from "./file-leases.ts";
 import { lineBuffer, readTail } from "../log-tail.ts";
 import { copyChunkBytes } from "../limits.ts";

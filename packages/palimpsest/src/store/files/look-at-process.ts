@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { processListMs } from "../limits.ts";
-import { errorCode } from "./write-failure.ts";
+import { errorCode } from "./disk.ts";
 
 /** `started` tells a process from a later one with the same pid; undefined if the system does not provide it. */
 export type ProcessState = { readonly kind: "dead" } | { readonly kind: "alive"; readonly started: string | undefined };

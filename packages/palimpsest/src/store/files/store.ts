@@ -9,10 +9,9 @@ import { millis } from "../../schema/brand.ts";
 import { fileBlobs, resultsFolder } from "./file-blobs.ts";
 import { homeFolder, locateProject } from "./project.ts";
 import { fileLeases } from "./file-leases.ts";
-import { listSessions } from "./list-sessions.ts";
+import { listSessions, type IndexRow } from "./list-sessions.ts";
 import { fileNotes, filePlan, notesPath, planPath } from "./file-notes.ts";
 import { fileRunningGroups } from "./file-running-groups.ts";
-import type { IndexRow } from "./sessions-index.ts";
 import { fileTranscripts } from "./file-transcripts.ts";
 
 export interface FileStoreOptions {

@@ -12,8 +12,7 @@ import type {
   SetAside,
 } from "../../ports/transcripts.ts";
 import { lineBuffer } from "../log-tail.ts";
-import { writeAll, openNoFollow, createFile, makeFolder, syncFolder, temporaryPath } from "./disk.ts";
-import { writeFailure } from "./write-failure.ts";
+import { writeAll, openNoFollow, createFile, makeFolder, syncFolder, temporaryPath, writeFailure } from "./disk.ts";
 import { copyChunkBytes } from "../limits.ts";
 import { readRange } from "./file-source.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { type BlobId, blobId } from "../../schema/brand.ts";
-import type { Blobs } from "../../ports/blobs.ts";
-import { type FaultAt, faultFailure } from "./fault.ts";
+import { type BlobId, blobId, bytes } from "../../schema/brand.ts";
+import type { Blobs, WriteFailure } from "../../ports/blobs.ts";
+import type { ByteSource } from "../../ports/transcripts.ts";
 
 export function memoryBlobs(options: { readonly faultAt?: FaultAt } = {}): Blobs {
   const dataById = new Map<BlobId, Uint8Array>();
@@ -19,3 +19,31 @@ export function memoryBlobs(options: { readonly faultAt?: FaultAt } = {}): Blobs
     list: async () => [...dataById.keys()].toSorted(),
   };
 }
+
+/** A write failure that a test injects. The first `keptBytes` are written all the same, as on a full disk. */
+export interface Fault {
+  readonly why: WriteFailure["why"];
+  readonly keptBytes?: number;
+}
+
+/** Called before each write of the store, counted from 0; undefined lets the write succeed. */
+export type FaultAt = (write: number) => Fault | undefined;
+
+/** The nth write (from 0) fails and every other one succeeds. */
+export const faultOnce =
+  (nth: number, fault: Fault): FaultAt =>
+  (write) =>
+    write === nth ? fault : undefined;
+
+export const faultFailure = (fault: Fault): WriteFailure => ({
+  kind: "failed",
+  why: fault.why,
+  message: `The write was refused (${fault.why}): an injected fault.`,
+});
+
+/** Bytes that are already in memory. `read` returns a view of them, which the caller must not change. */
+export const memoryByteSource = (data: Uint8Array): ByteSource => ({
+  size: bytes(data.byteLength),
+  read: async ({ start, end }) => data.subarray(Math.max(0, start), Math.max(0, end)),
+  close: async () => {},
+});

@@ -3,8 +3,7 @@ import { storeDeps } from "../../../../../test/contract/store-deps.ts";
 import { openWriter } from "../../../../../test/contract/open-writer.ts";
 import type { Transcripts } from "../../ports/transcripts.ts";
 import { sessionId } from "../../schema/brand.ts";
-import { memoryBlobs } from "./memory-blobs.ts";
-import { faultOnce } from "./fault.ts";
+import { memoryBlobs, faultOnce } from "./memory-blobs.ts";
 import { memoryTranscripts } from "./memory-transcripts.ts";
 
 const id = sessionId("s1");

@@ -16,8 +16,7 @@ import { lineBuffer, readTail } from "../log-tail.ts";
 import { copyChunkBytes } from "../limits.ts";
 import { isSessionName } from "../is-session-name.ts";
 import { byNewest, summariseSession } from "../summarise-session.ts";
-import { type FaultAt, faultFailure, type Fault } from "./fault.ts";
-import { memoryLeases } from "./memory-leases.ts";
+import { type FaultAt, faultFailure, type Fault } from "./memory-blobs.ts";
 
 interface MemoryTranscriptsOptions {
   readonly deps: ClockDep;
@@ -290,4 +289,29 @@ class GrowingBytes {
   slice(range: { readonly start: number; readonly end: number }): Uint8Array {
     return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
   }
+}
+
+/** Leases between the callers that share this object. A lease in memory is never lost or left behind by a dead process. */
+export function memoryLeases({ now }: ClockDep): Leases {
+  const heldByName = new Map<string, { readonly holder: string; readonly lease: Lease }>();
+  return {
+    acquire: async (name) => {
+      const held = heldByName.get(name);
+      if (held !== undefined) return { kind: "busy", holder: held.holder };
+      const isHeld = (): boolean => heldByName.get(name)?.lease === lease;
+      const lease: Lease = {
+        state: async () => (isHeld() ? "held" : "lost"),
+        release: async () => {
+          if (isHeld()) heldByName.delete(name);
+        },
+      };
+      const holder = `process ${process.pid} on this machine since ${new Date(now()).toISOString()}`;
+      heldByName.set(name, { holder, lease });
+      return { kind: "acquired", lease };
+    },
+    look: async (name) => {
+      const held = heldByName.get(name);
+      return held === undefined ? { kind: "free" } : { kind: "held", holder: held.holder };
+    },
+  };
 }

@@ -1,8 +1,7 @@
 import type { Store, StorePorts } from "../../ports/store.ts";
 import { millis } from "../../schema/brand.ts";
 import { memoryBlobs } from "./memory-blobs.ts";
-import { memoryLeases } from "./memory-leases.ts";
-import { memoryTranscripts } from "./memory-transcripts.ts";
+import { memoryLeases, memoryTranscripts } from "./memory-transcripts.ts";
 
 /** Keeps sessions only as long as the store object exists: for tests and temporary sessions. */
 export function memoryStore(): Store {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../../../../../../test/contract/temporary-folder.ts";
 import { type Net, openNet } from "../../web/get-page.ts";
 import type { HostAccess, HostTarget } from "./session-hosts.ts";
-import { proxyHeaderBytesMax, refusalsKeptMax } from "./limits.ts";
+import { proxyHeaderBytesMax, refusalsKeptMax } from "../limits.ts";
 import { proxyConnectionsMax } from "./carrier.ts";
 import { openOnLoopback } from "./command-network.ts";
 import { CommandProxy } from "./command-proxy.ts";

@@ -5,7 +5,7 @@ import { createPermit } from "../../permission/create-permit.ts";
 import type { PermissionMode } from "../../permission/decide-permission.ts";
 import { type RuleTexts, parseRules } from "../../permission/rule.ts";
 import { type HostAnswer, isHostNamed, SessionHosts } from "./session-hosts.ts";
-import { hostQuestionsMax } from "./limits.ts";
+import { hostQuestionsMax } from "../limits.ts";
 
 type Answering = (ask: PermissionPrompt, signal: AbortSignal) => Promise<PermissionAnswer>;
 

@@ -1,4 +1,4 @@
-import { escapeRegExp } from "../../../text/escape-reg-exp.ts";
+import { escapeRegExp } from "../../../text/fill-template.ts";
 import { clipText } from "../../clip-text.ts";
 import { changeCharsMax, nearQuoteCharsMax, quotePartCharsMin, quotePassesMax } from "../limits.ts";
 import { endWithout, type QuoteMark, type MarkedLine, markLines, notTheirWords, quotesIn } from "./quote-mark.ts";
