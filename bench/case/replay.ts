@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { policyNames } from "../../packages/palimpsest/src/schema/setting-table.ts";
+import { policyNames } from "../../packages/palimpsest/src/schema/policy-names.ts";
 import type { BenchCase, Figure } from "../measure.ts";
 
 const corpus = resolve(process.env["PALIMPSEST_CORPUS"] ?? join(import.meta.dirname, "../../../shared/corpus"));

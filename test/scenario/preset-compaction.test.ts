@@ -3,7 +3,7 @@ import { presetNames, getPreset } from "../../packages/palimpsest/src/policy/pol
 import { createWorkingState, type WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
 import { type JsonObject, textField as textIn } from "../../packages/palimpsest/src/schema/json.ts";
 import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
-import type { PolicyName } from "../../packages/palimpsest/src/schema/setting-table.ts";
+import type { PolicyName } from "../../packages/palimpsest/src/schema/policy-names.ts";
 import { loggingTool } from "../fixture/agent.ts";
 import { compactingWorld, summaryRequests } from "../fixture/compacting.ts";
 import { readTool, sentText } from "./support/clearing-world.ts";

@@ -8,7 +8,7 @@ import { createReplayWorld } from "../../packages/lab/src/replay-world.ts";
 import { PolicyRun } from "../../packages/lab/src/policy-run.ts";
 import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
-import type { PolicyName } from "../../packages/palimpsest/src/schema/setting-table.ts";
+import type { PolicyName } from "../../packages/palimpsest/src/schema/policy-names.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";

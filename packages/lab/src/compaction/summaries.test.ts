@@ -36,7 +36,10 @@ const compacting = (policy: Policy): Policy => ({
   clear: {},
   compact: { call: "fork", restores: "files", lastRung: "none", ...withoutEarly(policy.compact) },
 });
-const withoutEarly = ({ early: _, ...rule }: Partial<NonNullable<Policy["compact"]>> = {}) => rule;
+const withoutEarly = (rule: Partial<NonNullable<Policy["compact"]>> = {}) => {
+  const { early: _early, ...rest } = rule;
+  return rest;
+};
 const palimpsest = compacting(getPreset("palimpsest"));
 const claudeCode = compacting(getPreset("claude-code-2026"));
 

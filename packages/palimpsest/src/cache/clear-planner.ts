@@ -6,7 +6,7 @@ import {
   staleSince,
   warmPatience,
 } from "./clear-price.ts";
-import type { Resident } from "./inventory.ts";
+import type { Resident } from "./resident.ts";
 import { quietContextShare, quietMarginTokens, quietRoundsMax } from "./limits.ts";
 import { ageBandsRoundsMin } from "./need-bands.ts";
 

@@ -13,7 +13,7 @@ import {
   inventoryScale,
   warmPatience,
 } from "./clear-price.ts";
-import type { Resident } from "./inventory.ts";
+import type { Resident } from "./resident.ts";
 import { type CacheRates, usualRates } from "./cache-rates.ts";
 
 const runs = parametersFor({ quick: 400, long: 20_000 });

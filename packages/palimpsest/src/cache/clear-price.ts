@@ -1,6 +1,7 @@
 import type { Millis } from "../schema/brand.ts";
 import type { CachedPrefixes } from "./cached-prefixes.ts";
-import type { Inventory, Resident } from "./inventory.ts";
+import type { Inventory } from "./inventory.ts";
+import type { Resident } from "./resident.ts";
 import type { CacheRates } from "./cache-rates.ts";
 
 /**

@@ -9,7 +9,8 @@ import type { Block } from "../schema/block.ts";
 import { toolUseId } from "../schema/brand.ts";
 import { estimateBlock } from "../tokens/estimate-block.ts";
 import { Fold } from "../transcript/fold.ts";
-import { Inventory, type Resident } from "./inventory.ts";
+import { Inventory } from "./inventory.ts";
+import type { Resident } from "./resident.ts";
 
 const runs = parametersFor({ quick: 300, long: 10_000 });
 const line = "a line of the file that is long enough to be told from others";

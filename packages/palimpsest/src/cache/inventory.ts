@@ -4,42 +4,9 @@ import type { Item } from "../transcript/item.ts";
 import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
 import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
-import { namedPathsCharsMax, residentTokensMin } from "./limits.ts";
-
-/** A result that stands whole in the view and could be cleared. */
-export interface Resident {
-  readonly toolUse: ToolUseId;
-  readonly tool: string;
-  /** What clearing it would save: its own tokens less those of the marker. */
-  readonly tokens: number;
-  /** The round in which it came. The first reply is round 1. */
-  readonly bornRound: number;
-  /** The turn in which it came. */
-  readonly bornTurn: number;
-  /** The last round in which it was quoted or its file was edited; `bornRound` if never. */
-  readonly lastUsedRound: number;
-  /** The round since which it is out of date, because the file was read again after a change. */
-  readonly supersededRound: number | undefined;
-  /** It stays as long as there is room: the newest failed result, or a file that the user named in the newest message. */
-  readonly isHeld: boolean;
-  /** Tokens of everything between it and the next resident, including the marker that would replace it. */
-  readonly behindTokens: number;
-  /** Its neighbours, as long as it is a resident. */
-  readonly before: Resident | undefined;
-  readonly after: Resident | undefined;
-}
-
-interface ResidentState extends Resident {
-  readonly path: string | undefined;
-  readonly acts: "read" | "write" | undefined;
-  lastUsedRound: number;
-  supersededRound: number | undefined;
-  isHeld: boolean;
-  behindTokens: number;
-  isResident: boolean;
-  before: ResidentState | undefined;
-  after: ResidentState | undefined;
-}
+import { residentTokensMin } from "./limits.ts";
+import { findPaths, isNamed } from "./named-paths.ts";
+import { nearestResidentBefore, type Resident, type ResidentState } from "./resident.ts";
 
 export interface InventoryOptions {
   readonly count: (block: Block) => number;
@@ -419,23 +386,6 @@ export class Inventory implements ViewWatch {
     }
   }
 }
-
-/** The nearest one before it that is still a resident. */
-function nearestResidentBefore({ before }: ResidentState): ResidentState | undefined {
-  let resident = before;
-  while (resident !== undefined && !resident.isResident) resident = resident.before;
-  return resident;
-}
-
-/** Whether the user's message names the file: by its whole path, or by the end of it. */
-const isNamed = (path: string | undefined, named: readonly string[]): boolean =>
-  path !== undefined && named.some((end) => path === end || path.endsWith(`/${end}`));
-
-/** Words that may be the name of a file: with an extension or a folder, without a leading `@`, `./` or `/`. */
-const findPaths = (text: string): readonly string[] =>
-  text.length > namedPathsCharsMax
-    ? []
-    : [...text.matchAll(/[\w.~-]*(?:\/[\w.~-]+)+|[\w-]+\.\w{1,8}\b/g)].map(([word]) => word.replace(/^[.~]?\//, ""));
 
 /** A message of the user, or what stands for one: the first round behind it begins a turn. */
 const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>

@@ -3,7 +3,7 @@ import { type Provider, providers } from "../context/provider-formats.ts";
 import { badOptionError, checkModel, checkTools } from "../context/inputs.ts";
 import type { Policy } from "../layers/policy.ts";
 import { policyShape } from "../layers/policy-shape.ts";
-import { type PolicyName, policyNames, savingNames } from "../schema/setting-table.ts";
+import { type PolicyName, policyNames, savingNames } from "../schema/policy-names.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 

@@ -7,7 +7,7 @@ import type { Policy } from "../layers/policy.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
 import type { PlannedEdit } from "../schema/loop-event.ts";
-import type { PolicyName, Saving } from "../schema/setting-table.ts";
+import type { PolicyName, Saving } from "../schema/policy-names.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {

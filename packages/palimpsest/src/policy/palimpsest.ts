@@ -1,6 +1,6 @@
 import type { EarlyCompactRule, Policy } from "../layers/policy.ts";
 import type { PriceRule } from "../cache/clear-price.ts";
-import type { Saving } from "../schema/setting-table.ts";
+import type { Saving } from "../schema/policy-names.ts";
 
 /** What the dial sets: how readily the view is edited to save money. Everything else is the same in all three. */
 interface SavingRule {

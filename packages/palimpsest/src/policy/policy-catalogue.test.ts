@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Policy } from "../layers/policy.ts";
-import { policyNames, savingNames, settingTable } from "../schema/setting-table.ts";
+import { settingTable } from "../schema/setting-table.ts";
+import { policyNames, savingNames } from "../schema/policy-names.ts";
 import { switchDefaults } from "../schema/switch-rows.ts";
 import { findPolicy, policyCatalogue, presetNames, getPreset, resolvePolicy } from "./policy-catalogue.ts";
 import { policyRows } from "./policy-rows.ts";

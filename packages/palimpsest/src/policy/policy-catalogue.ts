@@ -1,5 +1,5 @@
 import type { Policy } from "../layers/policy.ts";
-import { type PolicyName, policyNames, type Saving, savingNames } from "../schema/setting-table.ts";
+import { type PolicyName, policyNames, type Saving, savingNames } from "../schema/policy-names.ts";
 import { ablationPolicies } from "./ablation-policies.ts";
 import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
 import { api, comparisonPolicies, mask, none, truncate } from "./comparison-policies.ts";

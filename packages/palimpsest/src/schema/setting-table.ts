@@ -11,25 +11,10 @@ import {
   promptChoiceShape,
   ruleList,
 } from "./setting-row.ts";
+import { type PolicyName, policyNames, type Saving, savingNames } from "./policy-names.ts";
 import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switch-rows.ts";
 import { type ServerListing, serverListingShape } from "./server-definition.ts";
 
-export const policyNames = [
-  "palimpsest",
-  "claude-code-2.0",
-  "claude-code-2.1",
-  "claude-code-2026",
-  "claude-code-2026-all",
-  "opencode",
-  "none",
-  "truncate",
-  "mask",
-  "api",
-] as const;
-export type PolicyName = (typeof policyNames)[number];
-/** The dial of the default policy, from the fewest edits to the lowest cost. */
-export const savingNames = ["careful", "balanced", "thrifty"] as const;
-export type Saving = (typeof savingNames)[number];
 /** Decide what runs without asking. The names are those of the ecosystem's settings files and of `--permission-mode`. */
 export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
 /** Weakest first. */

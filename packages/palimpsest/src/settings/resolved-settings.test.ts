@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tokens } from "../schema/brand.ts";
-import { policyNames } from "../schema/setting-table.ts";
+import { policyNames } from "../schema/policy-names.ts";
 import { switchNames } from "../schema/switch-rows.ts";
 import { explainThresholds } from "./explain-thresholds.ts";
 import { environmentValues } from "@palimpsest/cli/internal/settings/read-settings";

@@ -1,5 +1,5 @@
 import { presetNames, getPreset, resolvePolicy } from "palimpsest/internal/policy/policy-catalogue";
-import { savingNames } from "palimpsest/internal/schema/setting-table";
+import { savingNames } from "palimpsest/internal/schema/policy-names";
 import type { Policy } from "palimpsest/internal/layers/policy";
 import { nearestName } from "palimpsest/internal/text/nearest-name";
 import type { Choice } from "../../tui/chat-ui.ts";

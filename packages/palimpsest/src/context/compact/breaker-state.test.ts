@@ -11,7 +11,7 @@ import {
 } from "../../../../../test/fixture/session.ts";
 import { settingsFor } from "../../../../../test/fixture/compacting.ts";
 import { getPreset } from "../../policy/policy-catalogue.ts";
-import type { PolicyName } from "../../schema/setting-table.ts";
+import type { PolicyName } from "../../schema/policy-names.ts";
 import type { CompactionCall } from "../../schema/compaction-cause.ts";
 import { Fold } from "../../transcript/fold.ts";
 import { appendBoundary } from "../../session/append-boundary.ts";

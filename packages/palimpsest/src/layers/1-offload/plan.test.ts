@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { imagePart } from "../../../../../test/fixture/image.ts";
 import { parametersFor } from "../../../../../test/property/runs.ts";
 import { type ToolUseId, toolUseId } from "../../schema/brand.ts";
-import type { PolicyName } from "../../schema/setting-table.ts";
+import type { PolicyName } from "../../schema/policy-names.ts";
 import { getPreset } from "../../policy/policy-catalogue.ts";
 import { loggedCharsMax, shownCharsMax } from "./limits.ts";
 import {

@@ -1,5 +1,5 @@
 import { inventoryScale } from "../../cache/clear-price.ts";
-import type { Resident } from "../../cache/inventory.ts";
+import type { Resident } from "../../cache/resident.ts";
 import type { Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import type { IdleRule } from "../policy.ts";

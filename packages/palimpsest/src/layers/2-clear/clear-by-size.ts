@@ -1,5 +1,6 @@
 import { formatCount, plural } from "../../text/format-count.ts";
-import type { Inventory, Resident } from "../../cache/inventory.ts";
+import type { Inventory } from "../../cache/inventory.ts";
+import type { Resident } from "../../cache/resident.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
 import { explainRemoval, formatTokens } from "../reason.ts";
 import type { Candidate, Layer } from "../layer.ts";

@@ -2,7 +2,7 @@ import type { ToolUseId } from "../../schema/brand.ts";
 import { cacheDeletionsMax, cacheEditsBeta } from "../../schema/wire/extension.ts";
 import { noServerOptions, type ServerOptionsInput, type ServerUse, supports } from "../server/server-use.ts";
 import { isWorthClearing, inventoryScale, staleSince } from "../../cache/clear-price.ts";
-import type { Resident } from "../../cache/inventory.ts";
+import type { Resident } from "../../cache/resident.ts";
 import { formatCount, plural } from "../../text/format-count.ts";
 import type { Candidate, Layer, SettleHost, SettleRun } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
