@@ -6,7 +6,7 @@ import {
   summaryTokensDefault,
   summaryWindowShareDefault,
 } from "./limits.ts";
-import type { CacheRates } from "./cache-rates.ts";
+import type { CacheRates, CallRates } from "./cache-rates.ts";
 
 /** What compacting now would cost: reading the context, the summary's output, and writing what replaces the context. */
 export interface CompactPrice {
@@ -25,6 +25,8 @@ interface CompactPriceInput {
   readonly fixedTokens: number;
   /** Tokens of the context that the summary's call would read from the cache. */
   readonly cachedTokens: number;
+  /** The prices of the summary's call, if another model writes it. */
+  readonly callRates?: CallRates | undefined;
   /** Tokens of the summary and what is restored with it. */
   readonly leavesTokens: number;
   readonly outputTokens: number;
@@ -33,8 +35,9 @@ interface CompactPriceInput {
 
 export function priceCompact(input: CompactPriceInput): CompactPrice {
   const { rates, contextTokens, fixedTokens, cachedTokens, leavesTokens, outputTokens, lossCost } = input;
-  const readCost = rates.read * cachedTokens + (contextTokens - cachedTokens);
-  const outputCost = rates.output * outputTokens;
+  const { input: inputRate, output: outputRate } = input.callRates ?? { input: 1, output: rates.output };
+  const readCost = rates.read * cachedTokens + inputRate * (contextTokens - cachedTokens);
+  const outputCost = outputRate * outputTokens;
   const writeCost = (rates.write - rates.read) * leavesTokens;
   const removesTokens = Math.max(0, contextTokens - fixedTokens - leavesTokens);
   return {

@@ -1,10 +1,11 @@
 import type { Block, ToolResultBlock, ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import { textField } from "../schema/json.ts";
 import type { Item } from "../transcript/item.ts";
 import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
 import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
-import { residentTokensMin } from "./limits.ts";
+import { residentTokensMin as residentTokensDefault } from "./limits.ts";
 
 /** A result that stands whole in the view and could be cleared. */
 export interface Resident {
@@ -12,6 +13,8 @@ export interface Resident {
   readonly tool: string;
   /** What clearing it would save: its own tokens less those of the marker. */
   readonly tokens: number;
+  /** Characters of its text. */
+  readonly chars: number;
   /** The round in which it came. The first reply is round 1. */
   readonly bornRound: number;
   /** The turn in which it came. */
@@ -28,6 +31,8 @@ export interface Resident {
 }
 
 interface ResidentState extends Resident {
+  /** The assumed size of the marker that would replace it. */
+  readonly markerTokens: number;
   readonly path: string | undefined;
   readonly acts: "read" | "write" | undefined;
   lastUsedRound: number;
@@ -44,6 +49,8 @@ export interface InventoryOptions {
   readonly isClearable: (tool: string) => boolean;
   /** What a marker in place of a result costs. */
   readonly markerTokens: number;
+  /** Results that would save less are no residents. Absent: the named limit. */
+  readonly residentTokensMin?: number | undefined;
   /** Shared by inventories of the same blocks. If absent, the inventory has its own. */
   readonly lines?: KnownLines;
 }
@@ -222,7 +229,7 @@ export class Inventory implements ViewWatch {
       if (lastHidden !== undefined && this.#loggedId(block.tool_use_id) === lastHidden.toolUse) {
         if (instead === undefined) this.#restoreResident(lastHidden);
         // The marker counts where it stands. Until now its size was assumed to be the usual one.
-        else this.#addBehind(lastHidden.before, tokens - this.#options.markerTokens);
+        else this.#addBehind(lastHidden.before, tokens - lastHidden.markerTokens);
         return;
       }
       const kept = this.#keptById.get(this.#loggedId(block.tool_use_id));
@@ -262,18 +269,22 @@ export class Inventory implements ViewWatch {
   #addResident(block: ToolResultBlock, tokens: number): boolean {
     const toolUse = this.#loggedId(block.tool_use_id);
     const call = this.#callById.get(toolUse);
-    const removable = tokens - this.#options.markerTokens;
-    if (call === undefined || removable < residentTokensMin || !this.#options.isClearable(call.name)) return false;
+    const markerTokens = Math.min(tokens, this.#options.markerTokens);
+    const removable = tokens - markerTokens;
+    const { residentTokensMin = residentTokensDefault, isClearable } = this.#options;
+    if (call === undefined || removable < residentTokensMin || !isClearable(call.name)) return false;
     const path = callFilePath(call);
     const resident: ResidentState = {
       toolUse,
       tool: call.name,
       tokens: removable,
+      markerTokens,
+      chars: countChars(block),
       bornRound: this.#round,
       bornTurn: this.#turn,
       lastUsedRound: this.#round,
       supersededRound: undefined,
-      behindTokens: this.#options.markerTokens,
+      behindTokens: markerTokens,
       path,
       acts: fileAction(call.name),
       isResident: true,
@@ -384,6 +395,11 @@ export class Inventory implements ViewWatch {
     }
   }
 }
+
+const countChars = ({ content = "" }: ToolResultBlock): number =>
+  typeof content === "string"
+    ? content.length
+    : content.reduce((sum, part) => sum + (textField(part, "text")?.length ?? 0), 0);
 
 /** The nearest one before it that is still a resident. */
 function nearestResidentBefore({ before }: ResidentState): ResidentState | undefined {

@@ -25,7 +25,10 @@ export const requestCostsMax = 1_000;
 /** Gaps between five minutes and an hour in recorded sessions, with the weight of so many rounds. */
 export const gapsPrior = { gaps: 0.6, rounds: 50 } as const;
 
-/** Results that would save less are never cleared: they are half of all results and hold 2 % of their tokens. */
+/**
+ * Results that would save less are not cleared, unless the policy says otherwise: they are half of all results and hold
+ * 2 % of their tokens.
+ */
 export const residentTokensMin = 100;
 
 /** A shorter line is no evidence of a quotation: braces and imports repeat anyway. */

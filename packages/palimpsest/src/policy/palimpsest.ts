@@ -1,3 +1,4 @@
+import { residentTokensMin } from "../cache/limits.ts";
 import type { Policy } from "../layers/policy.ts";
 
 /** The default: layers propose, and the engine does what pays. */
@@ -18,8 +19,9 @@ export const palimpsest = {
     hardCharsMax: 400_000,
     toolsOwn: "counts",
     roundCharsMax: 200_000,
-    preview: { of: "bytes", length: 2_000 },
+    preview: { of: "bytes", length: 2_000, shows: "structure" },
   },
+  clearable: { tools: "rerunnable", tokensMin: residentTokensMin },
   clear: {
     byPrice: { staleRounds: 3, agesFrom: "last-use", patience: 0.3, horizonRounds: 20, riskWeight: 1 },
     inCache: { fromResults: 1, keepResults: 0 },
@@ -29,7 +31,14 @@ export const palimpsest = {
   notes: "off",
   extraction: "on",
   dream: "on",
-  compact: { call: "fork", patience: 1.5, lossCost: 40_000, restores: "files", lastRung: "extract" },
+  compact: {
+    call: "fork",
+    patience: 1.5,
+    lossCost: 40_000,
+    headroomTokens: 10_000,
+    restores: "files",
+    lastRung: "extract",
+  },
   summary: {
     call: "fork-then-plain",
     form: "nine-sections",
@@ -43,7 +52,14 @@ export const palimpsest = {
       others: ["todos", "plan", "agents", "tools", "mcp"],
       order: "stable-first",
     },
-    failures: { breakerFailures: 3, retriesMax: 3, reactive: "once" },
+    failures: {
+      breakerFailures: 3,
+      breakerRestRounds: 20,
+      // A session that compacts more often than every fifth round pays more for summaries than for its work.
+      callsMax: { calls: 6, inRounds: 30 },
+      retriesMax: 3,
+      reactive: "once",
+    },
     userMessages: { messageTokensMax: 2_000, windowShareMax: 0.1 },
   },
   background: {

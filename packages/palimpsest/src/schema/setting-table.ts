@@ -36,6 +36,7 @@ const durabilities = ["always", "turn", "never"] as const;
 /** Undefined if nothing is set: then the model, or the code that uses the value, decides. */
 export type SettingValues = {
   readonly model: string | undefined;
+  readonly summaryModel: string | undefined;
   readonly models: readonly ModelOverride[];
   readonly contextTokens: number | undefined;
   readonly outputTokensMax: number | undefined;
@@ -113,6 +114,19 @@ const plainRows: PlainRows = {
     flag: "model",
     byProject: "nothing",
     about: "The model to use; a [1m] after its name asks for the window of a million tokens.",
+    basis: "ours",
+  },
+  summaryModel: {
+    shape: z.string().min(1),
+    expects: "a model's name",
+    type: "text",
+    default: undefined,
+    defaultSays: "by policy",
+    environment: ["PALIMPSEST_SUMMARY_MODEL"],
+    flag: "summary-model",
+    byProject: "nothing",
+    about:
+      "The model that writes summaries, at the same provider: by a plain call, which reads no cache. By default the conversation's own, or what the policy says.",
     basis: "ours",
   },
   models: {

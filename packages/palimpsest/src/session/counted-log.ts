@@ -36,17 +36,19 @@ export interface CountedLog extends OpenedLog {
 
 interface CountedLogOptions extends OpenLogOptions {
   readonly isClearable?: ((tool: string) => boolean) | undefined;
+  readonly residentTokensMin?: number | undefined;
   /** The caller's tokenizer. */
   readonly counter?: TextCounter | undefined;
 }
 
 export async function openCounted(
   deps: BlobsDep,
-  { isClearable, counter, ...options }: CountedLogOptions,
+  { isClearable, residentTokensMin, counter, ...options }: CountedLogOptions,
 ): Promise<CountedLog> {
   const log = await openLog(deps, options);
   const count = counter?.believedBlock ?? estimateBlock;
-  const inventory = isClearable === undefined ? undefined : new Inventory({ count, isClearable, markerTokens });
+  const inventory =
+    isClearable === undefined ? undefined : new Inventory({ count, isClearable, markerTokens, residentTokensMin });
   return countLog(deps, { log, inventory, counter, source: options.source });
 }
 

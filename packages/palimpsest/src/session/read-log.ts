@@ -9,6 +9,8 @@ import { withSource } from "./with-source.ts";
 export interface ReadLogOptions {
   /** Tells whether a tool's results may ever be cleared. If it is absent, no clear is planned and no inventory is kept. */
   readonly isClearable?: (tool: string) => boolean;
+  /** What clearing a result has to save at least. */
+  readonly residentTokensMin?: number | undefined;
   /** Counts one block. If it is absent, the counter's belief or an unpadded estimate is used. */
   readonly count?: ReceiptInput["count"];
   /** The caller's tokenizer. */
@@ -23,8 +25,8 @@ export async function readLog(
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
-  const { tailBytes, isClearable, counter } = deps;
+  const { tailBytes, isClearable, residentTokensMin, counter } = deps;
   return withSource(deps, id, (source) =>
-    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable }),
+    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable, residentTokensMin }),
   );
 }

@@ -31,7 +31,7 @@ export const clearByIdleness: Layer = {
       because: `the cache is cold: ${formatTokenCount(removesTokens)} tokens of ${formatResultCount(results.length)} need not be written again`,
     };
     const oldestFirst = results.map(({ toolUse }) => toolUse).toReversed();
-    return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: "named" });
+    return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: rule.marker });
   },
 };
 
