@@ -113,8 +113,7 @@ async function live(policy: Policy) {
       const reply = await client.messages.create({ ...request.params, max_tokens: repliesTokensMax });
       requests += 1;
       calls = (await context.assistant(reply)).map(({ id, input }) => ({ id, input }));
-      for (const { id, input } of calls)
-        await context.toolResult(id, `${JSON.stringify(input)}\n${line.repeat(500)}`);
+      for (const { id, input } of calls) await context.toolResult(id, `${JSON.stringify(input)}\n${line.repeat(500)}`);
     }
   }
   await context.close();

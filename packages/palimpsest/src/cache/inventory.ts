@@ -1,8 +1,8 @@
 import type { Block, ToolResultBlock, ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
-import { textField } from "../schema/json.ts";
-import type { Item } from "../transcript/item.ts";
+import { type Item, isUserTurn } from "../transcript/item.ts";
 import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
+import { countResultChars } from "../tokens/estimate-block.ts";
 import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
 import { residentTokensMin as residentTokensDefault } from "./limits.ts";
@@ -13,7 +13,6 @@ export interface Resident {
   readonly tool: string;
   /** What clearing it would save: its own tokens less those of the marker. */
   readonly tokens: number;
-  /** Characters of its text. */
   readonly chars: number;
   /** The round in which it came. The first reply is round 1. */
   readonly bornRound: number;
@@ -133,9 +132,7 @@ export class Inventory implements ViewWatch {
     return this.#version;
   }
 
-  /**
-   * How often the view was rebuilt from its beginning: after an edit that moves something, an undo, a change of branch.
-   */
+  /** How often the view was rebuilt from its beginning: after an edit that moves something, an undo, another branch. */
   get tellings(): number {
     return this.#viewResets;
   }
@@ -273,19 +270,18 @@ export class Inventory implements ViewWatch {
     const removable = tokens - markerTokens;
     const { residentTokensMin = residentTokensDefault, isClearable } = this.#options;
     if (call === undefined || removable < residentTokensMin || !isClearable(call.name)) return false;
-    const path = callFilePath(call);
     const resident: ResidentState = {
       toolUse,
       tool: call.name,
       tokens: removable,
       markerTokens,
-      chars: countChars(block),
+      chars: countResultChars(block),
       bornRound: this.#round,
       bornTurn: this.#turn,
       lastUsedRound: this.#round,
       supersededRound: undefined,
       behindTokens: markerTokens,
-      path,
+      path: callFilePath(call),
       acts: fileAction(call.name),
       isResident: true,
       before: this.#last,
@@ -396,18 +392,9 @@ export class Inventory implements ViewWatch {
   }
 }
 
-const countChars = ({ content = "" }: ToolResultBlock): number =>
-  typeof content === "string"
-    ? content.length
-    : content.reduce((sum, part) => sum + (textField(part, "text")?.length ?? 0), 0);
-
 /** The nearest one before it that is still a resident. */
 function nearestResidentBefore({ before }: ResidentState): ResidentState | undefined {
   let resident = before;
   while (resident !== undefined && !resident.isResident) resident = resident.before;
   return resident;
 }
-
-/** A message of the user, or what stands for one: the first round behind it begins a turn. */
-const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>
-  attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");

@@ -88,6 +88,17 @@ const ruleList = ({ about, byProject }: Pick<SettingRow, "about" | "byProject">)
   about,
   basis: "published",
 });
+/** A list that only the user's own file may have. */
+const ownList = (row: Pick<SettingRow, "shape" | "expects" | "about">): SettingRow<readonly string[]> => ({
+  ...row,
+  type: "list",
+  addsUp: "all",
+  default: [],
+  defaultSays: "none",
+  environment: [],
+  byProject: "yours",
+  basis: "ours",
+});
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type PlainRows = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };
@@ -293,31 +304,17 @@ const plainRows: PlainRows = {
       "Tool servers to start with a session; a project's only once you approve them, whether it is trusted or not. See mcp.md.",
     basis: "published",
   },
-  approvedMcpServers: {
+  approvedMcpServers: ownList({
     shape: z.string().regex(/^[0-9a-f]{64}$/),
     expects: "a list of approvals, as palimpsest writes them",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about: "Definitions of projects' servers that you approved of. Only in your own file.",
-    basis: "ours",
-  },
-  refusedMcpServers: {
+  }),
+  refusedMcpServers: ownList({
     shape: z.string().regex(/^[0-9a-f]{64}$/),
     expects: "a list of approvals that you refused, as palimpsest writes them",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about:
       "Definitions of projects' servers that you refused; you are not asked about them again. Only in your own file.",
-    basis: "ours",
-  },
+  }),
   statusLine: {
     shape: statusLineShape,
     expects: 'an object with "type": "command" and a "command" for the shell',
@@ -329,31 +326,17 @@ const plainRows: PlainRows = {
     about: "A command that writes the lines below the editor; a project's only if you trust the project.",
     basis: "published",
   },
-  trustedProjects: {
+  trustedProjects: ownList({
     shape: z.string().min(1),
     expects: "a list of folders, from the root or from ~/",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about:
       "Folders of projects that you trust: their settings may allow things, not only forbid. Only in your own file.",
-    basis: "ours",
-  },
-  refusedProjects: {
+  }),
+  refusedProjects: ownList({
     shape: z.string().min(1),
     expects: "a list of folders, from the root or from ~/",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about: "Folders of projects that you don't trust; you are not asked about them again. Only in your own file.",
-    basis: "ours",
-  },
+  }),
   sandbox: {
     shape: z.enum(sandboxModeNames),
     expects: "auto, required or off",
