@@ -72,7 +72,8 @@ function rowsOf(schema: JsonObject, { tool, above }: Place): readonly Row[] {
   return Object.entries(properties).flatMap(([key, value]): readonly Row[] => {
     if (!isObject(value)) return [];
     const needed = isArray(required) && required.includes(key) ? "yes" : "";
-    const meaning = text(field(value, "description")).replaceAll(/[^\s,;]*\*[^\s,;]*[^\s,;.]/g, code);
+    // A name that says it all needs no description.
+    const meaning = text(field(value, "description") ?? "").replaceAll(/[^\s,;]*\*[^\s,;]*[^\s,;.]/g, code);
     const row = [code(tool), code(`${above}${key}`), describeValue(value), needed, meaning];
     const items = field(value, "items");
     return [row, ...(isObject(items) ? rowsOf(items, { tool, above: `${above}${key}[].` }) : [])];
@@ -85,24 +86,19 @@ function describeValue(schema: JsonObject): string {
   const type = text(field(schema, "type"));
   switch (type) {
     case "string":
-      return `text${upTo(field(schema, "maxLength"), " characters")}`;
+      return "text";
     case "boolean":
       return "true or false";
     case "integer":
-      return `${formatNumber(field(schema, "minimum"))} to ${formatNumber(field(schema, "maximum"))}`;
+      return "whole number";
     case "array":
-      return `list${upTo(field(schema, "maxItems"), "")}`;
+      return "list";
     case "object":
       return "object";
     default:
       throw new Error(`the page has no words for a ${type}`);
   }
 }
-
-const upTo = (max: Json | undefined, unit: string): string =>
-  max === undefined ? "" : `, at most ${formatNumber(max)}${unit}`;
-
-const formatNumber = (value: Json | undefined): string => Number(value).toLocaleString("en-US");
 
 function text(value: Json | undefined): string {
   if (typeof value !== "string") throw new Error("every input says what it is");

@@ -1,4 +1,6 @@
 import type { ModelEvent, ModelPort, ModelRequest } from "palimpsest/internal/ports/model-port";
+import { callRates } from "palimpsest/internal/cache/cache-rates";
+import { findModel } from "palimpsest/internal/tokens/known-models";
 import { messageId } from "palimpsest/internal/schema/brand";
 import type { TextBlock } from "palimpsest/internal/schema/block";
 import { Meter, type ReplayCache } from "./replay-cache.ts";
@@ -63,10 +65,15 @@ export class AbsentModel implements ModelPort {
       cacheWrite5mTokens: 0,
       cacheWrite1hTokens: 0,
     };
-    spending.request(usage, call === "fork" ? "with-header" : "without-header");
+    const rates =
+      request.model === world.model.id
+        ? undefined
+        : callRates(findModel(request.model), { base: world.model, promptTokens: prompt.tokens });
+    if (rates === undefined) spending.request(usage, call === "fork" ? "with-header" : "without-header");
+    else spending.otherModel(usage.inputTokens, rates.input);
     onRequest?.({ kind, call, round, prompt, usage });
     const { text, outputTokens } = await answer(kind);
-    spending.output(outputTokens);
+    spending.output(outputTokens, rates?.output);
     const wireUsage = {
       input_tokens: usage.inputTokens,
       cache_read_input_tokens: cacheReadTokens,

@@ -8,7 +8,7 @@ const rule: OffloadRule = {
   hardCharsMax: 100_000,
   toolsOwn: "counts",
   roundCharsMax: 25_000,
-  preview: { of: "characters", length: 40 },
+  preview: { of: "characters", length: 40, shows: "head" },
 };
 const answers = (...chars: readonly number[]) => [
   entryOf({

@@ -22,7 +22,6 @@ import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 import { AbsentModel } from "./absent-model.ts";
 import { ExtractedSummaries, standInSummaries, type Summaries, type Summarise } from "./compaction/summaries.ts";
 import { GoneResults } from "./gone-results.ts";
-import { KnownSize } from "./known-size.ts";
 import { notesTokensStandIn, transcriptPathStandIn } from "./limits.ts";
 import { Meter, type ReplayCache } from "./replay-cache.ts";
 import { findNotesRule, ReplayedNotes } from "./compaction/replayed-notes.ts";
@@ -70,7 +69,6 @@ export class PolicyRun {
   readonly #input: PolicyRunInput;
   readonly #recorded: RecordedSession;
   readonly #meter: Meter;
-  readonly #size: KnownSize;
   readonly #gone: GoneResults;
   readonly #summaries: Summaries;
   readonly #model: AbsentModel;
@@ -96,13 +94,18 @@ export class PolicyRun {
     const { tokensOf, ids, rates, recording } = world;
     const { headerTokens } = recording;
     this.#input = input;
-    this.#recorded = new RecordedSession({ world, thinking: world.thinkingUnder(policy), now: () => this.#now });
+    this.#recorded = new RecordedSession({
+      world,
+      policy,
+      thinking: world.thinkingUnder(policy),
+      now: () => this.#now,
+    });
     const { session, line } = this.#recorded;
     this.#meter = new Meter({ headerTokens, tokensOf, ids });
-    this.#size = new KnownSize({ counting: policy.counting, tokensOf });
     this.#gone = new GoneResults({ fold: session.fold, world });
     this.spending = new SpendTracker({ rates, headerTokens });
-    this.#settings = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
+    const settings = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
+    this.#settings = { ...settings, thresholds };
     const facts = new SessionFactBook(this.#recorded.deps, session);
     this.#summaries =
       input.compaction === "extract" ? new ExtractedSummaries({ ...input, session, facts }) : standInSummaries(input);
@@ -164,7 +167,6 @@ export class PolicyRun {
 
   async #arrive({ before, opens }: RecordedRound): Promise<void> {
     this.#append(before);
-    this.#size.onEntries(before);
     if (opens === "turn") this.#rounds = new Rounds(this.#context, { signal: neverAborted });
     await this.#drain(this.#rounds.begin());
     if (this.#lastCalls > 0) await this.#endRound();
@@ -208,7 +210,6 @@ export class PolicyRun {
     onRequest?.({ kind: "round", round, prompt, usage });
     this.spending.request(usage);
     this.contextByRound.push(prompt.tokens);
-    this.#size.counted(usage);
     written.recordWrites(sent, breakpoints);
     if (marks !== undefined) cacheModel?.began(marks, { at: round.at, tokens });
     return usage;
@@ -216,7 +217,6 @@ export class PolicyRun {
 
   async #reply({ reply, at, outputTokens }: RecordedRound, usage: UsageSplit): Promise<void> {
     this.#append(reply, toUsage(usage, outputTokens));
-    this.#size.onReply(reply);
     this.#context.conversation.cache?.replied(at);
     this.#rounds.replied();
     this.#chargeRefetches();
@@ -266,7 +266,6 @@ export class PolicyRun {
     const { session, line } = this.#recorded;
     const { items, boundaries } = session.fold.projection;
     this.compactions += 1;
-    this.#size.onCompacted();
     this.#summaries.onCompacted();
     const edit = boundaries.at(-1)?.edit;
     const next = line.next();
@@ -312,17 +311,12 @@ export class PolicyRun {
       toolsForFork: () => ({ tools: [], cwd }),
       wait: untilAborted,
       random: () => 0,
-      settings: () => this.#currentSettings(),
+      settings: () => this.#settings,
       offloadLimits: () => limits,
       retries: retryLimitsDefault,
       place: () => ({ session: this.#recorded.session.id, transcriptPath: transcriptPathStandIn, cwd: "/" }),
       learn: () => Promise.resolve(),
     };
-  }
-
-  #currentSettings(): ResolvedSettings {
-    const thresholds = this.#size.shiftThresholds(this.#input.thresholds, this.#recorded.line.usedTokens);
-    return { ...this.#settings, thresholds };
   }
 
   async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result>): Promise<Result> {

@@ -5,7 +5,8 @@ import {
   collectImportedRounds,
   type RoundResult,
 } from "palimpsest/internal/layers/1-offload/run";
-import { isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
+import { clearableResults } from "palimpsest/internal/layers/2-clear/is-rerunnable";
+import type { Policy } from "palimpsest/internal/layers/policy";
 import { SessionLine } from "palimpsest/internal/context/line";
 import { Session, type SessionDeps } from "palimpsest/internal/session/session";
 import type { Blobs } from "palimpsest/internal/ports/blobs";
@@ -32,6 +33,7 @@ import type { RefetchName } from "./replay-outcome.ts";
 
 interface RecordedSessionInput {
   readonly world: ReplayWorld;
+  readonly policy: Policy;
   /** `left-out`: as if another provider had signed it. */
   readonly thinking: "kept" | "left-out";
   readonly now: () => Millis;
@@ -47,9 +49,9 @@ export class RecordedSession {
   readonly line: RecordedLine;
   #end = 0;
 
-  constructor({ world, thinking, now }: RecordedSessionInput) {
+  constructor({ world, policy, thinking, now }: RecordedSessionInput) {
     const { tokensOf: count, markerTokens, lines } = world;
-    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens, lines });
+    const inventory = new Inventory({ count, ...clearableResults(policy), markerTokens, lines });
     const ledger = new ExactLedger(count);
     ledger.carries(noFixedPart, headerFigure(world));
     const fold = new Fold({

@@ -61,4 +61,11 @@ describe("what a run has spent", () => {
     spending.output(3_000);
     expect(spending).toMatchObject({ outputTokens: 3_000, inputCost: 0, cost: 15_000 });
   });
+
+  it("charges another model's call at that model's prices", () => {
+    const spending = spent();
+    spending.otherModel(100_000, 0.25);
+    spending.output(3_000, 1.25);
+    expect(spending).toMatchObject({ calls: 1, uncachedTokens: 100_000, inputCost: 25_000, cost: 28_750 });
+  });
 });

@@ -49,6 +49,13 @@ export class SpendTracker {
     if (header === "with-header") this.#chargeHeader(usage);
   }
 
+  /** A request to another model without any cache. `rate`: its input price. */
+  otherModel(inputTokens: number, rate: number): void {
+    this.calls += 1;
+    this.uncachedTokens += inputTokens;
+    this.inputCost += rate * inputTokens;
+  }
+
   #chargeHeader({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
     const { "5m": short, "1h": long } = this.#rates;
     const isRead = cacheReadTokens >= this.#headerTokens;
@@ -58,9 +65,9 @@ export class SpendTracker {
     if (isRead) this.headerReadCost += rate * this.#headerTokens;
   }
 
-  output(tokens: number): void {
+  output(tokens: number, rate = this.#rates["5m"].output): void {
     this.outputTokens += tokens;
-    this.outputCost += tokens * this.#rates["5m"].output;
+    this.outputCost += tokens * rate;
   }
 
   /** Charges for a cleared result that was needed: its tokens are written again, and one more round reads the whole context. */

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { openWorkspace } from "../host/workspace.ts";
-import { isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
+import { clearableResults, isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
 import { applyFixedPart, type NewConversation } from "palimpsest/internal/context/conversation";
 import { freezeBaseline, toolsKnownToModel } from "./system-prompt/freeze-baseline.ts";
 import { runTurn } from "palimpsest/internal/loop/run-turn";
@@ -60,8 +60,8 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
   const { value: clearableTools } = reading.settings.clearableTools;
   const clearable = new Set(clearableTools);
-  const isClearable = (tool: string): boolean => isRerunnable(tool) || clearable.has(tool);
-  const opened = await chooseSession({ ...project.deps, isClearable }, options);
+  const isSafe = (tool: string): boolean => isRerunnable(tool) || clearable.has(tool);
+  const opened = await chooseSession({ ...project.deps, ...clearableResults(resolved.policy, isSafe) }, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
   const agent = await assembleAgent({ workspace, options, deps: project.deps, root: project.root, session });

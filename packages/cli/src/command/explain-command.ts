@@ -22,7 +22,7 @@ export const explainCommand = command({
   name: "explain",
   summary: "show the resolved settings: every number and switch, and where it comes from",
   options: { ...settingOptions, ...serverOption },
-  json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, trust, files, problems",
+  json: "model, window, outputTokensMax, inputTokensMax, summaryModel, thresholds, policy, settings, switches, numbers, servers, trust, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",
     "Exit code 1 if a settings file has errors; the wrong parts are ignored.",
@@ -63,6 +63,7 @@ function asJson({ reading, resolved, servers }: ExplainInput, problems: readonly
     window: resolved.window,
     outputTokensMax: resolved.outputTokensMax,
     inputTokensMax: resolved.inputTokensMax ?? null,
+    summaryModel: resolved.summaryModel?.name ?? null,
     thresholds: Object.fromEntries(
       thresholdNames.map((name) => [name, { tokens: resolved.thresholds[name], from: arithmetic[name] }]),
     ),

@@ -14,7 +14,7 @@ import { formatProblem } from "palimpsest/internal/settings/problem";
 function samples(name: SettingName): readonly [unknown, unknown] {
   const { type } = settingTable[name];
   if (type === "switch") return [true, false];
-  if (name === "model") return ["claude-a", "claude-b"];
+  if (name === "model" || name === "summaryModel") return ["claude-a", "claude-b"];
   if (name === "models") return [[model("claude-haiku-4-5", 11_000)], [model("claude-haiku-4-5", 12_000)]];
   if (name === "systemPrompts") return [[{ id: "qwen-", family: "gpt" }], [{ id: "qwen-", text: "Be brief." }]];
   if (name === "toolLimits") return [[toolLimit("bash", 11_000)], [toolLimit("bash", 12_000)]];

@@ -17,6 +17,7 @@ const hash = "0".repeat(64);
 /** Of each setting a value that differs from its default, as a file has it. */
 const samples: { readonly [Name in Exclude<SettingName, `flags.${SwitchName}`>]: unknown } = {
   model: "claude-opus-5",
+  summaryModel: "claude-haiku-4-5",
   models: [{ id: "claude-opus-5", windowTokens: 1_000 }],
   contextTokens: 1_000,
   outputTokensMax: 1,

@@ -53,7 +53,13 @@ export function explainText(input: ExplainInput, look: ExplainLook): string {
   ].join("\n");
 }
 
-const windowSection = ({ model, window, outputTokensMax, inputTokensMax }: ResolvedSettings): Section => ({
+const windowSection = ({
+  model,
+  window,
+  outputTokensMax,
+  inputTokensMax,
+  summaryModel,
+}: ResolvedSettings): Section => ({
   title: `In force for ${model ?? "an unnamed model"}`,
   heads: ["number", "tokens", "source", "from"],
   rows: [
@@ -68,6 +74,14 @@ const windowSection = ({ model, window, outputTokensMax, inputTokensMax }: Resol
           {
             cells: ["input limit", formatNumber(inputTokensMax.tokens), inputTokensMax.source],
             last: inputTokensMax.from,
+          },
+        ]),
+    ...(summaryModel === undefined
+      ? []
+      : [
+          {
+            cells: ["window for summaries", formatNumber(summaryModel.windowTokens), "summaryModel"],
+            last: summaryModel.name,
           },
         ]),
   ],

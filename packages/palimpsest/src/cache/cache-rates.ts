@@ -26,10 +26,32 @@ export function priceInputToken(
   model: Pick<Model, "prices" | "longPrompt"> | undefined,
   promptTokens: number,
 ): number | undefined {
-  const isLong = model?.longPrompt !== undefined && promptTokens > model.longPrompt.overTokens;
-  const input = (isLong ? model.longPrompt?.prices : model?.prices)?.input ?? 0;
+  const input = model === undefined ? 0 : priceTier(model, promptTokens).input;
   return input <= 0 ? undefined : input / 1e6;
 }
+
+/** Prices of another model's call, relative to an uncached input token of the conversation's model. */
+export interface CallRates {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** `base`: the conversation's model. Undefined if a price is not known: then the call counts as one of its own. */
+export function callRates(
+  model: Model | undefined,
+  { base, promptTokens }: { readonly base: Pick<Model, "prices"> | undefined; readonly promptTokens: number },
+): CallRates | undefined {
+  if (model === undefined || base === undefined || base.prices.input <= 0) return undefined;
+  const { input, output } = priceTier(model, promptTokens);
+  return { input: input / base.prices.input, output: output / base.prices.input };
+}
+
+/**
+ * The length of the whole prompt decides, cached or not. Then every token has the tier's price, including those of the
+ * reply.
+ */
+export const priceTier = ({ prices, longPrompt }: Pick<Model, "prices" | "longPrompt">, promptTokens: number): Prices =>
+  longPrompt !== undefined && promptTokens > longPrompt.overTokens ? longPrompt.prices : prices;
 
 const writePrice = ({ cacheWrite5m, cacheWrite1h }: Prices, lifetime: Lifetime): number =>
   lifetime === "1h" ? cacheWrite1h : cacheWrite5m;

@@ -6,7 +6,7 @@ import {
   summaryTokensDefault,
   summaryWindowShareDefault,
 } from "./limits.ts";
-import type { CacheRates } from "./cache-rates.ts";
+import type { CacheRates, CallRates } from "./cache-rates.ts";
 
 /**
  * What compacting now would cost, compared with a conversation that is compacted already: reading the context, the
@@ -31,6 +31,8 @@ interface CompactPriceInput {
   readonly cache: "warm" | "cold";
   /** Tokens of the context that the summary's call would read from the cache. */
   readonly cachedTokens: number;
+  /** The prices of the summary's call, if another model writes it. */
+  readonly callRates?: CallRates | undefined;
   /** Tokens of the summary and what is restored with it. */
   readonly leavesTokens: number;
   readonly outputTokens: number;
@@ -39,9 +41,10 @@ interface CompactPriceInput {
 
 export function priceCompact(input: CompactPriceInput): CompactPrice {
   const { rates, contextTokens, fixedTokens, cache, cachedTokens, leavesTokens, outputTokens, lossCost } = input;
+  const { input: inputRate, output: outputRate } = input.callRates ?? { input: 1, output: rates.output };
   const isCold = cache === "cold";
-  const readCost = rates.read * cachedTokens + (contextTokens - cachedTokens);
-  const outputCost = rates.output * outputTokens;
+  const readCost = rates.read * cachedTokens + inputRate * (contextTokens - cachedTokens);
+  const outputCost = outputRate * outputTokens;
   const writeCost = isCold ? 0 : (rates.write - rates.read) * leavesTokens;
   const removesTokens = Math.max(0, contextTokens - fixedTokens - leavesTokens);
   return {

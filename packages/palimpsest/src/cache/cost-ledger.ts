@@ -2,6 +2,7 @@ import { type NanoUsd, nanoUsd, tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Model, ModelOverride, Prices } from "../schema/model.ts";
 import { findModel, modelName } from "../tokens/known-models.ts";
+import { priceTier } from "./cache-rates.ts";
 import { requestCostsMax } from "./limits.ts";
 import { countPromptTokens, parseSpent, type Spent } from "./usage-split.ts";
 
@@ -245,13 +246,6 @@ export const nanosFor = (
   count: number,
   { kind, tariff }: { readonly kind: keyof Prices; readonly tariff: Tariff },
 ): NanoUsd => nanoUsd(Math.round(count * tariff.prices[kind] * tariff.factor * 1000));
-
-/**
- * The length of the whole prompt decides, cached or not. Then every token has the tier's price, including those of the
- * reply.
- */
-const priceTier = ({ prices, longPrompt }: Model, promptTokens: number): Prices =>
-  longPrompt !== undefined && promptTokens > longPrompt.overTokens ? longPrompt.prices : prices;
 
 /** Inference restricted to the US costs a tenth more from version 4.6 on. */
 const geoFactor = ({ id }: Model, geo: string | null | undefined): number =>

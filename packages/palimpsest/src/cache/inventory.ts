@@ -1,10 +1,11 @@
 import type { Block, ToolResultBlock, ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
-import type { Item } from "../transcript/item.ts";
+import { type Item, isUserTurn } from "../transcript/item.ts";
 import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
+import { countResultChars } from "../tokens/estimate-block.ts";
 import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
-import { residentTokensMin } from "./limits.ts";
+import { residentTokensMin as residentTokensDefault } from "./limits.ts";
 import { findPaths, isNamed } from "./named-paths.ts";
 import { nearestResidentBefore, type Resident, type ResidentState } from "./resident.ts";
 
@@ -14,6 +15,8 @@ export interface InventoryOptions {
   readonly isClearable: (tool: string) => boolean;
   /** What a marker in place of a result costs. */
   readonly markerTokens: number;
+  /** Results that would save less are no residents. Absent: the named limit. */
+  readonly residentTokensMin?: number | undefined;
   /** Shared by inventories of the same blocks. If absent, the inventory has its own. */
   readonly lines?: KnownLines;
 }
@@ -99,9 +102,7 @@ export class Inventory implements ViewWatch {
     return this.#version;
   }
 
-  /**
-   * How often the view was rebuilt from its beginning: after an edit that moves something, an undo, a change of branch.
-   */
+  /** How often the view was rebuilt from its beginning: after an edit that moves something, an undo, another branch. */
   get tellings(): number {
     return this.#viewResets;
   }
@@ -200,7 +201,7 @@ export class Inventory implements ViewWatch {
       if (lastHidden !== undefined && this.#loggedId(block.tool_use_id) === lastHidden.toolUse) {
         if (instead === undefined) this.#restoreResident(lastHidden);
         // The marker counts where it stands. Until now its size was assumed to be the usual one.
-        else this.#addBehind(lastHidden.before, tokens - this.#options.markerTokens);
+        else this.#addBehind(lastHidden.before, tokens - lastHidden.markerTokens);
         return;
       }
       const kept = this.#keptById.get(this.#loggedId(block.tool_use_id));
@@ -240,19 +241,23 @@ export class Inventory implements ViewWatch {
   #addResident(block: ToolResultBlock, tokens: number): boolean {
     const toolUse = this.#loggedId(block.tool_use_id);
     const call = this.#callById.get(toolUse);
-    const removable = tokens - this.#options.markerTokens;
-    if (call === undefined || removable < residentTokensMin || !this.#options.isClearable(call.name)) return false;
+    const markerTokens = Math.min(tokens, this.#options.markerTokens);
+    const removable = tokens - markerTokens;
+    const { residentTokensMin = residentTokensDefault, isClearable } = this.#options;
+    if (call === undefined || removable < residentTokensMin || !isClearable(call.name)) return false;
     const path = callFilePath(call);
     const resident: ResidentState = {
       toolUse,
       tool: call.name,
       tokens: removable,
+      markerTokens,
+      chars: countResultChars(block),
       bornRound: this.#round,
       bornTurn: this.#turn,
       lastUsedRound: this.#round,
       supersededRound: undefined,
       isHeld: isNamed(path, this.#namedPaths),
-      behindTokens: this.#options.markerTokens,
+      behindTokens: markerTokens,
       path,
       acts: fileAction(call.name),
       isResident: true,
@@ -386,7 +391,3 @@ export class Inventory implements ViewWatch {
     }
   }
 }
-
-/** A message of the user, or what stands for one: the first round behind it begins a turn. */
-const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>
-  attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");

@@ -35,7 +35,10 @@ export const gapChanceRare = 0.0135;
 /** The table weighs as much as so many rounds of the session itself. */
 export const gapPriorRounds = 100;
 
-/** Results that would save less are never cleared: they are half of all results and hold 2 % of their tokens. */
+/**
+ * Results that would save less are not cleared, unless the policy says otherwise: they are half of all results and hold
+ * 2 % of their tokens.
+ */
 export const residentTokensMin = 100;
 
 /** A longer message of the user is pasted text: the files in it are not what it points at. */

@@ -6,6 +6,7 @@ export interface Resident {
   readonly tool: string;
   /** What clearing it would save: its own tokens less those of the marker. */
   readonly tokens: number;
+  readonly chars: number;
   /** The round in which it came. The first reply is round 1. */
   readonly bornRound: number;
   /** The turn in which it came. */
@@ -25,6 +26,8 @@ export interface Resident {
 
 /** The same, as the inventory keeps it up to date. */
 export interface ResidentState extends Resident {
+  /** The assumed size of the marker that would replace it. */
+  readonly markerTokens: number;
   readonly path: string | undefined;
   readonly acts: "read" | "write" | undefined;
   lastUsedRound: number;

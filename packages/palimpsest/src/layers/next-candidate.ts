@@ -39,13 +39,14 @@ function cheaperRoom(
   layers: readonly Layer[],
   { due, state }: { readonly due: Candidate; readonly state: PipelineState },
 ): Candidate | undefined {
-  const { moment, thresholds } = state;
+  const { moment, policy } = state;
+  const { compact } = state.thresholds;
   const found = firstCandidate(layers, (layer) => {
     const candidate = layer.propose(state);
     return candidate?.cost === undefined ? undefined : candidate;
   });
   if (found?.cost === undefined || due.cost === undefined) return undefined;
-  const isEnough = moment.contextTokens - found.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
+  const isEnough = moment.contextTokens - found.removesTokens + headroomBelow(compact, policy) <= compact;
   return isEnough && found.cost / found.removesTokens < due.cost / due.removesTokens ? found : undefined;
 }
 

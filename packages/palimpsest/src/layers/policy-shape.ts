@@ -21,8 +21,15 @@ const offload = z.strictObject({
   hardCharsMax: amount,
   toolsOwn: z.enum(["counts", "ignored"]),
   roundCharsMax: amount.exactOptional(),
-  preview: z.strictObject({ of: z.enum(["characters", "bytes"]), length: amount }),
+  preview: z.strictObject({
+    of: z.enum(["characters", "bytes"]),
+    length: amount,
+    shows: z.enum(["head", "structure"]),
+  }),
 });
+
+const clearable = z.strictObject({ tools: z.enum(["rerunnable", "all-but-skills"]), tokensMin: amount });
+const marker = z.enum(["plain", "named"]);
 
 const bySize = z.strictObject({
   when: z.enum(["request", "turn"]),
@@ -34,7 +41,7 @@ const bySize = z.strictObject({
   downToTokens: amount,
   savesTokensMin: amount,
   everyRounds: amount.exactOptional(),
-  marker: z.enum(["plain", "named"]),
+  marker,
 });
 
 const clear = z.strictObject({
@@ -43,6 +50,7 @@ const clear = z.strictObject({
     .strictObject({
       after: z.union([z.literal("cache"), z.strictObject({ minutes: amount })]),
       keepResults: amount,
+      marker,
     })
     .exactOptional(),
   inCache: z.strictObject({ fromResults: amount, keepResults: amount }).exactOptional(),
@@ -73,6 +81,7 @@ const budget = { tokensMaxEach: amount, tokensMax: amount };
 
 const summary = z.strictObject({
   call: z.enum(["plain", "last-block", "fork-then-plain"]),
+  model: z.literal("small-fast").exactOptional(),
   form: z.enum(["nine-sections", "prose"]),
   analysis: z.enum(["none", "kept", "stripped"]),
   transcriptPath: z.enum(["included", "omitted"]),
@@ -86,6 +95,8 @@ const summary = z.strictObject({
   }),
   failures: z.strictObject({
     breakerFailures: amount.exactOptional(),
+    breakerRestRounds: amount.exactOptional(),
+    callsMax: z.strictObject({ calls: amount, inRounds: amount }).exactOptional(),
     retriesMax: amount,
     reactive: z.enum(["never", "once"]),
   }),
@@ -120,6 +131,7 @@ export const policyShape: z.ZodType<Policy> = z.strictObject({
   ]),
   thresholds,
   offload: offload.exactOptional(),
+  clearable: clearable.exactOptional(),
   clear,
   truncate: z.strictObject({ overTokens: amount }).exactOptional(),
   snip: onOff,
@@ -138,6 +150,7 @@ export const policyShape: z.ZodType<Policy> = z.strictObject({
         })
         .exactOptional(),
       lossCost: amount.exactOptional(),
+      headroomTokens: amount.exactOptional(),
       restores: z.enum(["nothing", "files"]),
       lastRung: z.enum(["none", "extract"]),
     })

@@ -17,6 +17,8 @@ export interface Policy {
   readonly counting: CountingMethod;
   readonly thresholds: ThresholdRule;
   readonly offload?: OffloadRule;
+  /** Absent: all results of tools that can be run again. */
+  readonly clearable?: ClearableRule;
   readonly clear: {
     readonly bySize?: SizeRule;
     readonly byIdleness?: IdleRule;
@@ -39,13 +41,13 @@ export interface Policy {
   readonly marks: BreakpointStrategy;
 }
 
-/** How the size of the context is determined. */
+/** How the size of the context is determined. What is not estimated counts four characters as a token in budgets. */
 export type CountingMethod =
-  /** What the provider counted last, and nothing before its first count. Budgets use four characters a token. */
+  /** What the provider counted last, and nothing before its first count. */
   | "usage"
   /** The same, with four characters a token until the provider has counted. */
   | "usage-and-quarter-characters"
-  /** Input, cache reads and output, without cache writes. */
+  /** Input, cache reads and output, without cache writes; everything is estimated until the provider has counted. */
   | "usage-without-writes"
   /** What came since the last count is estimated, plus a third. */
   | "usage-and-padded-estimate"
@@ -58,7 +60,22 @@ export interface OffloadRule {
   readonly hardCharsMax: number;
   readonly toolsOwn: "counts" | "ignored";
   readonly roundCharsMax?: number;
-  readonly preview: { readonly of: "characters" | "bytes"; readonly length: number };
+  readonly preview: PreviewRule;
+}
+
+export interface PreviewRule {
+  readonly of: "characters" | "bytes";
+  readonly length: number;
+  /** `head`: the beginning. `structure`: the outline of JSON, both ends of command output, else the beginning and a little of the end. */
+  readonly shows: "head" | "structure";
+}
+
+/** Which results may be cleared. */
+interface ClearableRule {
+  /** `rerunnable`: those of tools that can be run again. `all-but-skills`: those of all tools but `skill`. */
+  readonly tools: "rerunnable" | "all-but-skills";
+  /** Results that would save less are never cleared, and do not count as results to keep. */
+  readonly tokensMin: number;
 }
 
 /** Clears the oldest results first until what is left is small enough, but nothing if that saves too little. */
@@ -81,6 +98,7 @@ export interface IdleRule {
   /** `cache`: as soon as the cache is cold. */
   readonly after: { readonly minutes: number } | "cache";
   readonly keepResults: number;
+  readonly marker: "plain" | "named";
 }
 
 /** Applies if the server offers it. */
@@ -106,6 +124,11 @@ export interface CompactRule {
   readonly early?: EarlyCompactRule;
   /** The assumed cost of what a summary loses, in input tokens. It is part of the price. */
   readonly lossCost?: number;
+  /**
+   * What has to be free below the threshold after a compaction, at most a tenth of it. Otherwise none is made. Absent: it
+   * is made however little room it leaves.
+   */
+  readonly headroomTokens?: number;
   readonly restores: "nothing" | "files";
   /** What happens if the model fails: `extract` still yields a summary. */
   readonly lastRung: "none" | "extract";
@@ -126,6 +149,8 @@ export interface EarlyCompactRule {
 export interface SummaryRule {
   /** `plain`: with its own system prompt. `last-block`: as the last block of the conversation, which is marked. */
   readonly call: "plain" | "last-block" | "fork-then-plain";
+  /** `small-fast`: the provider's small fast model, if the registry has one. Absent: the conversation's own. */
+  readonly model?: "small-fast";
   readonly form: "nine-sections" | "prose";
   /** What happens to the model's analysis before the summary. */
   readonly analysis: "none" | "kept" | "stripped";
@@ -146,6 +171,7 @@ interface RestoredRule {
   readonly files?: BudgetRule & { readonly filesMax: number };
   readonly skills?: BudgetRule;
   readonly others: readonly ("todos" | "plan" | "agents" | "tools" | "mcp")[];
+  /** `as-listed`: files, skills, then `others` in their order. `stable-first`: what changes least comes first. */
   readonly order: "as-listed" | "stable-first";
 }
 
@@ -154,12 +180,16 @@ interface BudgetRule {
   readonly tokensMax: number;
 }
 
-interface FailureRule {
+export interface FailureRule {
   /**
    * After so many failures in a row nothing is tried any more. Absent: every failure is logged, and the next request
    * tries again.
    */
   readonly breakerFailures?: number;
+  /** Rounds after which one summary is tried again. Absent: none is tried any more. */
+  readonly breakerRestRounds?: number;
+  /** Calls for automatic summaries in the newest rounds, of which 30 are looked at. Absent: no limit. */
+  readonly callsMax?: { readonly calls: number; readonly inRounds: number };
   /** Retries with less input if the summary's own request is too long. */
   readonly retriesMax: number;
   /** Whether to compact after an answer that the request was too long. */

@@ -16,6 +16,8 @@ import { findLargestCount } from "../session/counted-log.ts";
 import { ConversationForks } from "../loop/conversation-forks.ts";
 import { restoreMissingState } from "../session/append-boundary.ts";
 import { openSession, type Session, type SessionDeps, type OpenSessionOutcome } from "../session/session.ts";
+import { clearableResults } from "../layers/2-clear/is-rerunnable.ts";
+import { getPreset } from "../policy/policy-catalogue.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { Tool } from "../ports/tool.ts";
 import { createWorkingState } from "../ports/working-state.ts";
@@ -51,7 +53,10 @@ export async function openContextBy<P extends Provider>(
     now: () => millis((options.clock ?? Date.now)()),
     uuid: options.ids ?? randomUUID,
     // Everything that is cleared can be read again by its id.
-    isClearable: () => true,
+    ...clearableResults(
+      typeof options.policy === "object" ? options.policy : getPreset(options.policy ?? "palimpsest"),
+      () => true,
+    ),
     counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
     ...reading,
   };

@@ -29,6 +29,7 @@ export const claudeCode20: Policy = {
   compact: { call: "plain", restores: "files", lastRung: "none" },
   summary: {
     call: "plain",
+    model: "small-fast",
     form: "nine-sections",
     analysis: "kept",
     transcriptPath: "omitted",
@@ -59,8 +60,8 @@ export const claudeCode21: Policy = {
   offload: {
     resultCharsMax: 400_000,
     hardCharsMax: 400_000,
-    toolsOwn: "ignored",
-    preview: { of: "characters", length: 2_000 },
+    toolsOwn: "counts",
+    preview: { of: "characters", length: 2_000, shows: "head" },
   },
   clear: {
     bySize: {
@@ -114,7 +115,7 @@ export const claudeCode2026: Policy = {
     hardCharsMax: 50_000,
     toolsOwn: "counts",
     roundCharsMax: 200_000,
-    preview: { of: "bytes", length: 2_000 },
+    preview: { of: "bytes", length: 2_000, shows: "head" },
   },
   clear: {},
   snip: "off",
@@ -153,7 +154,7 @@ export const claudeCode2026All: Policy = {
   name: "claude-code-2026-all",
   about: "Claude Code of 2026 with every flag on.",
   clear: {
-    byIdleness: { after: { minutes: 60 }, keepResults: 5 },
+    byIdleness: { after: { minutes: 60 }, keepResults: 5, marker: "plain" },
     inCache: { fromResults: 12, keepResults: 5 },
     byServer: {
       triggerTokens: 180_000,

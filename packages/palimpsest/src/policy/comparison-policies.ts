@@ -73,6 +73,7 @@ export const api: Policy = {
 const studied = {
   ...bare,
   chooses: "first",
+  clearable: palimpsest.clearable,
   thresholds: {
     outputReserveTokensMax: 20_000,
     compactBufferTokens: 13_000,
@@ -85,7 +86,7 @@ const studied = {
 /** If the cut moves each time, the cache is read only if the marks follow the cut. */
 const planned = { ...studied, marks: "planned" } as const satisfies Partial<Policy>;
 
-const forced: CompactRule = { call: "fork", restores: "files", lastRung: "none" };
+const forced: CompactRule = { call: "fork", headroomTokens: 10_000, restores: "files", lastRung: "none" };
 const whenItPays: CompactRule = {
   ...forced,
   early: { patience: { first: 2, later: 2 }, fromWindowShare: 0, whenCold: "if-it-pays" },

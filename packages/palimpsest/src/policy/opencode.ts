@@ -6,6 +6,7 @@ export const opencode: Policy = {
   chooses: "first",
   counting: "usage-without-writes",
   thresholds: { outputReserveTokensMax: 32_000, compactBufferTokens: 0, inputLimit: "compacts" },
+  clearable: { tools: "all-but-skills", tokensMin: 0 },
   clear: {
     bySize: {
       when: "turn",

@@ -1,3 +1,4 @@
+import { residentTokensMin } from "../cache/limits.ts";
 import type { EarlyCompactRule, Policy } from "../layers/policy.ts";
 import type { PriceRule } from "../cache/clear-price.ts";
 import type { Saving } from "../schema/policy-names.ts";
@@ -46,7 +47,14 @@ function withSaving(saving: Saving) {
       byPrice: { ...clearByPrice, patience, worth: { windowShareMin, savesMin: clearSavesMin } },
       inCache: { fromResults: 1, keepResults: 0 },
     },
-    compact: { call: "fork", early: compact, lossCost: 40_000, restores: "files", lastRung: "extract" },
+    compact: {
+      call: "fork",
+      early: compact,
+      lossCost: 40_000,
+      headroomTokens: 10_000,
+      restores: "files",
+      lastRung: "extract",
+    },
   } as const satisfies Policy;
 }
 
@@ -70,8 +78,9 @@ const shared = {
     hardCharsMax: 400_000,
     toolsOwn: "counts",
     roundCharsMax: 200_000,
-    preview: { of: "bytes", length: 2_000 },
+    preview: { of: "bytes", length: 2_000, shows: "structure" },
   },
+  clearable: { tools: "rerunnable", tokensMin: residentTokensMin },
   snip: "off",
   collapse: "off",
   notes: "off",
@@ -90,7 +99,14 @@ const shared = {
       others: ["todos", "plan", "agents", "tools", "mcp"],
       order: "stable-first",
     },
-    failures: { breakerFailures: 3, retriesMax: 3, reactive: "once" },
+    failures: {
+      breakerFailures: 3,
+      breakerRestRounds: 20,
+      // A session that compacts more often than every fifth round pays more for summaries than for its work.
+      callsMax: { calls: 6, inRounds: 30 },
+      retriesMax: 3,
+      reactive: "once",
+    },
     userMessages: { messageTokensMax: 2_000, windowShareMax: 0.1 },
   },
   background: {

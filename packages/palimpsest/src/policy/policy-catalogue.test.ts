@@ -72,6 +72,11 @@ describe("only the default", () => {
       ({ chooses, clear, compact }) =>
         chooses === "price" || clear.byPrice !== undefined || compact?.early !== undefined,
     ],
+    ["has a least size of results", ({ clearable }) => (clearable?.tokensMin ?? 0) > 0],
+    ["leaves headroom", ({ compact }) => compact?.headroomTokens !== undefined],
+    ["limits calls for summaries", ({ summary }) => summary?.failures.callsMax !== undefined],
+    ["tries again after failures", ({ summary }) => summary?.failures.breakerRestRounds !== undefined],
+    ["shows the structure of what it offloads", ({ offload }) => offload?.preview.shows === "structure"],
     ["plans its marks", ({ marks }) => marks === "planned"],
   ])("%s", (_, has) => {
     expect(presets.filter(has).map(({ name }) => name)).toEqual(["palimpsest"]);
@@ -132,6 +137,13 @@ describe("the published table", () => {
     ["claude-code-2026", "dream", "on"],
     ["claude-code-2026-all", "clear when idle", "over 60 minutes"],
     ["claude-code-2026-all", "clear when idle keeps", "5 results"],
+    ["claude-code-2026-all", "clear when idle leaves", "a plain marker"],
+    ["claude-code-2.0", "summary model", "the provider's small fast model"],
+    ["claude-code-2.1", "summary model", undefined],
+    ["claude-code-2.1", "offload, a tool's own limit", "up to 400,000"],
+    ["opencode", "clear results of", "every tool but skill"],
+    ["mask", "clear results of", "tools that can be run again"],
+    ["palimpsest", "clear results from", "100 tokens"],
     ["claude-code-2026-all", "clear in the cache", "from 12 results, keep 5"],
     ["claude-code-2026-all", "clear by the API from", "180,000 tokens"],
     ["claude-code-2026-all", "clear by the API at least", "140,000 tokens"],

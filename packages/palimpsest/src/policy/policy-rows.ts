@@ -67,8 +67,8 @@ const oursIf = (isOurs: boolean): Basis => (isOurs ? "ours" : "published");
 
 const countingText = {
   usage: "last usage; budgets by characters / 4",
-  "usage-and-quarter-characters": "last usage, else characters / 4",
-  "usage-without-writes": "usage: input, cache reads, output",
+  "usage-and-quarter-characters": "last usage, else characters / 4; budgets by characters / 4",
+  "usage-without-writes": "usage: input, cache reads, output; budgets by characters / 4",
   "usage-and-padded-estimate": "usage and an estimate × 4/3",
   "usage-and-calibrated-estimate": "usage and a calibrated estimate",
 } as const satisfies Record<Policy["counting"], string>;
@@ -112,7 +112,11 @@ const offloadRows = (rule: OffloadRule): readonly PolicyRow[] => [
   ...(rule.roundCharsMax === undefined
     ? []
     : [row("offload, a round over", formatAmount(rule.roundCharsMax, "character"), charsBasis(rule.roundCharsMax))]),
-  row("offload preview", `${formatCount(rule.preview.length)} ${rule.preview.of}`),
+  row(
+    "offload preview",
+    `${formatCount(rule.preview.length)} ${rule.preview.of}${rule.preview.shows === "structure" ? ", by structure" : ""}`,
+    oursIf(rule.preview.shows === "structure"),
+  ),
 ];
 
 const notesRows = (notes: BackgroundRule["notes"]): readonly PolicyRow[] =>
@@ -127,7 +131,13 @@ const notesRows = (notes: BackgroundRule["notes"]): readonly PolicyRow[] =>
         ),
       ];
 
-function compactRows({ call, early, lossCost, lastRung }: NonNullable<Policy["compact"]>): readonly PolicyRow[] {
+function compactRows({
+  call,
+  early,
+  lossCost,
+  headroomTokens,
+  lastRung,
+}: NonNullable<Policy["compact"]>): readonly PolicyRow[] {
   return [
     withSwitch(
       "compact.auto",
@@ -140,6 +150,9 @@ function compactRows({ call, early, lossCost, lastRung }: NonNullable<Policy["co
     row("compaction reads", call === "fork" ? "the cached prefix" : "everything anew"),
     ...(early === undefined ? [] : earlyRows(early)),
     ...(lossCost === undefined ? [] : [row("compaction, taken to lose", formatAmount(lossCost, "token"), "ours")]),
+    ...(headroomTokens === undefined
+      ? []
+      : [row("compaction leaves free", `${formatAmount(headroomTokens, "token")} below its threshold`, "ours")]),
     ...(lastRung === "none" ? [] : [row("compaction, last rung", "extracted without a model", "ours")]),
   ];
 }
@@ -174,6 +187,7 @@ function summaryRows(rule: SummaryRule): readonly PolicyRow[] {
   const form = rule.form === "prose" ? "prose" : "nine sections";
   return [
     row("summary call", callText[rule.call]),
+    ...(rule.model === undefined ? [] : [row("summary model", "the provider's small fast model")]),
     row("summary", `${form}${analysisText[rule.analysis]}`),
     row("summary tells transcript path", rule.transcriptPath === "included" ? "yes" : "no"),
     row("summary audit", rule.check === "audited" ? "on" : "off", oursIf(rule.check === "audited")),
@@ -222,8 +236,29 @@ function restoreRows({ files, skills, others, order }: SummaryRule["restored"]):
   ];
 }
 
-const failureRows = ({ breakerFailures, retriesMax, reactive }: SummaryRule["failures"]): readonly PolicyRow[] => [
-  row("failures", breakerFailures === undefined ? "logged, goes on" : `${breakerFailures} in a row stop it`),
+const failureRows = ({
+  breakerFailures,
+  breakerRestRounds,
+  callsMax,
+  retriesMax,
+  reactive,
+}: SummaryRule["failures"]): readonly PolicyRow[] => [
+  row(
+    "failures",
+    breakerFailures === undefined
+      ? "logged, goes on"
+      : `${breakerFailures} in a row stop it${breakerRestRounds === undefined ? "" : ` for ${formatAmount(breakerRestRounds, "round")}`}`,
+    oursIf(breakerRestRounds !== undefined),
+  ),
+  ...(callsMax === undefined
+    ? []
+    : [
+        row(
+          "calls for summaries",
+          `${formatCount(callsMax.calls)} in ${formatAmount(callsMax.inRounds, "round")}`,
+          "ours",
+        ),
+      ]),
   row("retries, too long", formatCount(retriesMax)),
   withSwitch("compact.reactive", row("reactive", reactive)),
 ];
@@ -257,14 +292,22 @@ const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonl
 /** The lines about clearing. */
 function clearRows(policy: Policy): readonly PolicyRow[] {
   const { bySize, byIdleness, byPrice, byServer } = policy.clear;
-  const rows = [
+  const rules = [
     ...(bySize === undefined ? [] : sizeRows(bySize)),
     ...(byPrice === undefined ? [] : priceRows(byPrice)),
     ...(byIdleness === undefined ? [] : idleRows(byIdleness)),
     ...layers.flatMap((layer) => layerRows(layer, policy)),
     ...(byServer === undefined ? [] : serverRows(byServer)),
   ];
-  return rows.length === 0 ? [row("clear", "never")] : rows;
+  return rules.length === 0 ? [row("clear", "never")] : [...clearableRows(policy), ...rules];
+}
+
+function clearableRows({ clearable }: Policy): readonly PolicyRow[] {
+  const { tools = "rerunnable", tokensMin = 0 } = clearable ?? {};
+  return [
+    row("clear results of", tools === "rerunnable" ? "tools that can be run again" : "every tool but skill"),
+    ...(tokensMin === 0 ? [] : [row("clear results from", formatAmount(tokensMin, "token"), "ours")]),
+  ];
 }
 
 /** The lines of a layer that describes itself. */
@@ -289,9 +332,11 @@ function sizeRows(rule: SizeRule): readonly PolicyRow[] {
     row("clear keeps", kept.join(", ")),
     row("clear down to", formatAmount(downToTokens, "token")),
     row("clear at least", formatAmount(savesTokensMin, "token")),
-    row("clear leaves", rule.marker === "plain" ? "a plain marker" : "a marker with the file's name"),
+    row("clear leaves", markerText[rule.marker]),
   ];
 }
+
+const markerText = { plain: "a plain marker", named: "a marker with the file's name" } as const;
 
 const aboveText = ({ tokens, of }: NonNullable<SizeRule["above"]>): string => {
   const limit = tokens === "warning" ? "the warning" : formatAmount(tokens, "token");
@@ -317,7 +362,7 @@ const worthRows = (
   row("clear saves at least", formatAmount(savesMin, "input token"), "ours"),
 ];
 
-const idleRows = ({ after, keepResults }: IdleRule): readonly PolicyRow[] => [
+const idleRows = ({ after, keepResults, marker }: IdleRule): readonly PolicyRow[] => [
   withSwitch(
     "clear.idle",
     row(
@@ -326,6 +371,7 @@ const idleRows = ({ after, keepResults }: IdleRule): readonly PolicyRow[] => [
     ),
   ),
   row("clear when idle keeps", formatAmount(Math.max(1, keepResults), "result")),
+  row("clear when idle leaves", markerText[marker]),
 ];
 
 const serverRows = ({

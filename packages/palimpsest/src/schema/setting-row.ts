@@ -97,3 +97,15 @@ export const ruleList = ({
   about,
   basis: "published",
 });
+
+/** A list that only the user's own file may have. */
+export const ownList = (row: Pick<SettingRow, "shape" | "expects" | "about">): SettingRow<readonly string[]> => ({
+  ...row,
+  type: "list",
+  addsUp: "all",
+  default: [],
+  defaultSays: "none",
+  environment: [],
+  byProject: "yours",
+  basis: "ours",
+});

@@ -9,6 +9,7 @@ import {
   type SettingRow,
   type PromptChoice,
   promptChoiceShape,
+  ownList,
   ruleList,
 } from "./setting-row.ts";
 import { type PolicyName, policyNames, type Saving, savingNames } from "./policy-names.ts";
@@ -25,6 +26,7 @@ const durabilities = ["always", "turn", "never"] as const;
 /** Undefined if nothing is set: then the model, or the code that uses the value, decides. */
 export type SettingValues = {
   readonly model: string | undefined;
+  readonly summaryModel: string | undefined;
   readonly models: readonly ModelOverride[];
   readonly contextTokens: number | undefined;
   readonly outputTokensMax: number | undefined;
@@ -90,6 +92,19 @@ const plainRows: PlainRows = {
     flag: "model",
     byProject: "nothing",
     about: "The model to use; a [1m] after its name asks for the window of a million tokens.",
+    basis: "ours",
+  },
+  summaryModel: {
+    shape: z.string().min(1),
+    expects: "a model's name",
+    type: "text",
+    default: undefined,
+    defaultSays: "by policy",
+    environment: ["PALIMPSEST_SUMMARY_MODEL"],
+    flag: "summary-model",
+    byProject: "nothing",
+    about:
+      "The model that writes summaries, at the same provider: by a plain call, which reads no cache. By default the conversation's own, or what the policy says.",
     basis: "ours",
   },
   models: {
@@ -280,31 +295,17 @@ const plainRows: PlainRows = {
       "Tool servers to start with a session; a project's only once you approve them, whether it is trusted or not. See mcp.md.",
     basis: "published",
   },
-  approvedMcpServers: {
+  approvedMcpServers: ownList({
     shape: z.string().regex(/^[0-9a-f]{64}$/),
     expects: "a list of approvals, as palimpsest writes them",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about: "Definitions of projects' servers that you approved of. Only in your own file.",
-    basis: "ours",
-  },
-  refusedMcpServers: {
+  }),
+  refusedMcpServers: ownList({
     shape: z.string().regex(/^[0-9a-f]{64}$/),
     expects: "a list of approvals that you refused, as palimpsest writes them",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about:
       "Definitions of projects' servers that you refused; you are not asked about them again. Only in your own file.",
-    basis: "ours",
-  },
+  }),
   statusLine: {
     shape: statusLineShape,
     expects: 'an object with "type": "command" and a "command" for the shell',
@@ -316,31 +317,17 @@ const plainRows: PlainRows = {
     about: "A command that writes the lines below the editor; a project's only if you trust the project.",
     basis: "published",
   },
-  trustedProjects: {
+  trustedProjects: ownList({
     shape: z.string().min(1),
     expects: "a list of folders, from the root or from ~/",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about:
       "Folders of projects that you trust: their settings may allow things, not only forbid. Only in your own file.",
-    basis: "ours",
-  },
-  refusedProjects: {
+  }),
+  refusedProjects: ownList({
     shape: z.string().min(1),
     expects: "a list of folders, from the root or from ~/",
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    byProject: "yours",
     about: "Folders of projects that you don't trust; you are not asked about them again. Only in your own file.",
-    basis: "ours",
-  },
+  }),
   sandbox: {
     shape: z.enum(sandboxModeNames),
     expects: "auto, required or off",

@@ -37,17 +37,19 @@ export interface CountedLog extends OpenedLog {
 
 interface CountedLogOptions extends OpenLogOptions {
   readonly isClearable?: ((tool: string) => boolean) | undefined;
+  readonly residentTokensMin?: number | undefined;
   /** The caller's tokenizer. */
   readonly counter?: TextCounter | undefined;
 }
 
 export async function openCounted(
   deps: BlobsDep,
-  { isClearable, counter, ...options }: CountedLogOptions,
+  { isClearable, residentTokensMin, counter, ...options }: CountedLogOptions,
 ): Promise<CountedLog> {
   const log = await openLog(deps, options);
   const count = counter?.believedBlock ?? estimateBlock;
-  const inventory = isClearable === undefined ? undefined : new Inventory({ count, isClearable, markerTokens });
+  const inventory =
+    isClearable === undefined ? undefined : new Inventory({ count, isClearable, markerTokens, residentTokensMin });
   return countLog(deps, { log, inventory, counter, source: options.source });
 }
 
@@ -172,6 +174,8 @@ const listPrompts = (entries: readonly Entry[]): string[] =>
 export interface ReadLogOptions {
   /** Tells whether a tool's results may ever be cleared. If it is absent, no clear is planned and no inventory is kept. */
   readonly isClearable?: (tool: string) => boolean;
+  /** What clearing a result has to save at least. */
+  readonly residentTokensMin?: number | undefined;
   /** Counts one block. If it is absent, the counter's belief or an unpadded estimate is used. */
   readonly count?: ReceiptInput["count"];
   /** The caller's tokenizer. */
@@ -186,9 +190,9 @@ export async function readLog(
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
-  const { tailBytes, isClearable, counter } = deps;
+  const { tailBytes, isClearable, residentTokensMin, counter } = deps;
   return withSource(deps, id, (source) =>
-    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable }),
+    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable, residentTokensMin }),
   );
 }
 

@@ -10,7 +10,8 @@ import {
   windowTokensDefault,
   windowTokensMillion,
 } from "../tokens/limits.ts";
-import { findModel } from "../tokens/known-models.ts";
+import type { Model } from "../schema/model.ts";
+import { findModel, findSmallFastModel } from "../tokens/known-models.ts";
 import { type Thresholds, computeThresholds } from "../tokens/thresholds.ts";
 import { resolveWindow, type WindowInputs, type WindowSource } from "../tokens/resolve-window.ts";
 import type { Sourced, Settings } from "./resolve-settings.ts";
@@ -45,6 +46,15 @@ type InputSource = "server" | "registry" | "learned";
 
 type Switches = { readonly [Name in SwitchName]: Sourced<boolean> };
 
+export interface SummaryModel {
+  readonly name: string;
+  readonly windowTokens: number;
+  readonly outputTokensMax: number;
+  readonly inputTokensMax?: number | undefined;
+  /** What is known about it. */
+  readonly known: Model | undefined;
+}
+
 /** The settings and figures that the view, /context and the loop use: the single source of these numbers. */
 export interface ResolvedSettings {
   readonly model: string | undefined;
@@ -53,6 +63,8 @@ export interface ResolvedSettings {
   readonly outputTokensMax: SourcedTokens<OutputSource>;
   /** The model's limit for the input alone, if one is known. */
   readonly inputTokensMax: SourcedTokens<InputSource> | undefined;
+  /** The model that writes summaries, if it is not the conversation's own. */
+  readonly summaryModel: SummaryModel | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: Tokens | undefined;
   readonly thresholds: Thresholds;
@@ -97,6 +109,7 @@ export function resolveForPolicy(policy: Policy, settings: Settings, knowledge: 
     window,
     outputTokensMax,
     inputTokensMax,
+    summaryModel: resolveSummaryModel(settings, { policy, model }),
     compactPercent,
     blockingTokens,
     thresholds,
@@ -189,6 +202,25 @@ function resolveInputMax(
   return known === undefined
     ? undefined
     : { tokens: tokens(known), source: "registry", from: describeRegistry(settings, model) };
+}
+
+function resolveSummaryModel(
+  settings: Settings,
+  { policy, model }: { readonly policy: Policy; readonly model: string | undefined },
+): SummaryModel | undefined {
+  const { value: models } = settings.models;
+  const small =
+    policy.summary?.model === "small-fast" && model !== undefined ? findSmallFastModel(model, models) : undefined;
+  const name = settings.summaryModel.value ?? small?.id;
+  if (name === undefined || name === model) return undefined;
+  const known = findModel(name, models);
+  return {
+    name,
+    windowTokens: known?.windowTokens ?? windowTokensDefault,
+    outputTokensMax: known?.outputTokensMax ?? outputTokensMaxDefault,
+    inputTokensMax: known?.inputTokensMax,
+    known,
+  };
 }
 
 const describeFallback = (model: string | undefined): string =>

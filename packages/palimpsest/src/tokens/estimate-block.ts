@@ -1,5 +1,6 @@
-import type { Block } from "../schema/block.ts";
+import type { Block, ToolResultBlock } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
+import { textField } from "../schema/json.ts";
 import { type ByteCounts, type ContentClass, contentClasses, measureBlock } from "./byte-counts.ts";
 import {
   believedAllowanceTokens,
@@ -124,3 +125,9 @@ export function countDocuments(block: Block): number {
   if (block.type !== "tool_result" || block.content === undefined || typeof block.content === "string") return 0;
   return block.content.filter((part) => part["type"] === "document").length;
 }
+
+/** Characters of a result's text. */
+export const countResultChars = ({ content = "" }: ToolResultBlock): number =>
+  typeof content === "string"
+    ? content.length
+    : content.reduce((sum, part) => sum + (textField(part, "text")?.length ?? 0), 0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findModel, wireModel } from "./known-models.ts";
+import { findModel, findSmallFastModel, wireModel } from "./known-models.ts";
 
 describe("the model that a name means", () => {
   it.each<[string, string | undefined]>([
@@ -45,4 +45,19 @@ it.each([
   ["claude-sonnet-4-5", "claude-sonnet-4-5", []],
 ])("%s goes over the wire as %s with %j", (name, id, betas) => {
   expect(wireModel(name)).toEqual({ id, betas });
+});
+
+it.each<[string, string | undefined]>([
+  ["claude-sonnet-5", "claude-haiku-5-5"],
+  ["claude-opus-4-5-20251101", "claude-haiku-5-5"],
+  ["gpt-5", "gpt-5-mini"],
+  ["gemini-2.5-pro", "gemini-2.5-flash"],
+  // It costs no more itself.
+  ["claude-haiku-5-5", undefined],
+  ["gpt-5-nano", undefined],
+  // The gateway's name for another model is not known.
+  ["anthropic/claude-sonnet-5", undefined],
+  ["llama-4", undefined],
+])("the small fast model beside %s is %s", (name, small) => {
+  expect(findSmallFastModel(name)?.id).toBe(small);
 });

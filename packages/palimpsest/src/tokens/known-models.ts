@@ -171,6 +171,24 @@ export const knownModels: readonly Model[] = [
   },
 ];
 
+/** The newest small fast model of each provider, by how the ids of the provider's models begin. */
+const smallFastIds: readonly (readonly [string, string])[] = [
+  ["claude-", "claude-haiku-5-5"],
+  ["gpt-", "gpt-5-mini"],
+  ["gemini-", "gemini-2.5-flash"],
+];
+
+/**
+ * The small fast model of the same provider. Undefined if there is none, if the model costs no more itself, or if it is
+ * named as at a gateway, whose other names are not known.
+ */
+export function findSmallFastModel(name: string, overrides: readonly ModelOverride[] = []): Model | undefined {
+  const [, id] = smallFastIds.find(([prefix]) => name.startsWith(prefix)) ?? [];
+  const model = findModel(name, overrides);
+  const small = id === undefined ? undefined : findModel(id, overrides);
+  return model === undefined || small === undefined || model.prices.input <= small.prices.input ? undefined : small;
+}
+
 /** Models with a window of 1M if a beta header asked for it. A log does not record the header. */
 const millionBetaIds: ReadonlySet<string> = new Set(["claude-sonnet-4", "claude-sonnet-4-5"]);
 export const hasMillionBeta = ({ id }: Pick<Model, "id">): boolean => millionBetaIds.has(id);

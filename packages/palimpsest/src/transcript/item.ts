@@ -32,6 +32,10 @@ export interface Item {
   readonly at: number;
 }
 
+/** A message of the user, or what stands for one: the first round behind it begins a turn. */
+export const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>
+  attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");
+
 /** Who wrote an entry. Content recorded by another program was signed for that program. */
 export type EntryOrigin = "ours" | "foreign";
 

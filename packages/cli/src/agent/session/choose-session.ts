@@ -13,7 +13,7 @@ type ChooseSessionOutcome =
 
 /** Opens the requested session: a new one, an existing one, or a copy of another. */
 export async function chooseSession(
-  deps: ProjectStore & Pick<SessionDeps, "isClearable">,
+  deps: ProjectStore & Pick<SessionDeps, "isClearable" | "residentTokensMin">,
   options: AgentOptions,
 ): Promise<ChooseSessionOutcome> {
   const { session: choice, cwd, version } = options;

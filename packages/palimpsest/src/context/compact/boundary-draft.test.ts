@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type CompactingAgent, compactingWorld } from "../../../../../test/fixture/compacting.ts";
+import { type CompactingAgent, compactingWorld, summaryRequests } from "../../../../../test/fixture/compacting.ts";
 import { append, reply, text } from "../../../../../test/fixture/session.ts";
+import { CostLedger } from "../../cache/cost-ledger.ts";
 import { createWorkingState, type WorkingStatePart } from "../../ports/working-state.ts";
 import type { BoundaryMetadata } from "../../schema/edit.ts";
 
@@ -38,6 +39,57 @@ describe("what a boundary says of itself", () => {
     other.script.left = 2;
     await unpriced.turn("FIRST: look at the files.");
     expect(await metadataBehind(unpriced)).not.toHaveProperty("costNanos");
+  });
+});
+
+const namedPart = (name: string, stability: number): WorkingStatePart => ({
+  name,
+  stability,
+  snapshot: ({ budgets }) =>
+    Promise.resolve({ kind: "state", pieces: [{ title: name, text: `RESTORED ${name}.` }], budget: budgets.other }),
+});
+
+describe("what is restored", () => {
+  it.each<[string, readonly string[]]>([
+    ["palimpsest", ["tools", "mcp", "plan", "todos", "files"]],
+    ["claude-code-2026", ["files", "todos", "plan", "tools", "mcp"]],
+  ])("stands in the order of the policy: %s", async (policy, expected) => {
+    const world = compactingWorld();
+    const parts = ["tools", "mcp", "plan", "todos", "files"].map((name, at) => namedPart(name, at));
+    const agent = await world.agent("create", {
+      flags: [["policy", policy]],
+      compacting: { workingState: createWorkingState(parts) },
+    });
+    world.script.left = 2;
+    await agent.turn("FIRST: look at the files.");
+    await metadataBehind(agent);
+    const shown = JSON.stringify(agent.session.view().messages);
+    expect(Array.from(shown.matchAll(/RESTORED (\w+)/g), ([, name]) => name)).toEqual(expected);
+  });
+});
+
+describe("the model that writes the summary", () => {
+  it.each<[string, readonly (readonly [string, string])[], string]>([
+    ["is the conversation's own", [["policy", "claude-code-2026"]], "claude-sonnet-5"],
+    ["is the small fast one where the policy says so", [["policy", "claude-code-2.0"]], "claude-haiku-5-5"],
+    [
+      "is the one of the settings",
+      [
+        ["policy", "claude-code-2.0"],
+        ["summary-model", "claude-haiku-4-5"],
+      ],
+      "claude-haiku-4-5",
+    ],
+  ])("%s, and is paid at its own price", async (_, flags, model) => {
+    const world = compactingWorld();
+    const agent = await world.agent("create", { flags });
+    world.script.left = 2;
+    await agent.turn("FIRST: look at the files.");
+    const { calls = [], costNanos } = await metadataBehind(agent);
+    expect(summaryRequests(world.seen).map(({ body }) => body["model"])).toEqual([model]);
+    expect(calls.map((call) => call.model)).toEqual([model]);
+    expect(costNanos).toBe(calls.reduce((sum, call) => sum + new CostLedger().priceOf(call), 0));
+    expect(agent.conversation.costs.toJSON().byModel[model]?.requests).toBeGreaterThan(0);
   });
 });
 

@@ -14,6 +14,7 @@ import { createWholeCheck, type Restoration } from "../../layers/4-compact/plan-
 import { restoreState } from "../../layers/4-compact/run-restore.ts";
 import { summaryMessage, besideSummary, type BesideInput } from "../../layers/4-compact/summary-message.ts";
 import type { UserLedger } from "../../layers/4-compact/user-ledger.ts";
+import type { SummaryRule } from "../../layers/policy.ts";
 import type { WorkingStatePart } from "../../ports/working-state.ts";
 import type { Block, ServerSummary } from "../../schema/block.ts";
 import { type EntryId, type Tokens, tokens } from "../../schema/brand.ts";
@@ -251,10 +252,23 @@ function restoreWithin(
 ): Promise<Restoration> {
   const { compacting, settings, count } = context;
   const { policy, thresholds } = settings;
-  const parts = compacting.workingState.parts.filter((part) => isRestored(part, settings));
+  const parts = orderRestored(
+    compacting.workingState.parts.filter((part) => isRestored(part, settings)),
+    policy.summary?.restored,
+  );
   const { recallTool } = compacting;
   const budgets = restoreBudgetsWithin(thresholds, { policy, roomTokens });
   return restoreState({ blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
+}
+
+/** The parts come most stable first. Those that a policy does not list come before those that it lists. */
+function orderRestored(
+  parts: readonly WorkingStatePart[],
+  rule: SummaryRule["restored"] | undefined,
+): readonly WorkingStatePart[] {
+  if (rule?.order !== "as-listed") return parts;
+  const listed: readonly string[] = ["files", "skills", ...rule.others];
+  return parts.toSorted((left, right) => listed.indexOf(left.name) - listed.indexOf(right.name));
 }
 
 /** A policy decides which of these parts are restored; all other parts always are. */

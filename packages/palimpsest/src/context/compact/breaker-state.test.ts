@@ -46,6 +46,21 @@ function standing(raws: readonly Raw[], name: PolicyName = "palimpsest"): string
   return breakerState(fold, getPreset(name)).kind;
 }
 
+describe("under a preset", () => {
+  it.each<[string, PolicyName, readonly Raw[], string]>([
+    [
+      "three failures stop it for good",
+      "claude-code-2026",
+      [failed(3), ...rounds(2 * breakerRestRounds)],
+      "breaker_open",
+    ],
+    ["no failure stops it", "claude-code-2.0", [failed(9)], "may-ask"],
+    ["no number of calls stops it", "claude-code-2026", [spent(10 * autoCallsMax)], "may-ask"],
+  ])("%s: %s", (_, name, raws, expected) => {
+    expect(standing(raws, name)).toBe(expected);
+  });
+});
+
 describe("whether a model may be asked for a summary that nobody wants", () => {
   it.each<[string, readonly Raw[], string]>([
     ["at first", [], "may-ask"],

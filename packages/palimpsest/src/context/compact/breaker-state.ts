@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Policy } from "../../layers/policy.ts";
+import type { FailureRule, Policy } from "../../layers/policy.ts";
 import type { SpentRounds } from "../../schema/edit.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { Fold } from "../../transcript/fold.ts";
@@ -37,9 +37,16 @@ export const breakerDraft = (failures: number, answer?: "unusable"): Draft => ({
   value: { failures, ...(answer === undefined ? {} : { answer }) },
 });
 
-/** Failures after which the breaker opens. A policy whose rule has no number never opens it; one without a rule uses ours. */
-export const breakerLimit = ({ summary }: Policy): number =>
-  summary === undefined ? breakerFailuresMax : (summary.failures.breakerFailures ?? Infinity);
+/** A policy without a rule for summaries has ours. */
+const failureRule = ({ summary }: Policy): Omit<FailureRule, "retriesMax" | "reactive"> =>
+  summary?.failures ?? {
+    breakerFailures: breakerFailuresMax,
+    breakerRestRounds,
+    callsMax: { calls: autoCallsMax, inRounds: autoCallsRounds },
+  };
+
+/** Failures after which the breaker opens. A policy whose rule has no number never opens it. */
+export const breakerLimit = (policy: Policy): number => failureRule(policy).breakerFailures ?? Infinity;
 
 /** May a model be called for an automatic summary? */
 type BreakerState =
@@ -54,12 +61,18 @@ export function breakerState(fold: Fold, policy: Policy): BreakerState {
   const rest = restAfter(readBreaker(fold), policy);
   if (rest !== undefined && roundsSinceFailure(fold.path) < rest.rounds)
     return { kind: "breaker_open", message: rest.message };
-  const calls = findRecentCalls(fold.path).reduce((sum, spent) => sum + spent.calls, 0);
-  return calls < autoCallsMax
+  const { callsMax } = failureRule(policy);
+  if (callsMax === undefined) return { kind: "may-ask" };
+  const { calls: limit, inRounds } = callsMax;
+  const calls = findRecentCalls(fold.path).reduce(
+    (sum, spent) => (spent.roundsAgo <= inRounds ? sum + spent.calls : sum),
+    0,
+  );
+  return calls < limit
     ? { kind: "may-ask" }
     : {
         kind: "spend_limit",
-        message: `${calls} calls for summaries were paid for in the last ${autoCallsRounds} rounds: no more until more work is done between them.`,
+        message: `${calls} calls for summaries were paid for in the last ${inRounds} rounds: no more until more work is done between them.`,
       };
 }
 
@@ -71,11 +84,14 @@ interface BreakerRest {
 
 /** Undefined if the next summary may be tried at once. */
 function restAfter({ failures, answer }: Breaker, policy: Policy): BreakerRest | undefined {
-  if (failures >= breakerLimit(policy))
+  if (failures >= breakerLimit(policy)) {
+    const { breakerRestRounds: rounds = Infinity } = failureRule(policy);
+    const when = rounds === Infinity ? "again" : `in the next ${rounds} rounds`;
     return {
-      rounds: breakerRestRounds,
-      message: `${failures} automatic compactions in a row got no summary: no model is asked for one in the next ${breakerRestRounds} rounds, unless by hand.`,
+      rounds,
+      message: `${failures} automatic compactions in a row got no summary: no model is asked for one ${when}, unless by hand.`,
     };
+  }
   if (answer !== "unusable" || policy.compact?.lastRung !== "extract") return undefined;
   return {
     rounds: unusableRestRounds,

@@ -5,6 +5,7 @@ import type { SessionNotes } from "./session-notes.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionFactBook } from "./session-fact-book.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
+import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
 import type { Proposal } from "./proposal.ts";
 
 /** What compaction needs besides the agent's dependencies. A fork has no setup: it never compacts. */
@@ -13,7 +14,9 @@ export interface CompactionSetup extends WorkingStateDep {
   readonly facts: Pick<SessionFactBook, "facts" | "unreadable">;
   /** A fork of this conversation; absent if its own model can't be called. */
   readonly fork?: Fork | undefined;
-  /** The model that writes summaries outside the conversation; by default its own. `none`: no model can be called. */
+  /**
+   * The caller's own model for summaries; by default the one of the settings. `none`: no model can be called.
+   */
   readonly summaryModel?: SummaryModel | "none" | undefined;
   /** The notes of this conversation; absent if none are taken. */
   readonly notes?: Pick<SessionNotes, "path" | "roundEnded" | "settle" | "read" | "template"> | undefined;
@@ -33,11 +36,7 @@ export interface CompactionSetup extends WorkingStateDep {
   readonly onCompacted: () => Promise<void>;
 }
 
-interface SummaryModel {
-  readonly name: string;
-  readonly windowTokens: number;
-  readonly outputTokensMax: number;
-}
+type SummaryModel = Pick<ResolvedSettings["summaryModel"] & object, "name" | "windowTokens" | "outputTokensMax">;
 
 /** The user's options for summaries. */
 export interface SummaryOptions {

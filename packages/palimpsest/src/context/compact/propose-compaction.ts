@@ -1,3 +1,5 @@
+import type { SummaryRule } from "../../layers/policy.ts";
+import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
 import { waitingTokensMax } from "../../layers/4-compact/compaction-budgets.ts";
 import { summarise, type SummariseOutcome } from "../../layers/4-compact/run-summarise.ts";
 import { type EntryId, type Millis, tokens } from "../../schema/brand.ts";
@@ -246,7 +248,7 @@ class CompactionRun {
     if (server?.kind === "made") return server;
     const { warnings = [], ...options } = await compacting.summaryOptions();
     for (const message of warnings) this.#put({ kind: "warning", code: "compaction-wishes", message });
-    const call = policy.summary?.call ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
+    const call = summaryCall(context.settings);
     const triesMax = this.#triesMax();
     const answer = await summarise(
       {
@@ -298,7 +300,7 @@ class CompactionRun {
     const { compacting, conversation } = this.#parts;
     const { baseline } = conversation;
     const { counter: count } = compacting.session.ledger;
-    const { summaryModel } = compacting;
+    const summaryModel = compacting.summaryModel ?? settings.summaryModel;
     if (summaryModel !== undefined && summaryModel !== "none")
       return plainSummariser(this.#deps, { ...summaryModel, model: summaryModel.name, count, triesMax });
     return plainSummariser(this.#deps, {
@@ -373,6 +375,12 @@ interface HookInstructions {
   readonly kind: "hooked";
   /** The user's come first. */
   readonly instructions: readonly string[];
+}
+
+/** Another model has no cached prefix of this conversation to read. */
+function summaryCall({ policy: { summary, compact }, summaryModel }: ResolvedSettings): SummaryRule["call"] {
+  if (summaryModel !== undefined) return "plain";
+  return summary?.call ?? (compact?.call === "plain" ? "plain" : "fork-then-plain");
 }
 
 const abortedText = "The compaction was cancelled.";

@@ -1,4 +1,5 @@
-import { type CacheRates, priceInputToken, ratesForModel } from "../../cache/cache-rates.ts";
+import { type CacheRates, type CallRates, callRates, priceInputToken, ratesForModel } from "../../cache/cache-rates.ts";
+import { countContext, shiftThresholds } from "../../layers/count-context.ts";
 import type { PipelineState, CompactionState } from "../../layers/pipeline-state.ts";
 import type { ServerWant } from "../../layers/server/server-use.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
@@ -46,7 +47,8 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     needChance: cache.needChance,
     inputTokenUsd: priceInputToken(conversation.known, contextTokens),
   };
-  const { compact: rule } = settings.policy;
+  const { compact: rule, counting } = settings.policy;
+  const counted = countContext(counting, { items, shown: () => fold.shown(), contextTokens });
   return {
     policy: settings.policy,
     isOn: (name) => settings.switches[name].value,
@@ -54,7 +56,7 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     prefixes: cache.prefixes,
     planner: cache.planner,
     moment,
-    thresholds: settings.thresholds,
+    thresholds: shiftThresholds(settings.thresholds, contextTokens - counted),
     opens,
     idleMillis: repliedAt === undefined ? undefined : millis(Math.max(0, at - repliedAt)),
     sentTokens: contextTokens + cache.clearedTokens,
@@ -63,7 +65,16 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     offers,
     ...(rule === undefined || compacts === "no"
       ? {}
-      : { compaction: compactionState({ rule, line, cache, moment, thresholds: settings.thresholds }) }),
+      : {
+          compaction: compactionState({
+            rule,
+            line,
+            cache,
+            moment,
+            thresholds: settings.thresholds,
+            callRates: summaryCallRates(input, contextTokens),
+          }),
+        }),
     items,
     decisions,
     // What the user restored by an undo is treated as pinned, or the same layer would remove it again.
@@ -103,7 +114,13 @@ interface CompactionStateInput {
   readonly cache: CacheModel;
   readonly moment: ClearMoment;
   readonly thresholds: Pick<Thresholds, "window" | "compact">;
+  readonly callRates?: CallRates | undefined;
 }
+
+const summaryCallRates = (
+  { settings, conversation }: PipelineStateInput,
+  promptTokens: number,
+): CallRates | undefined => callRates(settings.summaryModel?.known, { base: conversation.known, promptTokens });
 
 /** What compacting this conversation would cost now, and what was paid in rent since its last boundary. */
 export function compactionState(input: CompactionStateInput): CompactionState {
@@ -114,7 +131,17 @@ export function compactionState(input: CompactionStateInput): CompactionState {
   const rent = new CompactRent();
   rent.accrue({ rates: moment.rates, removableTokens: removableSince(cache, moment.fixedTokens + size.leavesTokens) });
   const keptTokens = countKeptTokens(input) * inventoryScale({ inventory, moment });
-  return priceCompactionNow({ rule, size, keptTokens, rent: rent.accrued, inventory, prefixes, moment });
+  const { callRates: rates } = input;
+  return priceCompactionNow({
+    rule,
+    size,
+    keptTokens,
+    rent: rent.accrued,
+    callRates: rates,
+    inventory,
+    prefixes,
+    moment,
+  });
 }
 
 /** The sum of what the requests since the last boundary held beyond `leftTokens`. There are at most `rentRoundsMax`. */

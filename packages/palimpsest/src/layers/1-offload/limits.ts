@@ -15,7 +15,7 @@ export const resultCharsPerToken = 0.625;
 /** The same for all results of a round. */
 export const roundCharsPerToken = 0.75;
 
-/** Bytes of the original in a preview. */
+/** Bytes of the original in a preview, if the policy has no length of its own. */
 export const previewBytes = 2_000;
 /** Bytes of the end, behind the preview, if it is not command output: how it ends is worth a line or two. */
 export const previewTailBytes = 200;

@@ -77,8 +77,11 @@ describe("one result", () => {
     ["palimpsest", 50_001, undefined, "offloaded: result"],
     ["claude-code-2026", 50_001, 100_000, "offloaded: result"],
     ["claude-code-2026", 30_001, 30_000, "offloaded: result"],
-    ["claude-code-2.1", 400_000, 30_000, "kept: fits"],
-    ["claude-code-2.1", 400_001, 30_000, "offloaded: result"],
+    ["claude-code-2.1", 400_000, undefined, "kept: fits"],
+    ["claude-code-2.1", 400_001, undefined, "offloaded: result"],
+    ["claude-code-2.1", 30_000, 30_000, "kept: fits"],
+    ["claude-code-2.1", 30_001, 30_000, "offloaded: result"],
+    ["claude-code-2.1", 400_001, 500_000, "offloaded: result"],
     ["opencode", 5_000_000, 30_000, "kept: fits"],
   ])("under %s, of %i characters with a tool's own limit of %s: %s", (policy, chars, resultCharsMax, expected) => {
     expect(decide(measured("a", chars, { resultCharsMax }), resolveOffloadLimits(getPreset(policy).offload))).toBe(

@@ -2,7 +2,7 @@ import type { ResultContent } from "../../schema/block.ts";
 import type { ToolUseId } from "../../schema/brand.ts";
 import { resultCharsHard, resultCharsMin, type ToolLimit } from "../../schema/setting-row.ts";
 import { isEmptyContent } from "../../transcript/to-wire-block.ts";
-import type { OffloadRule } from "../policy.ts";
+import type { OffloadRule, PreviewRule } from "../policy.ts";
 import {
   loggedCharsMax,
   resultCharsDefault,
@@ -50,6 +50,8 @@ export interface OffloadLimits {
   readonly roundChars: number;
   /** Whether a tool's own limit counts; it does if absent. */
   readonly toolsOwn?: OffloadRule["toolsOwn"];
+  /** What is shown of an offloaded result; ours if absent. */
+  readonly preview?: PreviewRule;
   /** Limits from the settings; they override the tool's own. */
   readonly resultCharsByTool: ReadonlyMap<string, number>;
 }
@@ -73,6 +75,7 @@ export const resolveOffloadLimits = (
         resultCharsHard: rule.hardCharsMax,
         roundChars: rule.roundCharsMax ?? Infinity,
         toolsOwn: rule.toolsOwn,
+        preview: rule.preview,
         resultCharsByTool: new Map(toolLimits.map(({ id, resultCharsMax }) => [id, resultCharsMax])),
       };
 

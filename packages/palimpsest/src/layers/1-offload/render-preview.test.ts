@@ -47,6 +47,21 @@ describe("a preview", () => {
     expect(Math.abs(head.length - tail.length)).toBeLessThan(300);
   });
 
+  it.each(["bash", "grep"])("of %s under a preset is its beginning alone, by characters or bytes", (tool) => {
+    const content = "ä".repeat(100_000);
+    const show = (of: "characters" | "bytes"): string =>
+      renderPreview({
+        tool,
+        id: "toolu_1",
+        content,
+        bytes: bytes(utf8Length(content)),
+        kept: file,
+        rule: { of, length: 2_000, shows: "head" },
+      });
+    expect(show("characters")).toMatch(/\nä{2000}\n… 191 KB left out …\n<\/persisted-output>$/);
+    expect(show("bytes")).toMatch(/\nä{1000}\n… 193 KB left out …\n<\/persisted-output>$/);
+  });
+
   it("of JSON shows its structure", () => {
     const rows = Array.from({ length: 1_000 }, (_, at) => ({ id: at, name: `row ${at}`, tags: ["a", "b", "c"] }));
     const shown = preview(JSON.stringify({ total: 1_000, rows, note: "n".repeat(500) }));

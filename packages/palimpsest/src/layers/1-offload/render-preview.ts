@@ -3,6 +3,7 @@ import type { Bytes } from "../../schema/brand.ts";
 import { formatBytes } from "../../text/format-count.ts";
 import { textField, isArray, isObject, type Json, parseJson } from "../../schema/json.ts";
 import { utf8Length } from "../../tokens/estimate-block.ts";
+import type { PreviewRule } from "../policy.ts";
 import { headWithinBytes, tailWithinBytes, clipText } from "../clip-text.ts";
 import {
   previewBytes,
@@ -22,7 +23,11 @@ interface PreviewInput {
   /** Size of the whole as it is stored. */
   readonly bytes: Bytes;
   readonly kept: OriginalLocation;
+  /** How much is shown; ours if absent. */
+  readonly rule?: PreviewRule | undefined;
 }
+
+const defaultRule: PreviewRule = { of: "bytes", length: previewBytes, shows: "structure" };
 
 export type OriginalLocation =
   | { readonly kind: "file"; readonly path: string }
@@ -32,8 +37,8 @@ export type OriginalLocation =
   | { readonly kind: "nowhere"; readonly message: string };
 
 /** The text that replaces an offloaded result. The same input gives the same bytes. */
-export function renderPreview({ tool, id, content, bytes, kept }: PreviewInput): string {
-  const shown = escapeOutputTag(excerpt(tool, visibleText(content)).toWellFormed());
+export function renderPreview({ tool, id, content, bytes, kept, rule = defaultRule }: PreviewInput): string {
+  const shown = escapeOutputTag(excerpt(tool, visibleText(content), rule).toWellFormed());
   return ["<persisted-output>", ...renderHeader({ id, bytes, kept }), "", shown, "</persisted-output>"].join("\n");
 }
 
@@ -52,13 +57,15 @@ function renderHeader({ id, bytes, kept }: Pick<PreviewInput, "id" | "bytes" | "
 /** Names of tools that run commands. What matters in their output often comes last. */
 const commandTool = /^(?:bash|shell|terminal|exec|local_shell|run_shell_command|execute_bash)$/i;
 
-function excerpt(tool: string, whole: string): string {
-  if (commandTool.test(tool)) return ends(whole, { head: previewBytes / 2, tail: previewBytes / 2 });
-  return renderJsonOutline(whole) ?? ends(whole, { head: previewBytes, tail: previewTailBytes });
+function excerpt(tool: string, whole: string, { of, length, shows }: PreviewRule): string {
+  const bytesMax = of === "bytes" ? length : utf8Length(whole.slice(0, length));
+  if (shows === "head") return ends(whole, { head: bytesMax, tail: 0 });
+  if (commandTool.test(tool)) return ends(whole, { head: bytesMax / 2, tail: bytesMax / 2 });
+  return renderJsonOutline(whole, bytesMax) ?? ends(whole, { head: bytesMax, tail: previewTailBytes });
 }
 
-function renderJsonOutline(whole: string): string | undefined {
-  const outline = renderOutline(whole, previewBytes);
+function renderJsonOutline(whole: string, bytesMax: number): string | undefined {
+  const outline = renderOutline(whole, bytesMax);
   return outline === undefined ? undefined : `JSON, its structure and first items:\n${outline}`;
 }
 
@@ -68,7 +75,8 @@ function ends(whole: string, bytes: { readonly head: number; readonly tail: numb
   const tail = tailWithinBytes(whole.slice(head.length), bytes.tail);
   const between = whole.slice(head.length, whole.length - tail.length);
   if (between.trim() === "") return whole;
-  return `${head}\n… ${formatBytes(utf8Length(between))} left out …\n${tail}`;
+  const leftOut = `${head}\n… ${formatBytes(utf8Length(between))} left out …`;
+  return bytes.tail === 0 ? leftOut : `${leftOut}\n${tail}`;
 }
 
 /** Text as it is; other blocks by their type. */

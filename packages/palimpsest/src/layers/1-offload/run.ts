@@ -79,13 +79,13 @@ export async function offload(deps: BlobsDep, round: OffloadRoundInput): Promise
   const replaced: ReplacedResult[] = [];
   for (const result of results) {
     const isOffloaded = decisions.get(result.toolUse)?.kind === "offloaded" && !decided.has(result.toolUse);
-    const stored = isOffloaded ? await storeOriginal(deps, { session: round.session, result }) : undefined;
+    const stored = isOffloaded ? await storeOriginal(deps, { round, result }) : undefined;
     if (stored?.kind === "offloaded") replaced.push(stored.replaced);
     if (stored?.kind === "refused") {
       decisions.set(result.toolUse, { kind: "kept", why: "unwritten" });
       warnings.push(refusalWarning(result, stored.message));
     }
-    if (result.state === "arrived") drafts.push(createDraft(result, stored));
+    if (result.state === "arrived") drafts.push(createDraft(result, { stored, rule: round.limits.preview }));
   }
   if (replaced.length > 0) drafts.push({ type: "offload", results: replaced });
   return { drafts, decisions, warnings };
@@ -103,12 +103,13 @@ function refusalWarning({ toolUse, tool, content }: RoundResult, why: string): O
 
 async function storeOriginal(
   deps: BlobsDep,
-  { session, result }: { readonly session: SessionId; readonly result: RoundResult },
+  { round, result }: { readonly round: OffloadRoundInput; readonly result: RoundResult },
 ): Promise<StoreOutcome> {
   const { toolUse, tool, content } = result;
+  const { session, limits } = round;
   const encoded = encodeOriginal(content);
   const size = bytes(encoded.data.byteLength);
-  const preview = { tool, id: toolUse, content, bytes: size };
+  const preview = { tool, id: toolUse, content, bytes: size, rule: limits.preview };
   if (encoded.kind === "in-log") {
     const shown = renderPreview({ ...preview, kept: { kind: "id" } });
     return { kind: "offloaded", replaced: { toolUse, bytes: size, shown } };
@@ -136,7 +137,10 @@ function encodeOriginal(content: ResultContent): EncodedOriginal {
   return { kind: "blob", media: "json", data: encode(JSON.stringify([{ type: "text", text: content }], null, 2)) };
 }
 
-function createDraft(result: RoundResult, stored: StoreOutcome | undefined): Draft {
+function createDraft(
+  result: RoundResult,
+  { stored, rule }: { readonly stored: StoreOutcome | undefined; readonly rule: OffloadLimits["preview"] },
+): Draft {
   const { toolUse, tool, content, isError = false, readFile, summary } = result;
   const draftShowing = (shown: ResultContent): Draft =>
     resultDraft({ toolUse, content: shown, isError, readFile, summary });
@@ -145,7 +149,7 @@ function createDraft(result: RoundResult, stored: StoreOutcome | undefined): Dra
   if (stored === undefined || isLoggable(content)) return draftShowing(content);
   const size = bytes(measureContent(content).wholeChars);
   const nowhere = { kind: "nowhere", message: stored.message } as const;
-  return draftShowing(renderPreview({ tool, id: toolUse, content, bytes: size, kept: nowhere }));
+  return draftShowing(renderPreview({ tool, id: toolUse, content, bytes: size, kept: nowhere, rule }));
 }
 
 /**

@@ -12,7 +12,7 @@ const made = (): MadeConversation => {
   return conversation;
 };
 
-const rule: IdleRule = { after: { minutes: 60 }, keepResults: 5 };
+const rule: IdleRule = { after: { minutes: 60 }, keepResults: 5, marker: "plain" };
 const proposed = (changes: Partial<IdleRule>, wish: StateWish): readonly string[] =>
   cleared(
     clearByIdleness.propose(stateOf(made(), { policy: clearing({ byIdleness: { ...rule, ...changes } }), ...wish })),

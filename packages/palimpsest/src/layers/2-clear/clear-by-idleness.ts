@@ -31,7 +31,7 @@ export const clearByIdleness: Layer = {
       because: explainColdRemoval({ removesTokens, of: formatResults(results.length) }, state.moment),
     };
     const oldestFirst = results.map(({ toolUse }) => toolUse).toReversed();
-    return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: "named" });
+    return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: rule.marker });
   },
 };
 

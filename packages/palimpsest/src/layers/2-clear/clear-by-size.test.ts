@@ -16,7 +16,7 @@ const rule: SizeRule = {
 
 /** Results of so many tokens, each in a round of its own, all in one turn. */
 const results = (...sizes: readonly number[]): MadeConversation => {
-  const made = new MadeConversation().says();
+  const made = new MadeConversation({ texts: "four-characters-a-token" }).says();
   for (const tokens of sizes) made.round([{ tokens: tokens + 10 }]);
   return made;
 };
@@ -75,7 +75,7 @@ describe("clearing by size", () => {
 describe("opencode's clearing", () => {
   const policy = getPreset("opencode");
   const turns = (...sizes: readonly number[]): MadeConversation => {
-    const made = new MadeConversation();
+    const made = new MadeConversation({ texts: "four-characters-a-token" });
     for (const tokens of sizes) made.says().round([{ tokens: tokens + 10 }]);
     return made.says();
   };
@@ -94,7 +94,7 @@ describe("opencode's clearing", () => {
 
 describe("each preset", () => {
   const made = (): MadeConversation => {
-    const conversation = new MadeConversation();
+    const conversation = new MadeConversation({ texts: "four-characters-a-token" });
     for (let turn = 0; turn < 14; turn += 1) conversation.says().round([{ tokens: 10_010 }]);
     return conversation.says();
   };

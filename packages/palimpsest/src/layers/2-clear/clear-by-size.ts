@@ -2,6 +2,7 @@ import { formatCount, plural } from "../../text/format-count.ts";
 import type { Inventory } from "../../cache/inventory.ts";
 import type { Resident } from "../../cache/resident.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
+import { createBudgetCounter } from "../count-context.ts";
 import { explainRemoval, formatTokens } from "../reason.ts";
 import type { Candidate, Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
@@ -39,13 +40,14 @@ function createSizeCandidate(
   { rule, cause }: { readonly rule: SizeRule; readonly cause: "size" | "asked" },
 ): Candidate | undefined {
   const scale = inventoryScale(state);
-  const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
+  const count = createBudgetCounter(state.policy.counting, scale);
+  const { results, removed, left } = oldestOver(state.inventory, { rule, count });
   if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
   const of = `${formatCount(results.length)} old ${plural(results.length, "result")}`;
   const removal = explainRemoval({ removesTokens: removed, of }, state.moment);
   const figures = {
     layer: "clear.size",
-    removesTokens: removed,
+    removesTokens: results.reduce((sum, { tokens }) => sum + tokens, 0) * scale,
     behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : tokensBehind(results, { state, scale }),
     because: `${labelByCause[cause]}: ${removal}; ${formatTokens(left)} of results stay`,
   };
@@ -71,19 +73,21 @@ interface Oldest {
   readonly left: number;
 }
 
-function oldestOver(
-  inventory: Inventory,
-  { rule, scale }: { readonly rule: SizeRule; readonly scale: number },
-): Oldest {
+interface Budget {
+  readonly rule: SizeRule;
+  readonly count: (resident: Resident) => number;
+}
+
+function oldestOver(inventory: Inventory, { rule, count }: Budget): Oldest {
   const kept = newestToKeep(inventory, rule);
-  let left = countAgainstTarget(inventory, { rule, scale });
+  let left = countAgainstTarget(inventory, { rule, count });
   let removed = 0;
   const results: Resident[] = [];
   for (let resident = inventory.oldest; resident !== undefined && left > rule.downToTokens; resident = resident.after) {
     if (kept.has(resident)) break;
     results.push(resident);
-    removed += resident.tokens * scale;
-    left -= resident.tokens * scale;
+    removed += count(resident);
+    left -= count(resident);
   }
   return { results, removed, left };
 }
@@ -101,14 +105,11 @@ function newestToKeep(inventory: Inventory, { keepResults, keepTurns, when }: Si
 }
 
 /** The tokens that the rule compares with its target. Results of the newest turns do not count. */
-function countAgainstTarget(
-  inventory: Inventory,
-  { rule, scale }: { readonly rule: SizeRule; readonly scale: number },
-): number {
-  if (rule.keepTurns === 0) return inventory.residentTokens * scale;
+function countAgainstTarget(inventory: Inventory, { rule, count }: Budget): number {
   let sum = 0;
   for (let resident = inventory.oldest; resident !== undefined; resident = resident.after)
-    if (resident.bornTurn <= lastTurn(inventory, rule.when) - rule.keepTurns) sum += resident.tokens * scale;
+    if (rule.keepTurns === 0 || resident.bornTurn <= lastTurn(inventory, rule.when) - rule.keepTurns)
+      sum += count(resident);
   return sum;
 }
 

@@ -1,4 +1,5 @@
 import { classifyTool } from "../../tokens/tool-kind.ts";
+import type { Policy } from "../policy.ts";
 
 /**
  * Tools whose results can't be reproduced by running them again, in lower case and without `_` and `-`: we can't judge
@@ -20,3 +21,21 @@ const notRerunnable: ReadonlySet<string> = new Set([
  */
 export const isRerunnable = (tool: string): boolean =>
   classifyTool(tool) !== undefined && !notRerunnable.has(tool.toLowerCase().replaceAll(/[_-]/g, ""));
+
+interface ClearableResults {
+  readonly isClearable: (tool: string) => boolean;
+  readonly residentTokensMin: number;
+}
+
+/** Which results a policy may clear. `isSafe`: whether nothing is lost with the result of a tool. */
+export function clearableResults(
+  { clearable }: Pick<Policy, "clearable">,
+  isSafe: (tool: string) => boolean = isRerunnable,
+): ClearableResults {
+  return {
+    isClearable: clearable?.tools === "all-but-skills" ? isNoSkill : isSafe,
+    residentTokensMin: clearable?.tokensMin ?? 0,
+  };
+}
+
+const isNoSkill = (tool: string): boolean => tool.toLowerCase() !== "skill";

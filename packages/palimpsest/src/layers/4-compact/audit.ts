@@ -326,7 +326,8 @@ export interface ComposedSummary {
 export function composeSummary({ summary, facts, shown, budgets, rule, count }: ComposeInput): ComposedSummary {
   const open = facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined;
   const messages = rule?.userMessages === undefined ? [] : facts.userMessages.filter(({ entry }) => !shown.has(entry));
-  const ledger = buildLedger({ messages, budgetTokens: budgets.ledger, count, open });
+  const { messageTokensMax } = rule?.userMessages ?? {};
+  const ledger = buildLedger({ messages, budgetTokens: budgets.ledger, messageTokensMax, count, open });
   const audit = auditSummary({
     summary,
     facts,

@@ -6,6 +6,7 @@ import { compactionFigures, compactionNowCost, explainCompaction, explainLimit, 
 import type { CompactRequest, Layer } from "../layer.ts";
 import { headroomBelow } from "./compaction-budgets.ts";
 import { type CompactSize, priceCompact, readableTokens } from "../../cache/compact-price.ts";
+import type { CallRates } from "../../cache/cache-rates.ts";
 import type { CompactRule, EarlyCompactRule } from "../policy.ts";
 
 /** Compaction by the provider, if it offers that and it is switched on. */
@@ -53,7 +54,7 @@ export const compactWhenDue: Layer = {
     if (rule === undefined || compaction === undefined || !isOn("compact.auto")) return undefined;
     if (isOn("collapse") && collapseManages(state)) return undefined;
     const { price } = compaction;
-    if (!makesRoom({ compaction, moment, thresholds })) return undefined;
+    if (!makesRoom({ policy, compaction, moment, thresholds })) return undefined;
     const request =
       compactRequestAt(moment.contextTokens, thresholds) ?? requestWhenPaid(rule.early, { ...state, compaction });
     if (request === undefined) return undefined;
@@ -102,20 +103,22 @@ export function isNearThreshold({ policy, isOn, compaction, moment, thresholds }
   return (
     compaction !== undefined &&
     moment.contextTokens >= thresholds.warning &&
-    makesRoom({ compaction, moment, thresholds })
+    makesRoom({ policy, compaction, moment, thresholds })
   );
 }
 
 /**
- * Whether a compaction makes enough room. If the context were over the threshold again at once, it would compact in a
- * loop.
+ * Whether a compaction makes enough room for the policy. If the context were over the threshold again at once, it would
+ * compact in a loop.
  */
 const makesRoom = ({
+  policy,
   compaction,
   moment,
-  thresholds,
-}: Pick<PipelineState, "moment" | "thresholds"> & { readonly compaction: CompactionState }): boolean =>
-  moment.contextTokens - compaction.price.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
+  thresholds: { compact },
+}: Pick<PipelineState, "policy" | "moment" | "thresholds"> & { readonly compaction: CompactionState }): boolean =>
+  policy.compact?.headroomTokens === undefined ||
+  moment.contextTokens - compaction.price.removesTokens + headroomBelow(compact, policy) <= compact;
 
 /** Over the hard limit a summary without a model is acceptable too, so a failed model need not be asked again. */
 function compactRequestAt(
@@ -132,17 +135,27 @@ interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "
   /** Tokens of what would stay as it is: pins, and what waits for its answer. */
   readonly keptTokens: number;
   readonly rent: number;
+  /** If another model writes the summary: it reads no cache. */
+  readonly callRates?: CallRates | undefined;
 }
 
 /** What compacting would cost now. Live sessions and replays use the same calculation. */
-export function priceCompactionNow({ rule, size, keptTokens, rent, ...now }: PriceNowInput): CompactionState {
+export function priceCompactionNow({
+  rule,
+  size,
+  keptTokens,
+  rent,
+  callRates,
+  ...now
+}: PriceNowInput): CompactionState {
   const { rates, contextTokens, fixedTokens } = now.moment;
   const price = priceCompact({
     rates,
     contextTokens,
     fixedTokens,
     cache: now.prefixes.isCold(now.moment.at) ? "cold" : "warm",
-    cachedTokens: rule.call === "fork" ? readableTokens(now) : 0,
+    cachedTokens: rule.call === "fork" && callRates === undefined ? readableTokens(now) : 0,
+    callRates,
     leavesTokens: size.leavesTokens + keptTokens,
     outputTokens: size.outputTokens,
     lossCost: rule.lossCost ?? 0,

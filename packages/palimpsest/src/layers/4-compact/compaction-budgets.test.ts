@@ -10,9 +10,9 @@ const at = (windowTokens: number, staysTokens: number) => {
 
 describe.each(windows)("behind a boundary in a window of %i", (windowTokens) => {
   it("an extract, the ledger and what is put back fit the room together, below the threshold with headroom", () => {
-    const { thresholds, budgets } = at(windowTokens, windowTokens / 10);
+    const { thresholds, policy, budgets } = at(windowTokens, windowTokens / 10);
     expect(budgets.room + windowTokens / 10).toBeLessThanOrEqual(
-      thresholds.compact - headroomBelow(thresholds.compact),
+      thresholds.compact - headroomBelow(thresholds.compact, policy),
     );
     const { extract, ledger } = budgets;
     expect(extract + ledger + (budgets.room - extract - ledger) * (1 / 3)).toBeLessThanOrEqual(budgets.room);

@@ -13,7 +13,6 @@ import {
   summaryWindowShareMax,
   waitingThresholdShareMax,
   headroomShareMax,
-  headroomTokensMin,
   pinnedWindowShareMax,
   pinsNamedMax,
 } from "./limits.ts";
@@ -54,7 +53,7 @@ export function computeBudgets({
   coveredTokens = Infinity,
 }: BudgetInput): CompactionBudgets {
   const { window, compact, blocking } = thresholds;
-  const usual = compact - headroomBelow(compact) - staysTokens;
+  const usual = compact - headroomBelow(compact, policy) - staysTokens;
   const last = Math.min(blocking, window) - staysTokens;
   const room = Math.max(0, Math.floor(usual > 0 ? usual : last / 2));
   const summary = Math.floor(Math.min(summaryTokensMax, window * summaryWindowShareMax));
@@ -94,8 +93,8 @@ export function restoreBudgetsWithin(
 }
 
 /** What has to be free below the threshold after a compaction. Otherwise it would be reached again at once. */
-export const headroomBelow = (compactTokens: number): number =>
-  Math.min(headroomTokensMin, headroomShareMax * compactTokens);
+export const headroomBelow = (compactTokens: number, { compact }: Pick<Policy, "compact">): number =>
+  Math.min(compact?.headroomTokens ?? 0, headroomShareMax * compactTokens);
 
 interface PinsInput {
   /** Items of the view. */

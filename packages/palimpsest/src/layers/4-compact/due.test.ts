@@ -6,7 +6,6 @@ import { usualRates } from "../../cache/cache-rates.ts";
 import { getPreset } from "../../policy/policy-catalogue.ts";
 import type { CompactRequest } from "../layer.ts";
 import { compactWhenDue } from "./compact-when-due.ts";
-import { headroomTokensMin } from "./limits.ts";
 
 const price = priceCompact({
   rates: usualRates["5m"],
@@ -20,6 +19,7 @@ const price = priceCompact({
 });
 const policy = getPreset("palimpsest");
 const patience = policy.compact?.early?.patience.first ?? NaN;
+const headroomTokens = policy.compact?.headroomTokens ?? NaN;
 const at = (contextTokens: number): StateWish => ({
   policy,
   isOn: (name) => name !== "collapse",
@@ -59,8 +59,13 @@ describe("compaction", () => {
       { ...at(100_000), policy: getPreset("claude-code-2026"), compaction: { price, rent: paid } },
       undefined,
     ],
-    ["due where it leaves room below the threshold", removing(23_000 + headroomTokensMin), "threshold"],
-    ["not where it would be due again at once", removing(22_999 + headroomTokensMin), undefined],
+    ["due where it leaves room below the threshold", removing(23_000 + headroomTokens), "threshold"],
+    ["not where it would be due again at once", removing(22_999 + headroomTokens), undefined],
+    [
+      "due however little room it leaves under a policy without headroom",
+      { ...removing(1), policy: getPreset("claude-code-2.0") },
+      "threshold",
+    ],
     ["not where nobody can compact", { policy, moment: { contextTokens: 190_000 } }, undefined],
     ["not where it is off", { ...at(190_000), isOn: (name) => name !== "compact.auto" }, undefined],
     [

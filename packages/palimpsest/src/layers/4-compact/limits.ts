@@ -2,13 +2,7 @@ import { millis } from "../../schema/brand.ts";
 
 // When a compaction is due, and what it asks for.
 
-/**
- * A compaction leaves at least so much room below its threshold, a round or two. Otherwise it would be due again at
- * once.
- */
-export const headroomTokensMin = 10_000;
-
-/** But no more than this share of the threshold, so that small windows compact too. */
+/** The headroom below a threshold is at most this share of it, so that small windows compact too. */
 export const headroomShareMax = 0.1;
 
 /** Characters of the message that a partial summary begins with: enough to find it. */
@@ -210,7 +204,10 @@ export const planCharsMax = 8000;
 /** Characters at the end of a reply that are searched for a question. */
 export const questionChars = 600;
 
-/** Tokens of one message if they do not all fit as they are, or if it is longer than a brief. */
+/**
+ * Tokens of one message if they do not all fit as they are, or if it is longer than a brief. A policy may have its own
+ * number.
+ */
 export const ledgerMessageTokensMax = 2000;
 /**
  * Up to this size a message counts as a brief and stays whole while all of them fit, like a restored file. A longer one

@@ -31,6 +31,14 @@ describe("the user ledger", () => {
     expect(ledgerOf(20_000)).toEqual({ text: "", tokens: 0, messages: [] });
   });
 
+  it("cuts a message to as many tokens as the policy says", () => {
+    const messages = said(words(ledgerWholeTokensMax + 1, "END"));
+    const cutTo = (messageTokensMax?: number): number =>
+      buildLedger({ messages, budgetTokens: 100_000, messageTokensMax, count: byChars }).tokens;
+    expect(cutTo()).toBe(cutTo(ledgerMessageTokensMax));
+    expect(cutTo(3_000) - cutTo(1_000)).toBeGreaterThan(1_500);
+  });
+
   it("cuts a message over its own limit to head, tail and id, and no other", () => {
     const { text, messages } = ledgerOf(
       100_000,

@@ -16,6 +16,8 @@ interface LedgerInput {
   /** All messages of the session, oldest first. */
   readonly messages: readonly UserMessage[];
   readonly budgetTokens: number;
+  /** Tokens of one message if they do not all fit as they are. Absent: the named limit. */
+  readonly messageTokensMax?: number | undefined;
   readonly count: CountText;
   /** The message that waits for its answer; all others are history. */
   readonly open?: EntryId | undefined;
@@ -70,20 +72,6 @@ interface LedgerLine {
   readonly cost: number;
 }
 
-/** The most tokens of a message's words in a form. */
-function wordsMax(form: QuotedForm, wordsTokens: number): number {
-  switch (form) {
-    case "whole":
-      return wordsTokens <= ledgerWholeTokensMax ? ledgerWholeTokensMax : ledgerMessageTokensMax;
-    case "long":
-      return ledgerMessageTokensMax;
-    case "short":
-      return ledgerLongTokens;
-    case "brief":
-      return ledgerBriefTokens;
-  }
-}
-
 /** The messages, each in its form. Forms only get shorter, and each message is counted once. */
 class LedgerDraft {
   readonly #input: Omit<LedgerInput, "budgetTokens">;
@@ -111,7 +99,25 @@ class LedgerDraft {
 
   /** Tokens without any frame. */
   get wordsTokens(): number {
-    return this.#lines.reduce((sum, { wordsTokens }) => sum + Math.min(wordsTokens, wordsMax("whole", wordsTokens)), 0);
+    return this.#lines.reduce(
+      (sum, { wordsTokens }) => sum + Math.min(wordsTokens, this.#wordsMax("whole", wordsTokens)),
+      0,
+    );
+  }
+
+  /** The most tokens of a message's words in a form. */
+  #wordsMax(form: QuotedForm, wordsTokens: number): number {
+    const { messageTokensMax = ledgerMessageTokensMax } = this.#input;
+    switch (form) {
+      case "whole":
+        return wordsTokens <= ledgerWholeTokensMax ? ledgerWholeTokensMax : messageTokensMax;
+      case "long":
+        return messageTokensMax;
+      case "short":
+        return ledgerLongTokens;
+      case "brief":
+        return ledgerBriefTokens;
+    }
   }
 
   fit(tokensMax: number): void {
@@ -150,7 +156,12 @@ class LedgerDraft {
       }
       for (const { message, wordsTokens } of run) {
         const mark = message.entry === open ? 'open="yes"' : undefined;
-        const quote = quoteMessage(message, { tag: this.#tag, tokensMax: wordsMax(form, wordsTokens), count, mark });
+        const quote = quoteMessage(message, {
+          tag: this.#tag,
+          tokensMax: this.#wordsMax(form, wordsTokens),
+          count,
+          mark,
+        });
         shown.push(quote.text);
         messages.push({ entry: message.entry, shown: quote.shown });
       }
@@ -176,7 +187,7 @@ class LedgerDraft {
   #cost(wordsTokens: number, form: LedgerForm): number {
     if (form === "spanned") return 0;
     if (form === "named") return this.#named;
-    const most = wordsMax(form, wordsTokens);
+    const most = this.#wordsMax(form, wordsTokens);
     return wordsTokens <= most ? this.#frame + wordsTokens : this.#cutFrame + most;
   }
 }
