@@ -98,7 +98,7 @@ export class PolicyRun {
     this.#input = input;
     this.#recorded = new RecordedSession({ world, thinking: world.thinkingUnder(policy), now: () => this.#now });
     const { session, line } = this.#recorded;
-    this.#meter = new Meter({ headerTokens, tokensOf, ids });
+    this.#meter = new Meter({ headerTokens, sharedTokens: recording.cache?.sharedTokens ?? 0, tokensOf, ids });
     this.#size = new KnownSize({ counting: policy.counting, tokensOf });
     this.#gone = new GoneResults({ fold: session.fold, world });
     this.spending = new SpendTracker({ rates, headerTokens });
@@ -151,6 +151,7 @@ export class PolicyRun {
     for (const round of this.#input.world.recording.rounds) {
       this.#now = round.at;
       this.#model.round = round;
+      this.#updateCache(round);
       await this.#arrive(round);
       const request = await this.#next();
       if (request === undefined) {
@@ -160,6 +161,12 @@ export class PolicyRun {
       await this.#reply(round, this.#send(request, round));
       this.#round += 1;
     }
+  }
+
+  #updateCache({ at, cacheEvents = [] }: RecordedRound): void {
+    const { cache, lifetime } = this.#input;
+    const prompt = this.#meter.sharedPrompt(lifetime === "1h" ? "1h" : "5m");
+    if (cacheEvents.includes("header-shared")) cache.share(prompt, at);
   }
 
   async #arrive({ before, opens }: RecordedRound): Promise<void> {

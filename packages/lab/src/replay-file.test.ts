@@ -121,7 +121,9 @@ describe(`laws of replays, ${runs.numRuns} sessions each, seed ${runs.seed}`, ()
           let cost = 0;
           for (const [round, context] of contextByRound.entries()) {
             const gap = (recording.rounds[round]?.at ?? 0) - (recording.rounds[round - 1]?.at ?? -Infinity);
-            const cached = gap >= millisByLifetime[prices] ? 0 : (contextByRound[round - 1] ?? 0);
+            const isShared = recording.rounds[round]?.cacheEvents?.includes("header-shared") === true;
+            const shared = isShared ? (recording.cache?.sharedTokens ?? 0) : 0;
+            const cached = gap >= millisByLifetime[prices] ? shared : (contextByRound[round - 1] ?? 0);
             cost += read * cached + write * (context - cached);
           }
           expect(inputCost).toBeCloseTo(cost, 4);
@@ -174,8 +176,9 @@ describe("a trace", () => {
     const rounds: readonly MadeRound[] = Array.from({ length: 30 }, (_, at) => ({
       ...long,
       afterMillis: at % 13 === 12 ? 400_000 : 20_000,
+      cacheEvents: ["header-shared"],
     }));
-    const { sent } = await replayed(madeRecording([{}, ...rounds]), "never", {
+    const { sent } = await replayed(madeRecording([{}, ...rounds], { sharedTokens: 4_000 }), "never", {
       policies: ["never", "truncate", "mask", "opencode", "palimpsest", "palimpsest-with-notes-5k"],
       prices: ["5m", "1h", "auto"],
       windowTokens: 100_000,
