@@ -51,6 +51,9 @@ export const explainedRatioMax = 4;
 /** Reminders explain any growth below this, whatever its ratio. */
 export const unexplainedTokensMax = tokens(2_000);
 
+/** A request that is smaller than this share of the previous one has lost something; counts of a switched model differ by less. */
+export const uncutRatioMin = 0.9;
+
 /** Shorter lines repeat without being quoted: braces, imports, headings. */
 export const quotedLineCharsMin = 40;
 /** A shorter name is a common word and not specific to a file. */

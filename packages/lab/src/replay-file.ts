@@ -79,18 +79,21 @@ interface PricedInput {
 }
 
 function computeBounds(world: ReplayWorld, priced: PricedInput): Bounds {
-  const { recording, rates } = world;
-  const lifetime = priceLifetime(priced.prices);
-  const usages = recording.rounds.flatMap(({ usage }) => usage ?? []);
-  const { read, write } = rates[lifetime];
-  const recordedCost = usages.reduce(
-    (sum, { input, cacheRead, cacheWrite }) => sum + input + read * cacheRead + write * cacheWrite,
+  const recordedCost = computeRecordedCost(world, priced.prices);
+  return { ...computeOptima(world, priced), ...(recordedCost === undefined ? {} : { recordedCost }) };
+}
+
+/** Undefined if a replay that removes nothing would not have the same bill. */
+function computeRecordedCost({ recording, rates }: ReplayWorld, prices: PriceName): number | undefined {
+  const { rounds, cache } = recording;
+  const usages = rounds.flatMap(({ usage }) => usage ?? []);
+  if (usages.length < rounds.length || cache?.lifetime !== prices || cache.contexts === "cut") return undefined;
+  const { "5m": short, "1h": long } = rates;
+  return usages.reduce(
+    (sum, { input, cacheRead, cacheWrite, cacheWrite1h = 0 }) =>
+      sum + input + short.read * cacheRead + short.write * (cacheWrite - cacheWrite1h) + long.write * cacheWrite1h,
     0,
   );
-  return {
-    ...computeOptima(world, priced),
-    ...(usages.length === recording.rounds.length ? { recordedCost } : {}),
-  };
 }
 
 type Optima = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull">;

@@ -59,7 +59,10 @@ export interface ReplayOutcome {
   /** The round in which no request of the policy fit the window; absent if the policy completed the session. */
   readonly failedAt?: number;
   readonly thinkingTokensLeftOut: number;
-  /** The cost of the recorded usage at the same prices; absent if any round has no usage. */
+  /**
+   * The cost of the recorded usage. Absent if it can't be compared: if a round has no usage, the client wrote with another
+   * lifetime or without paying for it, or it removed something from the context.
+   */
   readonly recordedCost?: number;
   /** The tokens of each round's request, for plots. */
   readonly contextByRound: readonly number[];

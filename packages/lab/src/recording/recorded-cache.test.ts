@@ -45,13 +45,19 @@ describe("the cache that a recording shows", () => {
     expect([0, 20_000, 20_001, 40_000].map(lifetime)).toEqual(["5m", "5m", "1h", "1h"]);
   });
 
+  it("has contexts that were cut where a request is much smaller than the one before, whatever is logged", () => {
+    const first = { minutes: 0, read: 0, written: 100_000 };
+    const contexts = (read: number) => historyOf(first, { minutes: 1, read, written: 0 })?.cache.contexts;
+    expect([100_000, 91_000, 89_000].map(contexts)).toEqual(["whole", "whole", "cut"]);
+  });
+
   it("is unknown where no writes are reported", () => {
     expect(historyOf({ minutes: 0, read: 9_000, written: 0 })).toBeUndefined();
   });
 
   it("holds of the header what the first request read, and at most the header", () => {
     expect(historyOf({ minutes: 0, read: 28_000, written: 14_000 })).toEqual({
-      cache: { lifetime: "5m", sharedTokens: 28_000 },
+      cache: { lifetime: "5m", sharedTokens: 28_000, contexts: "whole" },
       events: [["header-shared"]],
     });
     expect(historyOf({ minutes: 0, read: 42_000, written: 1 })?.cache.sharedTokens).toBe(header);

@@ -1,6 +1,7 @@
 import { type Lifetime, millisByLifetime } from "palimpsest/internal/cache/lifetime";
 import { tokens } from "palimpsest/internal/schema/brand";
 import { requestTokens, type Usage } from "palimpsest/internal/schema/usage";
+import { uncutRatioMin } from "../limits.ts";
 import type { CacheEvent, RecordedCache } from "./recording.ts";
 import type { BareRound } from "./split-rounds.ts";
 
@@ -19,7 +20,7 @@ export function readCacheHistory(rounds: readonly BareRound[], headerTokens: num
   const sharedTokens = tokens(reads.length === 0 ? 0 : Math.min(headerTokens, ...reads));
   const isShared = (usage: Usage | undefined): boolean => sharedTokens > 0 && (usage?.cacheRead ?? 0) >= sharedTokens;
   return {
-    cache: { lifetime, sharedTokens },
+    cache: { lifetime, sharedTokens, contexts: rounds.some((_, index) => isCut(rounds, index)) ? "cut" : "whole" },
     events: starts.map((usage) => (isShared(usage) ? ["header-shared"] : [])),
   };
 }
@@ -30,6 +31,15 @@ function writtenLifetime(usages: readonly Usage[]): Lifetime | undefined {
   const forAnHour = usages.reduce((sum, { cacheWrite1h = 0 }) => sum + cacheWrite1h, 0);
   if (written === 0) return undefined;
   return 2 * forAnHour > written ? "1h" : "5m";
+}
+
+/** Whether the context lost something before this round's request. Not every client logs that. */
+function isCut(rounds: readonly BareRound[], index: number): boolean {
+  const round = rounds[index];
+  const last = rounds[index - 1];
+  if (round?.grew === "cut") return true;
+  if (round?.usage === undefined || last?.usage === undefined) return false;
+  return requestTokens(round.usage) < uncutRatioMin * requestTokens(last.usage);
 }
 
 interface RoundPlace {

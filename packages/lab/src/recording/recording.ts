@@ -31,6 +31,8 @@ export interface RecordedCache {
   readonly lifetime: Lifetime;
   /** The beginning of the header that other sessions of the client keep in the cache; 0 if the usage shows none. */
   readonly sharedTokens: Tokens;
+  /** `cut`: the client removed something from the context, so its bill is not that of the whole conversation. */
+  readonly contexts: "whole" | "cut";
 }
 
 /**
