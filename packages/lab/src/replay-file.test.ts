@@ -79,6 +79,10 @@ describe("replaying a file", () => {
       const outcomes = file.kind === "replayed" ? file.outcomes : [];
       return outcomes.map(({ recordedCost }) => (recordedCost === undefined ? undefined : Math.round(recordedCost)));
     };
+    const lost = await replayOf(
+      log(user("u1"), used("a1", usage), user("u2"), used("a2", { ...usage, cache_creation_input_tokens: 4_100 })),
+    );
+    expect(lost.kind === "replayed" && lost.outcomes[0]?.recordedLossCost).toBeCloseTo(1.15 * 4_010, 9);
     const none = undefined;
     const all = [none, none, none, none];
     expect(await recordedCosts(used("a1", usage), used("a2", later))).toEqual([5_545, 5_545, none, none]);

@@ -70,7 +70,8 @@ export async function replayRecording(recording: Recording, request: ReplayReque
 
 const priceLifetime = (prices: PriceName): Lifetime => (prices === "1h" ? "1h" : "5m");
 
-type Bounds = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull" | "recordedCost">;
+type RecordedBill = Required<Pick<ReplayOutcome, "recordedCost" | "recordedLossCost">>;
+type Bounds = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull"> & Partial<RecordedBill>;
 
 interface PricedInput {
   readonly prices: PriceName;
@@ -79,21 +80,24 @@ interface PricedInput {
 }
 
 function computeBounds(world: ReplayWorld, priced: PricedInput): Bounds {
-  const recordedCost = computeRecordedCost(world, priced.prices);
-  return { ...computeOptima(world, priced), ...(recordedCost === undefined ? {} : { recordedCost }) };
+  return { ...computeOptima(world, priced), ...computeRecordedBill(world, priced.prices) };
 }
 
 /** Undefined if a replay that removes nothing would not have the same bill. */
-function computeRecordedCost({ recording, rates }: ReplayWorld, prices: PriceName): number | undefined {
+function computeRecordedBill({ recording, rates }: ReplayWorld, prices: PriceName): RecordedBill | undefined {
   const { rounds, cache } = recording;
   const usages = rounds.flatMap(({ usage }) => usage ?? []);
   if (usages.length < rounds.length || cache?.lifetime !== prices || cache.contexts === "cut") return undefined;
   const { "5m": short, "1h": long } = rates;
-  return usages.reduce(
-    (sum, { input, cacheRead, cacheWrite, cacheWrite1h = 0 }) =>
-      sum + input + short.read * cacheRead + short.write * (cacheWrite - cacheWrite1h) + long.write * cacheWrite1h,
-    0,
-  );
+  const { read, write } = rates[cache.lifetime];
+  return {
+    recordedCost: usages.reduce(
+      (sum, { input, cacheRead, cacheWrite, cacheWrite1h = 0 }) =>
+        sum + input + read * cacheRead + short.write * (cacheWrite - cacheWrite1h) + long.write * cacheWrite1h,
+      0,
+    ),
+    recordedLossCost: (write - read) * cache.lostTokens,
+  };
 }
 
 type Optima = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull">;

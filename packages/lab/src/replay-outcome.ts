@@ -64,6 +64,8 @@ export interface ReplayOutcome {
    * lifetime or without paying for it, or it removed something from the context.
    */
   readonly recordedCost?: number;
+  /** The part of `recordedCost` for what was written again although it had not expired. No policy is charged for that. */
+  readonly recordedLossCost?: number;
   /** The tokens of each round's request, for plots. */
   readonly contextByRound: readonly number[];
 }
@@ -119,6 +121,7 @@ export const outcomeShape = z.object({
   failedAt: z.number().exactOptional(),
   thinkingTokensLeftOut: z.number(),
   recordedCost: z.number().exactOptional(),
+  recordedLossCost: z.number().exactOptional(),
   contextByRound: z.array(z.number()),
 }) satisfies z.ZodType<ReplayOutcome>;
 

@@ -105,12 +105,12 @@ describe("a summary", () => {
 
   it("compares the recorded usage with the baseline in those sessions only that have usage and were not compacted", () => {
     const { recorded } = summaryOf(
-      { file: "a", inputCost: 100, recordedCost: 80 },
+      { file: "a", inputCost: 100, recordedCost: 80, recordedLossCost: 7 },
       { file: "b", inputCost: 500 },
       { file: "c", inputCost: 300, recordedCost: 100, compactions: 1 },
       { file: "a", policy: "rule", recordedCost: 80 },
     );
-    expect(recorded).toEqual({ sessions: 1, cost: 80, baselineCost: 100, ratioMedian: 1.25 });
+    expect(recorded).toEqual({ sessions: 1, cost: 80, lossCost: 7, baselineCost: 100, ratioMedian: 1.25 });
   });
 
   it("keeps price tables apart", () => {

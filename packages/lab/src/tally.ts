@@ -26,6 +26,8 @@ export interface PriceSummary {
 export interface RecordedComparison {
   readonly sessions: number;
   readonly cost: number;
+  /** The part of `cost` for what was written again although it had not expired. */
+  readonly lossCost: number;
   readonly baselineCost: number;
   /** The median of the baseline's cost over the recorded one. */
   readonly ratioMedian: number;
@@ -231,14 +233,15 @@ const overBound = (
   );
 
 function summarizeRecorded(baselineOutcomes: readonly OutcomeFigures[]): PriceSummary["recorded"] {
-  const pairs = baselineOutcomes.flatMap(({ recordedCost, cost, compactions }) =>
-    recordedCost === undefined || compactions > 0 ? [] : [{ recordedCost, cost }],
+  const pairs = baselineOutcomes.flatMap(({ recordedCost, recordedLossCost = 0, cost, compactions }) =>
+    recordedCost === undefined || compactions > 0 ? [] : [{ recordedCost, recordedLossCost, cost }],
   );
   const ratios = computeSpread(pairs.map(({ recordedCost, cost }) => cost / recordedCost));
   if (ratios === undefined) return undefined;
   return {
     sessions: pairs.length,
     cost: sum(pairs.map(({ recordedCost }) => recordedCost)),
+    lossCost: sum(pairs.map(({ recordedLossCost }) => recordedLossCost)),
     baselineCost: sum(pairs.map(({ cost }) => cost)),
     ratioMedian: ratios.median,
   };

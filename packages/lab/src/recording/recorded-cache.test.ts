@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chained, type Raw, text, user } from "../../../../test/fixture/raw.ts";
+import { chained, type Raw, text } from "../../../../test/fixture/raw.ts";
 import { readCacheHistory } from "./recorded-cache.ts";
 import { splitRounds } from "./split-rounds.ts";
 import type { SaidEntry } from "./uncut-path.ts";
@@ -10,12 +10,14 @@ interface Counted {
   readonly read: number;
   readonly written: number;
   readonly writtenForAnHour?: number;
+  /** What the user sent; one where it does not say. */
+  readonly blocks?: number;
 }
 
 const header = 30_000;
 
 function historyOf(...replies: readonly Counted[]) {
-  const raws = replies.flatMap(({ minutes, read, written, writtenForAnHour = 0 }, at): Raw[] => {
+  const raws = replies.flatMap(({ minutes, read, written, writtenForAnHour = 0, blocks = 1 }, at): Raw[] => {
     const usage = {
       input_tokens: 10,
       cache_read_input_tokens: read,
@@ -25,7 +27,12 @@ function historyOf(...replies: readonly Counted[]) {
     };
     const timestamp = new Date(minutes * 60_000).toISOString();
     return [
-      { ...user(`u${at}`), timestamp },
+      {
+        type: "user",
+        uuid: `u${at}`,
+        timestamp,
+        message: { content: Array.from({ length: blocks }, () => text("go on")) },
+      },
       {
         type: "assistant",
         uuid: `a${at}`,
@@ -57,7 +64,7 @@ describe("the cache that a recording shows", () => {
 
   it("holds of the header what the first request read, and at most the header", () => {
     expect(historyOf({ minutes: 0, read: 28_000, written: 14_000 })).toEqual({
-      cache: { lifetime: "5m", sharedTokens: 28_000, contexts: "whole" },
+      cache: { lifetime: "5m", sharedTokens: 28_000, contexts: "whole", lostTokens: 0 },
       events: [["header-shared"]],
     });
     expect(historyOf({ minutes: 0, read: 42_000, written: 1 })?.cache.sharedTokens).toBe(header);
@@ -80,5 +87,28 @@ describe("the cache that a recording shows", () => {
     expect(after(6, 20_000)?.cache.sharedTokens).toBe(20_000);
     // The provider kept what the session itself had written.
     expect(after(6, 60_000)?.events.at(-1)).toEqual([]);
+  });
+
+  it.each([
+    ["warm, where it read most of the request before", 4, 62_000, 0, []],
+    ["lost, where it read little although nothing had expired", 4, 28_000, 37_000, []],
+    ["expired, where it read little after the lifetime", 6, 28_000, 0, ["header-shared"]],
+  ] as const)("counts what was written again: %s", (_, minutes, read, lostTokens, events) => {
+    const history = historyOf({ minutes: 0, read: 0, written: 64_990 }, { minutes, read, written: 70_000 - read });
+    expect(history?.cache.lostTokens).toBe(lostTokens);
+    expect(history?.events.at(-1)).toEqual(events);
+  });
+
+  it.each([
+    [18, 65_000],
+    [19, 0],
+  ])("does not count as lost what no mark could reach: %i blocks behind a reply", (blocks, lostTokens) => {
+    const next = { minutes: 1, read: 0, written: 70_000, blocks };
+    expect(historyOf({ minutes: 0, read: 0, written: 64_990 }, next)?.cache.lostTokens).toBe(lostTokens);
+  });
+
+  it("does not count as lost what follows a cut of the client's own", () => {
+    const history = historyOf({ minutes: 0, read: 0, written: 90_000 }, { minutes: 1, read: 10_000, written: 20_000 });
+    expect(history?.cache).toMatchObject({ contexts: "cut", lostTokens: 0 });
   });
 });

@@ -1,8 +1,10 @@
 import { type Lifetime, millisByLifetime } from "palimpsest/internal/cache/lifetime";
+import { lookBackBlocks } from "palimpsest/internal/cache/limits";
 import { tokens } from "palimpsest/internal/schema/brand";
 import { requestTokens, type Usage } from "palimpsest/internal/schema/usage";
 import { uncutRatioMin } from "../limits.ts";
 import type { CacheEvent, RecordedCache } from "./recording.ts";
+import { requestBlocks } from "./scale.ts";
 import type { BareRound } from "./split-rounds.ts";
 
 export interface CacheHistory {
@@ -15,13 +17,18 @@ export interface CacheHistory {
 export function readCacheHistory(rounds: readonly BareRound[], headerTokens: number): CacheHistory | undefined {
   const lifetime = writtenLifetime(rounds.flatMap(({ usage }) => usage ?? []));
   if (lifetime === undefined) return undefined;
-  const starts = rounds.map((_, index) => startedAnew(rounds, { index, lifetime }));
-  const reads = starts.flatMap((usage) => (usage === undefined || usage.cacheRead === 0 ? [] : [usage.cacheRead]));
-  const sharedTokens = tokens(reads.length === 0 ? 0 : Math.min(headerTokens, ...reads));
-  const isShared = (usage: Usage | undefined): boolean => sharedTokens > 0 && (usage?.cacheRead ?? 0) >= sharedTokens;
+  const starts = rounds.map((_, index) => findStart(rounds, { index, lifetime }));
+  const reads = starts.flatMap(({ kind, read }) => (kind === "cold" && read > 0 ? [read] : []));
   return {
-    cache: { lifetime, sharedTokens, contexts: rounds.some((_, index) => isCut(rounds, index)) ? "cut" : "whole" },
-    events: starts.map((usage) => (isShared(usage) ? ["header-shared"] : [])),
+    cache: {
+      lifetime,
+      sharedTokens: tokens(reads.length === 0 ? 0 : Math.min(headerTokens, ...reads)),
+      contexts: rounds.some((_, index) => isCut(rounds, index)) ? "cut" : "whole",
+      lostTokens: tokens(
+        starts.reduce((sum, start) => sum + (start.kind === "lost" ? start.expected - start.read : 0), 0),
+      ),
+    },
+    events: starts.map(({ kind, read }) => (kind === "cold" && read > 0 ? ["header-shared"] : [])),
   };
 }
 
@@ -47,13 +54,31 @@ interface RoundPlace {
   readonly lifetime: Lifetime;
 }
 
-/** The usage of a request that found nothing of its own session in the cache: what it read, another session had written. */
-function startedAnew(rounds: readonly BareRound[], { index, lifetime }: RoundPlace): Usage | undefined {
-  const round = rounds[index];
+/**
+ * What a request found in the cache. `warm`: what its own session had written. Otherwise that was not there, and another
+ * session had written what was read. `cold`: it had expired. `lost`: it had not.
+ */
+interface RequestStart {
+  readonly kind: "warm" | "cold" | "lost";
+  readonly read: number;
+  /** What it would have read if nothing had been lost. */
+  readonly expected: number;
+}
+
+function findStart(rounds: readonly BareRound[], { index, lifetime }: RoundPlace): RequestStart {
+  const { at = 0, usage } = rounds[index] ?? {};
   const last = rounds[index - 1];
-  if (round === undefined || last === undefined) return round?.usage;
-  const isExpired = round.at - last.at >= millisByLifetime[lifetime];
-  // If it read most of the previous request, the provider kept it beyond its lifetime.
-  const isKept = last.usage === undefined || 2 * (round.usage?.cacheRead ?? 0) > requestTokens(last.usage);
-  return isExpired && !isKept ? round.usage : undefined;
+  const read = usage?.cacheRead ?? 0;
+  const expected =
+    usage === undefined || last?.usage === undefined ? 0 : Math.min(...[usage, last.usage].map(requestTokens));
+  if (usage !== undefined && last === undefined) return { kind: "cold", read, expected };
+  if (last === undefined || 2 * read >= expected) return { kind: "warm", read, expected };
+  if (at - last.at >= millisByLifetime[lifetime]) return { kind: "cold", read, expected };
+  return { kind: isExplainedMiss(rounds, index) ? "warm" : "lost", read, expected };
+}
+
+/** A client that cuts its context loses what follows, and so does a request that adds more blocks than a mark looks back. */
+function isExplainedMiss(rounds: readonly BareRound[], index: number): boolean {
+  const added = [...(rounds[index - 1]?.reply ?? []), ...(rounds[index]?.before ?? [])].flatMap(requestBlocks);
+  return isCut(rounds, index) || added.length > lookBackBlocks;
 }

@@ -33,6 +33,8 @@ export interface RecordedCache {
   readonly sharedTokens: Tokens;
   /** `cut`: the client removed something from the context, so its bill is not that of the whole conversation. */
   readonly contexts: "whole" | "cut";
+  /** What the client wrote again although it had not expired: it had changed its prefix, or the provider had lost it. */
+  readonly lostTokens: Tokens;
 }
 
 /**
