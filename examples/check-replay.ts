@@ -8,7 +8,9 @@ const shape = z.object({
   prices: z.string(),
   kind: z.enum(["round", "compaction", "notes"]),
   call: z.enum(["fork", "plain"]).optional(),
+  round: z.number(),
   at: z.number(),
+  cacheEvents: z.array(z.enum(["header-shared"])).default([]),
   blocks: z.array(z.tuple([z.number(), z.number()])),
   marks: z.array(z.tuple([z.number(), z.enum(["5m", "1h"])])),
   usage: z.object({ inputTokens: z.number(), cacheReadTokens: z.number() }),
@@ -18,12 +20,13 @@ const shape = z.object({
 const cached = new Map<string, { until: number; life: number }>();
 const prefixes = new Map<string, number>();
 const different = new Set<number>();
+let lastRound = "";
 
 const lines = readFileSync(process.argv[2] ?? "", "utf8")
   .trimEnd()
   .split("\n");
 for (const [n, line] of lines.entries()) {
-  const { policy, prices, kind, call, at, blocks, marks, usage } = shape.parse(JSON.parse(line));
+  const { policy, prices, kind, call, round, at, cacheEvents, blocks, marks, usage } = shape.parse(JSON.parse(line));
   const [keys, tokensUpTo] = [[""], [0]];
   for (const [id, tokens] of blocks) {
     const step = `${keys.at(-1)} ${id}`;
@@ -31,10 +34,18 @@ for (const [n, line] of lines.entries()) {
     keys.push(`${policy} ${prices} ${prefixes.get(step)}`);
     tokensUpTo.push((tokensUpTo.at(-1) ?? 0) + tokens);
   }
+  // Events come before the first request of a round: another session has written the beginning of the header.
+  const isNewRound = lastRound !== `${policy} ${prices} ${round}`;
+  lastRound = `${policy} ${prices} ${round}`;
+  const isLive = (end: number): boolean => (cached.get(keys[end] ?? "")?.until ?? at) > at;
+  if (isNewRound && cacheEvents.includes("header-shared") && !isLive(1)) {
+    const shared = millis[prices === "1h" ? "1h" : "5m"];
+    cached.set(keys[1] ?? "", { life: shared, until: at + shared });
+  }
   // A mark reads the longest live prefix, at most 20 blocks back, and so extends its lifetime.
   const reads = marks.flatMap(([mark]) => {
     const ends = Array.from({ length: Math.min(20, mark + 1) }, (_, back) => mark + 1 - back);
-    return ends.find((end) => (cached.get(keys[end] ?? "")?.until ?? at) > at) ?? [];
+    return ends.find(isLive) ?? [];
   });
   // Compactions and notes write nothing, and read only if they are requested as the conversation's next message.
   const isRound = kind === "round";

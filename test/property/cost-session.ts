@@ -20,8 +20,17 @@ export interface SessionSize {
   readonly resultsMax: number;
 }
 
-/** Without a window. */
-export const arbitrarySession = ({ roundsMin, roundsMax, resultsMax }: SessionSize): fc.Arbitrary<CostSession> =>
+/** Without a window. In some cold rounds other sessions share the same part of the header. */
+export const arbitrarySession = (size: SessionSize): fc.Arbitrary<CostSession> =>
+  fc.record({ session: arbitraryUnshared(size), share: fc.nat(100) }).map(({ session, share }) => ({
+    ...session,
+    rounds: session.rounds.map((round) => ({
+      ...round,
+      ...(round.isShared ? { sharedTokens: Math.min(share, session.headerTokens) } : {}),
+    })),
+  }));
+
+const arbitraryUnshared = ({ roundsMin, roundsMax, resultsMax }: SessionSize) =>
   fc.record({
     headerTokens: fc.nat(100),
     rates: arbitraryRates,
@@ -30,6 +39,7 @@ export const arbitrarySession = ({ roundsMin, roundsMax, resultsMax }: SessionSi
     rounds: fc.array(
       fc.record({
         cold: fc.nat(7).map((chance) => chance === 0),
+        isShared: fc.boolean(),
         otherTokens: arbitraryOther,
         resultTokens: fc.array(arbitraryResult, { maxLength: resultsMax }),
       }),

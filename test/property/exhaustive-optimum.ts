@@ -33,8 +33,8 @@ export function exhaustiveOptimum(session: CostSession, { compacting }: Exhausti
   function stepsOf({ round, before, cleared }: Choice): readonly Step[] {
     const kept = before.filter((piece) => !cleared.includes(piece));
     const added = piecesOf(session, round);
-    const cached = isCold(session, round) ? [] : before;
-    const request = round === 0 ? [headerOf(session), ...added] : [...kept, ...added];
+    const cached = isCold(session, round) ? sharedOf(session, round) : before;
+    const request = round === 0 ? [...headerOf(session), ...added] : [...kept, ...added];
     const plain: Step = { request, cost: inputCost(session, { request, cached, missRate: session.rates.write }) };
     if (compacting === "never" || round === 0) return [plain];
     return [plain, ...compactionsOf({ round, kept, cached })];
@@ -45,7 +45,7 @@ export function exhaustiveOptimum(session: CostSession, { compacting }: Exhausti
     const summary: Piece = { name: `summary-${round}`, tokens: compaction.leavesTokens };
     const added = piecesOf(session, round);
     const call = [...kept, ...added];
-    const request = [headerOf(session), summary];
+    const request = [...headerOf(session), summary];
     const output = rates.output * compaction.outputTokens;
     // The call either leaves nothing in the cache, at the plain price, or writes what it holds.
     return [
@@ -64,9 +64,9 @@ export function exhaustiveOptimum(session: CostSession, { compacting }: Exhausti
 /** What a plan of clearing costs that says for each result from which round on it is gone. */
 export function planCost(session: CostSession, clearedAt: (result: PlannedResult) => number): number {
   let cost = 0;
-  let before: readonly Piece[] = [headerOf(session)];
+  let before: readonly Piece[] = headerOf(session);
   for (const round of session.rounds.keys()) {
-    const cached = isCold(session, round) ? [] : before;
+    const cached = isCold(session, round) ? sharedOf(session, round) : before;
     const request = [...before, ...piecesOf(session, round)].filter(
       ({ born }) => born === undefined || clearedAt({ born, staleAt: born + session.staleAfterRounds }) > round,
     );
@@ -117,7 +117,18 @@ function inputCost({ rates }: CostSession, { request, cached, missRate }: Sendin
   return rates.read * tokensOf(request.slice(0, shared)) + missRate * tokensOf(request.slice(shared));
 }
 
-const headerOf = ({ headerTokens }: CostSession): Piece => ({ name: "header", tokens: headerTokens });
+/** The part that other sessions share, and the rest. */
+function headerOf({ headerTokens, rounds }: CostSession): readonly Piece[] {
+  const sharedTokens = Math.max(0, ...rounds.map((round) => round.sharedTokens ?? 0));
+  return [
+    { name: "shared", tokens: sharedTokens },
+    { name: "header", tokens: headerTokens - sharedTokens },
+  ];
+}
+
+/** What another session has put into the cache before a round in which it is cold. */
+const sharedOf = (session: CostSession, round: number): readonly Piece[] =>
+  (session.rounds[round]?.sharedTokens ?? 0) === 0 ? [] : headerOf(session).slice(0, 1);
 
 function piecesOf({ rounds }: CostSession, round: number): readonly Piece[] {
   const { otherTokens = 0, resultTokens = [] } = rounds[round] ?? {};

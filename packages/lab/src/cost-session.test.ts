@@ -56,6 +56,17 @@ describe("a recording reduced to what money depends on", () => {
     expect(sessionOf([{}, { afterMillis }], { lifetime }).rounds[1]?.cold).toBe(cold);
   });
 
+  it("has a shared header in cold rounds only: in warm ones all of it is cached", () => {
+    const shared = { cacheEvents: ["header-shared"] } as const;
+    const rounds = [shared, shared, { afterMillis: 5 * minute }, { ...shared, afterMillis: 5 * minute }];
+    expect(sessionOf(rounds, { sharedTokens: 700 }).rounds.map(({ sharedTokens }) => sharedTokens)).toEqual([
+      700,
+      undefined,
+      undefined,
+      700,
+    ]);
+  });
+
   it("has thinking only where it is kept", () => {
     const rounds: readonly MadeRound[] = [{ thinking: 400 }, { said: 1 }];
     expect(sessionOf(rounds).rounds[1]?.otherTokens).toBe(451);

@@ -35,6 +35,8 @@ export interface CostSession {
 export interface CostRound {
   /** Whether the cache expired before this round's request: then everything is written again, so an edit is free. */
   readonly cold: boolean;
+  /** In a cold round: the beginning of the header that is in the cache nevertheless. */
+  readonly sharedTokens?: number;
   /** New tokens in this round's request that can't be cleared: replies, calls, the user's messages. */
   readonly otherTokens: number;
   /** For each new result in this round's request that may be cleared: the tokens that clearing it would save. */
@@ -67,13 +69,18 @@ export function buildCostSession({
   const view = new RecordedView(new Fold({ watch: arrivals, origin: thinking === "kept" ? "ours" : "foreign" }));
   const rounds: CostRound[] = [];
   let lastAt: number | undefined;
-  for (const { at, before, reply } of recording.rounds) {
+  for (const { at, before, reply, cacheEvents = [] } of recording.rounds) {
     view.say(before);
     const results = offloadArrivals(offload, before);
     if (results.length > 0)
       view.edit({ type: "offload", results: results.map(({ toolUse, shown }) => ({ toolUse, shown })) });
     const cold = lastAt === undefined || at - lastAt >= millisByLifetime[lifetime];
-    rounds.push({ cold, ...splitTokens(arrivals.take(), { recording, markerTokens }) });
+    const isShared = cold && cacheEvents.includes("header-shared");
+    rounds.push({
+      cold,
+      ...(isShared ? { sharedTokens: recording.cache?.sharedTokens ?? 0 } : {}),
+      ...splitTokens(arrivals.take(), { recording, markerTokens }),
+    });
     lastAt = at;
     view.say(reply);
   }

@@ -3,7 +3,7 @@ import { type ToolUseId, millis, tokens } from "palimpsest/internal/schema/brand
 // Replays.
 
 /** Increased whenever the outcome for the same recording may change; stored outcomes of other versions are ignored. */
-export const replayVersion = 7;
+export const replayVersion = 8;
 
 /** Charged for each compaction in `costWithRework`: the rework that the loss of information causes. */
 export const reworkTokens = 40_000;
@@ -50,6 +50,9 @@ export const unrecordedHeaderTokens = tokens(10_000);
 export const explainedRatioMax = 4;
 /** Reminders explain any growth below this, whatever its ratio. */
 export const unexplainedTokensMax = tokens(2_000);
+
+/** A request that is smaller than this share of the previous one has lost something; counts of a switched model differ by less. */
+export const uncutRatioMin = 0.9;
 
 /** Shorter lines repeat without being quoted: braces, imports, headings. */
 export const quotedLineCharsMin = 40;

@@ -22,6 +22,20 @@ describe("a request as the cache sees it", () => {
     expect(tokens).toBe(1_012);
   });
 
+  it("has a block of its own for the beginning of the header that other sessions share", () => {
+    const meter = new Meter({ headerTokens: 1_000, sharedTokens: 600, tokensOf, ids: new BlockIds() });
+    const { blocks } = meter.prompt([one], [{ place: { part: "system", at: 0 }, lifetime: "5m" }]);
+    expect(blocks.map(({ tokensUpTo, breakpoint }) => [tokensUpTo, breakpoint])).toEqual([
+      [600, undefined],
+      [1_000, "5m"],
+      [1_007, undefined],
+    ]);
+    const shared = meter.sharedPrompt("1h");
+    expect(shared.blocks).toEqual([{ ...blocks[0], breakpoint: "1h" }]);
+    expect(shared.tokens).toBe(600);
+    expect(meterOf().sharedPrompt("5m").tokens).toBe(1_000);
+  });
+
   it("has its marks where they were planned, and only in this request", () => {
     const meter = meterOf();
     const marked = meter.prompt(

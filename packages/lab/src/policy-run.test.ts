@@ -45,6 +45,21 @@ describe("the money of a replay", () => {
     );
   });
 
+  it.each([
+    ["only another session has it", [], 0],
+    ["another session shares the header", ["header-shared"], 4_000],
+  ] as const)(
+    "reads of the header what is cached before the first request, where %s",
+    async (_, cacheEvents, shared) => {
+      const made = (round: MadeRound) => madeRecording([round], { sharedTokens: 4_000 });
+      for (const policy of ["never", "palimpsest"]) {
+        const { inputCost, headerCost } = await replayed(made({ cacheEvents }), policy);
+        expect(inputCost).toBeCloseTo(read * shared + write * (header + 100 - shared), 9);
+        expect(headerCost).toBeCloseTo(read * shared + write * (header - shared), 9);
+      }
+    },
+  );
+
   it("makes a clearing free that comes before the first request after a gap", async () => {
     const recording = madeRecording([{}, answered(5_000), ...rounds(4), { said: 10, afterMillis: late }]);
     const cleared = await replayed(recording, "cold");

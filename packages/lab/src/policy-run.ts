@@ -101,7 +101,7 @@ export class PolicyRun {
       now: () => this.#now,
     });
     const { session, line } = this.#recorded;
-    this.#meter = new Meter({ headerTokens, tokensOf, ids });
+    this.#meter = new Meter({ headerTokens, sharedTokens: recording.cache?.sharedTokens ?? 0, tokensOf, ids });
     this.#gone = new GoneResults({ fold: session.fold, world });
     this.spending = new SpendTracker({ rates, headerTokens });
     const settings = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
@@ -154,6 +154,7 @@ export class PolicyRun {
     for (const round of this.#input.world.recording.rounds) {
       this.#now = round.at;
       this.#model.round = round;
+      this.#updateCache(round);
       await this.#arrive(round);
       const request = await this.#next();
       if (request === undefined) {
@@ -163,6 +164,12 @@ export class PolicyRun {
       await this.#reply(round, this.#send(request, round));
       this.#round += 1;
     }
+  }
+
+  #updateCache({ at, cacheEvents = [] }: RecordedRound): void {
+    const { cache, lifetime } = this.#input;
+    const prompt = this.#meter.sharedPrompt(lifetime === "1h" ? "1h" : "5m");
+    if (cacheEvents.includes("header-shared")) cache.share(prompt, at);
   }
 
   async #arrive({ before, opens }: RecordedRound): Promise<void> {

@@ -114,6 +114,17 @@ describe.each(["marked", "prefix"] as const)("the %s cache", (name) => {
     expect(usages.at(-1)).toMatchObject({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens, inputTokens });
   });
 
+  it.each([
+    ["into an empty cache", [], 1],
+    ["into one that has expired", [["abc5", 0]], 1],
+    ["into one that holds more", [["abc5", 7]], 3],
+  ] as const)("reads what another session sent just before, %s", (_, sent, read) => {
+    const cache = caches[name]();
+    for (const [prompt, minutes] of sent) cache.send(promptOf(prompt), millis(minutes * minute));
+    cache.share(promptOf("a5"), millis(8 * minute));
+    expect(cache.send(promptOf("abcd5"), millis(8 * minute)).cacheReadTokens).toBe(1_000 * read);
+  });
+
   it("leaves nothing behind where it is only asked", () => {
     const cache = caches[name]();
     expect(cache.peek(promptOf("ab5"), millis(0)).cacheWrite5mTokens).toBe(2_000);

@@ -13,18 +13,22 @@ export interface ReplayCache {
   send(prompt: Prompt, at: Millis): UsageSplit;
   /** The same without updating the cache. */
   peek(prompt: Prompt, at: Millis): UsageSplit;
+  /** Another session sends this prompt at its own expense. */
+  share(prompt: Prompt, at: Millis): void;
 }
 
 /** Like the providers' caches: a request reads what an earlier request wrote at a mark, during its lifetime. */
 export function breakpointCache(minimumTokens: number): ReplayCache {
   const cache = new PromptCache();
+  const send = (prompt: Prompt, at: Millis): UsageSplit => {
+    const plan = cache.look({ prompt, at, minimumTokens });
+    cache.commit(plan);
+    return plan.usage;
+  };
   return {
-    send(prompt, at) {
-      const plan = cache.look({ prompt, at, minimumTokens });
-      cache.commit(plan);
-      return plan.usage;
-    },
+    send,
     peek: (prompt, at) => cache.look({ prompt, at, minimumTokens }).usage,
+    share: (prompt, at) => void send(prompt, at),
   };
 }
 
@@ -39,12 +43,18 @@ export function prefixCache(): ReplayCache {
     const written = [{ tokensUpTo: prompt.tokens, lifetime: promptLifetime(prompt) }];
     return splitUsage({ promptTokens: prompt.tokens, readTokens, written });
   };
+  const remember = (prompt: Prompt, at: Millis): void => {
+    last = { prompt, until: at + millisByLifetime[promptLifetime(prompt)] };
+  };
   return {
     peek,
     send(prompt, at) {
       const usage = peek(prompt, at);
-      last = { prompt, until: at + millisByLifetime[promptLifetime(prompt)] };
+      remember(prompt, at);
       return usage;
+    },
+    share(prompt, at) {
+      if (last === undefined || at >= last.until) remember(prompt, at);
     },
   };
 }
@@ -90,6 +100,8 @@ export class BlockIds {
 
 interface MeterOptions {
   readonly headerTokens: number;
+  /** The beginning of the header that is a block of its own, because other sessions share it. */
+  readonly sharedTokens?: number;
   readonly tokensOf: (block: Block) => number;
   readonly ids: BlockIds;
 }
@@ -106,38 +118,31 @@ interface MessagePart {
  */
 export class Meter {
   readonly #options: MeterOptions;
+  readonly #header: readonly PromptBlock[];
   #parts: MessagePart[] = [];
   #blocks: PromptBlock[];
 
   constructor(options: MeterOptions) {
     this.#options = options;
-    this.#blocks = [
-      {
-        level: "system",
-        path: "system.0",
-        type: "text",
-        hash: "0",
-        chain: "0",
-        tokens: options.headerTokens,
-        tokensUpTo: options.headerTokens,
-      },
-    ];
+    this.#header = headerBlocks(options);
+    this.#blocks = [...this.#header];
   }
 
   prompt(messages: readonly Message[], breakpoints: readonly Breakpoint[]): Prompt {
     this.#update(messages);
     const blocks = [...this.#blocks];
     for (const { place, lifetime } of breakpoints) {
-      const at = place.part === "messages" ? (this.#parts[place.message]?.start ?? 0) + place.at : 0;
+      const at =
+        place.part === "messages" ? (this.#parts[place.message]?.start ?? 0) + place.at : this.#header.length - 1;
       const block = blocks[at];
       if (block !== undefined) blocks[at] = { ...block, breakpoint: lifetime };
     }
-    return {
-      blocks,
-      tokens: blocks.at(-1)?.tokensUpTo ?? 0,
-      boundChain: "",
-      salts: { tools: "", system: "", messages: "" },
-    };
+    return toPrompt(blocks);
+  }
+
+  /** A request of another session that holds only the shared part of the header. */
+  sharedPrompt(lifetime: Lifetime): Prompt {
+    return toPrompt(this.#header.slice(0, 1).map((block) => ({ ...block, breakpoint: lifetime })));
   }
 
   /** Identifies everything up to the end of this message in the newest prompt. */
@@ -175,4 +180,22 @@ export class Meter {
       });
     }
   }
+}
+
+const toPrompt = (blocks: readonly PromptBlock[]): Prompt => ({
+  blocks,
+  tokens: blocks.at(-1)?.tokensUpTo ?? 0,
+  boundChain: "",
+  salts: { tools: "", system: "", messages: "" },
+});
+
+/** Their ids are none that `BlockIds` gives. */
+function headerBlocks({ headerTokens, sharedTokens = 0 }: MeterOptions): readonly PromptBlock[] {
+  const whole = { level: "system", path: "system.0", type: "text", hash: "0", chain: "0" } as const;
+  if (sharedTokens === 0 || sharedTokens >= headerTokens)
+    return [{ ...whole, tokens: headerTokens, tokensUpTo: headerTokens }];
+  return [
+    { ...whole, hash: "-1", chain: "-1", tokens: sharedTokens, tokensUpTo: sharedTokens },
+    { ...whole, path: "system.1", tokens: headerTokens - sharedTokens, tokensUpTo: headerTokens },
+  ];
 }

@@ -65,7 +65,7 @@ describe("replaying a file", () => {
     expect((await replayOf(data)).kind).toBe("skipped");
   });
 
-  it("prices the usage that was recorded, where every round has it", async () => {
+  it("prices the usage that was recorded, at the lifetime with which it was written, where every round has it", async () => {
     const usage = {
       input_tokens: 10,
       cache_creation_input_tokens: 4_000,
@@ -73,11 +73,28 @@ describe("replaying a file", () => {
       output_tokens: 9,
     };
     const later = { ...usage, cache_creation_input_tokens: 100, cache_read_input_tokens: 4_000 };
-    const whole = await replayOf(log(user("u1"), used("a1", usage), user("u2"), used("a2", later)));
-    const recorded = whole.kind === "replayed" ? whole.outcomes.map(({ recordedCost }) => recordedCost) : [];
-    expect(recorded.map((cost) => Math.round(cost ?? 0))).toEqual([5_545, 5_545, 8_620, 8_620]);
-    const part = await replayOf(log(user("u1"), used("a1", usage), user("u2"), says("a2", "m2", text("done"))));
-    expect(part.kind === "replayed" && part.outcomes[0]).not.toHaveProperty("recordedCost");
+    const hour = (tokens: number) => ({ cache_creation: { ephemeral_1h_input_tokens: tokens } });
+    const recordedCosts = async (...replies: readonly { readonly uuid: string }[]) => {
+      const file = await replayOf(log(...replies.flatMap((reply, at) => [user(`u${at}`), reply])));
+      const outcomes = file.kind === "replayed" ? file.outcomes : [];
+      return outcomes.map(({ recordedCost }) => (recordedCost === undefined ? undefined : Math.round(recordedCost)));
+    };
+    const lost = await replayOf(
+      log(user("u1"), used("a1", usage), user("u2"), used("a2", { ...usage, cache_creation_input_tokens: 4_100 })),
+    );
+    expect(lost.kind === "replayed" && lost.outcomes[0]?.recordedLossCost).toBeCloseTo(1.15 * 4_010, 9);
+    const none = undefined;
+    const all = [none, none, none, none];
+    expect(await recordedCosts(used("a1", usage), used("a2", later))).toEqual([5_545, 5_545, none, none]);
+    const long = [used("a1", { ...usage, ...hour(4_000) }), used("a2", { ...later, ...hour(100) })] as const;
+    expect(await recordedCosts(...long)).toEqual([none, none, 8_620, 8_620]);
+    // A part that was written for five minutes costs less.
+    expect(await recordedCosts(long[0], used("a2", later))).toEqual([none, none, 8_545, 8_545]);
+    expect(await recordedCosts(used("a1", usage), says("a2", "m2", text("done")))).toEqual(all);
+    const smaller = { ...later, cache_read_input_tokens: 3_000 };
+    expect(await recordedCosts(used("a1", usage), used("a2", smaller))).toEqual(all);
+    const unwritten = { input_tokens: 4_000, cache_read_input_tokens: 0, output_tokens: 9 };
+    expect(await recordedCosts(used("a1", unwritten), used("a2", unwritten))).toEqual(all);
   });
 
   it("has no policy that nobody made", async () => {
@@ -121,7 +138,9 @@ describe(`laws of replays, ${runs.numRuns} sessions each, seed ${runs.seed}`, ()
           let cost = 0;
           for (const [round, context] of contextByRound.entries()) {
             const gap = (recording.rounds[round]?.at ?? 0) - (recording.rounds[round - 1]?.at ?? -Infinity);
-            const cached = gap >= millisByLifetime[prices] ? 0 : (contextByRound[round - 1] ?? 0);
+            const isShared = recording.rounds[round]?.cacheEvents?.includes("header-shared") === true;
+            const shared = isShared ? (recording.cache?.sharedTokens ?? 0) : 0;
+            const cached = gap >= millisByLifetime[prices] ? shared : (contextByRound[round - 1] ?? 0);
             cost += read * cached + write * (context - cached);
           }
           expect(inputCost).toBeCloseTo(cost, 4);
@@ -174,8 +193,9 @@ describe("a trace", () => {
     const rounds: readonly MadeRound[] = Array.from({ length: 30 }, (_, at) => ({
       ...long,
       afterMillis: at % 13 === 12 ? 400_000 : 20_000,
+      cacheEvents: ["header-shared"],
     }));
-    const { sent } = await replayed(madeRecording([{}, ...rounds]), "never", {
+    const { sent } = await replayed(madeRecording([{}, ...rounds], { sharedTokens: 4_000 }), "never", {
       policies: ["never", "truncate", "mask", "opencode", "palimpsest", "palimpsest-with-notes-5k"],
       prices: ["5m", "1h", "auto"],
       windowTokens: 100_000,

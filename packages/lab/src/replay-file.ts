@@ -70,7 +70,8 @@ export async function replayRecording(recording: Recording, request: ReplayReque
 
 const priceLifetime = (prices: PriceName): Lifetime => (prices === "1h" ? "1h" : "5m");
 
-type Bounds = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull" | "recordedCost">;
+type RecordedBill = Required<Pick<ReplayOutcome, "recordedCost" | "recordedLossCost">>;
+type Bounds = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull"> & Partial<RecordedBill>;
 
 interface PricedInput {
   readonly prices: PriceName;
@@ -79,17 +80,23 @@ interface PricedInput {
 }
 
 function computeBounds(world: ReplayWorld, priced: PricedInput): Bounds {
-  const { recording, rates } = world;
-  const lifetime = priceLifetime(priced.prices);
-  const usages = recording.rounds.flatMap(({ usage }) => usage ?? []);
-  const { read, write } = rates[lifetime];
-  const recordedCost = usages.reduce(
-    (sum, { input, cacheRead, cacheWrite }) => sum + input + read * cacheRead + write * cacheWrite,
-    0,
-  );
+  return { ...computeOptima(world, priced), ...computeRecordedBill(world, priced.prices) };
+}
+
+/** Undefined if a replay that removes nothing would not have the same bill. */
+function computeRecordedBill({ recording, rates }: ReplayWorld, prices: PriceName): RecordedBill | undefined {
+  const { rounds, cache } = recording;
+  const usages = rounds.flatMap(({ usage }) => usage ?? []);
+  if (usages.length < rounds.length || cache?.lifetime !== prices || cache.contexts === "cut") return undefined;
+  const { "5m": short, "1h": long } = rates;
+  const { read, write } = rates[cache.lifetime];
   return {
-    ...computeOptima(world, priced),
-    ...(usages.length === recording.rounds.length ? { recordedCost } : {}),
+    recordedCost: usages.reduce(
+      (sum, { input, cacheRead, cacheWrite, cacheWrite1h = 0 }) =>
+        sum + input + read * cacheRead + short.write * (cacheWrite - cacheWrite1h) + long.write * cacheWrite1h,
+      0,
+    ),
+    recordedLossCost: (write - read) * cache.lostTokens,
   };
 }
 

@@ -59,8 +59,13 @@ export interface ReplayOutcome {
   /** The round in which no request of the policy fit the window; absent if the policy completed the session. */
   readonly failedAt?: number;
   readonly thinkingTokensLeftOut: number;
-  /** The cost of the recorded usage at the same prices; absent if any round has no usage. */
+  /**
+   * The cost of the recorded usage. Absent if it can't be compared: if a round has no usage, the client wrote with another
+   * lifetime or without paying for it, or it removed something from the context.
+   */
   readonly recordedCost?: number;
+  /** The part of `recordedCost` for what was written again although it had not expired. No policy is charged for that. */
+  readonly recordedLossCost?: number;
   /** The tokens of each round's request, for plots. */
   readonly contextByRound: readonly number[];
 }
@@ -116,6 +121,7 @@ export const outcomeShape = z.object({
   failedAt: z.number().exactOptional(),
   thinkingTokensLeftOut: z.number(),
   recordedCost: z.number().exactOptional(),
+  recordedLossCost: z.number().exactOptional(),
   contextByRound: z.array(z.number()),
 }) satisfies z.ZodType<ReplayOutcome>;
 

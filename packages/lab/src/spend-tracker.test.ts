@@ -40,7 +40,8 @@ describe("what a run has spent", () => {
   it.each<[string, Partial<typeof usage>, number, number]>([
     ["read where the cache gives that much", { cacheReadTokens: 1_000, cacheWrite5mTokens: 50 }, 100, 100],
     ["written for five minutes", { cacheWrite5mTokens: 3_000 }, 1_250, 0],
-    ["written for an hour", { cacheReadTokens: 999, cacheWrite1hTokens: 3_000 }, 2_000, 0],
+    ["written for an hour", { cacheWrite1hTokens: 3_000 }, 2_000, 0],
+    ["read in part, and the rest written for an hour", { cacheReadTokens: 600, cacheWrite1hTokens: 3_000 }, 860, 60],
     ["sent anew", { inputTokens: 3_000 }, 1_000, 0],
   ])("says of the header what it caused: %s", (_, given, headerCost, headerReadCost) => {
     const spending = spent();

@@ -58,11 +58,10 @@ export class SpendTracker {
 
   #chargeHeader({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
     const { "5m": short, "1h": long } = this.#rates;
-    const isRead = cacheReadTokens >= this.#headerTokens;
-    const isWritten = !isRead && cacheWrite5mTokens + cacheWrite1hTokens > 0;
-    const rate = isRead ? short.read : isWritten ? (cacheWrite1hTokens > 0 ? long.write : short.write) : 1;
-    this.headerCost += rate * this.#headerTokens;
-    if (isRead) this.headerReadCost += rate * this.#headerTokens;
+    const read = Math.min(cacheReadTokens, this.#headerTokens);
+    const missRate = cacheWrite1hTokens > 0 ? long.write : cacheWrite5mTokens > 0 ? short.write : 1;
+    this.headerCost += short.read * read + missRate * (this.#headerTokens - read);
+    this.headerReadCost += short.read * read;
   }
 
   output(tokens: number, rate = this.#rates["5m"].output): void {

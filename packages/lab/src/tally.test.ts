@@ -103,13 +103,14 @@ describe("a summary", () => {
     expect(parts.reduce((total, part) => total + part, 0)).toBeCloseTo(cost ?? 0, 9);
   });
 
-  it("compares the recorded usage with the baseline in those sessions only that have usage", () => {
+  it("compares the recorded usage with the baseline in those sessions only that have usage and were not compacted", () => {
     const { recorded } = summaryOf(
-      { file: "a", inputCost: 100, recordedCost: 97 },
+      { file: "a", inputCost: 100, recordedCost: 80, recordedLossCost: 7 },
       { file: "b", inputCost: 500 },
-      { file: "a", policy: "rule", recordedCost: 97 },
+      { file: "c", inputCost: 300, recordedCost: 100, compactions: 1 },
+      { file: "a", policy: "rule", recordedCost: 80 },
     );
-    expect(recorded).toEqual({ sessions: 1, cost: 97, baselineCost: 100 });
+    expect(recorded).toEqual({ sessions: 1, cost: 80, lossCost: 7, baselineCost: 100, ratioMedian: 1.25 });
   });
 
   it("keeps price tables apart", () => {

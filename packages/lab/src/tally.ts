@@ -19,8 +19,18 @@ export interface PriceSummary {
   readonly baseline: string;
   /** First the policies that completed all sessions, by cost; then those that failed in some, by their saving in the others. */
   readonly policies: readonly PolicySummary[];
-  /** The cost of the recorded usage, and the baseline's cost in the same sessions; absent if no recording has usage. */
-  readonly recorded?: { readonly sessions: number; readonly cost: number; readonly baselineCost: number };
+  /** The cost of the recorded usage, and the baseline's in the same sessions; absent if no session can be compared. */
+  readonly recorded?: RecordedComparison;
+}
+
+export interface RecordedComparison {
+  readonly sessions: number;
+  readonly cost: number;
+  /** The part of `cost` for what was written again although it had not expired. */
+  readonly lossCost: number;
+  readonly baselineCost: number;
+  /** The median of the baseline's cost over the recorded one. */
+  readonly ratioMedian: number;
 }
 
 /** Sums and spreads cover the sessions that the policy completed, savings those that the baseline completed too. */
@@ -223,11 +233,16 @@ const overBound = (
   );
 
 function summarizeRecorded(baselineOutcomes: readonly OutcomeFigures[]): PriceSummary["recorded"] {
-  const withUsage = baselineOutcomes.filter(({ recordedCost }) => recordedCost !== undefined);
-  if (withUsage.length === 0) return undefined;
+  const pairs = baselineOutcomes.flatMap(({ recordedCost, recordedLossCost = 0, cost, compactions }) =>
+    recordedCost === undefined || compactions > 0 ? [] : [{ recordedCost, recordedLossCost, cost }],
+  );
+  const ratios = computeSpread(pairs.map(({ recordedCost, cost }) => cost / recordedCost));
+  if (ratios === undefined) return undefined;
   return {
-    sessions: withUsage.length,
-    cost: sum(withUsage.map(({ recordedCost = 0 }) => recordedCost)),
-    baselineCost: sum(withUsage.map(({ cost }) => cost)),
+    sessions: pairs.length,
+    cost: sum(pairs.map(({ recordedCost }) => recordedCost)),
+    lossCost: sum(pairs.map(({ recordedLossCost }) => recordedLossCost)),
+    baselineCost: sum(pairs.map(({ cost }) => cost)),
+    ratioMedian: ratios.median,
   };
 }

@@ -3,7 +3,7 @@ import type { Lifetime } from "palimpsest/internal/cache/lifetime";
 import type { CompactRule } from "palimpsest/internal/layers/policy";
 import type { Prompt } from "palimpsest/internal/cache/prompt";
 import type { PriceName } from "./replay-outcome.ts";
-import type { RecordedRound } from "./recording/recording.ts";
+import type { CacheEvent, RecordedRound } from "./recording/recording.ts";
 
 export type SentRequest = (RequestRecord & { readonly kind: "round" }) | AsideRequest;
 
@@ -31,7 +31,12 @@ export interface TraceLine {
   readonly round: number;
   /** When it was sent, in milliseconds. */
   readonly at: number;
-  /** For each block a number that identifies its content within a file, and its tokens. The first block is the header. */
+  /** What happened to the cache before the first request of this round; absent if there was nothing. */
+  readonly cacheEvents?: readonly CacheEvent[];
+  /**
+   * For each block a number that identifies its content within a file, and its tokens. Block 0 is the header. If other
+   * sessions share the beginning of the header, that comes first, as block −1.
+   */
   readonly blocks: readonly (readonly [id: number, tokens: number])[];
   /** The cache marks: the index into `blocks`, and the lifetime. */
   readonly marks: readonly (readonly [block: number, lifetime: Lifetime])[];
@@ -47,6 +52,7 @@ export function traceLine(sent: SentRequest, { file, policy, prices, rounds }: T
     ...(sent.kind === "round" ? { kind: sent.kind } : { kind: sent.kind, call: sent.call }),
     round: rounds.indexOf(round),
     at: round.at,
+    ...(round.cacheEvents === undefined ? {} : { cacheEvents: round.cacheEvents }),
     blocks: prompt.blocks.map(({ hash, tokens }) => [Number(hash), tokens]),
     marks: prompt.blocks.flatMap(({ breakpoint }, at) => (breakpoint === undefined ? [] : [[at, breakpoint] as const])),
     usage,

@@ -83,8 +83,12 @@ describe("the text of a replay", () => {
   });
 
   it("sets the recorded usage beside the baseline", () => {
-    expect(textOf(undefined, { ...never, recordedCost: 1.94e6 })).toContain(
-      "recorded in 1 session costs 1.94M; never costs 2.00M",
+    const unwrapped = (outcome: Partial<ReplayOutcome>): string => textOf(undefined, outcome).replaceAll("\n", " ");
+    expect(unwrapped({ ...never, recordedCost: 1.94e6 })).toContain(
+      "recorded in 1 session costs 1.94M; never costs 2.00M in the same, at the median 1.03 times as much.",
+    );
+    expect(unwrapped({ ...never, recordedCost: 1.94e6, recordedLossCost: 4e4 })).toContain(
+      "costs 1.94M (0.04M of it for caches that were lost before they expired); never",
     );
     expect(textOf(undefined, never)).not.toContain("recorded");
   });

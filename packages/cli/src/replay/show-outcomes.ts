@@ -261,7 +261,9 @@ const recordLines = ({ columns }: ReplaySection, rows: readonly (readonly string
 
 function usageInLogText({ recorded, baseline }: PriceSummary, columns: number): string {
   if (recorded === undefined) return "";
-  const { sessions, cost, baselineCost } = recorded;
-  const text = `The usage that was recorded in ${quantity(sessions, "session")} costs ${formatMillions(cost)}; ${baseline} costs ${formatMillions(baselineCost)} in the same.`;
+  const { sessions, cost, lossCost, baselineCost, ratioMedian } = recorded;
+  const loss =
+    lossCost === 0 ? "" : ` (${formatMillions(lossCost)} of it for caches that were lost before they expired)`;
+  const text = `The usage that was recorded in ${quantity(sessions, "session")} costs ${formatMillions(cost)}${loss}; ${baseline} costs ${formatMillions(baselineCost)} in the same, at the median ${ratioMedian.toFixed(2)} times as much.`;
   return `${wrapText(text, columns)}\n`;
 }

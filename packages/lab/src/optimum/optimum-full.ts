@@ -17,7 +17,8 @@ import {
  * waits for its answer would stay; it is small and ignored.) The compaction's call contains the current context, less what
  * is cleared just before it. Cached tokens cost r, the rest u = min(1, w), because a call that writes nothing to the cache
  * does not pay for writing. If round t is cold, the call either misses everything (u·C) and request t writes the header, or
- * it writes everything (w·C) and request t reads the header; the cheaper one counts.
+ * it writes everything (w·C) and request t reads the header; the cheaper one counts. What other sessions have cached of the
+ * header costs r in either.
  *
  * Segments between compactions share only the header, and `StaleRent` applies to each of them, because S(t, i) depends only
  * on what is after i. So with D(t) the minimum up to and including the call of a compaction before t, and D(0) = 0,
@@ -78,7 +79,7 @@ function leastCompacted(segments: Segments, round: number): number {
     const call = isCold
       ? rent.until(alive) +
         Math.min(
-          missRate * (tokens + added),
+          missRate * (tokens + added) - (missRate - rates.read) * valueAt(sums.sharedTokens, round),
           rates.write * (tokens + added) - (rates.write - rates.read) * headerTokens,
         )
       : rent.throughCall(alive) + rates.read * tokens + missRate * added;
@@ -102,9 +103,10 @@ function extendSegments(segments: Segments, round: number): void {
   const readRate = valueAt(sums.cold, round) === 1 ? write : read;
   const added = newTokens(sums, round);
   const tokensMax = requestTokensMax(session);
+  const discount = sharedDiscount(sums, round);
   for (let start = 0; start < round; start++) {
     const tokens = tokensBefore(segments, { start, round });
-    const cost = tokens + added > tokensMax ? Number.POSITIVE_INFINITY : readRate * tokens + write * added;
+    const cost = tokens + added > tokensMax ? Number.POSITIVE_INFINITY : readRate * tokens + write * added - discount;
     costByStart[start] = valueAt(costByStart, start) + cost;
   }
 }
@@ -114,9 +116,15 @@ function firstRequestCost({ session, sums }: Segments, start: number): number {
   const { headerTokens, rates } = session;
   const headerRate = valueAt(sums.cold, start) === 1 ? rates.write : rates.read;
   return (
-    headerRate * headerTokens + rates.write * (start === 0 ? newTokens(sums, start) : leavesTokens(session, start))
+    headerRate * headerTokens +
+    rates.write * (start === 0 ? newTokens(sums, start) : leavesTokens(session, start)) -
+    sharedDiscount(sums, start)
   );
 }
+
+/** What a cold round saves because a part of the header is read and not written. */
+const sharedDiscount = ({ rates, sharedTokens }: SessionSums, round: number): number =>
+  (rates.write - rates.read) * valueAt(sharedTokens, round);
 
 /** The tokens of earlier rounds in a request, after everything stale is cleared. */
 const tokensBefore = ({ session, sums }: Segments, { start, round }: { start: number; round: number }): number =>
@@ -159,5 +167,6 @@ export function optimumClearOnly(session: CostSession): number {
 function freshCost(sums: SessionSums, round: number): number {
   const { headerTokens, rates, cold } = sums;
   const before = headerTokens + remainingTokens(sums, { from: 0, round });
-  return (valueAt(cold, round) === 1 ? rates.write : rates.read) * before + rates.write * newTokens(sums, round);
+  const readRate = valueAt(cold, round) === 1 ? rates.write : rates.read;
+  return readRate * before + rates.write * newTokens(sums, round) - sharedDiscount(sums, round);
 }

@@ -153,8 +153,8 @@ function openStretch({ cold, rounds, freshRound, staleAfterRounds }: SessionSums
 
 /**
  * The input of the optima. Results of one round count as one: they are adjacent and become stale together, so a cut at the
- * first costs as much as a cut at the last. Arrays are indexed by round, and all but `cold` and `resultTokens` also have an
- * entry for the end of the session.
+ * first costs as much as a cut at the last. Arrays are indexed by round, and all but `cold`, `sharedTokens` and `resultTokens`
+ * also have an entry for the end of the session.
  */
 export interface SessionSums {
   readonly rounds: number;
@@ -163,6 +163,8 @@ export interface SessionSums {
   readonly staleAfterRounds: number;
   /** 1 if the cache has expired; always 1 in round 0. */
   readonly cold: Uint8Array;
+  /** The beginning of the header that is cached in a cold round; 0 in all others. */
+  readonly sharedTokens: Float64Array;
   readonly resultTokens: Float64Array;
   /** The sums over all earlier rounds. */
   readonly otherTokensBefore: Float64Array;
@@ -188,6 +190,9 @@ export function sessionSums(session: CostSession): SessionSums {
     rates,
     staleAfterRounds,
     cold: Uint8Array.from(rounds, ({ cold }, round) => (cold || round === 0 ? 1 : 0)),
+    sharedTokens: Float64Array.from(rounds, ({ cold, sharedTokens = 0 }, round) =>
+      cold || round === 0 ? sharedTokens : 0,
+    ),
     resultTokens,
     otherTokensBefore: totalsBefore(Float64Array.from(rounds, ({ otherTokens }) => otherTokens)),
     resultTokensBefore: totalsBefore(resultTokens),

@@ -6,6 +6,7 @@ import type { ByteSource, ByteRange } from "palimpsest/internal/ports/transcript
 import { tokens, type EntryId } from "palimpsest/internal/schema/brand";
 import type { LoggedEntry } from "palimpsest/internal/transcript/read-lines";
 import { findNeeds } from "./find-needs.ts";
+import { readCacheHistory } from "./recorded-cache.ts";
 import type { RecordedRound, Recording, RecordedSummary } from "./recording.ts";
 import { type BareRound, splitRounds } from "./split-rounds.ts";
 import { type Scale, computeScale, requestBlocks } from "./scale.ts";
@@ -62,8 +63,19 @@ async function readAllEntries(source: ByteSource): Promise<LoggedEntry[]> {
 
 function buildRecording(file: string, bare: readonly BareRound[]): Recording {
   const scale = computeScale(bare);
-  const rounds = bare.map((round) => scaleRound(round, scale));
-  return { file, model: usualModel(bare), rounds, ...scale, needs: findNeeds(rounds) };
+  const history = readCacheHistory(bare, scale.headerTokens);
+  const rounds = bare.map((round, index) => {
+    const cacheEvents = history?.events[index] ?? [];
+    return { ...scaleRound(round, scale), ...(cacheEvents.length === 0 ? {} : { cacheEvents }) };
+  });
+  return {
+    file,
+    model: usualModel(bare),
+    rounds,
+    ...scale,
+    ...(history === undefined ? {} : { cache: history.cache }),
+    needs: findNeeds(rounds),
+  };
 }
 
 function scaleRound({ model: _model, grew: _grew, ...round }: BareRound, { tokensOf }: Scale): RecordedRound {

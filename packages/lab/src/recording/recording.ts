@@ -1,3 +1,4 @@
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
 import type { Block } from "palimpsest/internal/schema/block";
 import type { Millis, Tokens, ToolUseId } from "palimpsest/internal/schema/brand";
 import type { AssistantEntry, Entry } from "palimpsest/internal/schema/entry";
@@ -17,11 +18,30 @@ export interface Recording {
   /** The size of a recorded block or of one that replaces it. The same block always has the same size. */
   readonly tokensOf: (block: Block) => Tokens;
   readonly scaledBy: "usage" | "simulator";
+  /** What the usage says about the provider's cache; absent if it reports no writes. */
+  readonly cache?: RecordedCache;
   /** For each result, when it was needed again. */
   readonly needs: ReadonlyMap<ToolUseId, Need>;
   /** The summaries that the recorded agent wrote when it compacted; they are not part of the rounds. */
   readonly summaries?: readonly RecordedSummary[];
 }
+
+export interface RecordedCache {
+  /** The lifetime with which the recorded client wrote. */
+  readonly lifetime: Lifetime;
+  /** The beginning of the header that other sessions of the client keep in the cache; 0 if the usage shows none. */
+  readonly sharedTokens: Tokens;
+  /** `cut`: the client removed something from the context, so its bill is not that of the whole conversation. */
+  readonly contexts: "whole" | "cut";
+  /** What the client wrote again although it had not expired: it had changed its prefix, or the provider had lost it. */
+  readonly lostTokens: Tokens;
+}
+
+/**
+ * What happened to the cache before a request, whatever the policy. `header-shared`: another session of the client has put
+ * the shared beginning of the header there.
+ */
+export type CacheEvent = "header-shared";
 
 export interface RecordedSummary {
   /** The index of the round whose request follows. */
@@ -44,6 +64,8 @@ export interface RecordedRound {
   readonly outputTokens: Tokens;
   /** The provider's counts, if they were recorded. */
   readonly usage: Usage | undefined;
+  /** Absent if there are none. */
+  readonly cacheEvents?: readonly CacheEvent[];
 }
 
 /** The rounds that used a result after the round in which it arrived. Rounds are indices into `Recording.rounds`. */

@@ -118,11 +118,15 @@ describe("scaleOf", () => {
     expect(tokensOf({ type: "unknown", was: prose })).toBe(0);
   });
 
-  it("counts thinking, and a marker that was made later", () => {
+  it("counts thinking, with or without its text, and a marker that was made later", () => {
     const { tokensOf } = computeScale(growing);
     expect(tokensOf({ type: "thinking", thinking: prose, signature: "signed" })).toBe(
       tokensOf({ type: "text", text: prose }),
     );
+    // The text is not logged, but its encrypted form is: four characters for three bytes.
+    const signature = "s".repeat((prose.length / 3) * 4);
+    const hidden = tokensOf({ type: "thinking", thinking: "", signature });
+    expect(Math.abs(hidden - tokensOf({ type: "text", text: prose }))).toBeLessThanOrEqual(1);
     expect(tokensOf({ type: "text", text: "[cleared]" })).toBeGreaterThan(0);
     expect(growing.every(({ usage }) => usage !== undefined && requestTokens(usage) > 0)).toBe(true);
   });

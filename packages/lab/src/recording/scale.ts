@@ -25,7 +25,7 @@ export function computeScale(rounds: readonly BareRound[]): Scale {
   if (rounds.every(({ usage }) => usage === undefined))
     return { headerTokens: unrecordedHeaderTokens, tokensOf: memoizeTokens(simulateTokens), scaledBy: "simulator" };
   const rates = fitRates(rounds);
-  const tokensOf = memoizeTokens((block) => applyRates(measureBlock(block), rates));
+  const tokensOf = memoizeTokens((block) => applyRates(measureSent(block), rates));
   return { headerTokens: computeHeaderTokens(rounds, tokensOf), tokensOf, scaledBy: "usage" };
 }
 
@@ -67,6 +67,12 @@ const requestBlocksBefore = (rounds: readonly BareRound[], index: number): reado
     .flatMap(({ before, reply }, at) => (at === index ? before : [...before, ...reply]))
     .flatMap(requestBlocks);
 
+/** Newer clients log thinking without its text. The signature contains it, encrypted and in base64. */
+function measureSent(block: Block): ByteCounts {
+  if (block.type !== "thinking" || block.thinking !== "") return measureBlock(block);
+  return { ...noBytes(), prose: Math.round(block.signature.length * (3 / 4)) };
+}
+
 interface Growth {
   readonly bytes: ByteCounts;
   readonly grown: number;
@@ -92,7 +98,7 @@ function computeGrowths(rounds: readonly BareRound[]): Growth[] {
     if (grown <= 0) return [];
     const bytes = noBytes();
     for (const entry of [...last.reply, ...round.before])
-      for (const block of requestBlocks(entry)) addBytes(bytes, measureBlock(block));
+      for (const block of requestBlocks(entry)) addBytes(bytes, measureSent(block));
     return [{ bytes, grown }];
   });
 }

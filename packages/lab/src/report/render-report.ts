@@ -40,7 +40,7 @@ function priceSection(summary: PriceSummary): string {
   const usage =
     recorded === undefined
       ? ""
-      : ` The usage recorded in ${formatRounded(recorded.sessions)} of them costs ${formatMillions(recorded.cost)}; ${baseline} costs ${formatMillions(recorded.baselineCost)} in the same.`;
+      : ` The usage recorded in ${formatRounded(recorded.sessions)} of them costs ${formatMillions(recorded.cost)}${recorded.lossCost === 0 ? "" : ` (${formatMillions(recorded.lossCost)} of it for caches that were lost before they expired)`}; ${baseline} costs ${formatMillions(recorded.baselineCost)} in the same, at the median ${recorded.ratioMedian.toFixed(2)} times as much.`;
   const summariesNote =
     compaction === "stand-in" ? "" : ` Compaction ${compaction}: summaries are extracted from the conversation.`;
   const head = `<h2>${escapeHtml(prices)} prices</h2>\n<p>${escapeHtml(`${formatRounded(sessions)} sessions, ${formatRounded(rounds)} rounds.${summariesNote}${leftOut}${usage}`)}</p>`;
