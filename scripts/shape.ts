@@ -6,7 +6,7 @@ import { parseSync, type Program } from "oxc-parser";
 const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number }> = new Map(
   Object.entries({
     files: { max: 800 },
-    lines: { max: 115_000 },
+    lines: { max: 117_000 },
     relativeImportsPer1000Lines: { max: 36 },
     participlePercent: { max: 2 },
     endInOfPercent: { max: 2 },

@@ -66,7 +66,7 @@ describe("a report", () => {
 
   it("says of a policy in how many sessions it fails, and leaves it out of the savings", () => {
     expect(page).toContain("fails in 1 of 1");
-    const savings = /aria-label="Saving against never[^>]*>.*?<\/svg>/s.exec(page)?.[0] ?? "";
+    const savings = /aria-label="SavingLevel against never[^>]*>.*?<\/svg>/s.exec(page)?.[0] ?? "";
     expect(savings).toContain("50.0 %");
     expect(savings).not.toContain(">fails<");
   });

@@ -49,10 +49,10 @@ function priceSection(summary: PriceSummary): string {
   return [
     head,
     card(moneyTable(policies)),
-    `<h3>${escapeHtml(`Saving against ${baseline}`)}</h3>`,
+    `<h3>${escapeHtml(`SavingLevel against ${baseline}`)}</h3>`,
     card(
       drawWhiskers({
-        title: `Saving against ${baseline} with 95 % intervals`,
+        title: `SavingLevel against ${baseline} with 95 % intervals`,
         rows: compared.flatMap(({ policy, saving }) =>
           saving === undefined ? [] : [{ name: policy, ...saving, text: formatPercent(saving.estimate) }],
         ),

@@ -7,7 +7,7 @@ import type { Policy } from "../layers/policy.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
 import type { PlannedEdit } from "../schema/loop-event.ts";
-import type { PolicyName, Saving } from "../schema/policy-names.ts";
+import type { PolicyName, SavingLevel } from "../schema/policy-names.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {
@@ -31,7 +31,7 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   /** The name of a preset, or a policy of your own: see `getPreset`. */
   readonly policy?: PolicyName | Policy;
   /** How readily the default policy edits the view to save money. By default `balanced`. */
-  readonly saving?: Saving;
+  readonly saving?: SavingLevel;
   /** Writes summaries. By default they are made without a model, from the messages. */
   readonly summarizer?: Summarizer<P>;
   readonly hooks?: Hooks;

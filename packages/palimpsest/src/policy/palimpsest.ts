@@ -1,7 +1,7 @@
 import { residentTokensMin } from "../cache/limits.ts";
 import type { EarlyCompactRule, Policy } from "../layers/policy.ts";
 import type { PriceRule } from "../cache/clear-price.ts";
-import type { Saving } from "../schema/policy-names.ts";
+import type { SavingLevel } from "../schema/policy-names.ts";
 
 /** What the dial sets: how readily the view is edited to save money. Everything else is the same in all three. */
 interface SavingRule {
@@ -13,7 +13,7 @@ interface SavingRule {
 }
 
 /** Chosen on recorded sessions: docs/benchmarks.md has what each saves, and how often each edits. */
-const savingRules: { readonly [Name in Saving]: SavingRule } = {
+const savingRules: { readonly [Name in SavingLevel]: SavingRule } = {
   careful: {
     about:
       "Edits as rarely as possible: before the threshold only large cold clears, and compaction from 65 % of the window.",
@@ -34,9 +34,9 @@ const savingRules: { readonly [Name in Saving]: SavingRule } = {
 };
 
 /** The default policy, at a setting of the dial. */
-export const palimpsestAt = (saving: Saving): Policy => palimpsestBySaving[saving];
+export const palimpsestAt = (saving: SavingLevel): Policy => palimpsestBySaving[saving];
 
-function withSaving(saving: Saving) {
+function withSaving(saving: SavingLevel) {
   const { about, clear, compact } = savingRules[saving];
   const { patience, windowShareMin } = clear;
   return {
@@ -121,7 +121,7 @@ const shared = {
 /** The default: layers propose, and the engine does what pays. */
 export const palimpsest = withSaving("balanced");
 
-const palimpsestBySaving: { readonly [Name in Saving]: Policy } = {
+const palimpsestBySaving: { readonly [Name in SavingLevel]: Policy } = {
   careful: withSaving("careful"),
   balanced: palimpsest,
   thrifty: withSaving("thrifty"),

@@ -1,5 +1,5 @@
 import type { Policy } from "../layers/policy.ts";
-import { type PolicyName, policyNames, type Saving, savingNames } from "../schema/policy-names.ts";
+import { type PolicyName, policyNames, type SavingLevel, savingNames } from "../schema/policy-names.ts";
 import { ablationPolicies } from "./ablation-policies.ts";
 import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
 import { api, comparisonPolicies, mask, none, truncate } from "./comparison-policies.ts";
@@ -25,7 +25,7 @@ export const presetNames: readonly PolicyName[] = policyNames;
 export const getPreset = (name: PolicyName): Policy => presetByName[name];
 
 /** The preset, at a setting of the dial if it is ours: a published system has no dial. */
-export const resolvePolicy = (name: PolicyName, saving: Saving): Policy =>
+export const resolvePolicy = (name: PolicyName, saving: SavingLevel): Policy =>
   name === "palimpsest" ? palimpsestAt(saving) : getPreset(name);
 
 /** All policies for comparisons: the presets, our own at every setting of the dial, then those that only replays use. */

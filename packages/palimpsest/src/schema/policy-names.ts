@@ -14,4 +14,4 @@ export const policyNames = [
 export type PolicyName = (typeof policyNames)[number];
 /** The dial of the default policy, from the fewest edits to the lowest cost. */
 export const savingNames = ["careful", "balanced", "thrifty"] as const;
-export type Saving = (typeof savingNames)[number];
+export type SavingLevel = (typeof savingNames)[number];

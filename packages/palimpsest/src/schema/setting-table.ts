@@ -12,7 +12,7 @@ import {
   ownList,
   ruleList,
 } from "./setting-row.ts";
-import { type PolicyName, policyNames, type Saving, savingNames } from "./policy-names.ts";
+import { type PolicyName, policyNames, type SavingLevel, savingNames } from "./policy-names.ts";
 import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switch-rows.ts";
 import { type ServerListing, serverListingShape } from "./server-definition.ts";
 
@@ -40,7 +40,7 @@ export type SettingValues = {
   readonly autoDreamEnabled: boolean;
   readonly durability: (typeof durabilities)[number];
   readonly policy: PolicyName;
-  readonly saving: Saving;
+  readonly saving: SavingLevel;
   readonly systemPrompts: readonly PromptChoice[];
   readonly hooks: readonly HookSetting[];
   readonly mcpServers: readonly ServerListing[];
