@@ -8,6 +8,8 @@ import { violations } from "../../transcript/violations.ts";
 import type { RecordedNotes } from "./session-notes.ts";
 import type { CompactionContext } from "./boundary-draft.ts";
 import type { CompactionSetup } from "./compaction-setup.ts";
+import { getPreset } from "../../policy/policy-catalogue.ts";
+import type { PolicyName } from "../../schema/policy-names.ts";
 import { overThresholdText } from "./summary-outcome.ts";
 import type { Proposal } from "./proposal.ts";
 
@@ -108,13 +110,16 @@ describe("a compaction with notes that will not do asks a model and says why", (
   });
 });
 
-const sizes: readonly (readonly [tokensAfter: number, why: string | undefined])[] = [
-  [39_999, undefined],
-  [40_000, "The notes were not used: the context would still have about 40,000 tokens."],
+const sizes: readonly (readonly [policy: PolicyName, tokensAfter: number, why: string | undefined])[] = [
+  ["palimpsest", 36_000, undefined],
+  ["palimpsest", 36_001, "The notes were not used: the context would still have about 36,001 tokens."],
+  ["claude-code-2026-all", 39_999, undefined],
+  ["claude-code-2026-all", 40_000, "The notes were not used: the context would still have about 40,000 tokens."],
 ];
-it.each(sizes)("with ledger and working state at %i tokens of 40,000: %s", (tokensAfter, why) => {
-  const [proposal, ground] = [{ preview: { tokensAfter } }, { settings: { thresholds: { compact: 40_000 } } }];
-  expect(overThresholdText(proposal as unknown as Proposal, ground as unknown as CompactionContext)).toBe(why);
+it.each(sizes)("under %s, with ledger and working state at %i tokens of 40,000: %s", (policy, tokensAfter, why) => {
+  const settings = { policy: getPreset(policy), thresholds: { compact: 40_000 } };
+  const [proposal, context] = [{ preview: { tokensAfter } }, { settings }];
+  expect(overThresholdText(proposal as unknown as Proposal, context as unknown as CompactionContext)).toBe(why);
 });
 
 describe("notes are not looked at", () => {

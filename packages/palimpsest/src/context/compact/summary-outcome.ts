@@ -1,3 +1,4 @@
+import { headroomBelow } from "../../layers/4-compact/compaction-budgets.ts";
 import { extractSummary } from "../../layers/4-compact/extract-summary.ts";
 import { gate, type GateInput } from "../../layers/4-compact/gate/gate.ts";
 import { summaryPrompt } from "../../layers/4-compact/prompt.ts";
@@ -200,13 +201,17 @@ export async function summariseFromNotes({
   return { kind: "noted", context, made: { ...made, coversUntil }, leaf: conversation.line.leaf };
 }
 
-/** Why notes are not used if the context, with ledger and working state, would be due again at once. One line for the user. */
+/**
+ * Why notes are not used if the context, with ledger and working state, would be due again at once, or would leave less
+ * room than the policy asks of any compaction. One line for the user.
+ */
 export function overThresholdText(
   { preview: { tokensAfter } }: Proposal,
   { settings }: CompactionContext,
 ): string | undefined {
   const { compact } = settings.thresholds;
-  if (tokensAfter < compact) return undefined;
+  const headroom = headroomBelow(compact, settings.policy);
+  if (headroom === 0 ? tokensAfter < compact : tokensAfter + headroom <= compact) return undefined;
   return notesNotUsedText(`the context would still have about ${formatCount(tokensAfter)} tokens.`);
 }
 
