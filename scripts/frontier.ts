@@ -1,16 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { PolicyRun } from "../packages/lab/src/policy-run.ts";
-import type { Recording } from "../packages/lab/src/recording/recording.ts";
 import { breakpointCache } from "../packages/lab/src/replay-cache.ts";
 import { thresholdsFor } from "../packages/lab/src/replay-file.ts";
-import { createReplayWorld } from "../packages/lab/src/replay-world.ts";
+import { createReplayWorld, type ReplayWorld } from "../packages/lab/src/replay-world.ts";
 import { reworkTokens } from "../packages/lab/src/limits.ts";
 import type { EarlyCompactRule, Policy } from "../packages/palimpsest/src/layers/policy.ts";
 import type { PriceRule } from "../packages/palimpsest/src/cache/clear-price.ts";
 import { getPreset, policyCatalogue, resolvePolicy } from "../packages/palimpsest/src/policy/policy-catalogue.ts";
 import { savingNames } from "../packages/palimpsest/src/schema/policy-names.ts";
-import { readRecordingsBelow } from "./need-table.ts";
+import { recordingsBelow } from "./need-table.ts";
 
 /**
  * What restraint costs: replays of the default policy with more and more of it, over recorded sessions.
@@ -86,11 +85,10 @@ const variants: readonly Variant[] = [
 ];
 
 async function replay(
-  recording: Recording,
+  world: ReplayWorld,
   policy: Policy,
   price: PriceName,
 ): Promise<Omit<SessionFigures, "session"> | undefined> {
-  const world = createReplayWorld(recording);
   const run = new PolicyRun({
     world,
     policy,
@@ -103,7 +101,7 @@ async function replay(
   await run.run();
   const { edits, refetched, compactions } = run;
   if (run.failedAt !== undefined) return undefined;
-  return { rounds: recording.rounds.length, cost: run.spending.cost, edits, refetched, compactions };
+  return { rounds: world.recording.rounds.length, cost: run.spending.cost, edits, refetched, compactions };
 }
 
 export interface FrontierRow {
@@ -144,25 +142,33 @@ export function compare(sessions: readonly SessionFigures[], baseline: readonly 
 
 type Measured = Variant & { readonly rows: Readonly<Record<PriceName, FrontierRow>> };
 
-async function measure(recordings: readonly Recording[]): Promise<readonly Measured[]> {
-  const figuresOf = async (policy: Policy, price: PriceName): Promise<readonly SessionFigures[]> => {
-    const all: SessionFigures[] = [];
-    for (const [session, recording] of recordings.entries()) {
-      const figures = await replay(recording, policy, price);
-      if (figures !== undefined) all.push({ session, ...figures });
-    }
-    return all;
+/** One recording at a time, under every variant. */
+async function measure(folder: string): Promise<readonly Measured[]> {
+  const figures = new Map<string, SessionFigures[]>();
+  const figuresOf = ({ label }: Variant, price: PriceName): SessionFigures[] => {
+    const key = `${label} ${price}`;
+    const known = figures.get(key) ?? [];
+    figures.set(key, known);
+    return known;
   };
-  const baseline = new Map<PriceName, readonly SessionFigures[]>();
-  for (const price of prices) baseline.set(price, await figuresOf(never, price));
-  const measured: Measured[] = [];
-  for (const variant of variants) {
-    const row = async (price: PriceName): Promise<FrontierRow> =>
-      compare(await figuresOf(variant.policy, price), baseline.get(price) ?? []);
-    measured.push({ ...variant, rows: { "5m": await row("5m"), "1h": await row("1h"), auto: await row("auto") } });
-    console.error(variant.label);
+  let session = 0;
+  for await (const recording of recordingsBelow(folder)) {
+    if (recording.rounds.length < roundsMin) continue;
+    session += 1;
+    const world = createReplayWorld(recording);
+    for (const price of prices)
+      for (const variant of variants) {
+        const outcome = await replay(world, variant.policy, price);
+        if (outcome !== undefined) figuresOf(variant, price).push({ session, ...outcome });
+      }
+    console.error(`session ${session}`);
   }
-  return measured;
+  const [baseline] = variants;
+  if (baseline === undefined) throw new Error("there is nothing to compare with");
+  return variants.map((variant) => {
+    const row = (price: PriceName): FrontierRow => compare(figuresOf(variant, price), figuresOf(baseline, price));
+    return { ...variant, rows: { "5m": row("5m"), "1h": row("1h"), auto: row("auto") } };
+  });
 }
 
 const inPercent = (share: number): string => (100 * share).toFixed(1);
@@ -240,8 +246,7 @@ export function drawFrontier(measured: readonly Pick<Measured, "label" | "family
 if (import.meta.main) {
   const [folder, picture] = process.argv.slice(2);
   if (folder === undefined) throw new Error("name a folder of recorded sessions");
-  const recordings = await readRecordingsBelow(resolve(folder));
-  const measured = await measure(recordings.filter(({ rounds }) => rounds.length >= roundsMin));
+  const measured = await measure(resolve(folder));
   printTable(measured);
   if (picture !== undefined) writeFileSync(picture, drawFrontier(measured));
 }

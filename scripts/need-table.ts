@@ -218,13 +218,18 @@ const sha256 = () => {
 };
 
 export async function readRecordingsBelow(folder: string): Promise<Recording[]> {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const recordings: Recording[] = [];
+  for await (const recording of recordingsBelow(folder)) recordings.push(recording);
+  return recordings;
+}
+
+/** One after the other: a large folder does not fit in memory. */
+export async function* recordingsBelow(folder: string): AsyncGenerator<Recording> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   for (const path of files.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
     const reading = await readRecording({ sha256 }, { file: path, source: memoryByteSource(readFileSync(path)) });
-    if (reading.kind === "recording") recordings.push(reading.recording);
+    if (reading.kind === "recording") yield reading.recording;
   }
-  return recordings;
 }
 
 const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)} %`);

@@ -290,7 +290,13 @@ describe("/resume, /new, /model, /policy, /quit", () => {
     expect(chat.said()).toContain("It is not known here");
     expect(await chat.run("/model claude-sonnet-5")).toEqual({ kind: "stay" });
     expect(await chat.run("/policy")).toEqual({ kind: "open", session, flags: [{ flag: "policy", text: "mask" }] });
-    expect(chat.asked.choices.at(-1)?.title).toContain("palimpsest is in force");
+    expect(chat.asked.choices.at(-1)?.title).toContain("balanced is in force");
+    const thrifty = [
+      { flag: "policy", text: "palimpsest" },
+      { flag: "saving", text: "thrifty" },
+    ];
+    expect(await chat.run("/policy thrifty")).toEqual({ kind: "open", session, flags: thrifty });
+    expect(await chat.run("/policy palimpsest")).toEqual({ kind: "stay" });
     chat.said();
     expect(await chat.run("/policy maks")).toEqual({ kind: "stay" });
     expect(chat.said()).toBe("No policy is called maks. Did you mean mask?");

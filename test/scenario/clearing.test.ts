@@ -33,9 +33,10 @@ const clearEdits = ({ session }: ClearingAgent): readonly EditEntry[] =>
 /** Six large results, too few for a cut that pays while the cache is warm, and then so long a pause that the next turn clears. */
 async function pausedWorld(
   world: ClearingWorld = clearingWorld(),
+  lines = 200,
 ): Promise<{ world: ClearingWorld; agent: ClearingAgent }> {
   const agent = await world.agent("create");
-  await agent.turn("read 6 × 200");
+  await agent.turn(`read 6 × ${lines}`);
   world.simulator.clock.advance(sixMinutes);
   return { world, agent };
 }
@@ -111,7 +112,7 @@ describe("clearing on a cold cache", () => {
   });
 
   it("an undo brings the view back byte for byte, and what the user brought back is not cleared again", async () => {
-    const { world, agent } = await pausedWorld();
+    const { world, agent } = await pausedWorld(clearingWorld(), 900);
     const before = viewOf(agent);
     await agent.turn("And now?");
     const said = JSON.stringify(agent.session.view().messages.slice(-2));
@@ -152,13 +153,13 @@ describe("clearing on a cold cache", () => {
   });
 
   it("whoever opens the session again sees the same, and knows whether the cache is cold", async () => {
-    const { world, agent } = await pausedWorld();
+    const { world, agent } = await pausedWorld(clearingWorld(), 900);
     await agent.turn("And now?");
     const view = viewOf(agent);
     await agent.session.close();
     const again = await world.agent("resume");
     expect(viewOf(again)).toBe(view);
-    for (const { because } of clearedIn(await again.turn("read 4 × 200"))) expect(because).not.toContain("cold");
+    for (const { because } of clearedIn(await again.turn("read 4 × 900"))) expect(because).not.toContain("cold");
     await again.session.close();
     world.simulator.clock.advance(sixMinutes);
     const later = await world.agent("resume");

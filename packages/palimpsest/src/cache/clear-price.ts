@@ -19,7 +19,8 @@ import type { CacheRates } from "./cache-rates.ts";
  *           (write + read · horizon) · tokens(i) > risk(i), for free
  *   forced  so many tokens have to go: the cheapest cut that frees them, with fresh results too if necessary
  *
- * A result that is held (see `Resident`) is never stale, so only a forced cut takes it.
+ * Where ages count from the last use, a result that is held (see `Resident`) is not stale before it is superseded: until
+ * then only a forced cut takes it.
  */
 export interface PriceRule {
   /** A result is stale so many rounds after its last use (or after it came); at once if it is superseded. */
@@ -123,7 +124,7 @@ export const warmPatience = ({ patience }: Pick<PriceRule, "patience">): number 
 export function priceClear(input: ClearInput): ClearPrice | undefined {
   const { inventory, prefixes, moment, rule } = input;
   const { read, write } = moment.rates;
-  const { patience } = rule;
+  const patience = warmPatience(rule);
   const scale = inventoryScale(input);
   const liveTokens = prefixes.upTo(Infinity, moment.at);
   const tally = new ClearTally();
@@ -135,7 +136,7 @@ export function priceClear(input: ClearInput): ClearPrice | undefined {
     offset -= resident.tokens + resident.behindTokens;
     const isCold = offset >= liveTokens;
     // Everything older is warm too.
-    if (!isCold && patience === "never") break;
+    if (!isCold && patience === Infinity) break;
     const staleFor = 1 + inventory.round - staleSince(resident, rule);
     const tokens = resident.tokens * scale;
     const risk = staleFor < 1 ? Infinity : computeRisk(input, { resident, tokens });
@@ -143,7 +144,7 @@ export function priceClear(input: ClearInput): ClearPrice | undefined {
     if (!isCold) survivors += resident.behindTokens + (isCleared ? 0 : resident.tokens);
     if (!isCleared) continue;
     tally.add(resident, { tokens, rent: isCold ? 0 : read * tokens * staleFor, risk });
-    if (isCold || patience === "never") {
+    if (isCold) {
       cut = { why: "cold", length: tally.results.length, behindTokens: 0 };
       continue;
     }

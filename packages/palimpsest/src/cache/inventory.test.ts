@@ -133,7 +133,15 @@ describe("a resident is held", () => {
     made.residents.filter((id) => found(made, id)?.isHeld === true);
   const failed = { tokens: 500, failed: true };
 
-  it("while it is the newest that failed", () => {
+  it("while it is the newest that failed, also if the newest is too small to be a resident", () => {
+    expect(
+      held(
+        new MadeConversation()
+          .says()
+          .round([failed])
+          .round([{ tokens: 20, failed: true }]),
+      ),
+    ).toEqual([]);
     const made = new MadeConversation()
       .says()
       .round([failed])
@@ -147,6 +155,8 @@ describe("a resident is held", () => {
     ["by the end of its path", "Why does src/clock.ts stop?"],
     ["by its name", "clock.ts: why does it stop?"],
     ["as a mention", "Read @src/clock.ts and wind it."],
+    ["at the end of a sentence", "It is in src/clock.ts."],
+    ["from a folder above", "Look at ../src/clock.ts"],
   ])("while the user's newest message names its file: %s", (_, words) => {
     const made = new MadeConversation()
       .says()

@@ -210,6 +210,7 @@ export class Inventory implements ViewWatch {
         return;
       }
       if (instead === undefined && this.#addResident(block, tokens)) return;
+      if (instead === undefined && block.is_error === true) this.#holdFailed(undefined);
     }
     this.#addBehind(this.#last, tokens);
     if (block.type === "tool_use") this.#recordCall(block);
@@ -275,11 +276,11 @@ export class Inventory implements ViewWatch {
     return true;
   }
 
-  /** Only the newest failure is held: what failed before it was answered by what came since. */
-  #holdFailed(resident: ResidentState): void {
+  /** Only the newest failure is held, if it is a resident: what failed before was answered by what came since. */
+  #holdFailed(resident: ResidentState | undefined): void {
     const before = this.#newestFailed;
     this.#newestFailed = resident;
-    resident.isHeld = true;
+    if (resident !== undefined) resident.isHeld = true;
     if (before !== undefined) this.#setHeld(before, isNamed(before.path, this.#namedPaths));
   }
 

@@ -77,6 +77,8 @@ export interface CandidateFigures {
 /** An edit of the view, and how its receipt and its event describe it. */
 export interface ViewEdit {
   readonly draft: Draft;
+  /** Drafts that are appended with it, under the same receipt. */
+  readonly others?: readonly Draft[];
   /** The name of the edit in the event. */
   readonly what: string;
   /** The number of results or entries that it takes away. */

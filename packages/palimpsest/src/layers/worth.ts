@@ -5,7 +5,7 @@ interface EnoughRoomInput {
   readonly isCold: boolean;
 }
 
-/** Whether an edit that nothing forces makes the room that the policy asks for; true if it asks for none. */
+/** Whether an edit below the threshold makes the room that the policy asks for; true if it asks for none. */
 export function makesEnoughRoom(removesTokens: number, { state, isCold }: EnoughRoomInput): boolean {
   const worth = state.policy.clear.byPrice?.worth;
   if (worth === undefined) return true;

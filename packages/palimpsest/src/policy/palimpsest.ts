@@ -17,13 +17,13 @@ const savingRules: { readonly [Name in SavingLevel]: SavingRule } = {
   careful: {
     about:
       "Edits as rarely as possible: before the threshold only large cold clears, and compaction from 65 % of the window.",
-    clear: { patience: "never", windowShareMin: { warm: 1, cold: 0.05 } },
+    clear: { patience: "never", windowShareMin: { warm: 0.1, cold: 0.05 } },
     compact: { patience: { first: 1.5, later: 1.5 }, fromWindowShare: 0.65, whenCold: "never" },
   },
   balanced: {
     about:
       "The default: clears only when the cache is cold, and compacts early only if that pays and 45 % of the window is used.",
-    clear: { patience: "never", windowShareMin: { warm: 1, cold: 0.01 } },
+    clear: { patience: "never", windowShareMin: { warm: 0.1, cold: 0.01 } },
     compact: { patience: { first: 1.5, later: 0.7 }, fromWindowShare: 0.45, whenCold: "never" },
   },
   thrifty: {

@@ -34,7 +34,8 @@ export const policyCommand: ChatCommand = async ({ rest }, chat) => {
     choice.value === current ? { ...choice, label: `${choice.label} (in force)` } : choice,
   );
   const title = `Which policy? ${current} is in force`;
-  const name = rest === "" ? await ui.choose({ title, choices, search: "typed", at: current }, signal) : rest;
+  const typed = rest === "palimpsest" ? "balanced" : rest;
+  const name = typed === "" ? await ui.choose({ title, choices, search: "typed", at: current }, signal) : typed;
   if (name === undefined || signal.aborted) return stay;
   const names = choices.map(({ value }) => value);
   if (!names.includes(name)) {

@@ -228,6 +228,15 @@ describe("what the provider's cache holds, by our reckoning", () => {
     expect(cache.requestTokens).toEqual(requests);
   });
 
+  it("requests on which rent was paid, opened again after a pause: only those since it", () => {
+    const later = counted(3, 50).map((raw) =>
+      "timestamp" in raw ? { ...raw, timestamp: new Date(start + 90 * minute).toISOString() } : raw,
+    );
+    const cache = new CacheModel("5m");
+    cache.follow(told(...twoRounds, ...later));
+    expect(cache.requestTokens).toEqual([50]);
+  });
+
   it("requests on which rent was paid: a boundary or a cold cache forgets those before it, and each that begins is one more", () => {
     const view = told(...twoRounds);
     const cache = new CacheModel("5m");

@@ -1,7 +1,7 @@
 import type { CachedPrefixes } from "../../cache/cached-prefixes.ts";
 import { ClearPlanner } from "../../cache/clear-planner.ts";
 import type { Inventory } from "../../cache/inventory.ts";
-import type { Lifetime } from "../../cache/lifetime.ts";
+import { type Lifetime, millisByLifetime } from "../../cache/lifetime.ts";
 import { needChance } from "../../cache/need-chance.ts";
 import {
   type BreakpointPlanInput,
@@ -130,7 +130,7 @@ export class CacheModel {
     const { tokens, rounds } = sumCleared(entries, undone);
     this.#clearedTokens = tokens;
     this.#clearedAtRound = rounds === undefined ? undefined : inventory.round - rounds;
-    this.#requestTokens = listRequestTokens(entries, undone);
+    this.#requestTokens = listRequestTokens(entries, { undone, lifetime: this.lifetime });
   }
 
   /**
@@ -270,13 +270,23 @@ function sumCleared(path: readonly Entry[], undone: ReadonlySet<EntryId>): Clear
   return { tokens, rounds };
 }
 
-/** The provider's counts; requests that it did not count are missing. */
-function listRequestTokens(path: readonly Entry[], undone: ReadonlySet<EntryId>): number[] {
+/**
+ * The provider's counts since the last boundary in force, or since a pause longer than the lifetime; requests that it did
+ * not count are missing.
+ */
+function listRequestTokens(
+  path: readonly Entry[],
+  { undone, lifetime }: { readonly undone: ReadonlySet<EntryId>; readonly lifetime: Lifetime },
+): number[] {
   const isInForce = (entry: Entry): boolean =>
     entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id);
   const tokensByReply = new Map<string, number>();
+  let lastAt: Millis | undefined;
   for (const entry of path.slice(path.findLastIndex(isInForce) + 1)) {
     if (entry.kind !== "assistant" || entry.synthetic || entry.usage === undefined) continue;
+    const at = entryTime(entry);
+    if (at !== undefined && lastAt !== undefined && at - lastAt >= millisByLifetime[lifetime]) tokensByReply.clear();
+    lastAt = at ?? lastAt;
     tokensByReply.set(entry.messageId ?? entry.id ?? "", requestTokens(entry.usage));
   }
   return [...tokensByReply.values()].slice(-rentRoundsMax);

@@ -99,7 +99,7 @@ export class ConversationHost implements LayerHost {
     return { kind: "edited", event };
   }
 
-  #write({ draft, nature, cause, behindTokens, cache }: ViewEdit): Promise<EditOutcome> {
+  #write({ draft, others = [], nature, cause, behindTokens, cache }: ViewEdit): Promise<EditOutcome> {
     const { line, candidate, state } = this.#input;
     const warmth = cache ?? (state.prefixes.isCold(state.moment.at) ? "cold" : "warm");
     const planned = {
@@ -109,7 +109,7 @@ export class ConversationHost implements LayerHost {
     };
     const { because, figures, layer } = candidate;
     const rates = ratesFor(this.#input);
-    return line.edit({ drafts: [draft], cause: cause ?? layer, nature, because, figures, planned, rates });
+    return line.edit({ drafts: [draft, ...others], cause: cause ?? layer, nature, because, figures, planned, rates });
   }
 }
 

@@ -121,6 +121,14 @@ describe("a clear that nothing forces", () => {
     expect(cleared(clearByPrice.propose(stateOf(made(), wish)))).toEqual(expected);
   });
 
+  it("takes at least what is written in any case, if a longer cut that pays makes too little room", () => {
+    const { prefixes = new CachedPrefixes() } = over(60_000, 5_044);
+    const minimum = { windowShareMin: { warm: 0.5, cold: 0.01 }, savesMin: 0 };
+    const partly = clearing({ byPrice: { ...byPrice, patience: 0.01, worth: minimum } });
+    const wish = { ...worth(0.5, 0), policy: partly, prefixes };
+    expect(cleared(clearByPrice.propose(stateOf(made(), wish)))).toEqual(["t2"]);
+  });
+
   it("is not made on a warm cache if the rule says never, and is on a cold one", () => {
     const never = clearing({ byPrice: { ...byPrice, patience: "never" } });
     expect(clearByPrice.propose(stateOf(made(), { policy: never }))).toBeUndefined();

@@ -24,11 +24,17 @@ export const clearByPrice: Layer = {
     const isCold = state.prefixes.isCold(state.moment.at);
     if (!state.isOn(isCold ? "clear.idle" : "clear.size")) return undefined;
     const found = state.planner === undefined ? priceClear(input) : state.planner.price(input);
-    const price = found !== undefined && isWorthIt(found, { input, state }) ? found : undefined;
+    const price = [found, found?.why === "warm" ? priceColdClear(input) : undefined].find(
+      (cut) => cut !== undefined && isWorthIt(cut, { input, state }),
+    );
     const chosen = isEnough(price, state) ? price : (forceClear(input, state) ?? price);
     return chosen === undefined ? undefined : createPriceCandidate(chosen, input);
   },
 };
+
+/** What is written in any case is cleared for free, also if a longer cut is not worth it. */
+const priceColdClear = (input: ClearInput): ClearPrice | undefined =>
+  priceClear({ ...input, rule: { ...input.rule, patience: "never" } });
 
 /** Whether an unforced cut makes enough room and saves enough money. */
 function isWorthIt(

@@ -19,7 +19,8 @@ import { plural } from "../../text/format-count.ts";
 import { callFilePath } from "../../tokens/tool-kind.ts";
 import { clipText } from "../clip-text.ts";
 import { inventoryScale } from "../../cache/clear-price.ts";
-import type { Layer, LayerHost, LayerOutcome, LayerRun, ViewEdit } from "../layer.ts";
+import type { Draft } from "../../transcript/draft.ts";
+import type { Layer } from "../layer.ts";
 import { explainRemoval, formatTokens } from "../reason.ts";
 import { makesEnoughRoom } from "../worth.ts";
 
@@ -39,39 +40,21 @@ export const collapseOldest: Layer = {
     const { runs, tokens: freed } = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens });
     const removesTokens = freed * inventoryScale(state);
     const isCold = prefixes.isCold(moment.at);
-    if (!makesEnoughRoom(removesTokens, { state, isCold: true })) return undefined;
+    if (!makesEnoughRoom(removesTokens, { state, isCold })) return undefined;
     const rounds = runs.reduce((sum, run) => sum + run.rounds, 0);
     const of = `the oldest ${rounds === 1 ? "round" : `${rounds} rounds`}`;
     const because = `the context is over ${formatTokens(thresholds.warning)}: ${explainRemoval({ removesTokens, of }, moment)}`;
-    const figures = {
+    const [draft, ...others] = runs.map(({ span, shown }): Draft => ({ type: "collapse", span, shown, because }));
+    if (draft === undefined) return undefined;
+    return {
       layer: "collapse",
       removesTokens,
       behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
       because,
+      edit: { draft, others, what: "collapse", count: runs.length, nature: "summarised" },
     };
-    const [edit, ...others] = runs.map((run) => collapseEdit(run, because));
-    if (edit === undefined) return undefined;
-    return others.length === 0
-      ? { ...figures, edit }
-      : { ...figures, results: [], run: (host) => makeAll(host, [edit, ...others]) };
   },
 };
-
-const collapseEdit = ({ span, shown }: CollapsedRun, because: string): ViewEdit => ({
-  draft: { type: "collapse", span, shown, because },
-  what: "collapse",
-  count: 1,
-  nature: "summarised",
-});
-
-async function* makeAll(host: LayerHost, edits: readonly ViewEdit[]): LayerRun {
-  let outcome: LayerOutcome = { kind: "nothing" };
-  for (const edit of edits) {
-    outcome = yield* host.edit(edit);
-    if (outcome.kind !== "edited") return outcome;
-  }
-  return outcome;
-}
 
 interface CollapseInput {
   readonly view: ViewState;
