@@ -74,7 +74,7 @@ async function readLargeLog({ ask, record }: Agent): Promise<void> {
 async function outgrowWindow({ ask }: Agent): Promise<void> {
   narrator.title(
     "Longer than the window",
-    "Results that are stale are cleared when that pays, in the prices of the cache.",
+    "Stale results are cleared before the window is full; each keeps an id.",
   );
   await ask(tasks.review);
   const counts = events.map((event) => (event.kind === "cleared" ? event.count : 0));
