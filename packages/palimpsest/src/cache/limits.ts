@@ -27,11 +27,11 @@ export const requestCostsMax = 1_000;
  * from 62 recorded sessions with 6,155 rounds (scripts/session-curves.ts). Gaps come in bunches.
  */
 export const gapChances = [
-  { roundsMax: 10, chance: 0.045 },
-  { roundsMax: 30, chance: 0.028 },
+  { roundsMax: 10, chance: 0.041 },
+  { roundsMax: 30, chance: 0.03 },
 ] as const;
 /** The same long after a gap, or before the first. */
-export const gapChanceRare = 0.0135;
+export const gapChanceRare = 0.013;
 /** The table weighs as much as so many rounds of the session itself. */
 export const gapPriorRounds = 100;
 
