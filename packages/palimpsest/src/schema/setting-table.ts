@@ -178,7 +178,7 @@ const plainRows: PlainRows = {
     flag: "ask-above-dollars",
     byProject: "nothing",
     about:
-      "The chat asks before an edit that is made only because it pays, if it costs at least this now; 0 asks about each.",
+      "The chat asks before an edit that is made only because it pays, and costs at least this now; 0 asks about each that costs something now.",
     basis: "ours",
   },
   toolLimits: {
