@@ -8,7 +8,7 @@ import { reworkTokens } from "../packages/lab/src/limits.ts";
 import type { EarlyCompactRule, Policy } from "../packages/palimpsest/src/layers/policy.ts";
 import type { PriceRule } from "../packages/palimpsest/src/cache/clear-price.ts";
 import { getPreset, policyCatalogue, resolvePolicy } from "../packages/palimpsest/src/policy/policy-catalogue.ts";
-import { savingNames } from "../packages/palimpsest/src/schema/policy-names.ts";
+import { savingLevels } from "../packages/palimpsest/src/schema/policy-names.ts";
 import { recordingsBelow } from "./need-table.ts";
 
 /**
@@ -66,7 +66,7 @@ const variants: readonly Variant[] = [
       { patience: { first: 1.5, later: 1.5 }, fromWindowShare: 0, whenCold: "if-it-pays" },
     ),
   },
-  ...savingNames.map((saving): Variant => ({
+  ...savingLevels.map((saving): Variant => ({
     label: saving,
     family: saving === "thrifty" ? "warm" : "cold",
     saving,

@@ -72,10 +72,7 @@ async function readLargeLog({ ask, record }: Agent): Promise<void> {
 }
 
 async function outgrowWindow({ ask }: Agent): Promise<void> {
-  narrator.title(
-    "Longer than the window",
-    "Stale results are cleared before the window is full; each keeps an id.",
-  );
+  narrator.title("Longer than the window", "Stale results are cleared before the window is full; each keeps an id.");
   await ask(tasks.review);
   const counts = events.map((event) => (event.kind === "cleared" ? event.count : 0));
   const cleared = counts.reduce((sum, count) => sum + count, 0);

@@ -43,6 +43,7 @@ async function resumeChat(
   const titles: string[] = [];
   const flags = [
     ["model", world.model],
+    ["saving", "thrifty"],
     ...quiet,
     ...(dollars === undefined ? [] : [["ask-above-dollars", dollars] as const]),
   ] as const;

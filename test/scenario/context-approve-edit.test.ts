@@ -27,6 +27,9 @@ async function readFiles(answer?: EditApproval): Promise<{
   };
   const context = await openContext({
     model: "claude-opus-5",
+    saving: "thrifty",
+    // A tenth of it is soon stale, and nothing has to be removed for room.
+    contextTokens: 120_000,
     tools: [{ name: "read", description: "Reads a file.", input_schema: { type: "object" } }],
     onEvent: (event) => void events.push(event),
     ...(answer === undefined ? {} : { approveEdit }),

@@ -190,3 +190,21 @@ describe("a token counter of the caller's own", () => {
     await expect(openContext(options)).rejects.toMatchObject({ code: "bad-option" });
   });
 });
+
+describe("the option saving", () => {
+  it.each<[string, ContextOptions["policy"]]>([
+    ["a preset that has no levels", "opencode"],
+    ["a policy object", getPreset("palimpsest")],
+  ])("is refused together with %s", async (_, policy) => {
+    const options = { model, saving: "thrifty", ...(policy === undefined ? {} : { policy }) } as const;
+    await expect(openContext(options)).rejects.toMatchObject({
+      code: "bad-option",
+      message: expect.stringContaining('saving must be absent if policy is not "palimpsest"') as string,
+    });
+  });
+
+  it.each<Partial<ContextOptions>>([{}, { policy: "palimpsest" }])("is accepted with %o", async (options) => {
+    const context = await openContext({ model, saving: "thrifty", ...options });
+    await context.close();
+  });
+});

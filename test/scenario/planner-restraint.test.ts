@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { type ContextEvent, memoryStore, openContext } from "../../packages/palimpsest/src/index.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { type SavingLevel, savingNames } from "../../packages/palimpsest/src/schema/policy-names.ts";
+import { type SavingLevel, savingLevels } from "../../packages/palimpsest/src/schema/policy-names.ts";
 import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { virtualClock } from "../../packages/simulator/src/simulator-clock.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
@@ -80,7 +80,7 @@ const repair: readonly Step[] = [
 ];
 
 describe("a window of a million that is 3 % full", () => {
-  it.each(savingNames)("is left alone: %s", async (saving) => {
+  it.each(savingLevels)("is left alone: %s", async (saving) => {
     const session = await startSession({ saving, contextTokens: 1_000_000 }, repair);
     await session.context.user("Find out why the test fails.");
     await session.run();

@@ -18,7 +18,7 @@ export type { EditApproval } from "./context/request/edit-approvals.ts";
 export type { Policy } from "./layers/policy.ts";
 export { getPreset } from "./policy/policy-catalogue.ts";
 export type { PlannedEdit } from "./schema/loop-event.ts";
-export type { PolicyName } from "./schema/policy-names.ts";
+export type { PolicyName, SavingLevel } from "./schema/policy-names.ts";
 export type { CountText } from "./tokens/text-counter.ts";
 export type { RecordedEdit } from "./session/past-receipts.ts";
 export type { Store, StoreOpenOutcome, StorePorts } from "./ports/store.ts";

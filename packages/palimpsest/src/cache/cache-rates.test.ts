@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ratesForModel, usualRates } from "./cache-rates.ts";
+import { callRates, ratesForModel, usualRates } from "./cache-rates.ts";
 
 const prices = { input: 4, output: 20, cacheRead: 0.2, cacheWrite5m: 5, cacheWrite1h: 8 };
 
@@ -10,4 +10,12 @@ it("rates are prices by that of an uncached token", () => {
 
 it.each([undefined, { prices: { ...prices, input: 0 } }])("the usual ones where nobody knows better", (model) => {
   expect(ratesForModel(model, "1h")).toBe(usualRates["1h"]);
+});
+
+it("another model's call is priced by what the conversation's model asks for a prompt of that length", () => {
+  const long = { ...prices, input: 8, output: 30 };
+  const base = { prices, longPrompt: { overTokens: 200_000, prices: long } };
+  const small = { prices: { ...prices, input: 1, output: 5 } };
+  expect(callRates(small, { base, promptTokens: 200_000 })).toEqual({ input: 1 / 4, output: 5 / 4 });
+  expect(callRates(small, { base, promptTokens: 200_001 })).toEqual({ input: 1 / 8, output: 5 / 8 });
 });

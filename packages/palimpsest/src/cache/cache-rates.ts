@@ -1,6 +1,8 @@
 import type { Model, Prices } from "../schema/model.ts";
 import type { Lifetime } from "./lifetime.ts";
 
+type PricedModel = Pick<Model, "prices" | "longPrompt">;
+
 /** Prices relative to an uncached input token. */
 export interface CacheRates {
   readonly read: number;
@@ -22,15 +24,12 @@ export function ratesForModel(model: Pick<Model, "prices"> | undefined, lifetime
 }
 
 /** Dollars for an uncached input token of a prompt of this size. Undefined if the model's price is not known. */
-export function priceInputToken(
-  model: Pick<Model, "prices" | "longPrompt"> | undefined,
-  promptTokens: number,
-): number | undefined {
+export function priceInputToken(model: PricedModel | undefined, promptTokens: number): number | undefined {
   const input = model === undefined ? 0 : priceTier(model, promptTokens).input;
   return input <= 0 ? undefined : input / 1e6;
 }
 
-/** Prices of another model's call, relative to an uncached input token of the conversation's model. */
+/** Prices of another model's call, relative to an uncached input token of the conversation's model in the same prompt. */
 export interface CallRates {
   readonly input: number;
   readonly output: number;
@@ -38,19 +37,20 @@ export interface CallRates {
 
 /** `base`: the conversation's model. Undefined if a price is not known: then the call counts as one of its own. */
 export function callRates(
-  model: Model | undefined,
-  { base, promptTokens }: { readonly base: Pick<Model, "prices"> | undefined; readonly promptTokens: number },
+  model: PricedModel | undefined,
+  { base, promptTokens }: { readonly base: PricedModel | undefined; readonly promptTokens: number },
 ): CallRates | undefined {
-  if (model === undefined || base === undefined || base.prices.input <= 0) return undefined;
+  const baseInput = base === undefined ? 0 : priceTier(base, promptTokens).input;
+  if (model === undefined || baseInput <= 0) return undefined;
   const { input, output } = priceTier(model, promptTokens);
-  return { input: input / base.prices.input, output: output / base.prices.input };
+  return { input: input / baseInput, output: output / baseInput };
 }
 
 /**
  * The length of the whole prompt decides, cached or not. Then every token has the tier's price, including those of the
  * reply.
  */
-export const priceTier = ({ prices, longPrompt }: Pick<Model, "prices" | "longPrompt">, promptTokens: number): Prices =>
+export const priceTier = ({ prices, longPrompt }: PricedModel, promptTokens: number): Prices =>
   longPrompt !== undefined && promptTokens > longPrompt.overTokens ? longPrompt.prices : prices;
 
 const writePrice = ({ cacheWrite5m, cacheWrite1h }: Prices, lifetime: Lifetime): number =>

@@ -6,6 +6,9 @@ import type { Policy } from "./policy.ts";
  * effect.
  */
 const amount = z.number().nonnegative();
+const share = amount.max(1);
+/** The log is searched this many rounds back for paid calls. A rule about more rounds would count too few. */
+const callRoundsMax = 30;
 const onOff = z.enum(["on", "off"]);
 
 const thresholds = z.strictObject({
@@ -71,7 +74,7 @@ const clear = z.strictObject({
       horizonRounds: amount,
       riskWeight: amount,
       worth: z
-        .strictObject({ windowShareMin: z.strictObject({ warm: amount, cold: amount }), savesMin: amount })
+        .strictObject({ windowShareMin: z.strictObject({ warm: share, cold: share }), savesMin: amount })
         .exactOptional(),
     })
     .exactOptional(),
@@ -96,11 +99,11 @@ const summary = z.strictObject({
   failures: z.strictObject({
     breakerFailures: amount.exactOptional(),
     breakerRestRounds: amount.exactOptional(),
-    callsMax: z.strictObject({ calls: amount, inRounds: amount }).exactOptional(),
+    callsMax: z.strictObject({ calls: amount, inRounds: amount.max(callRoundsMax) }).exactOptional(),
     retriesMax: amount,
     reactive: z.enum(["never", "once"]),
   }),
-  userMessages: z.strictObject({ messageTokensMax: amount, windowShareMax: amount }).exactOptional(),
+  userMessages: z.strictObject({ messageTokensMax: amount, windowShareMax: share }).exactOptional(),
 });
 
 const background = z.strictObject({
@@ -145,7 +148,7 @@ export const policyShape: z.ZodType<Policy> = z.strictObject({
       early: z
         .strictObject({
           patience: z.strictObject({ first: amount, later: amount }),
-          fromWindowShare: amount,
+          fromWindowShare: share,
           whenCold: z.enum(["if-it-pays", "never"]),
         })
         .exactOptional(),

@@ -188,7 +188,7 @@ export interface FailureRule {
   readonly breakerFailures?: number;
   /** Rounds after which one summary is tried again. Absent: none is tried any more. */
   readonly breakerRestRounds?: number;
-  /** Calls for automatic summaries in the newest rounds, of which 30 are looked at. Absent: no limit. */
+  /** At most this many calls for automatic summaries in the newest `inRounds` rounds, at most 30. Absent: no limit. */
   readonly callsMax?: { readonly calls: number; readonly inRounds: number };
   /** Retries with less input if the summary's own request is too long. */
   readonly retriesMax: number;

@@ -3,7 +3,7 @@ import { type Provider, providers } from "../context/provider-formats.ts";
 import { badOptionError, checkModel, checkTools } from "../context/inputs.ts";
 import type { Policy } from "../layers/policy.ts";
 import { policyShape } from "../layers/policy-shape.ts";
-import { type PolicyName, policyNames, savingNames } from "../schema/policy-names.ts";
+import { type PolicyName, policyNames, savingLevels } from "../schema/policy-names.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 
@@ -27,8 +27,10 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (thinking !== undefined && provider !== "anthropic")
     throw wrongOption("thinking", "absent: only the Messages API has it");
   if (policy !== undefined) checkPolicy(policy);
-  if (saving !== undefined && !savingNames.includes(saving))
-    throw wrongOption("saving", `one of ${savingNames.join(", ")}`);
+  if (saving !== undefined && !savingLevels.includes(saving))
+    throw wrongOption("saving", `one of ${savingLevels.join(", ")}`);
+  if (saving !== undefined && policy !== undefined && policy !== "palimpsest")
+    throw wrongOption("saving", 'absent if policy is not "palimpsest": no other policy has levels of saving');
   if (tokenCounter !== undefined) checkCounter(tokenCounter);
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))

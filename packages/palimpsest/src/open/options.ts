@@ -30,7 +30,7 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly store?: Store;
   /** The name of a preset, or a policy of your own: see `getPreset`. */
   readonly policy?: PolicyName | Policy;
-  /** How readily the default policy edits the view to save money. By default `balanced`. */
+  /** How readily the policy `palimpsest` edits the view to save money. Not with another policy. By default `balanced`. */
   readonly saving?: SavingLevel;
   /** Writes summaries. By default they are made without a model, from the messages. */
   readonly summarizer?: Summarizer<P>;
@@ -38,7 +38,7 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   /** Counts a text with your own tokenizer, in place of our estimate. The provider's counts are not affected. */
   readonly tokenCounter?: CountText;
   /**
-   * Asked before each edit that is made only because it pays, not because room is needed. `next()` waits for the answer,
+   * Asked before each edit that is made only because it pays, and costs something now. `next()` waits for the answer,
    * so it must not call the context. Must not reject. By default every such edit is made.
    */
   readonly approveEdit?: (edit: PlannedEdit, signal: AbortSignal) => Promise<EditApproval>;

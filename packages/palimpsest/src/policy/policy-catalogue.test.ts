@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Policy } from "../layers/policy.ts";
 import { settingTable } from "../schema/setting-table.ts";
-import { policyNames, savingNames } from "../schema/policy-names.ts";
+import { policyNames, savingLevels } from "../schema/policy-names.ts";
 import { switchDefaults } from "../schema/switch-rows.ts";
 import { findPolicy, policyCatalogue, presetNames, getPreset, resolvePolicy } from "./policy-catalogue.ts";
 import { policyRows } from "./policy-rows.ts";
@@ -84,7 +84,7 @@ describe("only the default", () => {
 });
 
 describe("the dial of the default", () => {
-  const [careful, balanced, thrifty] = savingNames.map((saving) => resolvePolicy("palimpsest", saving));
+  const [careful, balanced, thrifty] = savingLevels.map((saving) => resolvePolicy("palimpsest", saving));
 
   it("is balanced unless a setting says otherwise", () => {
     expect(balanced).toBe(getPreset("palimpsest"));
@@ -99,7 +99,7 @@ describe("the dial of the default", () => {
     expect(patiences).toEqual(patiences.toSorted((one, other) => other - one));
   });
 
-  it.each(savingNames)("asks for room and for money whatever it is set to: %s", (saving) => {
+  it.each(savingLevels)("asks for room and for money whatever it is set to: %s", (saving) => {
     const { byPrice } = resolvePolicy("palimpsest", saving).clear;
     expect(byPrice?.worth?.savesMin).toBeGreaterThan(0);
     expect(byPrice?.worth?.windowShareMin.cold).toBeGreaterThan(0);
@@ -108,7 +108,7 @@ describe("the dial of the default", () => {
   });
 
   it("changes no published policy", () => {
-    for (const saving of savingNames) expect(resolvePolicy("opencode", saving)).toBe(getPreset("opencode"));
+    for (const saving of savingLevels) expect(resolvePolicy("opencode", saving)).toBe(getPreset("opencode"));
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Policy } from "../layers/policy.ts";
-import { type PolicyName, policyNames, type SavingLevel, savingNames } from "../schema/policy-names.ts";
+import { type PolicyName, policyNames, type SavingLevel, savingLevels } from "../schema/policy-names.ts";
 import { ablationPolicies } from "./ablation-policies.ts";
 import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
 import { api, comparisonPolicies, mask, none, truncate } from "./comparison-policies.ts";
@@ -31,7 +31,7 @@ export const resolvePolicy = (name: PolicyName, saving: SavingLevel): Policy =>
 /** All policies for comparisons: the presets, our own at every setting of the dial, then those that only replays use. */
 export const policyCatalogue = (): readonly Policy[] => [
   ...presetNames.map(getPreset),
-  ...savingNames.map(palimpsestAt).filter((policy) => policy !== palimpsest),
+  ...savingLevels.map(palimpsestAt).filter((policy) => policy !== palimpsest),
   ...comparisonPolicies,
 ];
 

@@ -13,5 +13,5 @@ export const policyNames = [
 ] as const;
 export type PolicyName = (typeof policyNames)[number];
 /** The dial of the default policy, from the fewest edits to the lowest cost. */
-export const savingNames = ["careful", "balanced", "thrifty"] as const;
-export type SavingLevel = (typeof savingNames)[number];
+export const savingLevels = ["careful", "balanced", "thrifty"] as const;
+export type SavingLevel = (typeof savingLevels)[number];

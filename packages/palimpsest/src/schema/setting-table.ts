@@ -12,7 +12,7 @@ import {
   ownList,
   ruleList,
 } from "./setting-row.ts";
-import { type PolicyName, policyNames, type SavingLevel, savingNames } from "./policy-names.ts";
+import { type PolicyName, policyNames, type SavingLevel, savingLevels } from "./policy-names.ts";
 import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switch-rows.ts";
 import { type ServerListing, serverListingShape } from "./server-definition.ts";
 
@@ -178,7 +178,7 @@ const plainRows: PlainRows = {
     flag: "ask-above-dollars",
     byProject: "nothing",
     about:
-      "The chat asks before an edit that is made only because it pays, if it costs at least this now; 0 asks about each.",
+      "The chat asks before an edit that is made only because it pays, and costs at least this now; 0 asks about each that costs something now.",
     basis: "ours",
   },
   toolLimits: {
@@ -247,8 +247,8 @@ const plainRows: PlainRows = {
     basis: "ours",
   },
   saving: {
-    shape: z.enum(savingNames),
-    expects: `one of ${savingNames.join(", ")}`,
+    shape: z.enum(savingLevels),
+    expects: `one of ${savingLevels.join(", ")}`,
     type: "text",
     default: "balanced",
     environment: ["PALIMPSEST_SAVING"],

@@ -1,5 +1,5 @@
 import { presetNames, getPreset, resolvePolicy } from "palimpsest/internal/policy/policy-catalogue";
-import { savingNames } from "palimpsest/internal/schema/policy-names";
+import { savingLevels } from "palimpsest/internal/schema/policy-names";
 import type { Policy } from "palimpsest/internal/layers/policy";
 import { nearestName } from "palimpsest/internal/text/nearest-name";
 import type { Choice } from "../../tui/chat-ui.ts";
@@ -9,17 +9,17 @@ import { refuse, tell } from "./chat-lines.ts";
 
 /** The settings of our own policy's dial, then the presets of other systems, with what each does. */
 export const policyChoices = (): readonly Choice[] => [
-  ...savingNames.map((name) => ({ value: name, label: name, description: resolvePolicy("palimpsest", name).about })),
+  ...savingLevels.map((name) => ({ value: name, label: name, description: resolvePolicy("palimpsest", name).about })),
   ...presetNames
     .filter((name) => name !== "palimpsest")
     .map((name) => ({ value: name, label: name, description: getPreset(name).about })),
 ];
 
 const choiceInForce = (policy: Policy): string =>
-  savingNames.find((name) => resolvePolicy("palimpsest", name).name === policy.name) ?? policy.name;
+  savingLevels.find((name) => resolvePolicy("palimpsest", name).name === policy.name) ?? policy.name;
 
 const flagsFor = (choice: string): readonly FlagInput[] =>
-  savingNames.some((name) => name === choice)
+  savingLevels.some((name) => name === choice)
     ? [
         { flag: "policy", text: "palimpsest" },
         { flag: "saving", text: choice },

@@ -16,8 +16,11 @@ import { usualRates } from "../../cache/cache-rates.ts";
 import { WrittenPlaces } from "../../cache/written-places.ts";
 import { isRerunnable } from "../../layers/2-clear/is-rerunnable.ts";
 import type { CompactRule } from "../../layers/policy.ts";
+import { createWorkingState } from "../../ports/working-state.ts";
 import { millis, tokens } from "../../schema/brand.ts";
 import { estimateBlock } from "../../tokens/estimate-block.ts";
+import { findModel } from "../../tokens/known-models.ts";
+import type { CompactionSetup } from "../compact/compaction-setup.ts";
 import { pipelineState, compactionState } from "./pipeline-state.ts";
 import { CacheModel } from "./cache-model.ts";
 
@@ -161,5 +164,39 @@ describe("what the layers see of compaction", () => {
     expect(rent).toBeGreaterThan(0);
     expect(again / rent).toBeGreaterThan(0.9);
     expect(again / rent).toBeLessThan(1.1);
+  });
+});
+
+describe("the price of a summary by the caller's own model", () => {
+  async function priceWith(summaryModel: CompactionSetup["summaryModel"]) {
+    const agent = await clearingWorld().agent("create", { parts: { known: findModel("claude-sonnet-5") } });
+    await agent.turn("read 8 × 300");
+    const compacting: CompactionSetup = {
+      session: agent.session,
+      facts: { facts: () => expect.unreachable(), unreadable: 0 },
+      summaryModel,
+      recallTool: undefined,
+      summaryOptions: () => Promise.resolve({}),
+      mode: "attended",
+      workingState: createWorkingState([]),
+      onCompacted: () => Promise.resolve(),
+    };
+    const { compaction } = stateOf({ ...agent, conversation: { ...agent.conversation, compacting } });
+    if (compaction === undefined) throw new Error("nothing is compacted");
+    return compaction.price;
+  }
+  const named = (name: string) => ({ name, windowTokens: tokens(200_000), outputTokensMax: tokens(32_000) });
+
+  it("is that model's price", async () => {
+    const [own, cheaper] = [await priceWith(undefined), await priceWith(named("claude-haiku-5-5"))];
+    // 0.5 for a token of output, by 2 for a token of the conversation's input.
+    expect(own.outputCost).toBe(5 * 3_000);
+    expect(cheaper.outputCost).toBe(0.25 * 3_000);
+  });
+
+  it("is that of a call without the cache, also if it is the conversation's model", async () => {
+    const [own, plain] = [await priceWith(undefined), await priceWith(named("claude-sonnet-5"))];
+    expect(plain.outputCost).toBe(own.outputCost);
+    expect(plain.readCost).toBeGreaterThan(5 * own.readCost);
   });
 });

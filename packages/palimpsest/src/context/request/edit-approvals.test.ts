@@ -63,6 +63,23 @@ describe("an answer about an edit", () => {
     expect(approvals.find("clear.price", round)).toBeUndefined();
   });
 
+  it("is over for good after a rewind, also when its round comes again", () => {
+    const approvals = new EditApprovals();
+    approvals.decide("compact", { approval: "not-now", round: 5 });
+    expect(approvals.find("compact", 4)).toBeUndefined();
+    expect(approvals.find("compact", 6)).toBeUndefined();
+  });
+
+  it("is over after a rewind also if its layer proposed nothing until its round came again", async () => {
+    const agent = await clearingWorld().agent("create", { flags: [["policy", "none"]] });
+    const { conversation, deps } = agent;
+    const approvals = conversation.cache?.approvals;
+    approvals?.decide("compact", { approval: "not-now", round: 5 });
+    const { signal } = new AbortController();
+    for await (const event of runLayers(deps, { conversation, opens: "turn", signal })) expect.unreachable(event.kind);
+    expect(approvals?.find("compact", 6)).toBeUndefined();
+  });
+
   it("is over when the edit is made", () => {
     const approvals = new EditApprovals();
     approvals.decide("compact", { approval: "yes", round: 5 });
@@ -90,27 +107,45 @@ const foldLayer = (isForced: () => boolean): Layer => ({
   },
 });
 
-async function foldingAgent() {
+/** Asks for a compaction, at a price. */
+const compactLayer: Layer = {
+  name: "compact",
+  switches: ["compact.auto"],
+  propose: () => ({
+    layer: "compact",
+    removesTokens: 10,
+    behindTokens: 0,
+    unforcedCost: 100_000,
+    because: "it pays",
+    results: [],
+    run: (host) => host.compact({ cause: "price", because: "it pays" }),
+  }),
+};
+
+const foldingAgent = async () => {
   let forced = false;
-  const agent = await clearingWorld().agent("create", {
-    flags: [["policy", "none"]],
-    parts: { layers: [foldLayer(() => forced)] },
-  });
+  return { ...(await agentWith(foldLayer(() => forced))), force: () => void (forced = true) };
+};
+
+async function agentWith(layer: Layer) {
+  const agent = await clearingWorld().agent("create", { flags: [["policy", "none"]], parts: { layers: [layer] } });
   for (const text of ["One.", "Two."]) await say(agent.session, user(text));
   const asked: PlannedEdit[] = [];
-  const signal = new AbortController().signal;
-  const run = async (answer?: EditApproval, stop = signal): Promise<readonly LoopEvent["kind"][]> => {
+  /** `stop`: aborted while the question is open. */
+  const run = async (answer?: EditApproval, stop?: AbortController): Promise<readonly LoopEvent["kind"][]> => {
+    const { signal } = stop ?? new AbortController();
     const approveEdit = async (edit: PlannedEdit): Promise<EditApproval> => {
       asked.push(edit);
+      stop?.abort();
       return answer ?? "yes";
     };
     const deps = { ...agent.deps, ...(answer === undefined ? {} : { approveEdit }) };
     const kinds: LoopEvent["kind"][] = [];
     const { conversation } = agent;
-    for await (const event of runLayers(deps, { conversation, opens: "turn", signal: stop })) kinds.push(event.kind);
+    for await (const event of runLayers(deps, { conversation, opens: "turn", signal })) kinds.push(event.kind);
     return kinds;
   };
-  return { run, asked, force: () => void (forced = true) };
+  return { run, asked };
 }
 
 describe("a dear edit that pays", () => {
@@ -142,10 +177,15 @@ describe("a dear edit that pays", () => {
 
   it("is asked about again if the turn was aborted", async () => {
     const { run, asked } = await foldingAgent();
-    const stop = new AbortController();
-    stop.abort();
-    await run("yes", stop.signal);
+    expect(await run("yes", new AbortController())).toEqual(["edit-planned"]);
     expect(await run("yes")).toEqual(["edit-planned", "cleared"]);
-    expect(asked.length).toBeGreaterThan(0);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("is tried again without a question if its compaction failed", async () => {
+    const { run, asked } = await agentWith(compactLayer);
+    expect(await run("yes")).toEqual(["edit-planned"]);
+    expect(await run("yes")).toEqual([]);
+    expect(asked).toHaveLength(1);
   });
 });

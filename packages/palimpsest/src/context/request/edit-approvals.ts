@@ -9,7 +9,7 @@ export type EditApproval = "yes" | "not-now";
 
 export interface EditApprovalDep {
   /**
-   * Asked before each edit that is made only because it pays, whatever it costs. Absent: nothing is asked, and every such
+   * Asked before each edit that is made only because it pays, and costs something now. Absent: nothing is asked, and every such
    * edit is made. Must not reject. The request waits for the answer.
    */
   readonly approveEdit?: ((edit: PlannedEdit, signal: AbortSignal) => Promise<EditApproval>) | undefined;
@@ -39,17 +39,22 @@ export const isAnnounced = ({ costNanos }: PlannedEdit): boolean =>
  *   open → approved    until the edit is made: a summary may be prepared for some rounds before it is installed
  *   open → declined    until the context has to be reduced anyway
  *
- * Either ends after `approvalRounds` rounds, and when the session goes back to before the decision.
+ * Either ends after `approvalRounds` rounds, and for good when the view is rebuilt with fewer rounds than it had at the
+ * decision: after a compaction, an undo or a rewind.
  */
 export class EditApprovals {
   readonly #decisionByLayer = new Map<string, { readonly approval: EditApproval; readonly round: number }>();
 
   /** Undefined if nothing is decided, or not any more. */
   find(layer: string, round: number): EditApproval | undefined {
-    const decision = this.#decisionByLayer.get(layer);
-    if (decision === undefined) return undefined;
-    const ageRounds = round - decision.round;
-    return ageRounds >= 0 && ageRounds < approvalRounds ? decision.approval : undefined;
+    this.forgetOutdated(round);
+    return this.#decisionByLayer.get(layer)?.approval;
+  }
+
+  /** Must be called before each request: a rebuilt view reaches the round of an old decision again some requests later. */
+  forgetOutdated(round: number): void {
+    for (const [layer, decision] of this.#decisionByLayer)
+      if (round < decision.round || round >= decision.round + approvalRounds) this.#decisionByLayer.delete(layer);
   }
 
   decide(layer: string, decision: { readonly approval: EditApproval; readonly round: number }): void {

@@ -14,6 +14,7 @@ import { priceCompactionNow } from "../../layers/4-compact/compact-when-due.ts";
 import type { CompactRule } from "../../layers/policy.ts";
 import type { BoundaryMetadata } from "../../schema/edit.ts";
 import { readUsage } from "../../schema/usage.ts";
+import { findModel } from "../../tokens/known-models.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
 import { findWaitingItems } from "../compact/scope.ts";
 
@@ -117,10 +118,14 @@ interface CompactionStateInput {
   readonly callRates?: CallRates | undefined;
 }
 
-const summaryCallRates = (
-  { settings, conversation }: PipelineStateInput,
-  promptTokens: number,
-): CallRates | undefined => callRates(settings.summaryModel?.known, { base: conversation.known, promptTokens });
+/** Undefined if the conversation's own model writes the summary, or a price is not known. */
+function summaryCallRates({ settings, conversation }: PipelineStateInput, promptTokens: number): CallRates | undefined {
+  const { compacting, known: base } = conversation;
+  const callers = compacting?.summaryModel;
+  if (callers === "none") return undefined;
+  const model = callers === undefined ? settings.summaryModel?.known : findModel(callers.name);
+  return callRates(model, { base, promptTokens });
+}
 
 /** What compacting this conversation would cost now, and what was paid in rent since its last boundary. */
 export function compactionState(input: CompactionStateInput): CompactionState {

@@ -55,8 +55,9 @@ class LayerRunner {
   }
 
   async *run(): AsyncGenerator<LoopEvent> {
-    const { signal } = this.#input;
+    const { cache, line, signal } = this.#input;
     followView(this.#input);
+    cache.approvals.forgetOutdated(line.inventory.round);
     for (;;) {
       const outcome = yield* this.#next();
       if (signal.aborted || outcome?.kind === "later") return;
@@ -89,9 +90,9 @@ class LayerRunner {
     this.#acted.add(candidate.layer);
     const planned = planEdit(candidate, state);
     if (planned !== undefined && (yield* this.#approve(planned)) === "not-now") return { kind: "nothing" };
-    const compact = (request: CompactRequest): LayerRun => this.#compact(request);
+    const compact = (request: CompactRequest): LayerRun => this.#compact(request, candidate.layer);
     const outcome = yield* new ConversationHost(this.#deps, { ...this.#input, state, candidate, compact }).run();
-    if (outcome.kind === "edited" || outcome.kind === "compacted") cache.approvals.done(candidate.layer);
+    if (outcome.kind === "edited") cache.approvals.done(candidate.layer);
     return outcome;
   }
 
@@ -116,11 +117,13 @@ class LayerRunner {
     if (host.hasEdited) protectResults(this.#input);
   }
 
-  async *#compact(request: CompactRequest): LayerRun {
-    const { conversation, signal } = this.#input;
+  async *#compact(request: CompactRequest, layer?: string): LayerRun {
+    const { conversation, cache, signal } = this.#input;
     this.#isLimitTried ||= request.cause === "limit";
     const outcome = yield* compactDue(this.#deps, { conversation, ask: request, signal });
     followView(this.#input);
+    // After a failure the user's answer still holds: the same compaction is tried again without a question.
+    if (outcome === "compacted" && layer !== undefined) cache.approvals.done(layer);
     return { kind: outcome === "later" ? "later" : "compacted" };
   }
 
