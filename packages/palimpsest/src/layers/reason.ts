@@ -41,7 +41,8 @@ export function explainClear(price: ClearPrice, moment: ClearMoment): string {
   const them = results.length === 1 ? "it" : "them";
   const again = fetched === undefined ? "" : `; reading ${them} again would cost ${fetched}`;
   if (why === "cold") return `${explainColdRemoval(removal, moment)}${again}`;
-  const now = formatCost(againCost, moment);
+  // What the coming request writes again, less what it no longer reads: the same as in the receipt's price.
+  const now = formatCost(Math.max(0, againCost - moment.rates.read * removesTokens), moment);
   const paid =
     now === undefined
       ? `; ${formatTokens(behindTokens)} behind ${them} are written to the cache again`

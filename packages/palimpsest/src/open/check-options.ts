@@ -20,6 +20,8 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
     tools = [],
     thinking,
     tokenCounter,
+    clock,
+    ids,
   } = options;
   checkModel(model);
   checkTools(tools);
@@ -32,6 +34,8 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (saving !== undefined && policy !== undefined && policy !== "palimpsest")
     throw wrongOption("saving", 'absent if policy is not "palimpsest": no other policy has levels of saving');
   if (tokenCounter !== undefined) checkCounter(tokenCounter);
+  for (const [name, value] of Object.entries({ clock, ids }))
+    if (value !== undefined && typeof value !== "function") throw wrongOption(name, "a function without parameters");
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
       throw wrongOption(name, "a whole number above 0");

@@ -171,7 +171,7 @@ const earlyRows = ({
   whenCold,
 }: EarlyCompactRule): readonly PolicyRow[] => [
   row("compaction, early from", formatShare(fromWindowShare), "ours"),
-  ...(whenCold === "never" ? [row("compaction, early on a cold cache", "never", "ours")] : []),
+  row("compaction, early on a cold cache", whenCold === "never" ? "never" : "if it pays", "ours"),
   row(
     "compaction, patience",
     first === later ? formatCount(first) : `${formatCount(first)}, after the first ${formatCount(later)}`,
@@ -347,7 +347,8 @@ const priceRows = (rule: PriceRule): readonly PolicyRow[] => [
   withSwitch("clear.size", row("clear by price", "when it pays", "ours")),
   withSwitch("clear.idle", row("clear by price, cold", "all that is stale", "ours")),
   row("clear, stale after", formatAmount(rule.staleRounds, "round"), "ours"),
-  row("clear, patience", rule.patience === "never" ? "never warm" : formatCount(rule.patience), "ours"),
+  row("clear on a warm cache", rule.patience === "never" ? "never" : "when it pays", "ours"),
+  ...(rule.patience === "never" ? [] : [row("clear, patience", formatCount(rule.patience), "ours")]),
   row("clear, horizon", formatAmount(rule.horizonRounds, "round"), "ours"),
   row("clear, weight of risk", formatCount(rule.riskWeight), "ours"),
   ...(rule.worth === undefined ? [] : worthRows(rule.worth, rule)),

@@ -71,12 +71,12 @@ describe("clearing by price", () => {
     [
       "warm",
       { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }), moment: sonnet },
-      "keeps 8,000 tokens of 2 results out of each request, about $0.05 over the next 20, for $0.005 now; reading them again would cost $0.03",
+      "keeps 8,000 tokens of 2 results out of each request, about $0.05 over the next 20, for $0.003 now; reading them again would cost $0.03",
     ],
     [
       "forced",
       { policy, ...tight, moment: sonnet },
-      "makes room: keeps 3,000 tokens of 1 result out of each request, about $0.02 over the next 20, for $0.005 now; reading it again would cost $0.01",
+      "makes room: keeps 3,000 tokens of 1 result out of each request, about $0.02 over the next 20, for $0.004 now; reading it again would cost $0.01",
     ],
     [
       "cold, without a known price",
