@@ -6,8 +6,9 @@ import { failuresLast } from "./test/setup/failures-last.ts";
 /** Our condition, before those that Vite uses for Node. */
 const conditions = ["@palimpsest/source", ...defaultServerConditions];
 
-/** Stories that need a process of their own: they replace modules, or measure the memory of their process. */
+/** Files that need a process of their own: they replace modules, or measure the memory of their process. */
 const alone = [
+  "packages/cli/src/session/export-to.test.ts",
   "test/scenario/01-never-dead.test.ts",
   "test/scenario/chat-notifications.test.ts",
   "test/scenario/compaction-faults.test.ts",
@@ -38,7 +39,15 @@ export default defineConfig(({ mode }) => {
       hookTimeout: long ? 5 * 60_000 : 60_000,
       projects: [
         // Importing would take much of the time: these files share a process, and so must leave nothing behind in it.
-        { extends: true, test: { name: "units", include: ["packages/*/src/**/*.test.ts"], isolate: false } },
+        {
+          extends: true,
+          test: {
+            name: "units",
+            include: ["packages/*/src/**/*.test.ts"],
+            exclude: [...exclude, ...alone],
+            isolate: false,
+          },
+        },
         {
           extends: true,
           test: {
