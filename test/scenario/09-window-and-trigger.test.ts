@@ -62,7 +62,7 @@ describe("9. Window and trigger", () => {
     const later = await explain({}, "--policy", "claude-code-2026");
     expect(basisIn(later, "offload over")).toBe("elsewhere");
     expect(basisIn(later, "restored files")).toBe("published");
-    expect(basisIn(byDefault, "clear, patience")).toBe("ours");
+    expect(basisIn(byDefault, "clear on a warm cache")).toBe("ours");
     const { out } = await world.callWith({ cwd: root }, "explain", "--policy", "claude-code-2.1");
     expect(out).toMatch(/^Policy claude-code-2\.1$/m);
     expect(out).toMatch(/^ +clear down to +40,000 tokens$/m);
