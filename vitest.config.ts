@@ -6,15 +6,17 @@ import { failuresLast } from "./test/setup/failures-last.ts";
 /** Our condition, before those that Vite uses for Node. */
 const conditions = ["@palimpsest/source", ...defaultServerConditions];
 
-/** Files that need a process of their own: they replace modules, or measure the memory of their process. */
+/** Files that need a process of their own: they replace modules, measure the memory of their process, or open terminals. */
 const alone = [
   "packages/cli/src/session/export-to.test.ts",
   "test/scenario/01-never-dead.test.ts",
   "test/scenario/chat-notifications.test.ts",
+  "test/scenario/cli-chat.test.ts",
   "test/scenario/compaction-faults.test.ts",
   "test/scenario/compaction-long-session.test.ts",
   "test/scenario/durability.test.ts",
   "test/scenario/simulator-http.test.ts",
+  "test/terminal/*.test.ts",
   "test/long/*.test.ts",
 ];
 
