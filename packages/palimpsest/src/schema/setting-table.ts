@@ -254,7 +254,8 @@ const plainRows: PlainRows = {
     environment: ["PALIMPSEST_SAVING"],
     flag: "saving",
     byProject: "nothing",
-    about: "How readily the default policy edits the view to save money; a forced edit is always made.",
+    about:
+      "How readily the default policy edits the view to save money; a forced edit is always made. No effect under another policy.",
     basis: "ours",
   },
   systemPrompts: {

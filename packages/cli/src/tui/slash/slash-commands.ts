@@ -99,9 +99,9 @@ export const slashCommands = [
   {
     ...commandDefaults,
     name: "policy",
-    summary: "the policy that decides",
+    summary: "how readily the view is edited to save money, or the policy of another system",
     takes: "maybe",
-    rest: "preset",
+    rest: "level or preset",
     completes: "policies",
   },
   {
