@@ -7,6 +7,7 @@ import { headerCase } from "./case/header.ts";
 import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
 import { recallCase } from "./case/recall.ts";
+import { recallIndexCase } from "./case/recall-index.ts";
 import { replayCase } from "./case/replay.ts";
 import { requestCase } from "./case/request.ts";
 import { sandboxCase } from "./case/sandbox.ts";
@@ -29,6 +30,7 @@ const cases = [
   planCase,
   compactCase,
   recallCase,
+  recallIndexCase,
   replayCase,
   sandboxCase,
   simulatorCase,
@@ -36,7 +38,9 @@ const cases = [
   typingCase,
   chatMemoryCase,
 ];
-const names = process.argv.slice(2);
+const args = process.argv.slice(2);
+/** `--mb 1000` belongs to the case `recall-index`. */
+const names = args.filter((arg, at) => arg !== "--mb" && args[at - 1] !== "--mb");
 const conditionsNow: StoredCase["conditions"] = { ...conditions(), measured: new Date().toISOString() };
 for (const [name, value] of Object.entries(conditionsNow)) console.log(`${name.padEnd(8)} ${value}`);
 

@@ -7,6 +7,7 @@ import { forkPlanMode } from "../packages/palimpsest/src/ports/plan-mode.ts";
 import type { Tool } from "../packages/palimpsest/src/ports/tool.ts";
 import { field, isArray, isObject, type Json, type JsonObject } from "../packages/palimpsest/src/schema/json.ts";
 import { countToolTokens } from "../packages/simulator/src/prompt/count-tokens.ts";
+import { refuseMemory } from "../packages/cli/src/tool/memory-tool.ts";
 import { ToolServers } from "../packages/cli/src/tool/mcp/tool-servers.ts";
 import { builtinTools } from "../packages/cli/src/tool/builtin-tools.ts";
 import { openNet, PageCache } from "../packages/cli/src/tool/web/get-page.ts";
@@ -42,6 +43,7 @@ const tools: readonly Tool[] = builtinTools({
   todos: { list: [] },
   expand: async () => ({ kind: "missing", why: "nothing is kept" }),
   search: async () => undefined,
+  memory: refuseMemory(""),
   compactionRequests: refusedCompactionRequests,
   skills: { find: async () => ({ skills: [], problems: [] }), mayRead: () => false },
   planning: forkPlanMode,

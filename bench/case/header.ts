@@ -13,7 +13,8 @@ import type { BenchCase, Figure } from "../measure.ts";
 
 /**
  * The tokens of what every request of our own agent carries besides the conversation, by part. Each limit is a tenth
- * over what was measured when it was set: whoever needs more raises it, and says why.
+ * over what was measured when it was set: whoever needs more raises it, and says why. Memory took 284 tokens of the prompt
+ * and, with the filters of `recall`, 438 of the definitions.
  */
 export const headerCase: BenchCase = {
   name: "header",
@@ -25,14 +26,14 @@ export const headerCase: BenchCase = {
     const detail = "a chat in an empty folder";
     const setup = `${skillCount} skills, ${serverCount} MCP servers of ${toolsPerServer} tools`;
     return [
-      figure({ name: "system prompt and environment", tokens: bare.system, limit: 1_097, detail }),
+      figure({ name: "system prompt and environment", tokens: bare.system, limit: 1_410, detail }),
       figure({
         name: "tool definitions",
         tokens: bare.tools,
-        limit: 2_344,
+        limit: 2_826,
         detail: `${detail}: ${bare.toolCount} tools`,
       }),
-      figure({ name: "the whole header", tokens: bare.system + bare.tools, limit: 3_441, detail }),
+      figure({ name: "the whole header", tokens: bare.system + bare.tools, limit: 4_236, detail }),
       figure({
         name: "added for an instruction file, besides its text",
         tokens: full.instructions - countTokens(instructions),

@@ -1,3 +1,4 @@
+import { refuseMemory } from "../../packages/cli/src/tool/memory-tool.ts";
 import { expect, it } from "vitest";
 import { createCompactionRequests } from "../../packages/cli/src/agent/tools/equip-session.ts";
 import { foregroundOnlyJobs } from "../../packages/palimpsest/src/ports/jobs.ts";
@@ -36,6 +37,7 @@ async function everyTool(): Promise<readonly Tool[]> {
   const { tools } = await toolbox({
     compactionRequests: createCompactionRequests(() => true),
     skills: { find: async () => ({ skills: [skill], problems: [] }), mayRead: () => true },
+    memory: refuseMemory("off"),
     planning: unattendedPlanMode,
     jobs: foregroundOnlyJobs,
     user: "no",
@@ -55,6 +57,7 @@ const inputByTool: Readonly<Record<(typeof toolNames)[number], JsonObject>> = {
   glob: { pattern: "*.ts" },
   todo: { todos: [] },
   recall: { id: "toolu_0" },
+  memory: { command: "view", path: "/memories" },
   compact: { note: "Go on." },
   skill: { name: "release" },
   plan: { plan: "1. Look." },

@@ -11,7 +11,7 @@ import { agentWorld, firstBreak, refused, turn } from "./support/whole-agent.ts"
 
 describe("4. Prefix stability", () => {
   it.each(["claude-sonnet-5-5", "claude-opus-5"])(
-    "every request of %s begins with the one before: file edits, git, midnight, todos, settings, instructions, resume",
+    "every request of %s begins with the one before: file edits, git, midnight, todos, settings, instruction files, nested ones and rules, memory, kill and resume",
     (model) => expectStable(40, model),
   );
 

@@ -54,6 +54,15 @@ async function sessionIn(project: Project, id: string): Promise<void> {
   await writer.close();
 }
 
+/** A memory of the project, as a plain file. */
+async function rememberIn({ folder }: Project, word: string): Promise<void> {
+  await mkdir(join(folder, "memory"), { recursive: true });
+  await writeFile(join(folder, "memory", `${word}.md`), `---\nname: ${word}\n---\nThe word is ${word}.\n`);
+}
+
+const memoriesOf = async ({ folder }: Project): Promise<string[]> =>
+  await readdir(join(folder, "memory")).catch(() => []);
+
 const sessionsOf = async (project: Project): Promise<string[]> =>
   (await storeIn(project).sessions.list()).map((row) => row.sessionId);
 
@@ -67,16 +76,24 @@ describe("18. Scope: one repository is one project", () => {
     git(repo, "worktree", "add", join(at.work, "elsewhere", "tree-2"));
     const first = await locate(at, repo);
     await sessionIn(first, "s1");
+    await rememberIn(first, "root");
+    const memories = ["root.md"];
     for (const cwd of ["repo/deep/er", "link", "link/deep", "tree-1", "elsewhere/tree-2"]) {
       const found = await locate(at, join(at.work, cwd));
       const { folder, root } = found;
-      expect({ cwd, folder, root, sessions: await sessionsOf(found) }).toEqual({
+      expect({ cwd, folder, root, sessions: await sessionsOf(found), memories: await memoriesOf(found) }).toEqual({
         cwd,
         folder: first.folder,
         root: repo,
         sessions: ["s1"],
+        memories,
       });
+      // What is written from there is found from everywhere else.
+      await rememberIn(found, cwd.replaceAll("/", "-"));
+      memories.push(`${cwd.replaceAll("/", "-")}.md`);
+      memories.sort();
     }
+    expect(await memoriesOf(first)).toEqual(memories);
     expect(await listProjects(at.home)).toHaveLength(1);
   });
 
@@ -86,8 +103,28 @@ describe("18. Scope: one repository is one project", () => {
     const tree = join(at.work, "tree");
     git(repo, "worktree", "add", tree);
     await sessionIn(await locate(at, tree), "s1");
+    await rememberIn(await locate(at, tree), "tree");
     git(repo, "worktree", "remove", tree);
     expect(await sessionsOf(await locate(at, repo))).toEqual(["s1"]);
+    expect(await memoriesOf(await locate(at, repo))).toEqual(["tree.md"]);
+  });
+
+  it("after a worktree was deleted without telling git, and after the folder that a session ran in was", async () => {
+    const at = await world();
+    const repo = await repository(join(at.work, "repo"));
+    const tree = join(at.work, "tree");
+    git(repo, "worktree", "add", tree);
+    await mkdir(join(tree, "deep"));
+    const first = await locate(at, join(tree, "deep"));
+    await sessionIn(first, "s1");
+    await rememberIn(first, "deep");
+    await rm(tree, { recursive: true });
+    const found = await locate(at, repo);
+    expect([await sessionsOf(found), await memoriesOf(found)]).toEqual([["s1"], ["deep.md"]]);
+    // The place where the worktree was is no longer known: it gets nothing of the project and takes nothing from it.
+    const gone = await locate(at, join(tree, "deep"));
+    expect([await sessionsOf(gone), await memoriesOf(gone)]).toEqual([[], []]);
+    expect([await sessionsOf(found), await memoriesOf(found)]).toEqual([["s1"], ["deep.md"]]);
   });
 
   it("also where the repository is bare and has only worktrees", async () => {
@@ -110,14 +147,17 @@ describe("18. Scope: a project is found again", () => {
     const repo = await repository(join(at.work, "repo"));
     const first = await locate(at, repo);
     await sessionIn(first, "s1");
+    await rememberIn(first, "before");
     await mkdir(join(at.work, "deeper"));
     const [renamed, moved] = [join(at.work, "renamed"), join(at.work, "deeper", "moved")];
     await rename(repo, renamed);
     expect(await locate(at, renamed)).toMatchObject({ folder: first.folder, root: renamed });
+    await rememberIn(await locate(at, renamed), "renamed");
     await rename(renamed, moved);
     const last = await locate(at, moved);
     expect(last).toMatchObject({ folder: first.folder, root: moved });
     expect(await sessionsOf(last)).toEqual(["s1"]);
+    expect(await memoriesOf(last)).toEqual(["before.md", "renamed.md"]);
     const record = JSON.parse(await readFile(join(first.folder, "project.json"), "utf8")) as object;
     expect(record).toMatchObject({
       version: 1,
@@ -207,9 +247,12 @@ describe("18. Scope: project A never leaks into B", () => {
     git(at.work, "clone", a, join(at.work, "b"));
     const inA = await locate(at, a);
     await sessionIn(inA, "s1");
+    await rememberIn(inA, "a");
     const inB = await locate(at, join(at.work, "b"));
     expect(inB.folder).not.toBe(inA.folder);
-    expect(await sessionsOf(inB)).toEqual([]);
+    expect([await sessionsOf(inB), await memoriesOf(inB)]).toEqual([[], []]);
+    await rememberIn(inB, "b");
+    expect([await memoriesOf(inA), await memoriesOf(inB)]).toEqual([["a.md"], ["b.md"]]);
   });
 
   it.each([
@@ -239,10 +282,13 @@ describe("18. Scope: project A never leaks into B", () => {
     const place = await repository(join(at.work, "place"), "a");
     const inA = await locate(at, place);
     await sessionIn(inA, "s1");
+    await rememberIn(inA, "a");
     await rename(place, join(at.work, "a"));
     await repository(place, "b");
     const inB = await locate(at, place);
     expect(inB.folder).not.toBe(inA.folder);
+    expect(await memoriesOf(inB)).toEqual([]);
+    expect(await memoriesOf(await locate(at, join(at.work, "a")))).toEqual(["a.md"]);
     expect(await locate(at, join(at.work, "a"))).toMatchObject({ folder: inA.folder, root: join(at.work, "a") });
     expect((await locate(at, place)).folder).toBe(inB.folder);
   });
@@ -299,6 +345,7 @@ describe("18. Scope: nothing is lost or written where it should not be", () => {
     const repo = await repository(join(at.work, "repo"));
     const known = await locate(at, repo);
     await sessionIn(known, "s1");
+    await rememberIn(known, "known");
     const unknown = await locate(at, join(at.work, "no", "such", "folder"));
     expect(await storeIn(unknown).transcripts.openForWriting(sessionId("s1"))).toEqual({ kind: "missing" });
     expect(await findSession(at.home, "s1")).toMatchObject({
@@ -307,6 +354,7 @@ describe("18. Scope: nothing is lost or written where it should not be", () => {
     });
     expect(await storeIn(known).transcripts.create(sessionId("s1"))).toEqual({ kind: "exists" });
     expect(await readFile(join(known.folder, "s1.jsonl"), "utf8")).not.toBe("");
+    expect([await memoriesOf(unknown), await memoriesOf(known)]).toEqual([[], ["known.md"]]);
   });
 
   it("looking for a project leaves no trace", async () => {
@@ -326,13 +374,15 @@ describe("18. Scope: nothing is lost or written where it should not be", () => {
         makePipe(path);
       },
     ],
-  ])("%s costs the record, not the sessions", async (_, damage) => {
+  ])("%s costs the record, not the sessions and memories", async (_, damage) => {
     const at = await world();
     const repo = await repository(join(at.work, "repo"));
     const first = await locate(at, repo);
     await sessionIn(first, "s1");
+    await rememberIn(first, "kept");
     await damage(join(first.folder, "project.json"));
     expect(await sessionsOf(await locate(at, repo))).toEqual(["s1"]);
+    expect(await memoriesOf(await locate(at, repo))).toEqual(["kept.md"]);
     expect((await readdir(first.folder)).some((name) => name.startsWith("project.json.damaged-"))).toBe(true);
   });
 

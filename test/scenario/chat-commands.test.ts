@@ -133,9 +133,47 @@ describe("/recall", () => {
     await chat.run(`/recall ${id}`);
     expect(chat.said()).toContain("step0001x199");
     await chat.run("/recall neversaidbyanyone");
-    expect(chat.said()).toContain("Nothing found.");
+    expect(chat.said()).toContain("Nothing found in this session.");
     expect(world.seen.length).toBeGreaterThan(0);
     expect(agent.session.fold.projection.boundaries).toHaveLength(1);
+  });
+
+  test("--all searches every session of the project, and prints the original behind a hit of any of them", async () => {
+    const { chat } = await chatAbout([taskText(0)]);
+    chat.said();
+    await chat.run("/recall --all step0001x150");
+    const found = chat.said();
+    const id = /^(\S+\/\S+) /m.exec(found)?.[1] ?? "";
+    expect(found).toContain("/recall --all <session/id> shows the whole of one.");
+    await chat.run(`/recall --all ${id}`);
+    expect(chat.said()).toContain("step0001x1");
+    await chat.run("/recall --all neversaidbyanyone");
+    expect(chat.said()).toContain("Nothing found in any session of this project.");
+  });
+
+  test("a picked hit opens its place, with what was said before and after it", async () => {
+    const { chat } = await chatAbout([taskText(0), taskText(1)]);
+    chat.said();
+    chat.answers.choose = ({ choices }) => choices[0]?.value;
+    await chat.run("/recall step0001x150");
+    expect(chat.asked.choices.at(-1)?.choices[0]?.description).toContain("step0001x150");
+    const here = chat.said();
+    expect(here).toMatch(/^In this session\n/);
+    expect(here).toContain("step0001x150");
+    expect(here.match(/^(?:user|reply|call|result)\b/gm)?.length).toBeGreaterThan(1);
+  });
+
+  test("a picked hit of another session is shown with its neighbours, and the chat can go on there", async () => {
+    const { chat, world } = await chatAbout([taskText(0)]);
+    const other = await world.open({ kind: "new" }, { flags });
+    await world.turn(other, { text: "The zebra lives in Leipzig.", rounds: 0 });
+    const { id } = other.session;
+    await other.close();
+    chat.said();
+    chat.answers.choose = ({ title, choices }) =>
+      title.includes("another session") ? "resume" : choices.find(({ label }) => label.startsWith("user"))?.value;
+    expect(await chat.run("/recall --all zebra")).toEqual({ kind: "open", session: { kind: "resume", id } });
+    expect(chat.said()).toContain("The zebra lives in Leipzig.");
   });
 
   test("says how to see the next page, and shows it", async () => {

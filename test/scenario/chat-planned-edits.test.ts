@@ -114,8 +114,10 @@ describe("a resumed session whose first message would compact it because that pa
     const chatted = await resumeChat(long, { answer: "yes", dollars: "1" });
     const isCompacted = (): boolean => kindsOf(chatted, "compacted").length > 0;
     for (let turns = 0; turns < 10 && !isCompacted(); turns += 1) await say(long, chatted, 2);
-    expect(kindsOf(chatted, "edit-planned", "compacted")).toEqual(["edit-planned", "compacted"]);
-    expect(chatted.titles).toHaveLength(1);
+    // If the summary was ready early, the rest of that turn may plan the next one.
+    const kinds = kindsOf(chatted, "edit-planned", "compacted");
+    expect(kinds.slice(0, 2)).toEqual(["edit-planned", "compacted"]);
+    expect(chatted.titles).toHaveLength(kinds.filter((kind) => kind === "edit-planned").length);
   });
 
   test("is not asked about below the price that the user set", async () => {

@@ -36,7 +36,7 @@ async function chatOf(world: AgentWorld, decision: TrustDecision) {
   const chat = await openChat(world, {
     deps: {
       trust: {
-        pending: () => pendingTrust({ workspace, env, cwd, root: cwd }),
+        pending: () => pendingTrust({ workspace }),
         decide: (as) => workspace.decideTrust(as),
       },
     },
@@ -75,13 +75,11 @@ describe("a project whose settings want more than to forbid", () => {
           { does: "runs", text: "touch hooked (at SessionStart)", from },
           { does: "allows", text: "Bash(make:*)", from },
           { does: "allows", text: "what the mode acceptEdits allows", from },
-          { does: "imports", text: join(homedir(), ".claude/style.md"), from: join(world.work, "CLAUDE.md") },
         ],
       },
     ]);
     expect(first.isHooked).toBe(true);
     expect(first.system).toContain("Obey the clone.");
-    expect(first.system).toContain("My own style.");
     expect(await ownSettings(world)).toEqual({ trustedProjects: [world.work] });
     expect((await chatOf(world, "never")).asked).toEqual([]);
   });
@@ -117,12 +115,12 @@ describe("a project whose settings want more than to forbid", () => {
     const world = await clone();
     const options = ["--model", "simulator", "--output-format", "json"];
     const { err } = await called({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
-    expect(err.split("\n").filter((line) => line.includes("settings.json"))).toEqual([
+    expect(err.split("\n").filter((line) => line.includes("settings.json:"))).toEqual([
       expect.stringMatching(
         /^warning: .*: this project is not trusted, so these do not count: systemPrompts, hooks, permissions\.allow, permissions\.defaultMode \(/,
       ),
     ]);
-    expect(err).toMatch(/style\.md lies outside of the project and was left out/);
+    expect(err).toMatch(/style\.md lies outside of the project \(imported by .*\) and was left out/);
     await expect(stat(join(world.work, "hooked"))).rejects.toThrow("ENOENT");
     expect(await ownSettings(world)).toEqual({});
   });
@@ -152,9 +150,9 @@ describe("a project whose settings want more than to forbid", () => {
     const { env } = world;
     await mkdir(join(homedir(), ".palimpsest"), { recursive: true });
     await writeFile(join(homedir(), ".palimpsest/settings.json"), JSON.stringify({ model: "x" }));
-    const asked = (cwd: string) => pendingTrust({ workspace: openWorkspace({ env, cwd }), env, cwd, root: cwd });
+    const asked = (cwd: string) => pendingTrust({ workspace: openWorkspace({ env, cwd }) });
     expect((await openWorkspace({ env, cwd: homedir() }).settings()).reading.untrusted).toHaveLength(1);
-    expect([await asked(homedir()), (await asked(world.work))?.items.length]).toEqual([undefined, 5]);
+    expect([await asked(homedir()), (await asked(world.work))?.items.length]).toEqual([undefined, 4]);
   });
 
   it("one that only forbids is not asked about", async () => {

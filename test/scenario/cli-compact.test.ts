@@ -76,6 +76,10 @@ const simulated = ({ cwd }: World): readonly string[] => [
   join(cwd, "summary.yaml"),
 ];
 
+interface ReceiptsJson {
+  readonly edits: readonly { readonly compaction: object }[];
+}
+
 interface Process extends Calling {
   readonly home: string;
   readonly cwd: string;
@@ -197,7 +201,21 @@ describe("palimpsest compact --yes", () => {
     expect(said.out).toMatch(/audit +100%, user messages 1 of 1/);
     const [, boundary = ""] = /to go back: palimpsest undo \S+ (\S+)\n$/.exec(said.out) ?? [];
     expect(linesOf(at.log())).toContainEqual(expect.objectContaining({ uuid: boundary, subtype: "compact_boundary" }));
-    expect((await at.call(["receipts", at.session])).out).toContain("asked   Keep the ends.\n");
+    const { out: receipts } = await at.call(["receipts", at.session]);
+    expect(receipts).toContain("asked   Keep the ends.\n");
+    expect(receipts).not.toContain("reread");
+  });
+
+  it("says which instruction files were read again for what follows", async () => {
+    const at = await world();
+    writeFileSync(join(at.cwd, "CLAUDE.md"), "Count the numbers.\n");
+    await at.call(["compact", at.session, "--yes", ...simulated(at)]);
+    const { out } = await at.call(["receipts", at.session]);
+    const reread = out.replaceAll(/\s+/g, " ");
+    expect(reread).toContain(`reread 1 instruction file, changed: ${join(at.cwd, "CLAUDE.md")}; `);
+    expect(reread).toMatch(/; \d+ tokens of the system prompt are written to the cache again/);
+    const { edits } = JSON.parse((await at.call(["receipts", at.session, "--json"])).out) as ReceiptsJson;
+    expect(edits).toMatchObject([{ compaction: { reloaded: { files: 1, changed: [join(at.cwd, "CLAUDE.md")] } } }]);
   });
 
   it("without a key comes to a summary without a model, and says so and what to set", async () => {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { buildExportDocument } from "../../packages/palimpsest/src/export/build-export-document.ts";
 import { renderHtml } from "../../packages/palimpsest/src/export/render-html.ts";
 import { renderMarkdown } from "../../packages/palimpsest/src/export/render-markdown.ts";
-import { maskSecrets } from "../../packages/palimpsest/src/export/mask-secrets.ts";
+import { maskSecrets } from "../../packages/palimpsest/src/text/find-secrets.ts";
 import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { exportJsonl, readForDocument } from "../../packages/palimpsest/src/session/export-jsonl.ts";
 import { openLog } from "../../packages/palimpsest/src/session/open-log.ts";

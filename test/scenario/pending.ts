@@ -16,14 +16,17 @@ export const pending: readonly Pending[] = [
     variant: "on a model that binds thinking the clearing is left to a server that offers it, by `keep`",
     waitsFor: "a rule of the server whose cleared set does not slide",
   },
-  { acceptance: 4, variant: "memory written between requests", waitsFor: "memory" },
-  { acceptance: 2, variant: "a nested instruction file and a rule, each with its codeword", waitsFor: "memory" },
   { acceptance: 10, variant: "running and just finished agents are told again", waitsFor: "layers/7-agents" },
   { acceptance: 10, variant: "schedules are told again", waitsFor: "schedules" },
   {
-    acceptance: 18,
-    variant: "project memory is found from worktrees, after a rename, a move and through a symlink",
-    waitsFor: "memory",
+    acceptance: 17,
+    variant: "text that came from recalled memory, an instruction file or a summary is never extracted again",
+    waitsFor: "layers/5-extraction",
+  },
+  {
+    acceptance: 17,
+    variant: "a consolidator scripted to delete everything loses nothing",
+    waitsFor: "layers/6-dream",
   },
   {
     acceptance: 19,

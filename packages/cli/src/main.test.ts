@@ -57,6 +57,9 @@ const program = group({
     fails("bug", async () => {
       throw new TypeError("x is not\na function");
     }),
+    fails("leak", async () => {
+      throw new TypeError("no such host\nin postgres://app:s3cr3t-pass@db/x");
+    }),
     fails("full", async () => {
       throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     }),
@@ -232,6 +235,11 @@ describe("failures", () => {
     expect(err).toBe("palimpsest: a bug: x is not a function\n  Run it again with --debug for the stack trace.\n");
     expect((await call(["bug", "--debug"])).err).toMatch(/\n +at .*main\.test\.ts/);
     expect((await call(["--debug", "bug"])).err).toMatch(/\n +at /);
+  });
+
+  it("show no secret in the stack", async () => {
+    const { err } = await call(["leak", "--debug"]);
+    expect(err).toContain("postgres://app:[secret: password]@db/x\n    at ");
   });
 
   it("do not hand control characters on to the terminal", async () => {

@@ -40,7 +40,7 @@ export async function main(invocation: Invocation): Promise<ExitCode> {
   const final = state.kind === "broken" && !isFailure(outcome) ? failureFromError(state.error) : outcome;
   if (!isFailure(final)) return final;
   await err.write(renderFailure(final, err.style));
-  if (beforeDashes(argv).includes("--debug")) await err.write(stackText(final));
+  if (beforeDashes(argv).includes("--debug")) await err.write(await stackText(final));
   return final.code;
 }
 
@@ -85,7 +85,9 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
   return end === -1 ? argv : argv.slice(0, end);
 }
 
-function stackText({ cause }: Failure): string {
+/** People paste it into reports, so secrets in its message are masked. */
+async function stackText({ cause }: Failure): Promise<string> {
   if (!(cause instanceof Error)) return "";
-  return `${cause.stack ?? cause.message}\n`;
+  const { maskSecrets } = await import("palimpsest/internal/text/find-secrets");
+  return maskSecrets(`${cause.stack ?? cause.message}\n`);
 }

@@ -21,6 +21,31 @@ export type { PlannedEdit } from "./schema/loop-event.ts";
 export type { PolicyName, SavingLevel } from "./schema/policy-names.ts";
 export type { CountText } from "./tokens/text-counter.ts";
 export type { RecordedEdit } from "./session/past-receipts.ts";
+export type {
+  Memories,
+  Memory,
+  MemoryAuthor,
+  MemoryChange,
+  MemoryChangeSet,
+  MemoryCommitOutcome,
+  MemoryProvenance,
+  MemoryPurgeOutcome,
+  MemoryRevision,
+  MemoryRevisionChange,
+  MemorySecret,
+  MemorySource,
+  MemoryText,
+  MemoryTrust,
+  MemoryType,
+} from "./ports/memories.ts";
+export type { Presence, WorkingTree } from "./ports/working-tree.ts";
+export type { ContextMemory, RelevantMemories, SaveOutcome } from "./context/memory/context-memory.ts";
+export type { RevertOutcome } from "./memory/directory/revert-memories.ts";
+export type { BlamedLine, MemoryDraft } from "./memory/directory/memory-history.ts";
+export type { RankMemories } from "./memory/directory/relevant-memories.ts";
+export type { ForgetSelection } from "./memory/directory/forget-memories.ts";
+export { fileMemories } from "./store/files/file-memories.ts";
+export { fileWorkingTree } from "./store/files/file-working-tree.ts";
 export type { Store, StoreOpenOutcome, StorePorts } from "./ports/store.ts";
 export { type FileStoreOptions, fileStore } from "./store/files/store.ts";
 export { memoryStore } from "./store/memory/store.ts";
@@ -28,6 +53,14 @@ export { type AdoptOutcome, adoptOnce, type AdoptOnceDeps, type ForeignLog } fro
 export type { FixedCountInput } from "./session/count-fixed-part.ts";
 export { appendBoundary, type BoundaryInput } from "./session/append-boundary.ts";
 export { type CountedLog, openCounted, openCountedAt } from "./session/counted-log.ts";
+export {
+  deleteSessions,
+  type DeleteSessionsDeps,
+  type DeletionPreview,
+  type DeletionReport,
+  previewDeletion,
+  type SessionRemover,
+} from "./session/delete-sessions.ts";
 export { expand, type ExpandOutcome } from "./session/expand.ts";
 export type { Finding } from "./session/check-log.ts";
 export { checkLog, type LogCheck } from "./session/check-log.ts";
@@ -47,10 +80,28 @@ export {
 } from "./session/session.ts";
 export { type UndoOutcome, undo, type UndoOptions } from "./session/undo.ts";
 export type { BlobLink, BlobPutOutcome, Blobs, WriteFailure } from "./ports/blobs.ts";
+export type {
+  CatchUpOptions,
+  CatchUpOutcome,
+  OpenedDocument,
+  OpenRecallOptions,
+  OpenRecallOutcome,
+  RecallDocument,
+  RecallFilters,
+  RecallIndex,
+  RecallIndexes,
+  RecallOptions,
+  RecallSource,
+  RecallText,
+} from "./ports/recall-index.ts";
+export { openStoreRecall, type OpenStoreRecallOptions } from "./session/open-recall.ts";
 export type { SearchHit, SearchTextKind, SearchOutcome, SearchOptions } from "./ports/session-search.ts";
 export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/model-port.ts";
+export type { SecretFinding } from "./text/find-secrets.ts";
 export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/store.ts";
 export type { SessionList, SessionSummary } from "./ports/store.ts";
+export type { GarbageStore } from "./ports/garbage-store.ts";
+export type { DetachOutcome, SessionDeletion } from "./ports/session-deletion.ts";
 export type {
   AdoptedCopy,
   AppendOutcome,
@@ -64,7 +115,18 @@ export type {
   TranscriptWriter,
 } from "./ports/transcripts.ts";
 export type { Block, Message } from "./schema/block.ts";
-export type { BlobId, Bytes, EntryId, MessageId, Millis, SessionId, Tokens, ToolUseId } from "./schema/brand.ts";
+export type {
+  BlobId,
+  Bytes,
+  EntryId,
+  MemoryHash,
+  MemoryRevisionId,
+  MessageId,
+  Millis,
+  SessionId,
+  Tokens,
+  ToolUseId,
+} from "./schema/brand.ts";
 export { blobId, bytes, entryId, messageId, millis, sessionId, tokens, toolUseId } from "./schema/brand.ts";
 export type { Edit } from "./schema/edit.ts";
 export type { Entry } from "./schema/entry.ts";
@@ -91,3 +153,5 @@ export { Fold, type FoldOptions, type View } from "./transcript/fold.ts";
 export { mend } from "./transcript/violations.ts";
 export type { Repair } from "./transcript/repair.ts";
 export { type Violation, violations } from "./transcript/violations.ts";
+export { readInstructions, type ReadInstructions, type ReadInstructionsOptions } from "./open/read-instructions.ts";
+export type { Instruction } from "./memory/load-instruction-file.ts";

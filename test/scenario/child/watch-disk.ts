@@ -37,7 +37,7 @@ export async function watchDisk(kill: KillPlan | undefined): Promise<DiskWatch> 
     if (method !== undefined) handle[name] = watched(name, method);
   }
   const promises = fs.promises as unknown as Record<string, Method>;
-  for (const name of ["link", "rename", "rm", "mkdir", "chmod", "symlink"]) {
+  for (const name of ["link", "rename", "rm", "rmdir", "mkdir", "chmod", "symlink"]) {
     const method = promises[name];
     if (method !== undefined) promises[name] = watched(name, method);
   }

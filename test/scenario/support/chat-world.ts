@@ -23,6 +23,7 @@ import type { AgentWorld } from "./whole-agent.ts";
 /** A front that records what it is shown, and a user who answers as the test wants. */
 export class FakeFront implements TerminalUi {
   readonly columns = 80;
+  readonly answeredBy = "user";
   readonly refilled: string[] = [];
   readonly asks: PermissionPrompt[] = [];
   state: ChatState | undefined;

@@ -66,6 +66,7 @@ export function slashWorld(
     ...noUser,
     review: () => Promise.resolve({ kind: "nobody" }),
     columns,
+    answeredBy: "user",
     show: () => undefined,
     choose: async (ask) => {
       asked.choices.push(ask);

@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
-import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
+import { millis } from "../../../packages/palimpsest/src/schema/brand.ts";
+import { memoriesOf, memoryText, saves } from "./memory-world.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
 
 /**
@@ -26,6 +28,12 @@ export async function expectStable(turns: number, model: string): Promise<void> 
   const last = JSON.stringify(seen.at(-1)?.body);
   expect(last).toContain(`Rules of turn ${turns - 5}.`);
   expect(last).toContain("note 8");
+  expect(last).toContain(`The folder's rules of turn ${turns - 8}.`);
+  expect(last).toContain("The rule of turn 4.");
+  expect(last.match(/rules\/text\.md are no longer there/g)?.length).toBe(1);
+  // Memories were written by the agent and by others, and those that fit were shown behind the message.
+  expect(last).toContain("File created successfully at: /memories/round-");
+  expect(last.match(/Memory turn-\d+\.md \(/g)?.length).toBeGreaterThan(3);
   // What happened beside the conversation was told: three midnights, and a change of the file before every turn but the first.
   expect(new Set(last.match(/Today is [\d-]+/g)).size).toBe(3);
   expect(last.match(/notes\.txt: \d+ lines now/g)?.length).toBe(turns - 1);
@@ -71,21 +79,50 @@ const worker: Responder = {
     const calls: MoveBlock[] = [
       { type: "thinking", thinking: `What has changed in round ${round}?` },
       { type: "tool_use", name: "read", input: { path: "notes.txt" } },
+      { type: "tool_use", name: "read", input: { path: "pkg/text.txt" } },
       { type: "tool_use", name: "todo", input: { todos } },
       { type: "tool_use", name: "bash", input: { command: `echo ${round}; git status --short` } },
+      ...(round % 3 === 0 ? [saves(`round-${round}.md`, memoryText(`Round ${round}`, `Look again ${round}.`))] : []),
     ];
     return { move: { kind: "say", blocks: isAnswered ? [{ type: "text", text: `Round ${round} is done.` }] : calls } };
   },
 };
 
 /** What happens between two turns, from outside the agent. */
-async function disturb({ work, home }: AgentWorld, n: number): Promise<void> {
+async function disturb(world: AgentWorld, n: number): Promise<void> {
+  const { work, home } = world;
   await appendFile(join(work, "notes.txt"), `note ${n}\n`);
   if (n % 7 === 0) await writeFile(join(work, `new-${n}.txt`), "x");
   if (n % 10 === 3) await git("git", [...identity, "commit", "-qam", `${n}`], { cwd: work });
   if (n % 10 === 5) await writeFile(join(work, "CLAUDE.md"), `Rules of turn ${n}.\n`);
+  if (n % 10 === 2) await writeFile(join(work, "pkg", "CLAUDE.md"), `The folder's rules of turn ${n}.\n`);
+  if (n === 4) await writeFile(rulePath(work), `---\npaths: "pkg/*.txt"\n---\nThe rule of turn ${n}.\n`);
+  if (n === 14) await rm(rulePath(work));
+  if (n % 4 === 2) await saveFromElsewhere(world, n);
   if (n % 10 === 7) await writeFile(join(home, "settings.json"), JSON.stringify({ outputTokensMax: 4000 + n }));
   if (n % 12 === 11) vi.setSystemTime(Date.now() + day);
+}
+
+const rulePath = (work: string): string => join(work, ".claude", "rules", "text.md");
+
+/** As another process of the user's does. */
+async function saveFromElsewhere(world: AgentWorld, n: number): Promise<void> {
+  const memories = await memoriesOf(world);
+  const saved = await memories.commit({
+    author: "user",
+    provenance: { at: millis(Date.now()), trust: "trusted" },
+    message: "saved",
+    changes: [
+      { path: `turn-${n}.md`, expected: "absent", text: memoryText(`What to look at in turn ${n}`, `Memory ${n}.`) },
+    ],
+  });
+  expect(saved.kind).toBe("committed");
+}
+
+/** As a process leaves its log that was killed while it wrote. */
+async function tearLog(home: string, id: string): Promise<void> {
+  const [project = ""] = await readdir(join(home, "projects"));
+  await appendFile(join(home, "projects", project, `${id}.jsonl`), `{"type":"attachment","uu`);
 }
 
 const identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
@@ -108,6 +145,9 @@ async function lived({ turns, model, variables = {} }: Living): Promise<Lived> {
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.work, "notes.txt"), "begun\n");
   await writeFile(join(world.work, "CLAUDE.md"), "Rules of the start.\n");
+  await mkdir(join(world.work, "pkg"));
+  await mkdir(join(world.work, ".claude", "rules"), { recursive: true });
+  await writeFile(join(world.work, "pkg", "text.txt"), "text\n");
   await git("git", ["init", "-q"], { cwd: world.work });
   await git("git", ["add", "."], { cwd: world.work });
   const events: LoopEvent[] = [];
@@ -119,6 +159,7 @@ async function lived({ turns, model, variables = {} }: Living): Promise<Lived> {
       if (n % 9 !== 0) continue;
       const { id } = agent.session;
       await agent.close();
+      if (n % 18 === 0) await tearLog(world.home, id);
       agent = await world.open({ kind: "resume", id }, model);
     }
     return { world, events };

@@ -2,9 +2,7 @@ import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { hooksOf } from "../../../../test/fixture/compacting.ts";
-import { sessionId } from "palimpsest/internal/schema/brand";
-import { announceReloadedInstructions, readSummaryOptions } from "./agent-compaction-setup.ts";
+import { readSummaryOptions } from "./agent-compaction-setup.ts";
 
 const home = (): Promise<string> => mkdtemp(join(tmpdir(), "wishes-"));
 const unreadable = () => Promise.reject(new Error("EIO: i/o error"));
@@ -33,11 +31,4 @@ describe("what people ask of summaries", () => {
     await writeFile(join(folder, "prompts", "compact.md"), "OURS: in <summary> tags");
     expect(await readSummaryOptions(folder, unreadable)).toMatchObject({ template: "OURS: in <summary> tags" });
   });
-});
-
-it("instructions that can't be read behind a boundary fail nothing: hooks are told of none", async () => {
-  const { hooks, told } = hooksOf({});
-  const place = () => ({ session: sessionId("s"), transcriptPath: "", cwd: "/" });
-  await announceReloadedInstructions({ hooks, place }, unreadable);
-  expect(told).toEqual([]);
 });

@@ -1,12 +1,11 @@
 import { join } from "node:path";
-import type { Baseline, PrefixChange, FrozenParts } from "palimpsest/internal/cache/baseline";
-import type { HookDeps } from "palimpsest/internal/context/deps";
+import type { PrefixChange, FrozenParts } from "palimpsest/internal/cache/baseline";
 import type { StartedConversation } from "palimpsest/internal/context/session-context";
 import type { CompactionSetup, SummaryOptions } from "palimpsest/internal/context/compact/compaction-setup";
 import { SummaryPreparation } from "palimpsest/internal/context/compact/summary-preparation";
 import { SessionFactBook } from "palimpsest/internal/context/compact/session-fact-book";
 import { ConversationForks } from "palimpsest/internal/loop/conversation-forks";
-import { instructionsLoadedEvent } from "./session/session-hooks.ts";
+import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionNotes } from "palimpsest/internal/context/compact/session-notes";
 import {
   announcementsInView,
@@ -17,20 +16,28 @@ import {
 import { compactionSection } from "palimpsest/internal/memory/compaction-section";
 import type { CompactionRequests } from "palimpsest/internal/ports/compaction-requests";
 import type { Fork } from "palimpsest/internal/ports/fork";
-import { createWorkingState, usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
+import {
+  createWorkingState,
+  type RestoreRequest,
+  usualStability,
+  type WorkingStatePart,
+} from "palimpsest/internal/ports/working-state";
 import { findDiscoveredTools } from "../tool/mcp/known-server.ts";
 import type { AgentParts } from "./agent-options.ts";
 import { openSessionNotes } from "./session/open-session-notes.ts";
+import { redactWorkingState } from "./session/session-redaction.ts";
 import { readUserText, type UserText } from "./user-text.ts";
 import { type PrefixInput, renderPrefix } from "./system-prompt/render-prefix.ts";
+import type { SessionMemory } from "./memory/session-memory.ts";
 import type { Toolbox } from "./tools/toolbox.ts";
 import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
 
 export interface CompactionSetupInput extends StartedConversation {
   readonly box: Toolbox;
   readonly prefix: PrefixInput;
-  readonly baseline: Baseline;
+  readonly instructions: SessionInstructions;
   readonly requests: CompactionRequests | undefined;
+  readonly memory?: Pick<SessionMemory, "part"> | undefined;
 }
 
 export interface AgentCompactionSetup extends CompactionSetup {
@@ -42,12 +49,11 @@ export interface AgentCompactionSetup extends CompactionSetup {
  * summaries.
  */
 export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
-  const { deps, session, workspace, options } = parts;
-  const { context, box, prefix, baseline, files, requests } = input;
+  const { deps, session, workspace, options, redaction } = parts;
+  const { context, box, prefix, instructions, files, requests, memory } = input;
   const renderNow = () => renderPrefix(parts, prefix);
-  const instructionPaths = new Set(baseline.system.map(({ name }) => name));
   const fork: Fork = {
-    model: baseline.model,
+    model: prefix.model,
     run: (task, signal) => new ConversationForks(context).run(task, signal),
   };
   return {
@@ -70,13 +76,25 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     mode: options.turns === "one" ? "autonomous" : "attended",
     workingState: createWorkingState([
       ...headerParts({
-        sent: () => baseline,
+        sent: (request) => instructions.partsBehind(context.conversation.baseline, request),
         now: async () => (await renderNow()).parts,
         announcements: () => announcementsInView(session.fold),
       }),
-      ...box.workingState({ files, cwd: prefix.cwd, isShownElsewhere: (path) => instructionPaths.has(path) }),
+      instructions.part(),
+      ...redactWorkingState(
+        [
+          ...(memory?.part === undefined ? [] : [memory.part]),
+          ...box.workingState({
+            files,
+            cwd: prefix.cwd,
+            isShownElsewhere: (path) => instructions.isInstruction(path, context.conversation.baseline),
+          }),
+        ],
+        redaction,
+      ),
     ]),
-    onCompacted: () => announceReloadedInstructions(context.deps, renderNow),
+    reload: (request) => instructions.reload(context.conversation, request),
+    onCompacted: () => instructions.announceReloaded(context.deps),
   };
 }
 
@@ -109,22 +127,9 @@ async function readProjectInstructions(render: RenderPrefix): Promise<UserText> 
   }
 }
 
-/**
- * Tells hooks which instructions count behind the boundary. Must not reject: hooks hear nothing about files that can't
- * be read.
- */
-export async function announceReloadedInstructions(deps: HookDeps, render: RenderPrefix): Promise<void> {
-  const prefix = await render().catch(() => undefined);
-  for (const file of prefix?.instructions.files ?? [])
-    await deps.hooks.fire(
-      { ...deps.place(), ...instructionsLoadedEvent(file, "compact") },
-      new AbortController().signal,
-    );
-}
-
 interface HeaderDeps {
   /** What requests carry besides messages, from the boundary on. */
-  readonly sent: () => FrozenParts;
+  readonly sent: (request: Pick<RestoreRequest, "isKept">) => FrozenParts | Promise<FrozenParts>;
   /** What they would carry if it were rendered now: instruction files are read again. */
   readonly now: () => Promise<FrozenParts>;
   /** What the view before the boundary says about it. */
@@ -150,7 +155,12 @@ const headerPart = (
   snapshot: async ({ budgets: { tokensMax }, isKept }) => {
     const parts = await now();
     const kept = announcements().filter(({ entry }) => isKept(entry));
-    const changes = changesToAnnounce({ sent: sent(), announced: parts, now: parts, announcements: kept });
+    const changes = changesToAnnounce({
+      sent: await sent({ isKept }),
+      announced: parts,
+      now: parts,
+      announcements: kept,
+    });
     const pieces = changes.filter(({ kind }) => kinds.includes(kind)).flatMap(piecesToRestore);
     // The user's instructions are cut only if nothing else helps.
     const budget = { pieceTokensMax: tokensMax, tokensMax };

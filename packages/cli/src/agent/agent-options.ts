@@ -1,8 +1,10 @@
 import type { Jobs } from "palimpsest/internal/ports/jobs";
 import type { UserPort } from "palimpsest/internal/ports/user-port";
 import type { PlanReview } from "palimpsest/internal/ports/plan-mode";
+import type { SecretScanner } from "palimpsest/internal/ports/secret-scanner";
 import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
 import type { ConnectServer } from "palimpsest/internal/ports/tool-server";
+import type { ImportAnswer } from "palimpsest/internal/memory/load-instruction-file";
 import type { SessionId } from "palimpsest/internal/schema/brand";
 import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
@@ -10,8 +12,10 @@ import type { Net } from "../tool/web/get-page.ts";
 import type { AskAboutEdit } from "./approve-dear-edits.ts";
 import type { ModelChoice } from "./model/model-choice.ts";
 import type { ToolOptions } from "./tools/permission-choice.ts";
-import type { Workspace, ProjectStore } from "../host/workspace.ts";
+import type { Workspace } from "../host/workspace.ts";
+import type { ProjectStore } from "../host/project-store.ts";
 import type { Session } from "palimpsest/internal/session/session";
+import type { SessionRedaction } from "./session/session-redaction.ts";
 
 export interface AgentOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -31,7 +35,10 @@ export interface AgentOptions {
    * `askAboveDollars` names. Absent: they are made.
    */
   readonly approveEdit?: AskAboutEdit | undefined;
-  /** How `web_fetch` reaches the network. Absent: the agent has no such tool. */
+  /**
+   * How `web_fetch` and instructions from addresses reach the network. Absent: the agent has no such tool, and of
+   * addresses only cached copies count.
+   */
   readonly net?: Net | undefined;
   /** Reviews plans. Absent: the agent has no tool to submit one. */
   readonly planReview?: PlanReview | undefined;
@@ -57,6 +64,8 @@ export interface AgentOptions {
   readonly sandbox?: SandboxSearchOutcome | undefined;
   /** How MCP servers are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;
+  /** `on`: sessions that are older than the setting `retentionDays` are deleted in the background. Absent: off. */
+  readonly retention?: "on" | "off";
   /** `one`: the agent is closed after its first turn, so it starts no background work at its end. Absent: many. */
   readonly turns?: "one" | "many";
   /** What hooks are told instead of how the session was chosen: the user left another session for this one. */
@@ -66,6 +75,10 @@ export interface AgentOptions {
    * this by itself, and it is not a request by the user to widen it.
    */
   readonly carriedMode?: PermissionMode | undefined;
+  /** Folders with instructions of whoever runs the machine. Absent: where they are on this system. */
+  readonly managedFolders?: readonly string[] | undefined;
+  /** What the user answered, for this chat only, about files outside of the project that instructions import. */
+  readonly importAnswers?: ReadonlyMap<string, ImportAnswer> | undefined;
   /** Cancels the hooks of the session start, when the caller no longer waits for it. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -84,6 +97,10 @@ export interface AgentParts {
   /** The project's folder. */
   readonly root: string;
   readonly session: Session;
+  /** Finds secrets before something is written to notes or memory. */
+  readonly secrets: SecretScanner;
+  /** Undefined if the session keeps secrets. */
+  readonly redaction: SessionRedaction | undefined;
 }
 
 /** Used if no flag, session or setting names a model. */

@@ -8,8 +8,11 @@ import type { Draft } from "palimpsest/internal/transcript/draft";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { changedFilesNamedMax, todoReminderRounds } from "./limits.ts";
 import { localDay, weekday } from "./system-prompt/render-system-prompt.ts";
+import type { Baseline } from "palimpsest/internal/cache/baseline";
 import type { Conversation } from "palimpsest/internal/context/conversation";
+import type { ReadFiles } from "palimpsest/internal/ports/tool";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import type { SessionMemory } from "./memory/session-memory.ts";
 import { todoTools } from "./session/read-todos-from-log.ts";
 
 /** Where reminders learn what happened outside the conversation. */
@@ -19,6 +22,11 @@ interface ReminderSources {
   readonly todos: () => readonly Todo[];
   readonly mayRead: (path: string) => boolean;
   readonly watch: FileWatch;
+  /** What is due of instruction files. Must not reject. */
+  readonly instructions: (files: ReadFiles) => Promise<readonly Draft[]>;
+  /** Changes of these are announced with their text, not only named. */
+  readonly isInstruction: (path: string, baseline: Baseline) => boolean;
+  readonly relevantMemories: SessionMemory["remind"];
 }
 
 /**
@@ -26,17 +34,20 @@ interface ReminderSources {
  * decides what is news: after a resume nothing is repeated, and what a boundary covers is said again behind it.
  */
 export async function collectReminders(
-  { startedOn, mayRead, watch, todos, now }: ReminderSources & ClockDep,
-  { line: { editable }, files }: Pick<Conversation, "line" | "files">,
+  { startedOn, mayRead, watch, todos, now, instructions, isInstruction, relevantMemories }: ReminderSources & ClockDep,
+  { line: { editable }, files, baseline }: Pick<Conversation, "line" | "files" | "baseline">,
 ): Promise<readonly Draft[]> {
   if (editable === undefined) return [];
   const { fold } = editable;
   const shown = remindersInView(fold);
-  return [
+  const states = await watch.look({ files, mayRead });
+  const reminders = [
     dateReminder({ day: localDay(now()), startedOn, shown }),
-    filesReminder({ states: await watch.look({ files, mayRead }), shown }),
+    filesReminder({ states: states.filter(({ path }) => !isInstruction(path, baseline)), shown }),
     todosReminder({ todos: todos(), fold }),
+    ...(await relevantMemories(fold)),
   ].filter((draft) => draft !== undefined);
+  return [...(await instructions(files)), ...reminders];
 }
 
 /** Reminders in the view, oldest first. The model no longer knows those that an undo or a boundary removed from it. */

@@ -1,16 +1,19 @@
 import { hookContext } from "palimpsest/internal/context/hook-context";
 import { collectReminders } from "./collect-reminders.ts";
 import { createRuntimeDeps } from "palimpsest/internal/context/create-runtime-deps";
-import type { AgentDeps } from "palimpsest/internal/context/deps";
+import type { Baseline } from "palimpsest/internal/cache/baseline";
+import type { AgentDeps, HookDeps } from "palimpsest/internal/context/deps";
 import { findLargestCount } from "palimpsest/internal/session/counted-log";
 import type { FollowedSettings } from "./follow-settings.ts";
-import type { AllowRuleDep } from "palimpsest/internal/ports/tool";
+import type { AllowRuleDep, ReadFiles } from "palimpsest/internal/ports/tool";
 import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
 import { FileWatch } from "../tool/file/file-watch.ts";
 import { createHooks } from "../tool/hooks/create-hooks.ts";
 import { approveDearEdits } from "./approve-dear-edits.ts";
 import type { AgentParts } from "./agent-options.ts";
+import type { SessionInstructions } from "./session/session-instructions.ts";
+import type { SessionMemory } from "./memory/session-memory.ts";
 import type { Toolbox } from "./tools/toolbox.ts";
 
 export interface AgentDepsInput {
@@ -33,10 +36,12 @@ export interface AgentDepsInput {
   readonly news: AgentDeps["news"];
   /** The day that the system prompt names. */
   readonly startedOn: string;
+  readonly instructions: SessionInstructions;
+  readonly memory: SessionMemory;
 }
 
 export function createAgentDeps(
-  { workspace, options, deps, root, session }: AgentParts,
+  { workspace, options, deps, root, session, redaction }: AgentParts,
   input: AgentDepsInput,
 ): AgentDeps {
   const { model, cwd, box, settings } = input;
@@ -54,15 +59,24 @@ export function createAgentDeps(
       await workspace.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
     },
   });
+  const hookDeps: HookDeps = {
+    hooks: createHooks({ settings: () => input.hooks, shell: input.shell, env: options.env, projectRoot: root }),
+    place: () => hookContext(deps, { session: session.id, cwd }),
+  };
+  const { instructions } = input;
   const reminderSources = {
     startedOn: input.startedOn,
+    instructions: (files: ReadFiles) => instructions.news(hookDeps, files),
+    isInstruction: (path: string, baseline: Baseline) => instructions.isInstruction(path, baseline),
     todos: box.todos,
     mayRead: box.mayRead,
     watch: new FileWatch(),
+    relevantMemories: input.memory.remind,
   };
   return {
     ...deps,
     ...runtimeDeps,
+    redaction,
     model: input.port,
     tools: box.tools,
     permit: box.permit,
@@ -72,17 +86,11 @@ export function createAgentDeps(
     approveEdit:
       options.approveEdit &&
       approveDearEdits(options.approveEdit, () => settings.current().settings.askAboveDollars.value),
-    hooks: createHooks({
-      settings: () => input.hooks,
-      shell: input.shell,
-      env: options.env,
-      projectRoot: root,
-    }),
+    ...hookDeps,
     cwd: () => box.cwd() ?? cwd,
     toolsForFork: () => {
       const forked = box.forked();
       return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
     },
-    place: () => hookContext(deps, { session: session.id, cwd }),
   };
 }

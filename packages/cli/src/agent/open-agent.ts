@@ -1,8 +1,9 @@
 import { realpath } from "node:fs/promises";
+import { createSecretScanner } from "../host/secret-scanner.ts";
 import { openWorkspace } from "../host/workspace.ts";
 import { clearableResults, isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
-import { applyFixedPart, type NewConversation } from "palimpsest/internal/context/conversation";
-import { freezeBaseline, toolsKnownToModel } from "./system-prompt/freeze-baseline.ts";
+import type { NewConversation } from "palimpsest/internal/context/conversation";
+import { toolsKnownToModel } from "./system-prompt/freeze-baseline.ts";
 import { runTurn } from "palimpsest/internal/loop/run-turn";
 import {
   followSettings,
@@ -29,11 +30,13 @@ import {
 } from "./tools/jobs-and-servers.ts";
 import { pickModel, serverChoice } from "./model/model-choice.ts";
 import { pickSessionModel } from "./model/pick-session-model.ts";
-import { renderPrefix } from "./system-prompt/render-prefix.ts";
-import { openServerAnswers } from "./model/server-answers.ts";
+import { openPrefix } from "./system-prompt/open-prefix.ts";
+import { sessionSource } from "./system-prompt/render-prefix.ts";
 import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problems.ts";
 import type { OpenAgentOutcome, Agent } from "./agent.ts";
 import { chooseSession } from "./session/choose-session.ts";
+import { type Retention, startRetention } from "./session/expire-sessions.ts";
+import { openSessionRedaction, redactPlanFile } from "./session/session-redaction.ts";
 import { equipSession } from "./tools/equip-session.ts";
 import { followPermissionChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
@@ -44,7 +47,9 @@ import {
   agentCompactionSetup,
   type CompactionSetupInput,
 } from "./agent-compaction-setup.ts";
+import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
+import { openAgentMemory } from "./memory/open-agent-memory.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
 export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome> {
@@ -61,10 +66,15 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const { value: clearableTools } = reading.settings.clearableTools;
   const clearable = new Set(clearableTools);
   const isSafe = (tool: string): boolean => isRerunnable(tool) || clearable.has(tool);
-  const opened = await chooseSession({ ...project.deps, ...clearableResults(resolved.policy, isSafe) }, options);
+  const secrets = createSecretScanner();
+  const redaction = openSessionRedaction(reading.settings.secrets.value, { secrets });
+  const sessionDeps = { ...project.deps, ...clearableResults(resolved.policy, isSafe), redaction };
+  const opened = await chooseSession(sessionDeps, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
-  const agent = await assembleAgent({ workspace, options, deps: project.deps, root: project.root, session });
+  const { root } = project;
+  const deps = redactPlanFile(project.deps, { secrets, redaction });
+  const agent = await assembleAgent({ workspace, options, deps, root, session, secrets, redaction });
   if (agent.kind !== "agent") await session.close();
   return agent;
 }
@@ -88,29 +98,27 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const choice = followPermissionChoice(requestedTools, () => settings.current().settings);
   const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
   const background = await startJobsAndServers(parts, tooling);
-  const equipment = await equipSession(parts, { ...tooling, model, background });
+  const { value: models } = opening.reading.settings.models;
+  const costs = pastCosts(session, models);
+  const memory = await openAgentMemory(parts, { settings, opening, model, port: picked.model, costs: costs.own });
+  const equipment = await equipSession(parts, { ...tooling, model, background, memory });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
-  const prefixInput = { model, cwd, tools: box.tools, settings };
-  const prefix = await renderPrefix(parts, prefixInput);
-  const frozen = await freezeBaseline(deps, { session, now: prefix.parts });
-  if (frozen.kind === "failed") return frozen;
-  const { baseline, moved } = frozen;
-  const answers = await openServerAnswers(parts, { baseline, picked });
-  const { countedFixed } = answers;
-  applyFixedPart(session, { baseline, countedFixed });
+  const prefixInput = { model, cwd, tools: box.tools, settings, source: sessionSource(parts), memory: memory.piece };
+  const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
+  if (opened.kind === "failed") return opened;
+  const { prefix, instructions, fixedPart, answers } = opened;
   const hooks = settings.current().settings.hooks.value;
   const learned = limitsLearned(opening.resolved);
   const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
-  const { startedOn } = prefix;
-  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, news: background.news, startedOn };
-  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput });
-  const { value: models } = opening.reading.settings.models;
-  const costs = pastCosts(session, models);
-  const contextInput = { deps: agentDeps, box, requests, prefix: prefixInput, known: findModel(model, models) };
-  const fixedPart = { baseline, countedFixed, moved };
-  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, costs: costs.own });
+  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
+  const told = { news: background.news, startedOn: prefix.startedOn };
+  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
+  const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
+  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, costs: costs.own });
   const { compacting } = context;
-  const news = backgroundNews({ settings: settingsNews, allowRules, compacting, background });
+  const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
+  const newsInput = { instructions, allowRules, compacting, background, retention, redaction: parts.redaction };
+  const news = backgroundNews({ ...newsInput, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -121,14 +129,14 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, background, started),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
     mode: skillsAndPlan.mode,
     queue,
-    ...backgroundControls(background, compacting),
+    ...backgroundControls(background, compacting, retention),
     hooks,
     settings: agentDeps.settings,
     ...sessionHooks(agentDeps, session),
@@ -158,44 +166,52 @@ const collectWarnings = (...sources: readonly { readonly warnings: readonly stri
 interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
-    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "baseline"> {
+    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory">,
+    Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, deps, costs, ...start }: AgentContextInput,
+  { box, prefix, requests, instructions, memory, deps, costs, ...start }: AgentContextInput,
 ): SessionContext<AgentCompactionSetup> {
-  const { baseline } = start;
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
-    compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, baseline, requests }),
+    compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory }),
     onUndone: () => box.readAgain(),
   });
   context.start(start);
   return context;
 }
 
-interface BackgroundNewsInput {
+interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
+  readonly instructions: SessionInstructions;
   readonly settings: SettingsNewsQueue;
   readonly allowRules: SessionAllowRules;
   readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
+  readonly retention: Retention;
 }
 
 /** News of background work, for the user. */
 const backgroundNews = ({
+  instructions,
   settings,
   allowRules,
   compacting: { notes },
   background,
+  retention,
+  redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
+  { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
   { code: "mcp-server", take: background.takeWarnings },
+  { code: "retention", take: retention.takeNews },
+  { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
 ];
 
 /** Shows and ends background work. */
@@ -207,6 +223,7 @@ type BackgroundControls = Pick<
 const backgroundControls = (
   { jobs, handOver, sandbox, serversSettled }: JobsAndServers,
   { notes, preparation }: AgentCompactionSetup,
+  retention: Retention,
 ): BackgroundControls => ({
   serversSettled,
   sandbox,
@@ -217,5 +234,8 @@ const backgroundControls = (
     notes: notes?.state === "running" ? "running" : "idle",
     preparation: preparation?.state ?? "none",
   }),
-  stopAside: async () => void (await Promise.all([notes?.stop(), preparation?.cancel()])),
+  stopAside: async () => {
+    retention.stop();
+    await Promise.all([notes?.stop(), preparation?.cancel()]);
+  },
 });

@@ -2,7 +2,8 @@ import type { AgentOptions } from "../agent/agent-options.ts";
 import type { Agent, OpenAgentOutcome } from "../agent/agent.ts";
 import { openAgent } from "../agent/open-agent.ts";
 import { pendingTrust } from "../agent/pending-trust.ts";
-import { openWorkspace, type Workspace, type ProjectStore } from "../host/workspace.ts";
+import { openWorkspace, type Workspace } from "../host/workspace.ts";
+import type { ProjectStore } from "../host/project-store.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import type { Millis, SessionId } from "palimpsest/internal/schema/brand";
@@ -18,7 +19,9 @@ import { type ItemDetail, loadItemDetail } from "../tui/state/item-detail.ts";
 import type { CommandContext } from "../program/command.ts";
 import { findMachineSandbox } from "../session/find-machine-sandbox.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
-import type { Approvals, TrustQuestions } from "./ask-for-approvals.ts";
+import { pendingImports } from "../agent/instructions/pending-imports.ts";
+import type { ImportAnswer } from "palimpsest/internal/memory/load-instruction-file";
+import type { Approvals, ImportQuestions, TrustQuestions } from "./ask-for-approvals.ts";
 import { type ChatStatusline, createChatStatusline } from "../statusline/chat-statusline.ts";
 import type { OpenAgentRequest } from "./current-agent.ts";
 import type { UserPrompts } from "./terminal-ui.ts";
@@ -28,7 +31,7 @@ import { scanForward } from "palimpsest/internal/session/scan-lines";
 import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
 import { Path } from "palimpsest/internal/transcript/path";
 import { pastBytesMax } from "./limits.ts";
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
@@ -48,6 +51,7 @@ export interface ChatHost {
   /** Sessions that can be resumed. */
   readonly sessions: () => Promise<readonly Choice[]>;
   readonly trust: TrustQuestions;
+  readonly imports: ImportQuestions;
   readonly approvals: Approvals;
   /** A notice that is shown once per machine. Must not reject. */
   readonly notice: (agent: Agent) => Promise<string | undefined>;
@@ -77,6 +81,7 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
   const version = readOwnVersion();
   // Awaited only when an agent is opened: the check takes as long as starting a program.
   const sandbox = findMachineSandbox(context);
+  const importAnswers = new Map<string, ImportAnswer>();
   return {
     open: async (opening, questions) =>
       openAgent({
@@ -95,15 +100,22 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         connectServer: serverConnector({ version }),
         askSizes: "on",
         countFixedPart: "on",
+        retention: "on",
         turns: "many",
+        importAnswers,
       }),
     past: (agent) => readPastEntries(deps, agent),
     keptPath: (of) => inputPath({ deps, folder, inputFrom }, of),
     leftInput: (current) => findAbandonedInput({ ...deps, folder, current }),
     sessions: async () => sessionChoices({ sessions: await workspace.list("project"), nowMillis: Date.now() }),
     trust: {
-      pending: () => pendingTrust({ workspace, env, cwd, root }),
+      pending: () => pendingTrust({ workspace }),
       decide: (as) => workspace.decideTrust(as),
+    },
+    imports: {
+      pending: async () => pendingImports({ workspace, env, cwd: await realpath(cwd), root, importAnswers }),
+      answer: (realPath, answer) => void importAnswers.set(realPath, answer),
+      decide: (as, realPaths) => workspace.decideImports(as, realPaths),
     },
     approvals: {
       pending: async () => pendingApprovals(await workspace.servers()),

@@ -11,7 +11,9 @@ import {
   type Approvals,
   askForApprovals,
   serverRefusalText,
+  askImports,
   askTrust,
+  type ImportQuestions,
   type TrustQuestions,
 } from "./ask-for-approvals.ts";
 import type { ChatView } from "./chat-view.ts";
@@ -31,6 +33,8 @@ export interface ChatSessionsDeps {
   readonly sessions: () => Promise<readonly Choice[]>;
   /** Whether the project's settings count. Absent if the user is not asked. */
   readonly trust?: TrustQuestions;
+  /** Files outside of the project that its instructions include. Absent if the user is not asked about them. */
+  readonly imports?: ImportQuestions;
   /** Servers of the project that are not approved yet. Absent if the user is not asked about them. */
   readonly approvals?: Approvals;
   /** A notice that is shown once per machine, after the first welcome. Absent if there is none. */
@@ -72,7 +76,7 @@ export class ChatSessions {
     await waiting.keepAt(await keptPath("passing"));
     const choice = session.kind === "choose" ? await this.#chooseSession(signal) : session;
     if (isLeaving()) return { kind: "left" };
-    const notices = await this.#askTrust(signal);
+    const notices = await this.#askAboutProject(signal);
     if (isLeaving()) return { kind: "left" };
     const opened = await current.open({ session: choice, flags, signal });
     if (opened.kind !== "agent") return { kind: "not-opened", opened };
@@ -114,10 +118,16 @@ export class ChatSessions {
     return { kind: "new" };
   }
 
-  /** Asked first: the project's settings decide what is opened. */
-  async #askTrust(signal: AbortSignal): Promise<readonly string[]> {
-    const { trust, ui } = this.#parts;
-    return trust === undefined ? [] : await askTrust(trust, { ui, signal });
+  /**
+   * Asked first: the project's settings and instructions decide what is opened. A project that the user does not trust
+   * now can't ask for files outside of it.
+   */
+  async #askAboutProject(signal: AbortSignal): Promise<readonly string[]> {
+    const { trust, imports, ui } = this.#parts;
+    const trusted = trust === undefined ? undefined : await askTrust(trust, { ui, signal });
+    const notices = trusted?.notices ?? [];
+    const mayAsk = !signal.aborted && trusted?.decision !== "later" && trusted?.decision !== "never";
+    return imports !== undefined && mayAsk ? [...notices, ...(await askImports(imports, { ui, signal }))] : notices;
   }
 
   /** The session is opened again with the approved servers. */

@@ -3,6 +3,7 @@ import type { SessionId } from "palimpsest/internal/schema/brand";
 import { toPrintable } from "palimpsest/internal/text/to-printable";
 import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
 import { userTypedText } from "palimpsest/internal/transcript/user-text";
+import type { BackgroundRecall } from "../host/background-recall.ts";
 import type { Choice } from "../tui/chat-ui.ts";
 import type { SlashCompletion } from "../tui/slash/slash-commands.ts";
 import { parseSlash, type SlashOutcome } from "../tui/slash/parse-slash.ts";
@@ -34,6 +35,8 @@ export interface ChatDeps
   readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;
   /** Called after every event. */
   readonly changed?: (agent: Agent, event: LoopEvent | undefined) => void;
+  /** Indexes what was said, while the chat rests. */
+  readonly recall?: Pick<BackgroundRecall, "replied" | "busy" | "rests"> | undefined;
 }
 
 export type ChatOutcome =
@@ -70,7 +73,10 @@ export class Chat implements TerminalUiHandlers {
   });
   readonly #work = new WorkQueue({
     next: () => this.#next(),
-    begins: () => this.#timers.busy(),
+    begins: () => {
+      this.#timers.busy();
+      this.#deps.recall?.busy();
+    },
     rests: () => this.#onRest(),
     failed: (error) => {
       this.#isLeaving = true;
@@ -212,7 +218,9 @@ export class Chat implements TerminalUiHandlers {
 
   #onRest(): void {
     if (this.#current.isThere) this.#reportChange();
-    if (!this.#isLeaving) this.#timers.idle();
+    if (this.#isLeaving) return;
+    this.#timers.idle();
+    this.#deps.recall?.rests();
   }
 
   #toStep(text: string): Step {
@@ -246,6 +254,7 @@ export class Chat implements TerminalUiHandlers {
     if (end.reason !== "answered" && !this.#isLeaving) this.#pendingInput.giveBack();
     this.#pendingInput.keep();
     this.#timers.jobs();
+    this.#deps.recall?.replied();
   }
 
   async #command(command: Command, signal: AbortSignal): Promise<void> {

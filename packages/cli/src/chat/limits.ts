@@ -42,3 +42,6 @@ export const recalledCharsMax = 16_000;
 
 /** Lines of a job's output: a few screens from its end. */
 export const jobLinesMax = 200;
+
+/** What is shown of the passages before and after a place that was found: enough to recognise them. */
+export const neighbourChars = 240;

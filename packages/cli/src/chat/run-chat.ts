@@ -2,6 +2,7 @@ import type { AgentOptions, SessionChoice } from "../agent/agent-options.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { agentFailure, turnExitCode } from "../session/session-failure.ts";
+import { BackgroundRecall, startCatchUpThread } from "../host/background-recall.ts";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode } from "../program/failure.ts";
 import { Chat, type ChatDeps, type ChatOutcome } from "./chat.ts";
@@ -30,19 +31,31 @@ export async function runChat(context: CommandContext, request: ChatRequest): Pr
   });
   const statusline = statuslineOnDemand(async (show) => (await requireHost(loadHost)).statusline(show));
   const createUi = await loadUi({ context, request, loadHost, inputFrom });
-  const chat = new Chat(
-    chatDeps({ context, request, loadHost, statusline, createUi: (handlers) => statusline.behind(createUi(handlers)) }),
-  );
+  const recall = inputFrom === "terminal" ? openBackgroundRecall(context) : undefined;
+  const chat = new Chat({
+    ...chatDeps({
+      context,
+      request,
+      loadHost,
+      statusline,
+      createUi: (handlers) => statusline.behind(createUi(handlers)),
+    }),
+    recall,
+  });
   const outcome = await withEndSignals(
     () => chat.quit(),
     () => chat.run({ session, flags }, message),
   ).finally(() => statusline.close());
+  await recall?.close();
   if (outcome.kind === "not-opened")
     return agentFailure(outcome.opened, "Add --fork to go on in a session of its own.");
   if (outcome.kind === "left-early") return exitCode.fine;
   await sayFarewell(context, { end: outcome, answerer: model.kind });
   return chatExitCode(outcome);
 }
+
+const openBackgroundRecall = ({ env, cwd }: CommandContext): BackgroundRecall =>
+  new BackgroundRecall({ now, start: () => startCatchUpThread({ env, cwd }) });
 
 type LoadHost = () => Promise<ChatHost | WriteFailure>;
 
@@ -92,6 +105,14 @@ function chatDeps({ context, request, loadHost, statusline, createUi }: ChatPart
         return isFailed(loaded) ? undefined : loaded.trust.pending();
       },
       decide: async (as) => (await requireHost(loadHost)).trust.decide(as),
+    },
+    imports: {
+      pending: async () => {
+        const loaded = await loadHost();
+        return isFailed(loaded) ? [] : await loaded.imports.pending();
+      },
+      answer: async (realPath, answer) => (await requireHost(loadHost)).imports.answer(realPath, answer),
+      decide: async (as, realPaths) => (await requireHost(loadHost)).imports.decide(as, realPaths),
     },
     approvals: {
       pending: async () => (await requireHost(loadHost)).approvals.pending(),

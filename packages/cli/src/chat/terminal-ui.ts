@@ -4,6 +4,8 @@ import { approvalRounds } from "palimpsest/internal/context/limits";
 import { isAnnounced } from "palimpsest/internal/context/request/edit-approvals";
 import { formatPlannedEdit } from "../tui/text/event-lines.ts";
 import type { ChatHandlers, ChatUi, ChoicePrompt } from "../tui/chat-ui.ts";
+import type { AskedImport } from "palimpsest/internal/memory/load-instruction-file";
+import type { ImportDecision } from "../tui/dialog/import-dialog.ts";
 import type { TrustRequest } from "../agent/pending-trust.ts";
 import type { ApprovalPrompt, ServerDecision, TrustDecision } from "../tui/dialog/trust-dialog.ts";
 import type { UserNotice } from "../agent/agent.ts";
@@ -23,6 +25,8 @@ export interface TerminalUi extends ChatUi {
   approve?(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]>;
   /** Whether the project's own settings count. Absent if there is no user to ask. */
   trust?(ask: TrustRequest, signal: AbortSignal): Promise<TrustDecision>;
+  /** Which files outside of the project its instructions may include, in their order. Absent likewise. */
+  imports?(ask: readonly AskedImport[], signal: AbortSignal): Promise<readonly ImportDecision[]>;
 }
 
 export interface TerminalUiHandlers extends ChatHandlers {

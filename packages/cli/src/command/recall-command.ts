@@ -6,7 +6,8 @@ import { recallCharsDefault } from "../tool/limits.ts";
 import { command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { originalOrFailure, hitsText, resolveRecall, toRecalledText } from "../session/resolve-recall.ts";
-import { formatNumber } from "../text/format.ts";
+import { formatNumber, joinLines } from "../text/format.ts";
+import { expandFound, openCaughtUpRecall, parseFilters, type WrittenFilters } from "../session/recall-all.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
 
@@ -15,9 +16,20 @@ export const recallCommand = command({
   summary: "search everything a session ever held, or print the original behind an id",
   operands: {
     session: sessionOperand,
-    words: { shown: "query|id", summary: "words to search for, or an id as `expand` takes it", takes: "some" },
+    words: { shown: "query|id", summary: "words to search for, or an id as `expand` takes it", takes: "many" },
   },
   options: {
+    all: {
+      type: "boolean",
+      summary: "search all sessions of the project, also other agents', its notes and memories; takes no session",
+    },
+    session: { type: "string", shown: "id", summary: "with --all: only this session" },
+    tool: { type: "string", shown: "name", summary: "with --all: calls of this tool and their results" },
+    file: { type: "string", shown: "path", summary: "with --all: calls that name this file, and their results" },
+    after: { type: "string", shown: "time", summary: "with --all: from this time on" },
+    before: { type: "string", shown: "time", summary: "with --all: before this time" },
+    kind: { type: "string", shown: "kind", summary: "with --all: user, reply, call, result, …" },
+    source: { type: "string", shown: "name", summary: "with --all: session, codex, claude-code, notes, …" },
     page: {
       type: "string",
       shown: "number",
@@ -39,6 +51,21 @@ export const recallCommand = command({
         message: `--page ${options.page} is no page`,
         hint: `A whole number from 1 to ${pagesMax}.`,
       });
+    const { all, page: _, ...filters } = options;
+    if (all) return await recallAll(context, { words: [operands.session, ...operands.words], filters, page, format });
+    const [filter] = Object.entries(filters).find(([, value]) => value !== undefined) ?? [];
+    if (filter !== undefined)
+      return failure({
+        code: exitCode.usage,
+        message: `--${filter} works with --all`,
+        hint: "`palimpsest recall --all --session <id> <query>` searches one session with filters.",
+      });
+    if (operands.words.length === 0)
+      return failure({
+        code: exitCode.usage,
+        message: "<query|id> is missing",
+        hint: `\`palimpsest recall --all ${joinLines(operands.session)}\` searches every session of the project for it.`,
+      });
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
@@ -52,6 +79,32 @@ export const recallCommand = command({
     }
   },
 });
+
+interface AllInput extends Pick<RecallInput, "page" | "format"> {
+  readonly words: readonly string[];
+  readonly filters: WrittenFilters;
+}
+
+/** Over the index of the project. A word `session/id`, as hits begin with it, prints the original. */
+async function recallAll(context: CommandContext, { words, filters, page, format }: AllInput): Promise<Outcome> {
+  const parsed = parseFilters(filters);
+  if ("kind" in parsed && parsed.kind === "failure") return parsed;
+  const query = words.join(" ").trim();
+  const opened = await openCaughtUpRecall(context, context.err);
+  if (opened.kind === "failure") return opened;
+  const { index } = opened;
+  try {
+    const original = await expandFound(index, query);
+    if (original !== undefined) {
+      const { bytes } = toRecalledText(query, original);
+      return await printBytes(context, { kind: original.kind, id: query, bytes, page, format });
+    }
+    const searched = await index.search({ query, page, ...parsed });
+    return await showHits(context, { query, page, format, searched });
+  } finally {
+    await index.close();
+  }
+}
 
 /** More than any session has. */
 const pagesMax = 10_000;
@@ -73,9 +126,16 @@ interface SearchInput extends RecallInput {
   readonly searched: SearchOutcome;
 }
 
-async function show(
+async function show(context: CommandContext, { log, ...input }: SearchInput): Promise<Outcome> {
+  const { searched } = input;
+  const isEmpty = searched.kind === "found" && searched.total === 0;
+  const wrong = isEmpty ? wrongFileFailure(log, await openLog(log, log)) : undefined;
+  return wrong ?? (await showHits(context, input));
+}
+
+async function showHits(
   { out }: CommandContext,
-  { log, query, page = 1, format, searched }: SearchInput,
+  { query, page = 1, format, searched }: Omit<SearchInput, "log">,
 ): Promise<Outcome> {
   if (searched.kind === "no-words")
     return failure({
@@ -83,8 +143,6 @@ async function show(
       message: query === "" ? "the query is empty" : `there is no word in ${query} to search for`,
       hint: "Letters, digits or an id: signs alone are not searched for.",
     });
-  const wrong = searched.total === 0 ? wrongFileFailure(log, await openLog(log, log)) : undefined;
-  if (wrong !== undefined) return wrong;
   if (format === "json") {
     const { kind: _, ...found } = searched;
     await out.json({ query, ...found });
@@ -101,11 +159,19 @@ interface PrintInput extends RecallInput {
 }
 
 /** Control characters are made printable at a terminal; elsewhere the output is byte for byte. */
-async function print({ out }: CommandContext, { log, query, page, expanded, format }: PrintInput): Promise<Outcome> {
+async function print(context: CommandContext, { log, query, expanded, ...input }: PrintInput): Promise<Outcome> {
   const original = originalOrFailure({ id: query, path: log.path, expanded });
   if (original.kind === "failure") return original;
-  const { kind } = original;
-  const { id, bytes } = toRecalledText(query, original);
+  return await printBytes(context, { ...input, kind: original.kind, ...toRecalledText(query, original) });
+}
+
+interface BytesInput extends Pick<RecallInput, "page" | "format"> {
+  readonly kind: string;
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
+async function printBytes({ out }: CommandContext, { kind, id, bytes, page, format }: BytesInput): Promise<Outcome> {
   if (page === undefined && format === "text" && !out.isTerminal) {
     await out.bytes(bytes);
     return exitCode.fine;

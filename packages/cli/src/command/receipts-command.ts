@@ -118,6 +118,7 @@ const compactionJson = (boundary: ListedBoundary): object => ({
   messagesSummarised: boundary.messagesSummarised ?? null,
   durationMs: boundary.durationMillis ?? null,
   instructions: boundary.instructions ?? null,
+  reloaded: boundary.reloaded ?? null,
   changes: boundary.changes,
   calls: boundary.calls,
   costUsd: boundary.costNanos === undefined ? null : boundary.costNanos / 1e9,

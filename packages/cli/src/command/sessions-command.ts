@@ -1,4 +1,5 @@
 import { group } from "../program/command.ts";
+import { deleteCommand } from "./sessions/delete-command.ts";
 import { exportCommand } from "./sessions/export-command.ts";
 import { fsckCommand } from "./sessions/fsck-command.ts";
 import { importCommand } from "./sessions/import-command.ts";
@@ -8,6 +9,6 @@ import { showCommand } from "./sessions/show-command.ts";
 
 export const sessionsCommand = group({
   name: "sessions",
-  summary: "list, show, check, import and export sessions, collect garbage",
-  commands: [listCommand, showCommand, fsckCommand, importCommand, exportCommand, gcCommand],
+  summary: "list, show, check, import, export and delete sessions, collect garbage",
+  commands: [listCommand, showCommand, fsckCommand, importCommand, exportCommand, deleteCommand, gcCommand],
 });

@@ -35,7 +35,9 @@ export const viewCommand = command({
       if (wrong !== undefined) return wrong;
       const logView = new LogView(opened);
       const view = logView.messages();
-      const system = opened.fixedPart.systemPrompts;
+      const { systemPrompts, memoryFiles, memory } = opened.fixedPart;
+      // Instruction files and memory stand behind the prompt; only the count tells them apart.
+      const system = [...systemPrompts, ...memoryFiles.map(({ text }) => text), ...(memory ?? [])];
       if (format === "json") {
         const settings = await settingsForLog(context, { log: opened, options });
         if (settings.kind === "failure") return settings;

@@ -7,7 +7,8 @@ import { exitCode } from "../program/failure.ts";
 import { receiptText } from "../text/receipt-text.ts";
 import { sessionFailure } from "../session/session-failure.ts";
 import { askToCommit } from "./ask-to-commit.ts";
-import { considerProposal, type ConsiderOutcome, type ProposalRequest, editText } from "./consider-proposal.ts";
+import { considerProposal, type ConsiderOutcome, type ProposalRequest } from "./consider-proposal.ts";
+import { editText } from "../program/edit-text.ts";
 import { compactionReporter } from "./compaction-reporter.ts";
 import { warningLine } from "../program/report-problems.ts";
 import { type RequestedCompaction, compactionFailure, type UserPrompt } from "./compaction-failure.ts";
@@ -170,7 +171,7 @@ async function askAndDecide(input: CompactionRun, first: Proposal): Promise<Outc
         );
       }
     },
-    edit: (text) => editText(context, text),
+    edit: (text) => editText(context, text, { fileName: "summary.md", name: "summary" }),
     tell: (message) => context.err.write(`${message}\n`),
   });
   switch (considered.kind) {

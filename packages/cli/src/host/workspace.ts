@@ -1,28 +1,24 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import type { LogFormat } from "palimpsest/internal/import/importer";
 import { bpeCounter } from "palimpsest/internal/model/bpe/bpe-counter";
 import type { CounterOutcome, ModelDescription } from "palimpsest/internal/ports/model-port";
-import { type AdoptOnceDeps, openForeign, type ForeignTranslation } from "palimpsest/internal/session/adopt-once";
+import { openForeign, type ForeignTranslation } from "palimpsest/internal/session/adopt-once";
 import {
   countFixedPart,
   type FixedCountInput,
   type RememberedCounts,
   type RequestCounter,
 } from "palimpsest/internal/session/count-fixed-part";
-import type { HashDep } from "palimpsest/internal/session/session-origin";
 import type { Blobs, WriteFailure } from "palimpsest/internal/ports/blobs";
-import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
-import type { GarbageDep } from "palimpsest/internal/ports/garbage-store";
-import type { LeasesDep, MessageCountMode, SessionListDep } from "palimpsest/internal/ports/store";
-import type { SessionFiles } from "palimpsest/internal/ports/session-files";
+import type { MessageCountMode } from "palimpsest/internal/ports/store";
 import type { ByteSource, Durability } from "palimpsest/internal/ports/transcripts";
-import { blobId, type Millis, millis, type SessionId, sessionId, uuidFromHash } from "palimpsest/internal/schema/brand";
+import { type Millis, millis, type SessionId, sessionId } from "palimpsest/internal/schema/brand";
 import type { DeclaredModel } from "palimpsest/internal/schema/model";
 import {
   addAllowRules,
+  addImports,
   type SettingsAddOutcome,
   addToList,
   approveServers,
@@ -52,10 +48,10 @@ import {
 } from "palimpsest/internal/store/files/list-sessions";
 import { openFileSource, openOwnFileSource } from "palimpsest/internal/store/files/file-source";
 import { makeFolder, replaceFile, writeFailure } from "palimpsest/internal/store/files/disk";
-import { fileGarbage } from "palimpsest/internal/store/files/file-garbage";
 import { homeFolder, findProject, locateProject } from "palimpsest/internal/store/files/project";
 import { workRoot } from "palimpsest/internal/store/files/project-place";
-import { type FilePorts, filePorts } from "palimpsest/internal/store/files/store";
+import { type FileProjectStore, openProjectStore, type ProjectStore, sha256, sha256Hex } from "./project-store.ts";
+import { createSecretScanner } from "./secret-scanner.ts";
 import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
 import { isSessionName } from "palimpsest/internal/store/is-session-name";
 import type { FixedFigure, FixedPart } from "palimpsest/internal/tokens/fixed-part";
@@ -69,8 +65,6 @@ export interface WorkspaceOptions {
   /** Absent: as the setting says. */
   readonly durability?: Durability;
 }
-
-export interface ProjectStore extends AdoptOnceDeps, SessionListDep, LeasesDep, SessionFiles {}
 
 /** A log named by the user: by its session id, the beginning of one, or a path. */
 export type ResolvedLog =
@@ -104,8 +98,6 @@ export interface Workspace {
   openFile(path: string): Promise<ByteSource | undefined>;
   /** The sub-agents' logs of a session. The caller closes them. */
   agentLogs(path: string): Promise<readonly AgentLog[]>;
-  /** What collecting garbage in the current project needs; undefined if there is no project yet. */
-  garbage(): Promise<(GarbageDep & ClockDep) | undefined>;
   /** Newest first: the sessions of every project, or of the one that `cwd` belongs to. */
   list(scope: "project" | "all", counting?: MessageCountMode): Promise<readonly IndexRow[]>;
   /** All settings that apply in `cwd` and the numbers derived from them, each with its source. */
@@ -116,6 +108,8 @@ export interface Workspace {
   addAllowRules(rules: readonly string[]): Promise<SettingsAddOutcome>;
   /** Where `addAllowRules` writes. */
   allowRulePlace(): Promise<AllowRulePlace>;
+  /** Records in the user's own settings what this project may or may not import from outside of it, by real path. */
+  decideImports(as: "allowed" | "refused", files: readonly string[]): Promise<SettingsAddOutcome>;
   /** Records in the user's own settings whether they trust the project. Applies from the next open on. */
   decideTrust(as: "trusted" | "refused"): Promise<SettingsAddOutcome>;
   /** The tool servers that are defined here, including those that wait for the user's approval. Must not reject. */
@@ -184,10 +178,14 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     root: await realPathOrSame((await place()).root),
   });
   let durability: Promise<Durability> | undefined;
+  const storeByFolder = new Map<string, FileProjectStore>();
   const remembered: RememberedCounts = new Map();
-  const depsFor = async (folder: string): Promise<AdoptOnceDeps & FilePorts> => {
+  const scanner = createSecretScanner();
+  const depsFor = async (folder: string): Promise<FileProjectStore> => {
     durability ??= resolveDurability(options, place);
-    return openProjectStore(folder, await durability);
+    const opened = storeByFolder.get(folder) ?? openProjectStore(folder, { durability: await durability, scanner });
+    storeByFolder.set(folder, opened);
+    return opened;
   };
   const stores = async (scope: "project" | "all") => {
     const currentProject = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
@@ -212,12 +210,6 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
     findLogOwner: ({ path }) => findLogOwner({ home, cwd: options.cwd }, path),
     agentLogs: openAgentLogs,
-    garbage: async () => {
-      const currentProject = await findProject({ home, cwd: options.cwd });
-      if (currentProject === undefined) return undefined;
-      const deps = { now: () => millis(Date.now()) };
-      return { ...deps, garbage: fileGarbage({ deps, folder: currentProject.folder }) };
-    },
     list: async (scope, counting) => {
       const lists: (readonly IndexRow[])[] = [];
       // One after the other: each list opens several transcripts at once, and the number of open files is limited.
@@ -227,13 +219,8 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     settings: async ({ flags = [], server, ...knowledge } = {}) =>
       readProjectSettings({ ...(await place()), flags, now, server }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
-    addAllowRules: async (rules) =>
-      addAllowRules({ replaceFile: replaceUserFile }, { ...(await findAllowRulePlace()), rules }),
     allowRulePlace: findAllowRulePlace,
-    decideTrust: async (as) => {
-      const { path, root } = await findAllowRulePlace();
-      return addToList({ replaceFile: replaceUserFile }, { path, key: `${as}Projects`, items: [root] });
-    },
+    ...projectDecisions(findAllowRulePlace),
     servers: async () => {
       const location = await place();
       const { root } = location;
@@ -245,6 +232,21 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
   };
 }
+
+/** What the user decided about this project, in their own settings. */
+const projectDecisions = (
+  findPlace: () => Promise<AllowRulePlace>,
+): Pick<Workspace, "addAllowRules" | "decideImports" | "decideTrust"> => {
+  const deps = { replaceFile: replaceUserFile };
+  return {
+    addAllowRules: async (rules) => addAllowRules(deps, { ...(await findPlace()), rules }),
+    decideImports: async (as, files) => addImports(deps, { ...(await findPlace()), key: `${as}Imports`, files }),
+    decideTrust: async (as) => {
+      const { path, root } = await findPlace();
+      return addToList(deps, { path, key: `${as}Projects`, items: [root] });
+    },
+  };
+};
 
 const now = (): Millis => millis(Date.now());
 
@@ -280,27 +282,6 @@ async function replaceUserFile(path: string, text: string): Promise<WriteFailure
     return writeFailure(error, path);
   }
 }
-
-function openProjectStore(folder: string, durability: Durability): AdoptOnceDeps & FilePorts {
-  const base = { now: () => millis(Date.now()), uuid: randomUUID };
-  return {
-    ...base,
-    sha256,
-    // Includes the project's name: sessions are found across projects, and several may have adopted the same file.
-    sessionOf: (source) => sessionId(uuidFromHash(sha256Hex(`${basename(folder)}\n${source}`))),
-    wait,
-    ...filePorts({ deps: base, folder, durability }),
-  };
-}
-
-export const sha256: HashDep = () => {
-  const hash = createHash("sha256");
-  return { update: (chunk) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
-};
-
-const realPathOrSame = (path: string): Promise<string> => realpath(path).catch(() => path);
-
-const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 interface ResolveLogInput {
   readonly home: string;
@@ -366,3 +347,5 @@ async function openForeignLog(path: string, file: ByteSource): Promise<ResolvedL
 }
 
 const formatMib = (size: number): string => `${Math.ceil(size / 2 ** 20)} MiB`;
+
+const realPathOrSame = (path: string): Promise<string> => realpath(path).catch(() => path);

@@ -22,7 +22,7 @@ export const program = group({
     }),
     deferCommand({
       name: "sessions",
-      summary: "list, show, check, import and export sessions, collect garbage",
+      summary: "list, show, check, import, export and delete sessions, collect garbage",
       load: async () => (await import("../command/sessions-command.ts")).sessionsCommand,
     }),
     deferCommand({
@@ -74,6 +74,11 @@ export const program = group({
       name: "explain",
       summary: "show the resolved settings: every number and switch, and where it comes from",
       load: async () => (await import("../command/explain-command.ts")).explainCommand,
+    }),
+    deferCommand({
+      name: "memory",
+      summary: "list, show, change and forget memories; check which instructions are loaded",
+      load: async () => (await import("../command/memory-command.ts")).memoryCommand,
     }),
     deferCommand({
       name: "doctor",

@@ -46,4 +46,4 @@ const namesListedMax = 16;
 
 /** A line on stderr. A hook's messages and failures are shown as its own: most of them warn of nothing. */
 export const warningLine = ({ code, message }: Extract<LoopEvent, { kind: "warning" }>): string =>
-  `${code === "hook" ? "hook" : "warning"}: ${joinLines(message)}\n`;
+  `${code === "hook" || code === "retention" ? code : "warning"}: ${joinLines(message)}\n`;

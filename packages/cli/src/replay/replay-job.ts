@@ -4,7 +4,8 @@ import { fileMode, temporaryPath } from "palimpsest/internal/store/files/disk";
 import { type FileJob, writeOutcomes } from "./file-job.ts";
 import { traceBufferBytesMax } from "./limits.ts";
 import { dirname, join, sep } from "node:path";
-import { type Workspace, sha256 } from "../host/workspace.ts";
+import { type Workspace } from "../host/workspace.ts";
+import { sha256 } from "../host/project-store.ts";
 import { fileBlobs } from "palimpsest/internal/store/files/file-blobs";
 
 /** What a thread reports about a file; the outcomes themselves go to disk. */

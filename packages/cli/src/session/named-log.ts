@@ -1,4 +1,5 @@
-import { openWorkspace, type ProjectStore, type ResolvedLog } from "../host/workspace.ts";
+import { openWorkspace, type ResolvedLog } from "../host/workspace.ts";
+import type { ProjectStore } from "../host/project-store.ts";
 import type { LogFormat, ImportNote } from "palimpsest/internal/import/importer";
 import type { ForeignTranslation } from "palimpsest/internal/session/adopt-once";
 import type { OnProgress } from "palimpsest/internal/session/check-log";
@@ -42,7 +43,7 @@ export async function openNamedLog(
   return { kind: "log", path, source, blobs: deps.blobs, origin: "ours", session: { id, deps } };
 }
 
-function openLogFailure(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>, name: string): Failure {
+export function openLogFailure(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>, name: string): Failure {
   switch (resolved.kind) {
     case "missing":
       return failure({

@@ -1,4 +1,5 @@
-import { type ProjectStore, openWorkspace } from "../host/workspace.ts";
+import { openWorkspace } from "../host/workspace.ts";
+import type { ProjectStore } from "../host/project-store.ts";
 import { type AdoptOutcome, adoptOnce, type ForeignLog } from "palimpsest/internal/session/adopt-once";
 import { findSessionsBySource, hashSource } from "palimpsest/internal/session/session-origin";
 import { readLog } from "palimpsest/internal/session/counted-log";

@@ -35,7 +35,8 @@ export async function printTurn(context: CommandContext, input: PrintTurnInput):
   const version = readOwnVersion();
   const sandbox = await findMachineSandbox(context);
   const reach = { net: openNet, connectServer: serverConnector({ version }), sandbox };
-  const opened = await openAgent({ ...choices, env, cwd, version, ...reach, askSizes: "on", turns: "one" });
+  const background = { askSizes: "on", retention: "on", turns: "one" } as const;
+  const opened = await openAgent({ ...choices, env, cwd, version, ...reach, ...background });
   if (opened.kind !== "agent") return agentFailure(opened, "Add --fork to go on in a session of its own.");
   return runPrintedTurn(context, { agent: opened, answerer: input.model.kind, prompt, format });
 }

@@ -50,7 +50,7 @@ interface RecalledText {
 }
 
 /** For an entry, what was said in it; otherwise the whole content. */
-export function toRecalledText(query: string, original: Original): RecalledText {
+export function toRecalledText(query: string, original: Pick<Original, "kind" | "bytes">): RecalledText {
   const entry = original.kind === "entry" ? readEntryText(original.bytes) : undefined;
   return {
     id: entry?.id === undefined || parsePlaceId(query) !== undefined ? query : entry.id,
@@ -77,9 +77,13 @@ export function hitsText(
   return `${hits.map((hit) => hitText(style, hit)).join("")}${style("dim", `${quantity(total, "text")} found${best}${where}`)}\n`;
 }
 
-function hitText(style: Style, { id, kind, at, call, snippet, also }: SearchHit): string {
+function hitText(style: Style, { id, kind, at, call, snippet, also, session }: SearchHit): string {
+  // A memory is its own session: its path says it all.
+  const isWhole = session?.id === id;
+  const place = session === undefined || isWhole ? "" : `${shortId(session.id)}/`;
   const head = [
-    style("bold", joinLines(shortId(id))),
+    style("bold", joinLines(`${place}${shortId(id)}`)),
+    session === undefined || session.source === "session" || session.source === kind ? undefined : session.source,
     kind,
     at && joinLines(at),
     call === undefined ? undefined : clip(call, 80),
@@ -87,7 +91,9 @@ function hitText(style: Style, { id, kind, at, call, snippet, also }: SearchHit)
   const named = also.slice(0, alsoNamedMax).map((other) => joinLines(shortId(other)));
   const more = also.length > named.length ? ` and ${also.length - named.length} more` : "";
   const same = also.length === 0 ? "" : `  ${style("dim", `same line in ${named.join(", ")}${more}`)}\n`;
-  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${joinLines(snippet)}\n${same}`;
+  const title =
+    session?.title === undefined || isWhole ? "" : `  ${style("dim", `in ${clip(joinLines(session.title), 100)}`)}\n`;
+  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${joinLines(snippet)}\n${title}${same}`;
 }
 
 interface EntryText {

@@ -93,9 +93,11 @@ function addPermissions({ value, where, values }: AddInput): readonly Problem[] 
 
 export const projectsKey = "projects";
 const projectsExpects = 'an object of projects by their folders, each with "permissions"';
+const projectPartLists: ReadonlySet<string> = new Set<SettingName>(["allowedImports", "refusedImports"]);
 
 /**
- * A project's section holds only rules so far: everything else that differs per project is in the project's own files.
+ * A project's section holds only what the user has answered: everything else that differs per project is in the
+ * project's own files.
  */
 function parseProjectPart({
   root,
@@ -118,9 +120,10 @@ function parseProjectPart({
     });
     return { root, values, problems: [problem] };
   }
-  const problems = Object.entries(part).flatMap(([key, value]) =>
-    key === "permissions" ? addPermissions({ value, where, values }) : [unknownKey(key, where)],
-  );
+  const problems = Object.entries(part).flatMap(([key, value]) => {
+    if (key === "permissions") return addPermissions({ value, where, values });
+    return projectPartLists.has(key) ? addSetting({ key, value, where, values }) : [unknownKey(key, where)];
+  });
   return { root, values, problems: problems.map((problem) => ({ ...problem, key: `${at}.${problem.key}` })) };
 }
 

@@ -19,6 +19,8 @@ function samples(name: SettingName): readonly [unknown, unknown] {
   if (name === "systemPrompts") return [[{ id: "qwen-", family: "gpt" }], [{ id: "qwen-", text: "Be brief." }]];
   if (name === "toolLimits") return [[toolLimit("bash", 11_000)], [toolLimit("bash", 12_000)]];
   if (name === "durability") return ["always", "never"];
+  if (name === "secrets") return ["redact", "keep"];
+  if (name === "memoryRecall") return ["local", "off"];
   if (name === "policy") return ["opencode", "none"];
   if (name === "saving") return ["careful", "thrifty"];
   if (name === "askAboveDollars") return [0.5, 2];
@@ -93,10 +95,13 @@ describe("precedence", () => {
     expect(reading.settings.clearableTools.value).toEqual(["mcp__a", "mcp__b"]);
   });
 
-  // Of some lists all scopes count (hooks.test.ts), and a project may not allow, trust, run (narrowing-only.test.ts) or
-  // weaken the sandbox (scope-files.test.ts).
+  // Of some lists all scopes count (hooks.test.ts), and a project may not allow, trust, run (narrowing-only.test.ts),
+  // weaken the sandbox or say what is the user's own (scope-files.test.ts).
   const isOpen = (name: SettingName): boolean =>
-    name !== "statusLine" && name !== "sandbox" && !name.startsWith("permissions.");
+    name !== "statusLine" &&
+    name !== "sandbox" &&
+    !name.startsWith("permissions.") &&
+    settingTable[name].byProject !== "yours";
   it.each(settingNames.filter((name) => settingTable[name].addsUp !== "all" && isOpen(name)))(
     "%s: every scope gives it a value, and of two the stronger counts",
     async (name) => {

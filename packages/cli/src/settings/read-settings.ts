@@ -1,3 +1,4 @@
+import type { NamedInstruction } from "palimpsest/internal/memory/load-instruction-file";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { findModel, knownModels } from "palimpsest/internal/tokens/known-models";
 import {
@@ -46,6 +47,8 @@ export interface LoadedSettings {
   readonly files: readonly Pick<LoadedFile, "scope" | "path" | "state">[];
   /** Permission rules as written in each file, weakest first, without those that may not count. */
   readonly rulesByFile: ReadonlyMap<string, FileRules>;
+  /** Instructions that each file names, weakest first, without those that may not count. */
+  readonly namedInstructions: readonly NamedInstruction[];
   /** Tool servers as each file defines them, weakest first. Their definitions may hold secrets. */
   readonly serversByFile: readonly FileServers[];
   /** Keys that are kept but not interpreted yet (`env`, …), by scope. */
@@ -91,6 +94,9 @@ export function combineSettings(
     untrusted: narrowed.flatMap((one) => one.untrusted),
     files: files.map(({ scope, path, state }) => ({ scope, path, state })),
     rulesByFile: rulesByFile([...counting, ...here]),
+    namedInstructions: counting.flatMap(({ scope, parsed }) =>
+      stringItems(parsed.values.get("instructions")).map((written) => ({ written, scope })),
+    ),
     serversByFile: files.map(serversInFile),
     reservedByScope: new Map(files.map(({ scope, parsed }) => [scope, parsed.reserved])),
   };

@@ -60,7 +60,7 @@ export async function rememberCountedPart(
 }
 
 const partHash = ({ hash }: Pick<CountedPartsDeps, "hash">, { part, counter }: CountedPartKey): string =>
-  hash(JSON.stringify([counter, part.systemPrompts, part.memoryFiles, part.tools]));
+  hash(JSON.stringify([counter, part.systemPrompts, part.memoryFiles, part.tools, ...(part.memory ?? [])]));
 
 export interface ServedModel {
   readonly home: string;

@@ -29,7 +29,10 @@ const samples: { readonly [Name in Exclude<SettingName, `flags.${SwitchName}`>]:
   autoCompactEnabled: false,
   autoMemoryEnabled: false,
   autoDreamEnabled: false,
+  memoryRecall: "off",
   durability: "never",
+  retentionDays: 30,
+  secrets: "redact",
   policy: "none",
   saving: "thrifty",
   systemPrompts: [{ id: "claude", text: "Obey this repository." }],
@@ -40,6 +43,11 @@ const samples: { readonly [Name in Exclude<SettingName, `flags.${SwitchName}`>]:
   statusLine: { type: "command", command: "touch ran" },
   trustedProjects: ["/"],
   refusedProjects: ["/elsewhere"],
+  instructions: ["https://rules.example/a.md"],
+  claudeMdExcludes: ["**/CLAUDE.md"],
+  foreignInstructions: ["gemini"],
+  allowedImports: ["/etc/hosts.md"],
+  refusedImports: ["/etc/hosts.md"],
   sandbox: "required",
   "permissions.allow": ["Bash"],
   "permissions.ask": ["Bash(git push:*)"],
@@ -80,6 +88,7 @@ const counting: ReadonlySet<SettingName> = new Set([
   "permissions.deny",
   "autoMemoryEnabled",
   "autoDreamEnabled",
+  "memoryRecall",
   "flags.extraction",
   "flags.dream",
 ]);
@@ -130,7 +139,15 @@ describe.each(["project", "local"] as const)("an untrusted project's %s file", (
   });
 });
 
-const yours = new Set<SettingName>(["approvedMcpServers", "refusedMcpServers", "trustedProjects", "refusedProjects"]);
+const yours = new Set<SettingName>([
+  "approvedMcpServers",
+  "refusedMcpServers",
+  "trustedProjects",
+  "refusedProjects",
+  "retentionDays",
+  "allowedImports",
+  "refusedImports",
+]);
 
 test.each(settingNames.filter((name) => !yours.has(name)))("a trusted project may say %s", async (name) => {
   const own = (root: string) => ({ trustedProjects: [root] });
@@ -146,6 +163,25 @@ test.each([...yours])("%s counts in no project's file, trusted or not", async (n
   const { settings, problems } = await read(fileWith(name, sampleOf(name)), { scope: "project", own });
   expect(settings[name].value).not.toEqual(sampleOf(name));
   expect(problems).toMatchObject([{ key: name, what: "counts only in your own settings; ignored" }]);
+});
+
+test("instructions are known by the file that names them; a project's count once it is trusted", async () => {
+  const named = { instructions: ["docs/*.md"] };
+  const own = (root: string) => ({ instructions: ["~/mine.md"], trustedProjects: [root] });
+  expect((await read(named, { scope: "project", own })).namedInstructions).toEqual([
+    { written: "~/mine.md", scope: "user" },
+    { written: "docs/*.md", scope: "project" },
+  ]);
+  expect((await read(named, { scope: "project" })).namedInstructions).toEqual([]);
+});
+
+test("what the user answered about imports counts for the project that it was asked for", async () => {
+  const answers = (root: string) => ({
+    allowedImports: ["/everywhere.md"],
+    projects: { [root]: { allowedImports: ["/here.md"] }, "/elsewhere": { allowedImports: ["/there.md"] } },
+  });
+  const { settings, problems } = await read({}, { scope: "project", own: answers });
+  expect([settings.allowedImports.value, problems]).toEqual([["/everywhere.md", "/here.md"], []]);
 });
 
 describe("a project that the user refused to trust", () => {

@@ -10,12 +10,11 @@ import { projectsKey } from "./parse-settings.ts";
 import type { SettingName } from "palimpsest/internal/schema/setting-table";
 import { approvedKey, refusedKey } from "palimpsest/internal/schema/server-definition";
 
-interface ProjectAllowRules {
+interface ProjectAddition {
   /** The user's own settings file; it may be missing. */
   readonly path: string;
   /** The project's folder. */
   readonly root: string;
-  readonly rules: readonly string[];
   /** What `~` stands for in the file. Absent: the user's home folder. */
   readonly userHome?: string;
 }
@@ -27,13 +26,55 @@ export type SettingsAddOutcome =
   | UserSettingsRefusal
   | WriteFailure;
 
-/**
- * Adds rules to `permissions.allow` of one project and keeps the rest of the file. An unreadable file is not
- * overwritten. Two processes that write at the same instant may lose a rule: the user is asked again.
- */
-export async function addAllowRules(
+/** Adds rules to `permissions.allow` of one project. */
+export const addAllowRules = (
   deps: ReplaceFileDep,
-  { path, root, rules, userHome = homedir() }: ProjectAllowRules,
+  { rules, ...addition }: ProjectAddition & { readonly rules: readonly string[] },
+): Promise<SettingsAddOutcome> =>
+  changeProject(deps, {
+    ...addition,
+    change: (project, name) => {
+      const permissions = field(project, "permissions") ?? {};
+      if (!isObject(permissions)) return `its permissions for ${name} are not an object`;
+      const allow = field(permissions, "allow") ?? [];
+      if (!isArray(allow)) return `its permissions.allow for ${name} is not a list`;
+      const added = [...new Set(rules)].filter((rule) => !allow.includes(rule));
+      if (added.length === 0) return undefined;
+      return { ...project, permissions: { ...permissions, allow: [...allow, ...added] } };
+    },
+  });
+
+/** Adds files to a list of one project. */
+export const addImports = (
+  deps: ReplaceFileDep,
+  {
+    key,
+    files,
+    ...addition
+  }: ProjectAddition & { readonly key: "allowedImports" | "refusedImports"; readonly files: readonly string[] },
+): Promise<SettingsAddOutcome> =>
+  changeProject(deps, {
+    ...addition,
+    change: (project, name) => {
+      const before = field(project, key) ?? [];
+      if (!isArray(before)) return `its ${key} for ${name} is not a list`;
+      const added = [...new Set(files)].filter((file) => !before.includes(file));
+      return added.length === 0 ? undefined : { ...project, [key]: [...before, ...added] };
+    },
+  });
+
+interface ProjectChange extends ProjectAddition {
+  /** The changed section; undefined if it holds everything already; a text is the reason why it can't be changed. */
+  readonly change: (project: JsonObject, name: string) => JsonObject | string | undefined;
+}
+
+/**
+ * Changes the section of one project and keeps the rest of the file. An unreadable file is not overwritten. Two
+ * processes that write at the same instant may lose a change: the user is asked again.
+ */
+async function changeProject(
+  deps: ReplaceFileDep,
+  { path, root, userHome = homedir(), change }: ProjectChange,
 ): Promise<SettingsAddOutcome> {
   const read = await readUserSettings(path);
   if (read.kind === "refused") return read;
@@ -43,14 +84,10 @@ export async function addAllowRules(
   const name = Object.keys(projects).find((one) => projectFolder(one, userHome) === here) ?? here;
   const project = field(projects, name) ?? {};
   if (!isObject(project)) return refuseUserSettings(path, `its section for ${name} is not an object`);
-  const permissions = field(project, "permissions") ?? {};
-  if (!isObject(permissions)) return refuseUserSettings(path, `its permissions for ${name} are not an object`);
-  const allow = field(permissions, "allow") ?? [];
-  if (!isArray(allow)) return refuseUserSettings(path, `its permissions.allow for ${name} is not a list`);
-  const added = [...new Set(rules)].filter((rule) => !allow.includes(rule));
-  if (added.length === 0) return { kind: "known" };
-  const changedProject = { ...project, permissions: { ...permissions, allow: [...allow, ...added] } };
-  const settings: JsonObject = { ...read.settings, [projectsKey]: { ...projects, [name]: changedProject } };
+  const changed = change(project, name);
+  if (changed === undefined) return { kind: "known" };
+  if (typeof changed === "string") return refuseUserSettings(path, changed);
+  const settings: JsonObject = { ...read.settings, [projectsKey]: { ...projects, [name]: changed } };
   const failure = await writeUserSettings(deps, { path, settings, indent: read.indent });
   return failure ?? { kind: "added" };
 }

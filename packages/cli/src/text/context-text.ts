@@ -88,6 +88,9 @@ const titles: ReadonlyMap<string, string> = new Map([
   ["tools", "tools"],
   ["mcpTools", "MCP tools"],
   ["memoryFiles", "memory files"],
+  ["instructions", "nested instructions"],
+  ["memory", "memory"],
+  ["attachments.relevant_memories", "relevant memories"],
   ["human", "human messages"],
   ["assistant", "assistant messages"],
   ["localCommandOutput", "local command output"],
@@ -115,8 +118,10 @@ function categoryTitle(
 /** The name of a category for the user, however long. */
 function categoryLabel(name: string): string {
   if (name === fixedCategory) return "system prompt, tools and what is not logged";
+  const title = titles.get(name);
+  if (title !== undefined) return title;
   const [kind = "", ...rest] = name.split(".");
-  if (rest.length === 0) return titles.get(name) ?? name;
+  if (rest.length === 0) return name;
   const words = { requests: "tool requests", results: "tool results" }[kind] ?? kind;
   return `${words}: ${clip(rest.join("."), name.length)}`;
 }
@@ -178,7 +183,12 @@ interface GridGroup {
 }
 
 const gridGroups: readonly GridGroup[] = [
-  { name: "fixed part", pattern: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
+  {
+    name: "fixed part",
+    pattern: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles|memory)$/,
+    colour: "dim",
+    sign: "▪",
+  },
   { name: "tool results", pattern: /^results\./, colour: "cyan", sign: "■" },
   { name: "tool requests", pattern: /^requests\./, colour: "yellow", sign: "▣" },
   {

@@ -67,7 +67,7 @@ export const formatCost = (answerer: Answerer, nanos: number): string =>
   `${formatUsd(nanos / 1e9)}${answerer === "simulator" ? " (simulated)" : ""}`;
 
 /** A duration in one unit: `5 s`, `3 min`, `2 h`, `4 d`. */
-export function formatAge(ageMillis: number): string {
+export function formatElapsed(ageMillis: number): string {
   const seconds = Math.max(0, Math.floor(ageMillis / 1000));
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;

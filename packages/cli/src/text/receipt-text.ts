@@ -1,7 +1,7 @@
 import type { Extraction } from "palimpsest/internal/context/past-costs";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { EntryId, NanoUsd } from "palimpsest/internal/schema/brand";
-import type { PaidCall, BoundaryMetadata } from "palimpsest/internal/schema/edit";
+import type { PaidCall, BoundaryMetadata, ReloadedInstructions } from "palimpsest/internal/schema/edit";
 import type { Receipt, ReceiptPrice } from "palimpsest/internal/schema/receipt";
 import { quantity, wrapText, formatNumber, formatPercent, formatUsd, joinLines } from "./format.ts";
 import type { Style } from "./style.ts";
@@ -130,6 +130,7 @@ function summaryLines(boundary: ListedBoundary, width: number): readonly string[
     ...(calls.length === 0 ? [] : [costLine(boundary)]),
     ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), width))]),
     ...(instructions === undefined ? [] : [labelLine("asked", wrapText(joinLines(instructions), width))]),
+    ...(boundary.reloaded === undefined ? [] : [labelLine("reread", wrapText(reloadedText(boundary.reloaded), width))]),
   ];
 }
 
@@ -140,6 +141,13 @@ function costLine({ calls, costNanos }: Pick<ListedCost, "calls" | "costNanos">)
 
 const chainText = ({ previous, boundaries, turnsSince, roundsSince }: NonNullable<BoundaryFacts["chain"]>): string =>
   `${joinLines(previous ?? "")} after ${quantity(turnsSince, "turn")} and ${quantity(roundsSince, "round")}; number ${formatNumber(boundaries + 1)} in force`;
+
+function reloadedText({ files, changed, rewrittenTokens }: ReloadedInstructions): string {
+  const read = quantity(files, "instruction file");
+  if (changed.length === 0) return `${read}, unchanged`;
+  const rewritten = `${formatNumber(rewrittenTokens)} tokens of the system prompt are written to the cache again`;
+  return `${read}, changed: ${changed.map((path) => joinLines(path)).join(", ")}; ${rewritten}`;
+}
 
 const labelColumns = 10;
 
@@ -168,6 +176,7 @@ export interface BoundaryFacts {
   readonly messagesSummarised: number | undefined;
   readonly durationMillis: number | undefined;
   readonly instructions: string | undefined;
+  readonly reloaded: ReloadedInstructions | undefined;
   /** Requests for the summary that were answered. */
   readonly calls: readonly PaidCall[];
   /** The cost of these calls, as it was booked then. */
@@ -210,6 +219,7 @@ const factsInMetadata = (metadata: BoundaryMetadata): Omit<BoundaryFacts, "token
   messagesSummarised: metadata.messagesSummarized,
   durationMillis: metadata.durationMs,
   instructions: metadata.instructions,
+  reloaded: metadata.reloaded,
   calls: metadata.calls ?? [],
   bookedNanos: metadata.costNanos,
   changes: metadata.changes ?? [],

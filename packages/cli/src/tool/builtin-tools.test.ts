@@ -9,6 +9,7 @@ import { isArray, isObject, type Json, type JsonObject } from "palimpsest/intern
 import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import { countToolTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
 import { compactNoteCharsMax, definitionsTokensMax, recallCharsMax, shellTimeoutMsMax } from "./limits.ts";
+import { refuseMemory } from "./memory-tool.ts";
 import { ToolServers } from "./mcp/tool-servers.ts";
 import { toolNames } from "./builtin-tools.ts";
 import { openNet, PageCache } from "./web/get-page.ts";
@@ -24,6 +25,7 @@ const noSkills = { find: async () => ({ skills: [], problems: [] }), mayRead: ()
 const fullBox = () =>
   toolbox({
     compactionRequests: refusedCompactionRequests,
+    memory: refuseMemory("off"),
     skills: noSkills,
     planning: forkPlanMode,
     web,
@@ -43,7 +45,7 @@ test("the tools stand in a fixed order and their definitions are the same bytes 
   const [once, again] = [await wireTools(), await wireTools()];
   expect(once.map(({ name }) => name)).toEqual(toolNames);
   expect(toolNames.join(" ")).toBe(
-    "read write edit bash grep glob todo recall compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool",
+    "read write edit bash grep glob todo recall memory compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool",
   );
   expect(JSON.stringify(again)).toBe(JSON.stringify(once));
   expect(JSON.stringify(once)).not.toMatch(/\$schema|\/tmp|\/home/);
@@ -97,6 +99,7 @@ test("every schema is an object that says what must be given", async () => {
     glob: ["object", ["pattern"]],
     todo: ["object", ["todos"]],
     recall: ["object", undefined],
+    memory: ["object", ["command"]],
     compact: ["object", ["note"]],
     skill: ["object", ["name"]],
     plan: ["object", undefined],

@@ -8,6 +8,7 @@ import { type ReadDeps, readTool } from "./file/read-tool.ts";
 import { writeTool } from "./file/write-tool.ts";
 import type { ToolServers } from "./mcp/tool-servers.ts";
 import { toolSearchTool, useToolTool } from "./mcp/tool-search-tool.ts";
+import { type MemoryToolDeps, memoryTool } from "./memory-tool.ts";
 import { planTool } from "./plan-tool.ts";
 import { type RecallDeps, recallTool } from "./recall-tool.ts";
 import { globTool } from "./search/glob-tool.ts";
@@ -26,6 +27,8 @@ export type ToolsetDeps = ReadDeps & SearchDeps & BashDeps & TodoDeps & RecallDe
 interface OptionalToolDeps {
   /** Absent if the agent can't request compaction: then the tool is not defined and costs no bytes. */
   readonly compactionRequests?: CompactionRequests | undefined;
+  /** Absent if the agent has no memory. */
+  readonly memory?: MemoryToolDeps | undefined;
   /** Absent if there are no skills. */
   readonly skills?: Skills | undefined;
   /** Absent if no user can review a plan. */
@@ -48,6 +51,7 @@ export const toolNames = [
   "glob",
   "todo",
   "recall",
+  "memory",
   "compact",
   "skill",
   "plan",
@@ -71,6 +75,7 @@ export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
   globTool(deps),
   todoTool(deps),
   recallTool(deps),
+  ...(deps.memory === undefined ? [] : [memoryTool(deps.memory)]),
   ...(deps.compactionRequests === undefined ? [] : [compactTool({ compactionRequests: deps.compactionRequests })]),
   ...(deps.skills === undefined ? [] : [skillTool({ skills: deps.skills })]),
   ...(deps.planning === undefined ? [] : [planTool({ planning: deps.planning })]),

@@ -141,8 +141,13 @@ export const recallCharsMax = 100_000;
 export const recallMediaMax = 10;
 /** Hits per page: about 1,500 tokens. */
 export const recallHitsMax = 10;
+/** Characters of a session's title in a hit. */
+export const recallTitleChars = 60;
 /** Further ids named for a hit: each of them gives the same line. */
 export const recallAlsoMax = 3;
 
 /** All definitions together: they are part of every request. A tenth more than there are. */
-export const definitionsTokensMax = 2_800;
+export const definitionsTokensMax = 3_100;
+
+/** The search for the symbols that memories name: a session waits for it when it starts. */
+export const wordSearchMs = 500;

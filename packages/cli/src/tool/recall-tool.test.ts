@@ -138,3 +138,36 @@ test.each([{}, { id: "x", query: "y" }, { id: "x", page: 1 }, { query: "y", offs
     expect(asked).toEqual([]);
   },
 );
+
+test("a scope or a filter searches the index, and a hit of a session is named with it", async () => {
+  const asked: unknown[] = [];
+  const hit: SearchHit = {
+    id: toolUseId("toolu_1"),
+    kind: "result",
+    at: undefined,
+    call: "read zoo.ts",
+    snippet: "a zebra",
+    offset: undefined,
+    score: 1,
+    also: [],
+    session: { id: "s1", title: "The zoo", source: "session", place: 1 },
+  };
+  const searched: SearchOutcome = { kind: "found", hits: [hit], page: 1, pages: 1, total: 1, shown: 1 };
+  const box = await toolbox({
+    search: async () => undefined,
+    searchProject: async (options) => {
+      asked.push(options);
+      return { kind: "searched", searched, isComplete: asked.length > 1 };
+    },
+  });
+  const first = await box.call("recall", { query: "zebra", scope: "project", tool: "read", after: "2026-01-31" });
+  expect(first.text).toBe(
+    'result s1/toolu_1, in "The zoo", of read zoo.ts\n  a zebra\n(older sessions are still being indexed; search again later)',
+  );
+  await box.call("recall", { query: "zebra", file: "zoo.ts" });
+  expect(asked).toMatchObject([
+    { query: "zebra", scope: "project", tool: "read", after: "2026-01-31" },
+    { query: "zebra", scope: "session", file: "zoo.ts" },
+  ]);
+  expect(await box.call("recall", { id: "x", scope: "project" })).toMatchObject({ kind: "wrong" });
+});

@@ -1,19 +1,38 @@
 import { oneLine } from "palimpsest/internal/text/to-printable";
 import { z } from "zod";
 import type { SearchHit, SearchOutcome, SearchOptions } from "palimpsest/internal/ports/session-search";
+import type { RecallFilters } from "palimpsest/internal/ports/recall-index";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { countWithNoun } from "./file/text-file.ts";
 import { defineTool, toolError, wrongCall } from "./define-tool.ts";
-import { recallAlsoMax, recallCharsDefault, recallCharsMax, recallHitsMax, recallMediaMax } from "./limits.ts";
+import {
+  recallAlsoMax,
+  recallCharsDefault,
+  recallCharsMax,
+  recallHitsMax,
+  recallMediaMax,
+  recallTitleChars,
+} from "./limits.ts";
 
 export interface RecallDeps {
   /** The original text of an entry, a call's result or a blob. */
   readonly expand: (id: string) => Promise<ExpandOutcome>;
   /** Searches everything that this session ever held. Undefined if the transcript can't be read. */
   readonly search: (options: SearchOptions) => Promise<SearchOutcome | undefined>;
+  /** Searches all sessions of the project, or this one with filters. Absent: there is no index. */
+  readonly searchProject?: ((options: ProjectSearch) => Promise<ProjectSearchOutcome>) | undefined;
 }
+
+export interface ProjectSearch extends SearchOptions, Omit<RecallFilters, "session" | "otherThan" | "source"> {
+  readonly scope: "session" | "project";
+}
+
+export type ProjectSearchOutcome =
+  /** Not complete: more is being indexed. */
+  | { readonly kind: "searched"; readonly searched: SearchOutcome; readonly isComplete: boolean }
+  | { readonly kind: "unavailable"; readonly why: string };
 
 export type ExpandOutcome =
   | { readonly kind: "found"; readonly text: string; readonly media: readonly RecalledMedium[] }
@@ -25,9 +44,21 @@ export interface RecalledMedium {
   readonly at: number;
 }
 
+/** Not zod's own form of a date: the pattern that it writes into the definition is as long as the rest of it. */
+const day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
+
 const input = z.strictObject({
   id: z.string().min(1).optional().describe("Of an entry, tool call or blob, as a marker, preview or hit names it."),
   query: z.string().min(1).optional().describe('Words to search for; "quoted" ones as they stand.'),
+  scope: z
+    .enum(["session", "project"])
+    .optional()
+    .describe("project: all sessions here, also other agents', and notes. Default: session."),
+  tool: z.string().optional().describe("Filter: calls of this tool and their results."),
+  file: z.string().optional().describe("Filter: calls that name this path, and their results."),
+  kind: z.enum(["user", "reply", "call", "result"]).optional().describe("Filter."),
+  after: day.optional().describe("Filter: from this day on."),
+  before: day.optional().describe("Filter: before it."),
   page: z.int().min(1).max(1_000).optional().describe("Of the hits, from 1."),
   offset: z.int().min(0).max(1_000_000_000).optional().describe("First character, from 0, as hits name it."),
   limit: z
@@ -40,7 +71,7 @@ const input = z.strictObject({
 
 export const recallToolName = "recall";
 
-export const recallTool = ({ expand, search }: RecallDeps): Tool =>
+export const recallTool = ({ expand, search, searchProject }: RecallDeps): Tool =>
   defineTool({
     name: recallToolName,
     description:
@@ -48,18 +79,38 @@ export const recallTool = ({ expand, search }: RecallDeps): Tool =>
     input,
     effect: "read",
     offload: "never",
-    plan: async ({ id, query, page, offset, limit }) => {
-      if (id !== undefined && query === undefined && page === undefined)
+    plan: async ({ id, query, page, offset, limit, scope, ...filters }) => {
+      const isFiltered = scope !== undefined || Object.values(filters).some((value) => value !== undefined);
+      if (id !== undefined && query === undefined && page === undefined && !isFiltered)
         return { kind: "ready", acts: [], run: async () => renderPage({ id, offset, limit, found: await expand(id) }) };
       if (query !== undefined && id === undefined && offset === undefined && limit === undefined)
         return {
           kind: "ready",
           acts: [],
-          run: async () => renderHits(await search({ query, page, pageSize: recallHitsMax })),
+          run: async () => {
+            const options = { query, page, pageSize: recallHitsMax };
+            return isFiltered
+              ? await runProjectSearch(searchProject, { ...options, ...filters, scope: scope ?? "session" })
+              : renderHits(await search(options));
+          },
         };
-      return wrongCall("recall: it takes an id (with offset and limit) or a query (with page)");
+      return wrongCall("recall: it takes an id (with offset and limit) or a query (with page, scope and filters)");
     },
   });
+
+async function runProjectSearch(
+  searchProject: RecallDeps["searchProject"],
+  options: ProjectSearch,
+): Promise<ToolOutcome> {
+  const outcome = await searchProject?.(options);
+  if (outcome === undefined || outcome.kind === "unavailable")
+    return toolError(
+      `only this session can be searched, without filters${outcome === undefined ? "" : `: ${outcome.why}`}`,
+    );
+  const rendered = renderHits(outcome.searched);
+  if (outcome.isComplete || typeof rendered.content !== "string") return rendered;
+  return { ...rendered, content: `${rendered.content}\n(older sessions are still being indexed; search again later)` };
+}
 
 function renderPage({
   id,
@@ -105,11 +156,13 @@ function renderHits(outcome: SearchOutcome | undefined): ToolOutcome {
   return { content: hits.map(renderHit).join("\n") + more, summary: `${countWithNoun(total, "match")} found` };
 }
 
-function renderHit({ id, kind, at, call, offset, also, snippet }: SearchHit): string {
+function renderHit({ id, kind, at, call, offset, also, snippet, session }: SearchHit): string {
   const named = also.slice(0, recallAlsoMax);
   const others = also.length > named.length ? [...named, `${also.length - named.length} more`] : named;
   const head = [
-    `${kind} ${oneLine(id)}`,
+    // The id as the tool takes it back; those of the current session need no more.
+    `${kind} ${oneLine(session === undefined ? id : `${session.id}/${id}`)}`,
+    ...(session?.title === undefined ? [] : [`in "${oneLine(session.title).slice(0, recallTitleChars)}"`]),
     ...(call === undefined ? [] : [`of ${call}`]),
     ...(at === undefined ? [] : [oneLine(at)]),
     ...(offset === undefined ? [] : [`offset ${offset}`]),

@@ -11,6 +11,8 @@ import type { SlashCompletion } from "./slash/slash-commands.ts";
 export interface ChatUi extends UserPort, PlanReview {
   /** The width for laying out text. May change. */
   readonly columns: number;
+  /** `nobody`: input comes from a pipe, so every question is answered as if the user had left it. */
+  readonly answeredBy: "user" | "nobody";
   /** Shows this state. Costs nothing until the next frame is drawn. */
   show(state: ChatState): void;
   /** Undefined if the user cancels. */

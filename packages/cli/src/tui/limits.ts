@@ -2,12 +2,6 @@ import { millis } from "palimpsest/internal/schema/brand";
 
 // Diffs
 
-/** Lines of either side that are compared: nobody reads a longer edit line by line. */
-export const diffLinesMax = 5_000;
-/** Differences to search for; beyond them the whole middle is shown as replaced. Time grows with their square. */
-export const diffStepsMax = 400;
-/** Unchanged lines around a change. */
-export const diffContextLines = 3;
 /** Diff lines under a folded call: enough to see the kind of change, few enough that ten such calls fit a screen. */
 export const foldedDiffLinesMax = 12;
 

@@ -1,12 +1,15 @@
 import type { TextBlock } from "../schema/block.ts";
 import type { JsonObject } from "../schema/json.ts";
-import type { ToolDefinition } from "../tokens/fixed-part.ts";
+import type { FixedPart, ToolDefinition } from "../tokens/fixed-part.ts";
 
 /** One text of the system prompt. A change of it is announced under `name`: a file's path, `environment`… */
 export interface SystemPiece {
   readonly name: string;
   readonly text: string;
 }
+
+/** The name of the piece about the agent's memory. */
+export const memoryPieceName = "memory";
 
 /** What the requests of a session carry besides messages, as it would be rendered at one moment. */
 export interface FrozenParts {
@@ -36,6 +39,26 @@ export function makeBaseline({ model, thinking, betas, tools, system }: FrozenPa
     systemBlocks: system.flatMap(({ text }) => (text.trim() === "" ? [] : [{ type: "text", text } as const])),
   };
 }
+
+/** For counting. Pieces that are named after a file or an address are instructions, and one is about memory; the others are the prompt. */
+export function baselineFixedPart({
+  model,
+  system,
+  tools,
+}: Pick<FrozenParts, "model" | "system" | "tools">): FixedPart {
+  const pieces = system.filter(({ text }) => text.trim() !== "");
+  return {
+    model,
+    systemPrompts: pieces.filter((piece) => !isFile(piece) && !isMemory(piece)).map(({ text }) => text),
+    memory: pieces.filter(isMemory).map(({ text }) => text),
+    tools,
+    memoryFiles: pieces.filter(isFile).map(({ name, text }) => ({ path: name, text })),
+  };
+}
+
+const isMemory = ({ name }: SystemPiece): boolean => name === memoryPieceName;
+const isFile = ({ name }: SystemPiece): boolean => fileName.test(name);
+const fileName = /^(?:\/|[A-Za-z]:[\\/]|https?:\/\/)/;
 
 export type PrefixChange =
   | { readonly kind: "model"; readonly before: string; readonly now: string }

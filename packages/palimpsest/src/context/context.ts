@@ -10,13 +10,16 @@ import {
   userContentDraft,
 } from "./inputs.ts";
 import type { AssembledRequest, PendingRequest } from "./request/assemble-request.ts";
+import { CallQueue } from "./call-queue.ts";
 import { Rounds } from "./rounds.ts";
 import { cutReplyEnd } from "./unanswered-turn.ts";
 import type { ExpandOutcome } from "../session/expand.ts";
 import type { RecordedEdit } from "../session/past-receipts.ts";
 import { isOnPath, type UndoOutcome } from "../session/undo.ts";
 import { nextTry } from "../model/next-try.ts";
+import type { RecallOptions } from "../ports/recall-index.ts";
 import type { SearchHit } from "../ports/session-search.ts";
+import type { RecallScope } from "./session-view.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
@@ -40,9 +43,12 @@ import {
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
 import { Replies, type CompleteReply } from "./reply/replies.ts";
 import type { SessionContext } from "./session-context.ts";
-import { raceAbort } from "../schema/race-abort.ts";
 import type { SessionDeps } from "../session/session.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { Draft } from "../transcript/draft.ts";
+import type { Memory } from "../ports/memories.ts";
+import type { ContextMemory } from "./memory/context-memory.ts";
+import { draftMemories } from "./memory/memory-session.ts";
 
 /**
  * An endless conversation for a model with a limited window.
@@ -53,6 +59,8 @@ import type { JsonObject } from "../schema/json.ts";
  * A call that adds or changes something resolves when it is stored. Calls run one after the other, in their order.
  */
 export class Context<P extends Provider> {
+  /** The project's memories. Undefined if the store keeps none. */
+  readonly memory: ContextMemory | undefined;
   readonly #parts: ContextParts<P>;
   readonly #core: SessionContext;
   readonly #closing = new AbortController();
@@ -62,11 +70,12 @@ export class Context<P extends Provider> {
   readonly #calls = new Map<string, ToolCall>();
   #callsInRound = 0;
   #attempts = 0;
-  #lastCall: Promise<unknown> = Promise.resolve();
+  readonly #queue = new CallQueue(this.#closing.signal);
 
   constructor(parts: ContextParts<P>) {
     this.#parts = parts;
     this.#core = parts.core;
+    this.memory = parts.memory;
     this.#rounds = this.#newRounds();
     this.#replies = new Replies({
       provider: parts.provider,
@@ -83,7 +92,7 @@ export class Context<P extends Provider> {
 
   /** Adds a message of the user. */
   user(content: string | readonly BlockParams[]): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       const draft = userContentDraft(content);
       this.#replies.keep();
       this.#attempts = 0;
@@ -96,16 +105,21 @@ export class Context<P extends Provider> {
 
   /** Adds information for the model that is not a message of the user. */
   reminder(text: string): Promise<void> {
-    return this.#enqueue(async () => {
-      if (this.#replies.isBroken) throwIfFailed(await this.#core.conversation.line.settle());
-      this.#replies.keep();
-      throwIfFailed(await this.#rounds.say(contextDraft(text)));
+    return this.#queue.run(() => this.#sayContext(contextDraft(text)));
+  }
+
+  /** Adds the memories that have to do with a message and are not in the view yet, and returns them. Call it after `user`. */
+  remind(message: string): Promise<readonly Memory[]> {
+    return this.#queue.run(async () => {
+      const relevant = await this.memory?.relevant(message);
+      if (relevant !== undefined) await this.#sayContext(draftMemories(relevant));
+      return relevant?.memories ?? [];
     });
   }
 
   /** Runs the layers and returns the next request. It fits the window. */
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       const { sent } = this.#rounds;
       if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
       const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
@@ -128,7 +142,9 @@ export class Context<P extends Provider> {
 
   /** Adds the reply to the last `next()`. Returns the calls that wait for a result. */
   assistant(reply: Reply<P>): Promise<readonly ToolCall[]> {
-    return this.#enqueue(async () => await this.#acceptReply(await this.#replies.whole(this.#pendingRequest(), reply)));
+    return this.#queue.run(
+      async () => await this.#acceptReply(await this.#replies.whole(this.#pendingRequest(), reply)),
+    );
   }
 
   /**
@@ -136,14 +152,14 @@ export class Context<P extends Provider> {
    * stream's error is rethrown; if they can't be stored, it is the cause of the error.
    */
   assistantStream(events: AsyncIterable<StreamEvent<P>>): Promise<readonly ToolCall[]> {
-    return this.#enqueue(
+    return this.#queue.run(
       async () => await this.#acceptReply(await this.#replies.stream(this.#pendingRequest(), events)),
     );
   }
 
   /** Adds the result of one call. A large result goes to the store, and the model sees its beginning. */
   toolResult(id: string, content: string | readonly BlockParams[], { isError = false } = {}): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       const result = resultContent(content);
       const call = this.#calls.get(id);
       if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
@@ -162,7 +178,7 @@ export class Context<P extends Provider> {
 
   /** Reports an error that the provider's client threw, or its status and body. Tells whether to call `next()` again. */
   refused(error: unknown): Promise<AfterRefusal> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       const { provider } = this.#parts;
       const { deps } = this.#core;
       const failure = error instanceof ContextError ? error.failure : classifyRefusal(provider, deps, error);
@@ -184,7 +200,7 @@ export class Context<P extends Provider> {
 
   /** Summarizes the conversation now. */
   compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
       await this.#dropBrokenReply();
       const request = { part: { kind: "all" }, ...(instructions === undefined ? {} : { instructions }) } as const;
@@ -204,7 +220,7 @@ export class Context<P extends Provider> {
 
   /** Undoes an edit of the view; by default the newest one. */
   undo(edit?: string): Promise<UndoOutcome> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       await this.#dropBrokenReply();
       const undone = await this.#core.view.undo(edit === undefined ? {} : { target: entryId(edit) });
       await this.#core.view.followReceipts();
@@ -214,7 +230,7 @@ export class Context<P extends Provider> {
 
   /** Keeps this entry in the view, unchanged, from now on. */
   pin(entry: string): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       if (!(await isOnPath(this.#core.session, entryId(entry))))
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
       await this.#dropBrokenReply();
@@ -224,9 +240,12 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** Searches the whole session, including what is no longer in the view. Best hits first. */
-  async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly SearchHit[]> {
-    const searched = await this.#core.view.search({ query, page: options.page });
+  /**
+   * Searches the whole session, including what is no longer in the view. Best hits first. With `scope: "project"` all
+   * sessions of the store, if it has an index (files and memory have one); hits name their session.
+   */
+  async recall(query: string, options: RecallScope & Omit<RecallOptions, "query"> = {}): Promise<readonly SearchHit[]> {
+    const searched = await this.#core.view.recall({ query, ...options });
     return searched?.kind === "found" ? searched.hits : [];
   }
 
@@ -254,7 +273,7 @@ export class Context<P extends Provider> {
 
   /** Takes effect with the next request. Another set of tools invalidates the provider's cache. */
   setTools(tools: readonly ToolOption[]): Promise<void> {
-    return this.#enqueue(() => {
+    return this.#queue.run(() => {
       checkTools(tools);
       return this.#change({ tools: tools.map(toJsonObject) });
     });
@@ -262,7 +281,7 @@ export class Context<P extends Provider> {
 
   /** Takes effect with the next request. */
   setModel(model: string): Promise<void> {
-    return this.#enqueue(() => {
+    return this.#queue.run(() => {
       checkModel(model);
       return this.#change({ model });
     });
@@ -271,7 +290,7 @@ export class Context<P extends Provider> {
   /** Waits for running calls, then closes the session. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#lastCall;
+    await this.#queue.idle();
     await this.#core.session.close();
   }
 
@@ -283,6 +302,12 @@ export class Context<P extends Provider> {
     await this.#dropBrokenReply();
     await this.#parts.change(change);
     this.#rounds = this.#newRounds(this.#rounds);
+  }
+
+  async #sayContext(draft: Draft): Promise<void> {
+    if (this.#replies.isBroken) throwIfFailed(await this.#core.conversation.line.settle());
+    this.#replies.keep();
+    throwIfFailed(await this.#rounds.say(draft));
   }
 
   #newRounds(after?: Rounds): Rounds {
@@ -351,24 +376,13 @@ export class Context<P extends Provider> {
       });
     }
   }
-
-  /** Runs calls one after the other. A call that is aborted before its turn is not made. */
-  #enqueue<Result>(call: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
-    const result = this.#lastCall.then(() => (signal?.aborted === true ? throwAborted() : call()));
-    this.#lastCall = result.catch(() => undefined);
-    return signal === undefined ? result : raceAbort(result, { signal, instead: throwAborted });
-  }
-}
-
-function throwAborted(): never {
-  throw new ContextError("aborted", "The call was aborted by its signal.");
 }
 
 interface ContextParts<P extends Provider> {
   readonly provider: P;
   readonly core: SessionContext;
   readonly sessionDeps: SessionDeps;
+  readonly memory: ContextMemory | undefined;
   readonly onEvent: ((event: ContextEvent) => void) | undefined;
   /** Starts the conversation again with other tools or another model. */
   readonly change: (change: PrefixChange) => Promise<void>;

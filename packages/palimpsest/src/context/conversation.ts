@@ -1,4 +1,4 @@
-import type { Baseline } from "../cache/baseline.ts";
+import { type Baseline, baselineFixedPart } from "../cache/baseline.ts";
 import { type BreakCause, BreakDetector, type HashDep } from "../cache/break-detector.ts";
 import {
   type Breakpoint,
@@ -16,7 +16,7 @@ import { WrittenPlaces } from "../cache/written-places.ts";
 import type { ReadFiles } from "../ports/tool.ts";
 import { type SessionId, type MessageId, messageId, type ToolUseId, toolUseId } from "../schema/brand.ts";
 import type { Model } from "../schema/model.ts";
-import type { FixedFigure, FixedPart } from "../tokens/fixed-part.ts";
+import type { FixedFigure } from "../tokens/fixed-part.ts";
 import type { CompactionSetup } from "./compact/compaction-setup.ts";
 import type { AgentDeps } from "./deps.ts";
 import type { Line } from "./line.ts";
@@ -31,9 +31,10 @@ import type { Entry } from "../schema/entry.ts";
 export interface Conversation {
   readonly session: SessionId;
   readonly line: Line;
-  readonly baseline: Baseline;
+  /** Changes only at a boundary, by `replaceBaseline`. */
+  baseline: Baseline;
   /** The provider's count of the baseline's prompt and tools; undefined until it has counted. */
-  readonly countedFixed?: (() => FixedFigure | undefined) | undefined;
+  countedFixed?: (() => FixedFigure | undefined) | undefined;
   readonly pieces: RequestSerializer;
   readonly written: WrittenPlaces;
   readonly breaks: BreakDetector;
@@ -107,12 +108,12 @@ export function applyFixedPart(
   session.ledger.carries(baselineFixedPart(baseline), countedFixed?.());
 }
 
-export const baselineFixedPart = ({ model, systemBlocks, tools }: Baseline): FixedPart => ({
-  model,
-  systemPrompts: systemBlocks.map(({ text }) => text),
-  tools,
-  memoryFiles: [],
-});
+/** Called at a boundary: requests begin with this baseline from now on. The provider's count was of the one before. */
+export function replaceBaseline(conversation: Conversation, session: SessionReader, baseline: Baseline): void {
+  conversation.baseline = baseline;
+  conversation.countedFixed = undefined;
+  applyFixedPart(session, conversation);
+}
 
 /**
  * Must be called after an undo or a rewind: brings the conversation's own state in line with the session. The next request

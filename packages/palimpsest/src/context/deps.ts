@@ -1,3 +1,4 @@
+import type { Baseline } from "../cache/baseline.ts";
 import type { HashDep } from "../cache/break-detector.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ClockDep } from "../ports/clock-dep.ts";
@@ -8,6 +9,7 @@ import type { UserPort } from "../ports/user-port.ts";
 import type { AllowRuleDep, PermissionDep, ReadFiles, Tool } from "../ports/tool.ts";
 import type { Millis, Tokens } from "../schema/brand.ts";
 import type { RetryLimits } from "../model/limits.ts";
+import type { RedactionDep } from "../session/redaction.ts";
 import type { ResolvedSettings } from "../settings/resolved-settings.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Line } from "./line.ts";
@@ -41,7 +43,7 @@ export interface ToolsDep {
 }
 
 /** For writing results to the transcript. */
-export interface ResultDeps extends BlobsDep, ToolsDep {
+export interface ResultDeps extends BlobsDep, ToolsDep, RedactionDep {
   readonly offloadLimits: () => OffloadLimits;
 }
 
@@ -53,7 +55,11 @@ export interface ReminderDeps {
   readonly news?: (() => readonly Draft[]) | undefined;
   /** What changed outside the conversation since its view last mentioned it. */
   readonly reminders?:
-    | ((conversation: { readonly line: Line; readonly files: ReadFiles }) => Promise<readonly Draft[]>)
+    | ((conversation: {
+        readonly line: Line;
+        readonly files: ReadFiles;
+        readonly baseline: Baseline;
+      }) => Promise<readonly Draft[]>)
     | undefined;
 }
 

@@ -10,11 +10,19 @@ export interface BlockParams {
   readonly type: string;
 }
 
-/** A tool in the format of the Messages API, for every provider. */
-export interface ToolOption {
+/** A tool in the format of the Messages API, for every provider; or one that the Messages API defines itself, by its `type`. */
+export type ToolOption = OwnToolOption | DefinedToolOption;
+
+interface OwnToolOption {
   readonly name: string;
   readonly description?: string | undefined;
   readonly input_schema: object;
+}
+
+/** For example `{ type: "memory_20250818", name: "memory" }`. */
+interface DefinedToolOption {
+  readonly name: string;
+  readonly type: string;
 }
 
 export function userContentDraft(content: string | readonly BlockParams[]): Draft {
@@ -51,11 +59,15 @@ const toolName = /^[A-Za-z0-9_-]{1,128}$/;
 
 export function checkTools(tools: readonly ToolOption[]): void {
   const names = new Set<string>();
-  for (const { name, input_schema: schema } of tools) {
+  for (const tool of tools) {
+    const { name } = tool;
     if (typeof name !== "string" || !toolName.test(name))
       throw badOptionError(`A tool's name may have up to 128 letters, digits, dashes and underscores: ${name}`);
     if (names.has(name)) throw badOptionError(`Two tools have the name ${name}.`);
-    if (typeof schema !== "object" || schema === null) throw badOptionError(`The tool ${name} needs an input_schema.`);
+    const schema = "input_schema" in tool ? tool.input_schema : undefined;
+    const isDefined = "type" in tool && tool.type !== "custom";
+    if (!isDefined && (typeof schema !== "object" || schema === null))
+      throw badOptionError(`The tool ${name} needs an input_schema.`);
     names.add(name);
   }
 }

@@ -45,3 +45,13 @@ export const announcedUsdMin = 0.05;
 
 /** Rounds for which the answer about a planned edit holds: as many as a reason counts savings over. */
 export const approvalRounds = 20;
+
+/** Entries that a memory names as its source: a turn may have thousands, and the newest led to it. */
+export const memoryMessagesMax = 50;
+
+/** A model that chooses memories sees this much of the message: what it is about stands at its beginning. */
+export const chooseMessageCharsMax = 4_000;
+/** Five paths. */
+export const chooseOutputTokensMax = 500;
+/** The user waits for it. */
+export const chooseTimeMillisMax = 10_000;

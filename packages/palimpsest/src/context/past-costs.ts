@@ -31,9 +31,10 @@ export function pastRequests({ entries, session }: PastRequestsInput): readonly 
         main: replyCallsIn(entry.edit),
         compact: compactionCallsIn(entry),
         notes: notesCallsIn(entry.edit),
+        recall: recallCallsIn(entry.edit),
       };
       const firstId = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
-      for (const source of ["main", "compact", "notes"] as const)
+      for (const source of ["main", "compact", "notes", "recall"] as const)
         for (const [at, { model, usage }] of booked[source].entries())
           byKey.set(`${source} ${firstId} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
       continue;
@@ -156,6 +157,21 @@ export function listExtractions(entries: Iterable<Entry>): readonly Extraction[]
     if (!byFirst.has(id)) byFirst.set(id, { id, at: entry.timestamp ?? "", calls: notesCallsIn(entry.edit), failed });
   }
   return [...byFirst.values()];
+}
+
+const recallSpentName = "recall.spent";
+const recallSpentShape = z.object({ calls: paidCallsShape });
+
+/** Books requests that chose memories for a message. */
+export const recallCostDraft = (calls: readonly ReplyCost[]): Draft => ({
+  type: "setting",
+  name: recallSpentName,
+  value: { calls: calls.map(({ model, usage }) => ({ path: "stream", model, usage })) },
+});
+
+function recallCallsIn(edit: Edit): readonly PaidCall[] {
+  if (edit.type !== "setting" || edit.name !== recallSpentName) return [];
+  return recallSpentShape.safeParse(edit.value).data?.calls ?? [];
 }
 
 const replySpentName = "reply.spent";

@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { field, type Json, type JsonObject } from "../schema/json.ts";
+import type { Draft } from "../transcript/draft.ts";
 import type { Fold } from "../transcript/fold.ts";
 
 /** The newest `readFilesMax` files; a forgotten one has to be read again before it can be changed. */
@@ -93,6 +94,23 @@ function findReadRecord(entry: Entry): ReadRecord | undefined {
     ? { by: "result", shownBy: result.tool_use_id, readFile: entry.readFile }
     : undefined;
 }
+
+/** Files that appended attachments show whole count as read. `entries`: those of the drafts, in their order. */
+export function registerAttachedReads(
+  files: ReadFiles,
+  { drafts, entries }: { readonly drafts: readonly Draft[]; readonly entries: readonly EntryId[] },
+): void {
+  for (const [at, draft] of drafts.entries()) {
+    const shownBy = entries[at];
+    const attachment = draft["attachment"];
+    const read = attachmentReadShape.safeParse(attachment);
+    if (shownBy === undefined || !read.success) continue;
+    const { path, hash, modifiedMs } = read.data.readFile;
+    files.set(path, { hash, modifiedMs, shownBy });
+  }
+}
+
+const attachmentReadShape = z.object({ readFile: readFileShape });
 
 /** Results that the model sees as they are in the log, not as a marker. Visits every block. */
 export function findShownResults({ projection }: Pick<Fold, "projection">): ReadonlySet<ToolUseId> {

@@ -18,11 +18,14 @@ import { ManualCompaction } from "./manual-compaction.ts";
 import { createReadFiles, listRecordedReads } from "./read-files.ts";
 import { CacheModel } from "./request/cache-model.ts";
 import { SessionView } from "./session-view.ts";
+import type { StorePorts } from "../ports/store.ts";
 
 interface SessionContextInput<Setup extends CompactionSetup> extends TranscriptsDep {
   readonly session: Session;
   /** The session's costs so far. */
   readonly costs: CostLedger;
+  /** Lets a search reach all sessions. Absent: only this one. */
+  readonly projectStore?: Pick<StorePorts, "sessions" | "recall"> | undefined;
   /** Creates the compaction setup. It refers to the conversation, and the conversation refers to it. */
   readonly compacting: (started: StartedConversation) => Setup;
   /** Called after an undo or a rewind, to bring the caller's own state in line with the session. */
@@ -68,7 +71,7 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
     };
     this.view = new SessionView({
       session,
-      deps: { transcripts, blobs: deps.blobs },
+      deps: { transcripts, blobs: deps.blobs, ...input.projectStore },
       settings: deps.settings,
       thinking: () => this.conversation.known?.thinking,
       follow: async () => {

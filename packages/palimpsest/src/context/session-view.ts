@@ -1,10 +1,13 @@
 import { expand, type ExpandOutcome } from "../session/expand.ts";
 import { ReceiptTracker, type RecordedEdit } from "../session/past-receipts.ts";
 import { rewind, type RewindOutcome, undo, type UndoOutcome, type UndoOptions } from "../session/undo.ts";
+import { openStoreRecall } from "../session/open-recall.ts";
 import { SessionSearch } from "../session/search-session.ts";
 import type { EditOutcome, Session } from "../session/session.ts";
 import { withSource } from "../session/counted-log.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
+import type { RecallOptions } from "../ports/recall-index.ts";
+import type { StorePorts } from "../ports/store.ts";
 import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
@@ -12,9 +15,15 @@ import type { ResolvedSettings } from "../settings/resolved-settings.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
 import { LogView } from "./log-view.ts";
 
+/** What is searched: this session, or all of the store. */
+export interface RecallScope {
+  readonly scope?: "session" | "project" | undefined;
+}
+
 interface SessionViewParts {
   readonly session: Session;
-  readonly deps: TranscriptsDep & BlobsDep;
+  /** The list of sessions and an index let the search reach all sessions. */
+  readonly deps: TranscriptsDep & BlobsDep & Pick<StorePorts, "sessions" | "recall">;
   /** The settings as they resolve now. */
   readonly settings: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
   /** Does the model bind thinking to its prefix? By default it does not. */
@@ -64,6 +73,30 @@ export class SessionView {
   /** Searches the whole session, including what is no longer in the view. Undefined if the transcript can't be read. */
   search(options: SearchOptions): Promise<SearchOutcome | undefined> {
     return this.#search.search(options);
+  }
+
+  /** Searches this session in memory; the index is used for filters and for other sessions. */
+  recall({ scope = "session", ...options }: RecallScope & RecallOptions): Promise<SearchOutcome | undefined> {
+    const { query, page, pageSize, ...filters } = options;
+    const isPlain = scope === "session" && Object.values(filters).every((filter) => filter === undefined);
+    return isPlain ? this.search({ query, page, pageSize }) : this.searchProject({ scope, ...options });
+  }
+
+  /**
+   * The same over all sessions of the store, or over this one with filters. What is new is indexed first. Undefined if the
+   * store has no index, or none that can be opened.
+   */
+  async searchProject({ scope, ...options }: RecallScope & RecallOptions): Promise<SearchOutcome | undefined> {
+    const { deps, session } = this.#parts;
+    const opened = await openStoreRecall(deps);
+    if (opened.kind !== "open") return undefined;
+    const { index } = opened;
+    try {
+      await index.catchUp();
+      return await index.search(scope === "project" ? options : { ...options, session: session.id });
+    } finally {
+      await index.close();
+    }
   }
 
   /** The full original behind an id. Undefined if the transcript can't be read. */

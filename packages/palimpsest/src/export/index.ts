@@ -4,5 +4,6 @@ export { buildExportDocument } from "./build-export-document.ts";
 export { renderHtml } from "./render-html.ts";
 export { JsonlExport, type JsonlLine, type JsonlOptions } from "./jsonl-export.ts";
 export { renderMarkdown } from "./render-markdown.ts";
-export { maskSecrets, type MaskText } from "./mask-secrets.ts";
+export type { MaskText } from "./mask-secrets.ts";
+export { maskSecrets } from "../text/find-secrets.ts";
 export type { DocumentOptions, SourceLine, SourceLog } from "./export-document.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { maskEntry, maskSecrets } from "./mask-secrets.ts";
+import { maskEntry } from "./mask-secrets.ts";
+import { maskSecrets } from "../text/find-secrets.ts";
 
 /** Put together here, so that no scanner of the repository takes them for real ones. */
 const of = (...parts: readonly string[]): string => parts.join("");

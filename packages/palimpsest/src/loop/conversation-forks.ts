@@ -1,6 +1,6 @@
 import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
 import { noHooks } from "../ports/hooks.ts";
-import type { PermissionDep, PermissionRequest } from "../ports/tool.ts";
+import type { PermissionDep, PermissionRequest, ToolContext } from "../ports/tool.ts";
 import type { Message } from "../schema/block.ts";
 import { tokens } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
@@ -103,7 +103,7 @@ class ForkRun {
       retries,
     };
     this.#context = {
-      deps: { ...deps, ...deps.toolsForFork(), ...forkDeps },
+      deps: { ...deps, ...rewriteInputs(deps.toolsForFork(), task), ...forkDeps },
       conversation: createForkConversation(parts),
     };
   }
@@ -228,6 +228,18 @@ function copyFiles({ files }: Conversation, { ownFile }: ForkTask): Conversation
   const copy = files.copy();
   if (ownFile !== undefined) copy.set(ownFile.path, ownFile.read);
   return copy;
+}
+
+function rewriteInputs(
+  forked: ReturnType<AgentDeps["toolsForFork"]>,
+  { rewriteInput }: ForkTask,
+): ReturnType<AgentDeps["toolsForFork"]> {
+  if (rewriteInput === undefined) return forked;
+  const tools = forked.tools.map((tool) => ({
+    ...tool,
+    plan: async (input: JsonObject, context: ToolContext) => tool.plan(await rewriteInput(input), context),
+  }));
+  return { ...forked, tools };
 }
 
 function recordUsage({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {

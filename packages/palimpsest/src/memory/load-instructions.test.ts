@@ -3,27 +3,43 @@ import { mkdir, mkdtemp, realpath, symlink, truncate, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type InstructionPlace, loadInstructions, type ReadInstruction, readInstruction } from "./load-instructions.ts";
+import { type InstructionFiles, instructionFiles } from "./instruction-files.ts";
+import type { InstructionPlace } from "./load-instruction-file.ts";
+import { loadFolderInstructions, loadInstructions, loadMatchedRule } from "./load-instructions.ts";
 import { instructionCharsMax } from "./limits.ts";
 
 const place: InstructionPlace = {
   cwd: "/home/me/code/app/src",
   root: "/home/me/code/app",
   home: "/home/me",
+  managedFolders: ["/etc/claude-code"],
   userFolders: ["/home/me/.claude", "/home/me/.palimpsest"],
   trust: "trusted",
+  importAnswers: new Map(),
+  excludes: [],
+  foreign: [],
+  named: [],
 };
 
 /** A disk of texts; `links`: where a path really leads. */
-const disk =
-  (textByPath: Readonly<Record<string, string>>, links: Readonly<Record<string, string>> = {}): ReadInstruction =>
-  async (path) => {
+const disk = (
+  textByPath: Readonly<Record<string, string>>,
+  links: Readonly<Record<string, string>> = {},
+): InstructionFiles => ({
+  find: async (path) => {
     const realPath = links[path] ?? path;
-    const text = textByPath[realPath];
-    return text === undefined ? { kind: "missing" } : { kind: "text", text, realPath };
-  };
+    return textByPath[realPath] === undefined ? { kind: "missing" } : { kind: "file", realPath };
+  },
+  read: async (realPath) => ({ kind: "text", text: textByPath[realPath] ?? "" }),
+  list: async (folder) => ({
+    paths: [...Object.keys(textByPath), ...Object.keys(links)]
+      .filter((path) => path.startsWith(`${folder}/`))
+      .toSorted(),
+    reach: "all",
+  }),
+});
 
-const loaded = async (read: ReadInstruction, where: InstructionPlace = place) => {
+const loaded = async (read: InstructionFiles, where: InstructionPlace = place) => {
   const { files, problems } = await loadInstructions(read, where);
   return { paths: files.map(({ path }) => path.replace("/home/me/", "")), files, problems };
 };
@@ -115,53 +131,266 @@ describe("imports", () => {
   it.each([
     ["project", "@~/.ssh/id_rsa", "/home/me/.ssh/id_rsa", "refused"],
     ["project", "@~/.claude/.credentials.json", "/home/me/.claude/.credentials.json", "refused"],
-    ["project", "@../other/x.md", "/home/me/code/other/x.md", "refused"],
-    ["project", "@~/.claude/mine.md", "/home/me/.claude/mine.md", "taken"],
+    ["project", "@../other/x.md", "/home/me/code/other/x.md", "asked"],
+    ["project", "@~/.claude/mine.md", "/home/me/.claude/mine.md", "asked"],
     ["project", "@data.json", app("data.json"), "taken"],
     ["user", "@~/notes/x.md", "/home/me/notes/x.md", "taken"],
+    ["user", "@/opt/team/x.md", "/opt/team/x.md", "asked"],
     ["user", "@/etc/passwd", "/etc/passwd", "refused"],
+    ["machine", "@/opt/policy/rules", "/opt/policy/rules", "taken"],
   ])("a %s's %s, which leads to %s, is %s", async (whose, text, target, fate) => {
-    const from = whose === "user" ? "/home/me/.claude/CLAUDE.md" : app("CLAUDE.md");
-    const { files, problems } = await loaded(disk({ [from]: text, [target]: "content" }));
-    expect(files.some(({ path }) => path === target)).toBe(fate === "taken");
-    expect(problems).toHaveLength(fate === "taken" ? 0 : 1);
+    const folder = { user: "/home/me/.claude", machine: "/etc/claude-code", project: place.root }[whose] ?? "";
+    const from = `${folder}/CLAUDE.md`;
+    const outcome = await loadInstructions(disk({ [from]: text, [target]: "content" }), place);
+    expect(outcome.files.some(({ path }) => path === target)).toBe(fate === "taken");
+    expect(outcome.problems).toHaveLength(fate === "taken" ? 0 : 1);
+    expect(outcome.asked).toEqual(
+      fate === "asked" ? [{ path: target, realPath: target, importedBy: from, answer: "unasked" }] : [],
+    );
   });
 
-  it("a project's link that leads outside is refused, the user's own is not", async () => {
-    const keys = { "/home/me/.ssh/id_rsa": "key", "/nix/store/x": "mine" };
-    const links = { [app("CLAUDE.md")]: "/home/me/.ssh/id_rsa", "/home/me/.claude/CLAUDE.md": "/nix/store/x" };
-    const { paths, problems } = await loaded(disk(keys, links));
-    expect(paths).toEqual([".claude/CLAUDE.md"]);
-    expect(problems).toEqual([`${app("CLAUDE.md")} lies outside of where instructions may come from and was left out`]);
+  it("a project's link that leads outside is not followed, the user's own is", async () => {
+    const texts = { "/home/me/.ssh/id_rsa": "key", "/nix/store/x": "mine", "/home/me/other/rules.md": "other" };
+    const links = {
+      [app("CLAUDE.md")]: "/home/me/.ssh/id_rsa",
+      [app("src/CLAUDE.md")]: "/home/me/other/rules.md",
+      "/home/me/.claude/CLAUDE.md": "/nix/store/x",
+    };
+    const { files, problems, asked } = await loadInstructions(disk(texts, links), place);
+    expect(files.map(({ path }) => path)).toEqual(["/home/me/.claude/CLAUDE.md"]);
+    expect(problems).toEqual([
+      `${app("CLAUDE.md")} lies outside of where instructions may come from and was left out`,
+      `${app("src/CLAUDE.md")} lies outside of the project and was left out; to include it, answer the question of a chat, or add it to "allowedImports" in your settings.json`,
+    ]);
+    expect(asked).toEqual([{ path: app("src/CLAUDE.md"), realPath: "/home/me/other/rules.md", answer: "unasked" }]);
   });
 });
 
-describe("of a project that nobody trusts", () => {
-  const untrusted: InstructionPlace = { ...place, trust: "untrusted" };
-  const texts = {
-    "/home/me/.claude/CLAUDE.md": "mine, with @~/notes/rules.md",
-    "/home/me/notes/rules.md": "my rules",
-    "/home/me/.claude/style.md": "my style",
-    "/home/me/.claude/other.md": "another of mine",
-    [app("CLAUDE.md")]: "its own, with @docs/more.md and @~/.claude/style.md",
-    [app("docs/more.md")]: "more of its own",
+describe("a file outside of the project", () => {
+  const outside = "/home/me/notes/style.md";
+  const texts = { [app("CLAUDE.md")]: "its own, with @~/notes/style.md", [outside]: "my style" };
+  const readPaths: string[] = [];
+  const watched: InstructionFiles = {
+    ...disk(texts),
+    read: async (path) => {
+      readPaths.push(path);
+      return await disk(texts).read(path);
+    },
   };
 
-  it("its files are read, what they import from outside is not, and that is said", async () => {
-    const links = { [app("src/CLAUDE.md")]: "/home/me/.claude/other.md" };
-    const { paths, problems } = await loaded(disk(texts, links), untrusted);
-    expect(paths).toEqual([".claude/CLAUDE.md", "notes/rules.md", "code/app/CLAUDE.md", "code/app/docs/more.md"]);
-    const left = "lies outside of the project and was left out, because the project is not trusted";
-    expect(problems).toEqual([`/home/me/.claude/style.md ${left}`, `${app("src/CLAUDE.md")} ${left}`]);
-    expect((await loadInstructions(disk(texts, links), untrusted)).untrusted).toEqual([
-      { path: "/home/me/.claude/style.md", importedBy: app("CLAUDE.md") },
-      { path: app("src/CLAUDE.md") },
+  it.each([
+    ["trusted", undefined, "left out", 1],
+    ["unasked", undefined, "left out", 1],
+    ["trusted", "allowed", "loaded", 0],
+    ["trusted", "left-out", "left out", 0],
+    ["refused", undefined, "left out", 1],
+    ["refused", "allowed", "left out", 1],
+  ] as const)("of a project that is %s, answered %s, is %s", async (trust, answer, fate, problems) => {
+    readPaths.length = 0;
+    const importAnswers = new Map(answer === undefined ? [] : [[outside, answer]]);
+    const outcome = await loadInstructions(watched, { ...place, trust, importAnswers });
+    expect(outcome.files.some(({ path }) => path === outside)).toBe(fate === "loaded");
+    expect(readPaths.includes(outside)).toBe(fate === "loaded");
+    expect(outcome.problems).toHaveLength(problems);
+    expect(outcome.asked.map((one) => one.answer)).toEqual(trust === "refused" ? [] : [answer ?? "unasked"]);
+  });
+});
+
+describe("rules", () => {
+  const texts = {
+    "/home/me/.claude/rules/tone.md": "be brief",
+    "/home/me/.claude/rules/go.md": "---\npaths: '**/*.go'\n---\ngo rules",
+    [app(".claude/rules/general.md")]: "---\nowner: me\n---\ngeneral",
+    [app(".claude/rules/api/rest.md")]: "---\npaths:\n  - src/api/**\n---\nrest, see @more.md",
+    [app(".claude/rules/api/more.md")]: "---\npaths: never/seen\n---\nmore",
+    [app(".claude/rules/logo.png")]: "no rule",
+    [app("CLAUDE.md")]: "main",
+  };
+
+  it("without paths load behind their folder's file, those with paths are returned", async () => {
+    const { files, rules } = await loadInstructions(disk(texts), place);
+    expect(files.map(({ path, scope, text }) => [path, scope, text])).toEqual([
+      ["/home/me/.claude/rules/tone.md", "user", "be brief"],
+      [app("CLAUDE.md"), "project", "main"],
+      [app(".claude/rules/general.md"), "project", "general"],
+    ]);
+    expect(rules.map(({ path, scope, text, patterns, base }) => ({ path, scope, text, patterns, base }))).toEqual([
+      {
+        path: "/home/me/.claude/rules/go.md",
+        scope: "user",
+        text: "go rules",
+        patterns: ["**/*.go"],
+        base: place.root,
+      },
+      {
+        path: app(".claude/rules/api/more.md"),
+        scope: "project",
+        text: "more",
+        patterns: ["never/seen"],
+        base: place.root,
+      },
+      {
+        path: app(".claude/rules/api/rest.md"),
+        scope: "project",
+        text: "rest, see @more.md",
+        patterns: ["src/api/**"],
+        base: place.root,
+      },
     ]);
   });
 
-  it("trusted, it brings in all of them", async () => {
-    const { files, untrusted: left, problems } = await loadInstructions(disk(texts), place);
-    expect([files.length, left, problems]).toEqual([5, [], []]);
+  it("that a path has matched load with their imports", async () => {
+    const { rules, seen } = await loadInstructions(disk(texts), place);
+    const rule = rules.find(({ path }) => path.endsWith("rest.md"));
+    if (rule === undefined) throw new Error("there is such a rule");
+    const { files } = await loadMatchedRule(disk(texts), { place, rule, seen });
+    expect(files.map(({ path }) => path)).toEqual([rule.path, app(".claude/rules/api/more.md")]);
+  });
+
+  it("and files of other folders load without what is there already", async () => {
+    const nested = {
+      ...texts,
+      [app("lib/CLAUDE.md")]: "lib, see @../CLAUDE.md",
+      [app("lib/.claude/rules/x.md")]: "---\npaths: x\n---\nx",
+    };
+    const { seen } = await loadInstructions(disk(nested), place);
+    const { files, rules } = await loadFolderInstructions(disk(nested), { place, folders: [app("lib")], seen });
+    expect(files.map(({ path }) => path)).toEqual([app("lib/CLAUDE.md")]);
+    expect(rules).toMatchObject([{ base: app("lib"), patterns: ["x"] }]);
+  });
+});
+
+describe("the whole order", () => {
+  const all: InstructionPlace = {
+    ...place,
+    managedFolders: ["/etc/claude-code", "/etc/palimpsest"],
+    foreign: ["gemini", "copilot", "cursor"],
+    named: [
+      { written: "~/notes/*.md", scope: "user" },
+      { written: "CONTRIBUTING.md", scope: "user" },
+      { written: "docs/**/*.md", scope: "project" },
+      { written: "https://rules.example/a.md", scope: "project" },
+    ],
+  };
+  const rows = [
+    ["managed", "/etc/claude-code/CLAUDE.md"],
+    ["managed", "/etc/claude-code/.claude/rules/a.md"],
+    ["managed", "/etc/palimpsest/AGENTS.md"],
+    ["user", "/home/me/.claude/CLAUDE.md"],
+    ["user", "/home/me/.claude/rules/deep/er/a.md"],
+    ["user", "/home/me/.palimpsest/AGENTS.md"],
+    ["user", "/home/me/.palimpsest/rules/a.md"],
+    ["user", "/home/me/notes/a.md"],
+    ["user", "/home/me/notes/b.md"],
+    ["project", app("CONTRIBUTING.md")],
+    ["project", app("AGENTS.md")],
+    ["project", app("CONTEXT.md")],
+    ["project", app(".claude/rules/a.md")],
+    ["project", app("GEMINI.md")],
+    ["project", app(".github/copilot-instructions.md")],
+    ["project", app(".cursor/rules/a.mdc")],
+    ["local", app("CLAUDE.local.md")],
+    ["project", app("docs/a.md")],
+    ["project", app("docs/deep/b.md")],
+    ["project", "https://rules.example/a.md"],
+    ["project", app("src/CLAUDE.md")],
+    ["project", app("src/.claude/CLAUDE.md")],
+    ["project", app("src/.claude/rules/a.md")],
+    ["project", app("src/GEMINI.md")],
+    ["local", app("src/CLAUDE.local.md")],
+  ] as const;
+  const texts = Object.fromEntries([
+    ...rows.map(([, path]) => [path, `text of ${path}`]),
+    [app(".cursor/rules/a.mdc"), "---\nalwaysApply: true\n---\ncursor"],
+    [app(".cursor/rules/b.mdc"), "---\nglobs: *.ts\n---\nfor files"],
+    [app(".cursor/rules/c.mdc"), "---\ndescription: when asked\n---\nby hand"],
+    [app("src/AGENTS.md"), "not read: there is a CLAUDE.md"],
+    [app("src/CONTEXT.md"), "not read either"],
+    ["/home/me/notes/c.txt", "does not match"],
+    ["/home/me/code/CLAUDE.md", "above the root"],
+  ]) as Record<string, string>;
+  const source: InstructionFiles = {
+    ...disk(texts),
+    fetch: async (url) => ({ kind: "text", text: texts[url] ?? "", fetchedOn: "2026-11-15" }),
+  };
+
+  it("is broad to narrow, each with its scope", async () => {
+    const { files, rules, problems } = await loadInstructions(source, all);
+    expect(files.map(({ scope, path }) => [scope, path])).toEqual(rows);
+    expect(files.find(({ path }) => path.startsWith("https:"))?.fetchedOn).toBe("2026-11-15");
+    expect(rules).toMatchObject([{ path: app(".cursor/rules/b.mdc"), patterns: ["*.ts"], base: place.root }]);
+    expect(problems).toEqual([
+      `${app(".cursor/rules/c.mdc")} was left out: it neither always applies nor names files that it applies to`,
+    ]);
+  });
+
+  it("has nothing of other agents' files unless the settings say so", async () => {
+    const { files } = await loadInstructions(source, { ...all, foreign: [] });
+    expect(files.filter(({ path }) => /GEMINI|copilot|cursor/.test(path))).toEqual([]);
+  });
+
+  it.each([
+    ["**/src/CLAUDE.md", [app("src/CLAUDE.md")]],
+    ["/home/me/code/app/.claude/rules/**", [app(".claude/rules/a.md")]],
+    ["/etc/**", []],
+    ["/home/me/{.claude,.palimpsest}/**", rows.slice(3, 7).map(([, path]) => path)],
+  ])("without what %s excludes", async (pattern, left) => {
+    const { files, excluded } = await loadInstructions(source, { ...all, excludes: [pattern] });
+    expect(excluded).toEqual(left);
+    expect(files.map(({ path }) => path)).toEqual(rows.map(([, path]) => path).filter((path) => !left.includes(path)));
+  });
+
+  it("says what the settings name in vain, and follows no import of an address", async () => {
+    const named = ["docs/gone.md", "gone/*.md", "http://a.example/x", "https://a.example/x", "https://b.example/x"];
+    const fetch: InstructionFiles["fetch"] = async (url) =>
+      url.includes("//a.")
+        ? { kind: "failed", why: "there is no such host" }
+        : { kind: "text", text: "see @CLAUDE.md", fetchedOn: "2026-11-15", notice: "an old copy" };
+    const outcome = await loadInstructions(
+      { ...disk({}), fetch },
+      { ...place, named: named.map((written) => ({ written, scope: "user" })) },
+    );
+    expect(outcome.problems).toEqual([
+      "the settings name docs/gone.md for instructions, which is not there",
+      "the settings name gone/*.md for instructions, which is not there",
+      "http://a.example/x was left out: instructions come from files and https addresses",
+      "https://a.example/x was left out: there is no such host",
+      "an old copy",
+    ]);
+    expect(outcome.files.map(({ text }) => text)).toEqual(["see @CLAUDE.md"]);
+  });
+
+  it("asks all addresses at once, each once, and keeps their order", async () => {
+    const named = [
+      "https://a.example/x",
+      "https://b.example/x",
+      "docs/gone.md",
+      "https://c.example/x",
+      "https://a.example/x",
+    ];
+    const asked: string[] = [];
+    const allAsked = Promise.withResolvers<void>();
+    const fetch: InstructionFiles["fetch"] = async (url) => {
+      if (asked.push(url) === 3) allAsked.resolve();
+      await allAsked.promise;
+      return { kind: "text", text: url, fetchedOn: "2026-11-15" };
+    };
+    const { files } = await loadInstructions(
+      { ...disk({}), fetch },
+      { ...place, named: named.map((written, at) => ({ written, scope: at === 0 ? "project" : "user" })) },
+    );
+    expect(asked).toHaveLength(3);
+    expect(files.map(({ text }) => text)).toEqual([
+      "https://b.example/x",
+      "https://c.example/x",
+      "https://a.example/x",
+    ]);
+  });
+
+  it("says which files are the same one", async () => {
+    const links = { [app("CLAUDE.md")]: app("AGENTS.md") };
+    const { duplicates } = await loadInstructions(disk({ [app("AGENTS.md")]: "see @AGENTS.md" }, links), place);
+    expect(duplicates).toEqual([{ path: app("AGENTS.md"), sameAs: app("CLAUDE.md") }]);
   });
 });
 
@@ -188,14 +417,41 @@ describe("limits", () => {
     await symlink("AGENTS.md", join(folder, "CLAUDE.md"));
     await writeFile(join(folder, "CLAUDE.local.md"), "");
     await truncate(join(folder, "CLAUDE.local.md"), 5 * 2 ** 20);
-    const { files, problems } = await loadInstructions(readInstruction, {
+    const { files, problems } = await loadInstructions(instructionFiles, {
+      ...place,
       cwd: folder,
       root: folder,
       home: folder,
+      managedFolders: [],
       userFolders: [],
-      trust: "untrusted",
     });
     expect(files).toMatchObject([{ path: join(folder, "CLAUDE.md"), text: "from agents" }]);
     expect(problems).toEqual([`${join(folder, "CLAUDE.local.md")} is larger than 4,194,304 bytes and was left out`]);
+  });
+
+  it("a link that takes a file's place after it was judged is not followed", async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "instructions-")));
+    const path = join(folder, "CLAUDE.md");
+    await writeFile(join(folder, "secret"), "a key");
+    await symlink("secret", path);
+    expect(await instructionFiles.read(path)).toEqual({ kind: "unreadable", why: "ELOOP" });
+    expect(await instructionFiles.read(folder)).toMatchObject({ kind: "unreadable" });
+  });
+
+  it("a folder of rules is listed with its links; a link in a circle ends", async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "rules-")));
+    await mkdir(join(folder, "rules/a"), { recursive: true });
+    await mkdir(join(folder, "shared/node_modules"), { recursive: true });
+    for (const name of ["rules/z.md", "rules/a/b.md", "shared/s.md", "shared/node_modules/n.md"])
+      await writeFile(join(folder, name), "x");
+    await symlink("../shared", join(folder, "rules/linked"));
+    await symlink("..", join(folder, "rules/a/up"));
+    const { paths, reach } = await instructionFiles.list(join(folder, "rules"));
+    expect(paths.map((path) => path.slice(folder.length + 1))).toEqual([
+      "rules/a/b.md",
+      "rules/linked/s.md",
+      "rules/z.md",
+    ]);
+    expect([reach, await instructionFiles.list(join(folder, "none"))]).toEqual(["all", { paths: [], reach: "all" }]);
   });
 });

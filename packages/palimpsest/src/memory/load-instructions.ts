@@ -1,246 +1,214 @@
-import { hash } from "node:crypto";
-import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { pathPattern } from "../text/path-pattern.ts";
+import { type InstructionFiles, isInside } from "./instruction-files.ts";
+import { listedFilesMax, namedInstructionsMax } from "./limits.ts";
 import {
-  importHopsMax,
-  instructionCharsLong,
-  instructionCharsMax,
-  instructionFileBytesMax,
-  instructionFilesMax,
-} from "./limits.ts";
-import { readInstructionText } from "./read-instruction-text.ts";
-import { readFile, realpath, stat } from "node:fs/promises";
-
-/** Must not reject. */
-export type ReadInstruction = (path: string) => Promise<InstructionReadOutcome>;
-
-type InstructionReadOutcome =
-  /** `realPath` is the path after following links. */
-  | { readonly kind: "text"; readonly text: string; readonly realPath: string }
-  /** There is nothing, or not a file. */
-  | { readonly kind: "missing" }
-  | { readonly kind: "too-large" }
-  | { readonly kind: "unreadable"; readonly why: string };
-
-/** All of them real paths. */
-export interface InstructionPlace {
-  readonly cwd: string;
-  /** Root of the working tree that contains `cwd`; `cwd` itself if there is none. */
-  readonly root: string;
-  /** The user's home folder. */
-  readonly home: string;
-  /** Folders with the user's own instructions, broadest first: `~/.claude`, `~/.palimpsest`. */
-  readonly userFolders: readonly string[];
-  /** In an untrusted project only its own files count, whatever they import. */
-  readonly trust: "trusted" | "untrusted";
-}
-
-/** Instructions that people wrote for the agent. */
-export interface Instruction {
-  readonly path: string;
-  /** `local`: the user's own, for this project. */
-  readonly scope: "user" | "project" | "local";
-  /** The text as the model sees it. */
-  readonly text: string;
-  /** SHA-256 of the file's text, in hex. */
-  readonly hash: string;
-  /** The file that imports it. */
-  readonly importedBy?: string;
-}
+  type AskedImport,
+  type DuplicateInstruction,
+  type Instruction,
+  type InstructionPlace,
+  loadAddress,
+  type LoadState,
+  loadInstructionFile,
+  type NamedInstruction,
+  type PathRule,
+} from "./load-instruction-file.ts";
 
 export interface LoadedInstructions {
   /** Broad to narrow; imports right behind the file that imports them. */
   readonly files: readonly Instruction[];
+  /** Rules that count once a file is touched that matches them. */
+  readonly rules: readonly PathRule[];
   /** What was left out or is worth knowing, one line each, for the user. */
   readonly problems: readonly string[];
-  /** What the project would import from outside if it were trusted. */
-  readonly untrusted: readonly UntrustedImport[];
-}
-
-interface UntrustedImport {
-  readonly path: string;
-  /** Absent if it is a file of the project that is a link. */
-  readonly importedBy?: string;
+  /** What lies outside of the project and was left out, unless the user has allowed it. */
+  readonly asked: readonly AskedImport[];
+  /** Files that were reached again by another path, and loaded once. */
+  readonly duplicates: readonly DuplicateInstruction[];
+  /** Files that a setting excludes. */
+  readonly excluded: readonly string[];
+  /** The real paths of `files`, and of what was left out. */
+  readonly seen: ReadonlySet<string>;
 }
 
 /**
- * Loads the instruction files at the start of a session: the user's, then those of each folder from the root of the
- * working tree down to `cwd`. Folders above the root belong to others. A file that is reached twice is loaded once.
+ * Loads the instruction files at the start of a session: the machine's, the user's, then those of each folder from the
+ * root of the working tree down to `cwd`. What the user's settings name follows their own files, what the project's
+ * settings name those of the root. Folders above the root belong to others. A file that is reached twice is loaded
+ * once.
  */
-export async function loadInstructions(read: ReadInstruction, place: InstructionPlace): Promise<LoadedInstructions> {
-  const state: LoadState = { read, place, files: [], problems: [], untrusted: [], seen: new Set(), chars: 0 };
-  for (const folder of place.userFolders) await loadFirst(state, { scope: "user", paths: namesIn(folder) });
-  for (const folder of foldersBetween(place)) {
-    const scope = "project";
-    const main = await loadFile(state, { scope, path: join(folder, "CLAUDE.md"), hops: 0 });
-    const hidden = await loadFile(state, { scope, path: join(folder, ".claude", "CLAUDE.md"), hops: 0 });
-    if (main === "missing" && hidden === "missing")
-      await loadFile(state, { scope, path: join(folder, "AGENTS.md"), hops: 0 });
-    await loadFile(state, { scope: "local", path: join(folder, "CLAUDE.local.md"), hops: 0 });
+export async function loadInstructions(files: InstructionFiles, place: InstructionPlace): Promise<LoadedInstructions> {
+  const named = place.named.slice(0, namedInstructionsMax);
+  const state = createState(fetchAhead(files, named), { place, seen: new Set() });
+  for (const folder of place.managedFolders) {
+    await loadFirst(state, { scope: "managed", paths: namesIn(folder) });
+    await loadRules(state, { scope: "managed", folder: join(folder, ".claude", "rules"), base: place.root });
   }
-  return { files: state.files, problems: state.problems, untrusted: state.untrusted };
+  for (const folder of place.userFolders) {
+    await loadFirst(state, { scope: "user", paths: namesIn(folder) });
+    await loadRules(state, { scope: "user", folder: join(folder, "rules"), base: place.root });
+  }
+  if (place.named.length > named.length)
+    state.problems.push(`the settings name more than ${namedInstructionsMax} instructions; the others were left out`);
+  for (const one of named) if (one.scope === "user") await loadNamed(state, one);
+  const [root = place.cwd, ...below] = foldersBetween(place);
+  await loadFolder(state, root);
+  for (const one of named) if (one.scope !== "user") await loadNamed(state, one);
+  for (const folder of below) await loadFolder(state, folder);
+  return toLoaded(state);
 }
 
-interface LoadState {
-  readonly read: ReadInstruction;
-  readonly place: InstructionPlace;
-  readonly files: Instruction[];
-  readonly problems: string[];
-  readonly untrusted: UntrustedImport[];
-  /** Real paths. */
-  readonly seen: Set<string>;
-  chars: number;
+/**
+ * Loads the files of other folders of the project, such as those below `cwd`, in this order. `seen`: real paths that
+ * are not loaded again.
+ */
+export async function loadFolderInstructions(
+  files: InstructionFiles,
+  {
+    place,
+    folders,
+    seen,
+  }: { readonly place: InstructionPlace; readonly folders: readonly string[]; readonly seen: ReadonlySet<string> },
+): Promise<LoadedInstructions> {
+  const state = createState(files, { place, seen });
+  for (const folder of folders) await loadFolder(state, folder);
+  return toLoaded(state);
 }
 
-interface FileToLoad {
-  readonly path: string;
-  readonly scope: Instruction["scope"];
-  /** The number of imports that led to it. */
-  readonly hops: number;
-  readonly importedBy?: string;
+/** Loads a rule that a path has matched, as it stands in its file now, with what it imports. */
+export async function loadMatchedRule(
+  files: InstructionFiles,
+  {
+    place,
+    rule,
+    seen,
+  }: { readonly place: InstructionPlace; readonly rule: PathRule; readonly seen: ReadonlySet<string> },
+): Promise<LoadedInstructions> {
+  const state = createState(files, { place, seen });
+  const { path, scope, base } = rule;
+  await loadInstructionFile(state, { path, scope, hops: 0, form: "matched-rule", base });
+  return toLoaded(state);
 }
+
+const createState = (
+  files: InstructionFiles,
+  { place, seen }: { readonly place: InstructionPlace; readonly seen: ReadonlySet<string> },
+): LoadState => ({
+  source: files,
+  place,
+  files: [],
+  rules: [],
+  problems: [],
+  asked: [],
+  duplicates: [],
+  excluded: [],
+  seen: new Set(seen),
+  pathByReal: new Map(),
+  rulesSeen: new Set(),
+  chars: 0,
+});
+
+const toLoaded = ({ files, rules, problems, asked, duplicates, excluded, seen }: LoadState): LoadedInstructions => ({
+  files,
+  rules,
+  problems,
+  asked,
+  duplicates,
+  excluded,
+  seen,
+});
+
+type Scope = Instruction["scope"];
 
 const namesIn = (folder: string): readonly string[] => [join(folder, "CLAUDE.md"), join(folder, "AGENTS.md")];
 
 async function loadFirst(
   state: LoadState,
-  { scope, paths }: { scope: Instruction["scope"]; paths: readonly string[] },
+  { scope, paths }: { readonly scope: Scope; readonly paths: readonly string[] },
 ): Promise<void> {
-  for (const path of paths) if ((await loadFile(state, { scope, path, hops: 0 })) === "there") return;
+  for (const path of paths) if ((await loadPlain(state, { scope, path })) === "there") return;
+}
+
+async function loadFolder(state: LoadState, folder: string): Promise<void> {
+  const scope = "project";
+  const main = await loadPlain(state, { scope, path: join(folder, "CLAUDE.md") });
+  const hidden = await loadPlain(state, { scope, path: join(folder, ".claude", "CLAUDE.md") });
+  if (main === "missing" && hidden === "missing")
+    for (const name of ["AGENTS.md", "CONTEXT.md"]) await loadPlain(state, { scope, path: join(folder, name) });
+  await loadRules(state, { scope, folder: join(folder, ".claude", "rules"), base: folder });
+  await loadForeign(state, folder);
+  await loadPlain(state, { scope: "local", path: join(folder, "CLAUDE.local.md") });
+}
+
+const loadPlain = (
+  state: LoadState,
+  { scope, path }: { readonly scope: Scope; readonly path: string },
+): Promise<"there" | "missing"> => loadInstructionFile(state, { scope, path, hops: 0, form: "plain" });
+
+async function loadRules(
+  state: LoadState,
+  { scope, folder, base }: { readonly scope: Scope; readonly folder: string; readonly base: string },
+): Promise<void> {
+  for (const path of (await state.source.list(folder)).paths)
+    if (path.endsWith(".md")) await loadInstructionFile(state, { scope, path, hops: 0, form: "rule", base });
+}
+
+/** Files for other agents, if the settings want them. */
+async function loadForeign(state: LoadState, folder: string): Promise<void> {
+  const scope = "project";
+  const { foreign } = state.place;
+  if (foreign.includes("gemini")) await loadPlain(state, { scope, path: join(folder, "GEMINI.md") });
+  if (foreign.includes("copilot"))
+    await loadPlain(state, { scope, path: join(folder, ".github", "copilot-instructions.md") });
+  if (!foreign.includes("cursor")) return;
+  for (const path of (await state.source.list(join(folder, ".cursor", "rules"))).paths)
+    if (path.endsWith(".mdc"))
+      await loadInstructionFile(state, { scope, path, hops: 0, form: "cursor-rule", base: folder });
+}
+
+/** All addresses are asked at once, while files are read: together they take no longer than the slowest. */
+function fetchAhead(files: InstructionFiles, named: readonly NamedInstruction[]): InstructionFiles {
+  const { fetch } = files;
+  if (fetch === undefined) return files;
+  const urls = new Set(named.map(({ written }) => written).filter(isHttps));
+  const outcomeByUrl = new Map([...urls].map((url) => [url, fetch(url)] as const));
+  return { ...files, fetch: (url) => outcomeByUrl.get(url) ?? fetch(url) };
+}
+
+const isHttps = (written: string): boolean => /^https:\/\//i.test(written);
+
+/** A file of the project counts as the project's, even if the user's settings name it. */
+async function loadNamed(state: LoadState, { written, scope: named }: NamedInstruction): Promise<void> {
+  const { root } = state.place;
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(written)) {
+    if (isHttps(written)) await loadAddress(state, { url: written, scope: named });
+    else state.problems.push(`${written} was left out: instructions come from files and https addresses`);
+    return;
+  }
+  const paths = await findNamed(state, written);
+  if (paths.length === 0) state.problems.push(`the settings name ${written} for instructions, which is not there`);
+  for (const path of paths)
+    await loadPlain(state, { scope: named === "user" && isInside(path, root) ? "project" : named, path });
+}
+
+async function findNamed({ source, place, problems }: LoadState, written: string): Promise<readonly string[]> {
+  const whole = written.startsWith("~/") ? join(place.home, written.slice("~/".length)) : written;
+  const path = isAbsolute(whole) ? whole : join(place.root, whole);
+  // A name may hold what looks like a wildcard.
+  if ((await source.find(path)).kind !== "missing") return [path];
+  const wildcard = path.search(/[*?[{]/);
+  if (wildcard === -1) return [];
+  // Only the folder in front of the first wildcard can hold what matches.
+  const folder = path.slice(0, path.lastIndexOf(sep, wildcard) + 1);
+  const { paths, reach } = await source.list(resolve(folder));
+  if (reach === "cut")
+    problems.push(`${written} was searched for among the first ${listedFilesMax.toLocaleString("en-US")} files only`);
+  const pattern = pathPattern(path, "as-given");
+  return paths.filter((one) => pattern.test(one));
 }
 
 function foldersBetween({ cwd, root }: InstructionPlace): readonly string[] {
   if (!isInside(cwd, root)) return [cwd];
   const steps = relative(root, cwd).split(sep);
   return steps[0] === "" ? [root] : [root, ...steps.map((_, at) => join(root, ...steps.slice(0, at + 1)))];
-}
-
-/** `there`: also if it is left out for a reason that was reported. */
-async function loadFile(state: LoadState, file: FileToLoad): Promise<"there" | "missing"> {
-  const outcome = await state.read(file.path);
-  switch (outcome.kind) {
-    case "missing":
-      return "missing";
-    case "too-large":
-      state.problems.push(
-        `${file.path} is larger than ${formatNumber(instructionFileBytesMax)} bytes and was left out`,
-      );
-      return "there";
-    case "unreadable":
-      state.problems.push(`${file.path} can't be read (${outcome.why})`);
-      return "there";
-    case "text":
-      await addFile(state, { ...file, ...outcome });
-      return "there";
-  }
-}
-
-async function addFile(
-  state: LoadState,
-  { text: source, realPath, ...file }: FileToLoad & { readonly text: string; readonly realPath: string },
-): Promise<void> {
-  if (state.seen.has(realPath)) return;
-  state.seen.add(realPath);
-  const origin = classifyOrigin(state.place, { ...file, realPath });
-  if (origin === "outside") {
-    state.problems.push(`${file.path} lies outside of where instructions may come from and was left out`);
-    return;
-  }
-  if (origin === "yours" && state.place.trust === "untrusted") {
-    const { path, importedBy } = file;
-    state.problems.push(`${path} lies outside of the project and was left out, because the project is not trusted`);
-    state.untrusted.push({ path, ...(importedBy === undefined ? {} : { importedBy }) });
-    return;
-  }
-  if (source.includes("\0")) {
-    state.problems.push(`${file.path} is no text and was left out`);
-    return;
-  }
-  if (state.files.length >= instructionFilesMax || state.chars + source.length > instructionCharsMax) {
-    const limits = `${instructionFilesMax} files and ${formatNumber(instructionCharsMax)} characters`;
-    state.problems.push(`${file.path} was left out: instructions are at most ${limits}`);
-    return;
-  }
-  const { text, imports } = readInstructionText(source);
-  const { path, scope, importedBy } = file;
-  if (text.length > instructionCharsLong)
-    state.problems.push(`${file.path} has ${formatNumber(text.length)} characters, which every request carries`);
-  state.chars += source.length;
-  state.files.push({
-    path,
-    scope,
-    text,
-    hash: hash("sha256", source),
-    ...(importedBy === undefined ? {} : { importedBy }),
-  });
-  await loadImports(state, { ...file, imports });
-}
-
-async function loadImports(
-  state: LoadState,
-  file: FileToLoad & { readonly imports: readonly string[] },
-): Promise<void> {
-  for (const written of file.imports) {
-    const path = resolveImport(written, { from: file.path, home: state.place.home });
-    if (file.hops === importHopsMax) {
-      if (isMeantAsPath(written))
-        state.problems.push(`${file.path} imports @${written} over more than ${importHopsMax} files; left out`);
-    } else {
-      const imported = { path, scope: file.scope, hops: file.hops + 1, importedBy: file.path };
-      const found = await loadFile(state, imported);
-      if (found === "missing" && isMeantAsPath(written))
-        state.problems.push(`${file.path} imports @${written}, which is not there`);
-    }
-  }
-}
-
-function resolveImport(written: string, { from, home }: { from: string; home: string }): string {
-  if (written.startsWith("~/")) return join(home, written.slice("~/".length));
-  return isAbsolute(written) ? resolve(written) : resolve(dirname(from), written);
-}
-
-/** An `@` also begins names of users and packages. */
-const isMeantAsPath = (written: string): boolean => /^(?:\.{0,2}|~)\/|\.(?:md|txt)$/.test(written);
-
-/**
- * A project is written by others, who may have put a link or an import there that leads to the user's keys. It may
- * include its own files and, once it is trusted, the user's own Markdown from where instructions are kept (`yours`).
- */
-function classifyOrigin(
-  { root, cwd, home, userFolders }: InstructionPlace,
-  { realPath, scope, hops }: Pick<FileToLoad, "scope" | "hops"> & { readonly realPath: string },
-): "allowed" | "yours" | "outside" {
-  if (isInside(realPath, root) || isInside(realPath, cwd)) return "allowed";
-  switch (scope) {
-    case "user":
-      return hops === 0 || isInside(realPath, home) ? "allowed" : "outside";
-    case "project":
-    case "local":
-      return extname(realPath) === ".md" && userFolders.some((folder) => isInside(realPath, folder))
-        ? "yours"
-        : "outside";
-  }
-}
-
-function isInside(path: string, folder: string): boolean {
-  const steps = relative(folder, path);
-  return steps !== ".." && !steps.startsWith(`..${sep}`) && !isAbsolute(steps);
-}
-
-const formatNumber = (count: number): string => count.toLocaleString("en-US");
-
-/** Reads from the disk. Anything but a file, such as a folder or a pipe, counts as missing. */
-export async function readInstruction(path: string): Promise<InstructionReadOutcome> {
-  try {
-    const stats = await stat(path);
-    if (!stats.isFile()) return { kind: "missing" };
-    if (stats.size > instructionFileBytesMax) return { kind: "too-large" };
-    return { kind: "text", text: await readFile(path, "utf8"), realPath: await realpath(path) };
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    // `ERR_INVALID_ARG_VALUE`: a word behind an `@` that can't be a path.
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG" || code === "ERR_INVALID_ARG_VALUE")
-      return { kind: "missing" };
-    if (code === "") throw error;
-    return { kind: "unreadable", why: code };
-  }
 }

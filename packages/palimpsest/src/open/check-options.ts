@@ -20,6 +20,8 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
     tools = [],
     thinking,
     tokenCounter,
+    secrets = "keep",
+    secretScanner,
     clock,
     ids,
   } = options;
@@ -34,6 +36,9 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (saving !== undefined && policy !== undefined && policy !== "palimpsest")
     throw wrongOption("saving", 'absent if policy is not "palimpsest": no other policy has levels of saving');
   if (tokenCounter !== undefined) checkCounter(tokenCounter);
+  if (secrets !== "keep" && secrets !== "redact") throw wrongOption("secrets", "keep or redact");
+  if (secretScanner !== undefined && typeof secretScanner.scan !== "function")
+    throw wrongOption("secretScanner", "an object with a function scan");
   for (const [name, value] of Object.entries({ clock, ids }))
     if (value !== undefined && typeof value !== "function") throw wrongOption(name, "a function without parameters");
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))

@@ -3,6 +3,8 @@ import type { FrozenParts } from "../cache/baseline.ts";
 import { Context, type PrefixChange } from "../context/context.ts";
 import { ContextError, storeError } from "../context/context-error.ts";
 import { toJsonObject, type Provider } from "../context/provider-formats.ts";
+import { ContextMemory } from "../context/memory/context-memory.ts";
+import { createMemorySession } from "../context/memory/memory-session.ts";
 import { hookContext } from "../context/hook-context.ts";
 import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
 import { SessionContext, type StartedConversation } from "../context/session-context.ts";
@@ -15,11 +17,16 @@ import { SessionFactBook } from "../context/compact/session-fact-book.ts";
 import { findLargestCount } from "../session/counted-log.ts";
 import { ConversationForks } from "../loop/conversation-forks.ts";
 import { restoreMissingState } from "../session/append-boundary.ts";
+import { createRedaction, redactedMessage, redactSystem, type Redaction } from "../session/redaction.ts";
 import { openSession, type Session, type SessionDeps, type OpenSessionOutcome } from "../session/session.ts";
 import { clearableResults } from "../layers/2-clear/is-rerunnable.ts";
 import { getPreset } from "../policy/policy-catalogue.ts";
+import { redactSecrets, ruleScanner } from "../memory/redact-secrets.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { Tool } from "../ports/tool.ts";
+import type { RecallIndexes } from "../ports/recall-index.ts";
+import type { SecretScanner } from "../ports/secret-scanner.ts";
+import type { StorePorts } from "../ports/store.ts";
 import { createWorkingState } from "../ports/working-state.ts";
 import { millis, sessionId } from "../schema/brand.ts";
 import { type JsonObject, textField as textAt } from "../schema/json.ts";
@@ -57,17 +64,46 @@ export async function openContextBy<P extends Provider>(
       typeof options.policy === "object" ? options.policy : getPreset(options.policy ?? "palimpsest"),
       () => true,
     ),
+    redaction: buildRedaction(options),
     counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
     ...reading,
   };
   const session = await openOrCreateSession(sessionDeps, options.session);
   try {
-    return await buildContext(options, { sessionDeps, session });
+    const { sessions } = store;
+    const recall = store.recall && withMask(store.recall, options.secretScanner);
+    const projectStore = { ...(sessions && { sessions }), ...(recall && { recall }) };
+    return await buildContext(options, { sessionDeps, session, projectStore, memories: store.memories });
   } catch (error) {
     await session.close();
     throw error;
   }
 }
+
+const buildRedaction = <P extends Provider>({
+  secrets,
+  secretScanner = ruleScanner,
+  onEvent,
+}: ContextOptions<P>): Redaction | undefined =>
+  secrets !== "redact"
+    ? undefined
+    : createRedaction({
+        secrets: secretScanner,
+        onRedacted: (found) => onEvent?.({ kind: "warning", code: "secrets", message: redactedMessage(found) }),
+      });
+
+/** What is indexed is masked by the caller's scanner too. */
+const withMask = (recall: RecallIndexes, scanner: SecretScanner | undefined): RecallIndexes =>
+  scanner === undefined
+    ? recall
+    : {
+        exists: () => recall.exists(),
+        open: (given) =>
+          recall.open({
+            ...given,
+            maskText: async (text) => (await redactSecrets(await given.maskText(text), scanner)).text,
+          }),
+      };
 
 async function openOrCreateSession(deps: SessionDeps, name: string | undefined): Promise<Session> {
   const id = sessionId(name ?? deps.uuid());
@@ -102,7 +138,15 @@ interface OpenedSession {
 
 async function buildContext<P extends Provider>(
   options: ContextOptions<P>,
-  { sessionDeps, session }: OpenedSession,
+  {
+    sessionDeps,
+    session,
+    projectStore,
+    memories,
+  }: OpenedSession & {
+    readonly projectStore: Pick<StorePorts, "sessions" | "recall">;
+    readonly memories: StorePorts["memories"] | undefined;
+  },
 ): Promise<Context<P>> {
   // The default of the type parameter.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -111,12 +155,14 @@ async function buildContext<P extends Provider>(
   if (restored.kind === "failed") throw storeError(restored);
   const settled = await session.settle();
   if (settled.kind === "failed") throw storeError(settled);
-  let parts = buildParts(options);
+  const built = buildParts(options);
+  let parts: FrozenParts = { ...built, system: await redactSystem(built.system, sessionDeps) };
   let tools = buildTools(parts);
   const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
   const core: SessionContext = new SessionContext(deps, {
     session,
     transcripts: sessionDeps.transcripts,
+    projectStore,
     costs: pastCosts(session).own,
     compacting: (started) =>
       buildCompaction(options, {
@@ -145,7 +191,16 @@ async function buildContext<P extends Provider>(
     await start();
   };
   await core.view.followReceipts();
-  return new Context<P>({ provider, core, sessionDeps, onEvent: options.onEvent, change });
+  const memory =
+    memories === undefined
+      ? undefined
+      : new ContextMemory({
+          deps: { memories, now: sessionDeps.now },
+          session: createMemorySession(session),
+          tree: options.workingTree,
+          rank: options.rankMemories,
+        });
+  return new Context<P>({ provider, core, sessionDeps, memory, onEvent: options.onEvent, change });
 }
 
 function buildParts<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
@@ -208,6 +263,7 @@ function buildDeps<P extends Provider>(
     approveEdit: options.approveEdit,
     now: sessionDeps.now,
     blobs: sessionDeps.blobs,
+    redaction: sessionDeps.redaction,
     cwd,
     toolsForFork: () => ({ tools: tools(), cwd }),
     place: () => hookContext(sessionDeps, { session: session.id, cwd: cwd() }),

@@ -4,8 +4,11 @@ import type { ContextEvent } from "../context/outcomes.ts";
 import type { Summarizer } from "../context/summarizer.ts";
 import type { EditApproval } from "../context/request/edit-approvals.ts";
 import type { Policy } from "../layers/policy.ts";
+import type { RankMemories } from "../memory/directory/relevant-memories.ts";
 import type { Hooks } from "../ports/hooks.ts";
+import type { SecretScanner } from "../ports/secret-scanner.ts";
 import type { Store } from "../ports/store.ts";
+import type { WorkingTree } from "../ports/working-tree.ts";
 import type { PlannedEdit } from "../schema/loop-event.ts";
 import type { PolicyName, SavingLevel } from "../schema/policy-names.ts";
 import type { CountText } from "../tokens/text-counter.ts";
@@ -42,7 +45,19 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
    * so it must not call the context. Must not reject. By default every such edit is made.
    */
   readonly approveEdit?: (edit: PlannedEdit, signal: AbortSignal) => Promise<EditApproval>;
+  /** What memories are checked against: `fileWorkingTree(…)`. By default nothing in them is flagged. */
+  readonly workingTree?: WorkingTree;
+  /** Which memories have to do with a message, best first. By default those with words in common; no model is asked. */
+  readonly rankMemories?: RankMemories;
   readonly onEvent?: (event: ContextEvent) => void;
+  /**
+   * `redact`: keys, tokens and passwords in messages, results, replies and the system prompt are stored as
+   * `[secret: <kind>]`, and that is what requests hold; an event says how many. Signed blocks stay as they are. By
+   * default `keep`: the store is yours.
+   */
+  readonly secrets?: "keep" | "redact";
+  /** Finds secrets. By default the engine's own rules. */
+  readonly secretScanner?: SecretScanner;
   /** In milliseconds. */
   readonly clock?: () => number;
   readonly ids?: () => string;

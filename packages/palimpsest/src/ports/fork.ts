@@ -36,6 +36,8 @@ export interface ForkTask extends PermissionDep, MessagesReach {
    * that `permit` allows. Whatever is denied to the parent stays denied.
    */
   readonly ownFile?: OwnFile | undefined;
+  /** Changes the input that the tool of a call gets; permissions are asked with the original. What the fork said stays as it is. */
+  readonly rewriteInput?: ((input: JsonObject) => Promise<JsonObject>) | undefined;
   /** Called with each piece of a reply as it arrives. If a reply breaks off, the retry starts again from its beginning. */
   readonly onText?: ((text: string) => void) | undefined;
 }

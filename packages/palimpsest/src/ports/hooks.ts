@@ -88,6 +88,10 @@ export type HookPayload =
       readonly memoryType: "User" | "Project" | "Local" | "Managed";
       readonly reason: "session_start" | "nested_traversal" | "path_glob_match" | "include" | "compact";
       readonly parentPath?: string;
+      /** The file that the agent read or changed. */
+      readonly triggerPath?: string;
+      /** The patterns of a rule. */
+      readonly globs?: readonly string[];
     };
 
 /**

@@ -1,16 +1,20 @@
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 
 /** `meta`: a user message written by the engine. `stand-in`: the text that replaces a collapsed range of rounds. */
-export type SearchTextKind =
-  | "user"
-  | "meta"
-  | "reply"
-  | "thinking"
-  | "call"
-  | "result"
-  | "summary"
-  | "attachment"
-  | "stand-in";
+export const searchTextKinds = [
+  "user",
+  "meta",
+  "reply",
+  "thinking",
+  "call",
+  "result",
+  "summary",
+  "attachment",
+  "stand-in",
+  "notes",
+  "memory",
+] as const;
+export type SearchTextKind = (typeof searchTextKinds)[number];
 
 export interface SearchOptions {
   /** Words, any of which may match; a phrase in quotation marks must match exactly. */
@@ -18,6 +22,16 @@ export interface SearchOptions {
   /** From 1. */
   readonly page?: number | undefined;
   readonly pageSize?: number | undefined;
+}
+
+/** Where a text of an index stands: in one of our sessions, in another agent's, in notes or in a memory. */
+export interface HitSession {
+  readonly id: string;
+  readonly title: string | undefined;
+  /** The name of its source: `session`, `claude-code`, `notes` … */
+  readonly source: string;
+  /** The position of the passage in its document, which `neighbours` takes. */
+  readonly place: number;
 }
 
 export type SearchOutcome =
@@ -47,6 +61,12 @@ export interface SearchHit {
   /** Offset of the snippet in the text that `id` expands to; undefined if the hit is not in that text. */
   readonly offset: number | undefined;
   readonly score: number;
-  /** Other texts in which the same line was found, best first. */
-  readonly also: readonly (EntryId | ToolUseId)[];
+  /** Other texts in which the same line was found, best first. One of another session is written `session/id`. */
+  readonly also: readonly string[];
+  /** For a call and its result. */
+  readonly tool?: string | undefined;
+  /** Paths that the call named. */
+  readonly files?: readonly string[] | undefined;
+  /** Absent in a search of one log. */
+  readonly session?: HitSession | undefined;
 }

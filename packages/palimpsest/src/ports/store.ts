@@ -1,4 +1,8 @@
 import type { Blobs, WriteFailure } from "./blobs.ts";
+import type { Memories } from "./memories.ts";
+import type { GarbageStore } from "./garbage-store.ts";
+import type { SessionDeletion } from "./session-deletion.ts";
+import type { RecallIndexes } from "./recall-index.ts";
 import type { Transcripts } from "./transcripts.ts";
 import type { Bytes, SessionId } from "../schema/brand.ts";
 
@@ -16,6 +20,12 @@ export interface StorePorts {
   readonly blobs: Blobs;
   readonly sessions?: SessionList;
   readonly leases?: Leases;
+  /** The memories of the project. */
+  readonly memories?: Memories;
+  readonly deletion?: SessionDeletion;
+  readonly garbage?: GarbageStore;
+  /** An index over all sessions. Its absence means that only one session at a time can be searched. */
+  readonly recall?: RecallIndexes;
 }
 
 /** The sessions of one project. */

@@ -35,6 +35,8 @@ interface WorkingState {
 /** In the order in which the parts are shown. The gaps leave room for further parts. */
 export const usualStability = {
   instructions: 10,
+  nested: 15,
+  memory: 18,
   tools: 20,
   mcp: 25,
   agents: 30,

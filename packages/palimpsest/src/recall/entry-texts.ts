@@ -3,6 +3,7 @@ import type { Block, ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { field, isArray, isObject, type Json, type JsonObject, parseJson, tryParseJson } from "../schema/json.ts";
+import { namedSecretKind, secretMark } from "../text/find-secrets.ts";
 import { attachmentText } from "../transcript/attachment-text.ts";
 
 /** One searchable text of an entry. */
@@ -83,7 +84,7 @@ function blockTexts({
         texts.push({ kind: "thinking", id, text: block.thinking, form: "gathered" });
         break;
       case "tool_use": {
-        const input = Object.values(block.input).map((value) => joinText(value));
+        const input = Object.entries(block.input).map(([key, value]) => joinText(markNamed(key, value)));
         const text = [block.name, ...input].join("\n");
         texts.push({ kind: "call", id, text, form: "gathered", toolUse: block.id, tool: block.name });
         break;
@@ -137,7 +138,13 @@ function gatherText(value: Json, into: string[]): void {
   else if (typeof value === "number") into.push(String(value));
   else if (isArray(value)) for (const item of value) gatherText(item, into);
   else if (isObject(value))
-    for (const [key, item] of Object.entries(value)) if (!isOpaque(key, value)) gatherText(item, into);
+    for (const [key, item] of Object.entries(value)) if (!isOpaque(key, value)) gatherText(markNamed(key, item), into);
+}
+
+/** Keys are not searched for, so whoever masks secrets in the text would not see the name that gives this one away. */
+function markNamed(key: string, value: Json): Json {
+  const kind = typeof value === "string" ? namedSecretKind(key, value) : undefined;
+  return kind === undefined ? value : secretMark(kind);
 }
 
 const opaqueKeys: ReadonlySet<string> = new Set([

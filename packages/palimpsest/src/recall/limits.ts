@@ -32,3 +32,8 @@ export const recentCharsMax = 16 * 2 ** 20;
 
 /** Characters of the call that a result answers: the tool and its input. */
 export const callChars = 120;
+
+/** Neighbours of a passage whose words count for it, before and after it. */
+export const windowReach = 3;
+/** A neighbour counts as if it had no more stems than this: an answer of 300 words would drown the short question before it. */
+export const neighbourStemsMax = 15;

@@ -161,6 +161,8 @@ export interface Query {
 
 export interface Phrase {
   readonly terms: readonly Term[];
+  /** As written. */
+  readonly source: string;
   /** Matches the words as written, ignoring case and the amount of space between them. */
   readonly form: RegExp;
 }
@@ -173,7 +175,7 @@ export function parseQuery(written: string): Query {
   const phrases = Array.from(query.matchAll(quotedPhrase), ([, phrase = ""]) => phrase.trim())
     .filter((phrase) => phrase !== "")
     .slice(0, queryPhrasesMax)
-    .map((phrase) => ({ terms: collectTerms(phrase), form: phrasePattern(phrase) }));
+    .map((phrase) => ({ terms: collectTerms(phrase), source: phrase, form: phrasePattern(phrase) }));
   const unquoted = query.replaceAll(/["“”]/g, " ");
   return { terms: collectTerms(unquoted), phrases, whole: flattenText(unquoted) };
 }

@@ -1,31 +1,11 @@
 import type { SearchHit, SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { ToolUseId } from "../schema/brand.ts";
 import type { LoggedEntry } from "../transcript/read-lines.ts";
-import {
-  callChars,
-  candidatesMax,
-  pageSizeDefault,
-  pageSizeMax,
-  phraseTextsMax,
-  sameLineChars,
-  snippetChars,
-  recentCharsMax,
-} from "./limits.ts";
-import {
-  splitPassages,
-  Postings,
-  type RankedText,
-  rankTexts,
-  weighTerms,
-  type Passage,
-  flattenText,
-  parseQuery,
-  type Query,
-  type Phrase,
-} from "./postings.ts";
+import { callChars, candidatesMax, pageSizeDefault, pageSizeMax, phraseTextsMax, recentCharsMax } from "./limits.ts";
+import { splitPassages, Postings, type RankedText, rankTexts, weighTerms, parseQuery, type Query } from "./postings.ts";
 import { entryBlobs, type EntryText, readBlobText, entryTexts, type BlobText } from "./entry-texts.ts";
-import { type Term, eachTerm } from "./term.ts";
-import { safeCutIndex } from "../text/safe-cut-index.ts";
+import { findSnippet, lineFactor, type Snippet } from "./snippet.ts";
+import type { Term } from "./term.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteRange } from "../ports/transcripts.ts";
 
@@ -144,10 +124,7 @@ export class SessionIndex {
     return new Set(rarest.filter((_, at) => at % 2 === 0).map((passage) => this.#postings.passage(passage).text));
   }
 
-  /**
-   * Reads a text again: terms in one line count up to twice, the whole query in one line a third time. Undefined if a
-   * phrase is missing.
-   */
+  /** Reads a text again, for its best line. Undefined if a phrase is missing. */
   async #examine(
     { text: number, passage, score }: RankedText,
     { query, weights }: { readonly query: Query; readonly weights: ReadonlyMap<Term, number> },
@@ -158,9 +135,7 @@ export class SessionIndex {
     const { phrases } = query;
     const snippet = findSnippet({ text, passage: this.#postings.passage(passage), weights, phrases });
     if (snippet === undefined) return undefined;
-    const together = snippet.weight / weights.values().reduce((sum, weight) => sum + weight, 0);
-    const whole = flattenText(snippet.line.replaceAll(/["“”]/g, " ")).includes(query.whole) ? 1 : 0;
-    return { text: number, indexed, snippet, score: score * (1 + together + whole) };
+    return { text: number, indexed, snippet, score: score * lineFactor(snippet, { query, weights }) };
   }
 }
 
@@ -177,7 +152,7 @@ const bestFirst = <Scored extends Pick<RankedText, "text" | "score">>(scored: re
 
 /** Merges hits that show the same line: a file that was read ten times is one hit with ten ids. */
 function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[] {
-  const byLine = new Map<string, SearchHit & { readonly also: SearchHit["id"][] }>();
+  const byLine = new Map<string, SearchHit & { readonly also: string[] }>();
   const shown = new Set<SearchHit["id"]>();
   for (const { indexed, snippet, score } of candidates) {
     const { id, kind, at, call, form } = indexed;
@@ -191,107 +166,6 @@ function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[]
     } else if (same.id !== id && !same.also.includes(id)) same.also.push(id);
   }
   return [...byLine.values()];
-}
-
-interface SnippetInput {
-  readonly text: string;
-  /** Where the line is searched, unless a phrase determines it. */
-  readonly passage: Passage;
-  readonly weights: ReadonlyMap<Term, number>;
-  readonly phrases: readonly Phrase[];
-}
-
-interface Snippet {
-  readonly snippet: string;
-  /** Where it begins in the text: at its line, or inside a long line. */
-  readonly offset: number;
-  /** Equal for two snippets that show the same line. */
-  readonly line: string;
-  /** The total weight of the terms in the line. */
-  readonly weight: number;
-}
-
-/**
- * The line that matches most of the query, with what follows as far as there is room. Undefined if a phrase is not in
- * the text.
- */
-function findSnippet({ text, passage, weights, phrases }: SnippetInput): Snippet | undefined {
-  const places = phrases.map(({ form }) => form.exec(text)?.index);
-  if (places.includes(undefined)) return undefined;
-  const [phraseAt] = places;
-  const line =
-    phraseAt === undefined ? bestLine({ text, passage, weights }) : lineOfPhrase({ text, at: phraseAt, weights });
-  const isFar = line.at - line.from > snippetChars / 2;
-  const from = isFar ? safeCutIndex(text, line.at - Math.floor(snippetChars / 4)) : line.from;
-  return {
-    snippet: clipSnippet(text.slice(from, safeCutIndex(text, from + 2 * snippetChars)), isFar ? "…" : ""),
-    offset: from,
-    line: text
-      .slice(line.from, Math.min(line.to, line.from + sameLineChars))
-      .replace(lineNumber, "")
-      .trim(),
-    weight: line.weight,
-  };
-}
-
-/** The format in which tools number the lines of files. The number changes with every line added above. */
-const lineNumber = /^\s*\d+[→\t:|]\s?/;
-
-interface WeighedLine extends Passage {
-  /** Position of the first match. */
-  readonly at: number;
-  readonly weight: number;
-}
-
-/** The first line with the highest weight. */
-function bestLine({ text, passage, weights }: Omit<SnippetInput, "phrases">): WeighedLine {
-  let best: WeighedLine | undefined;
-  for (let from = passage.from; from < passage.to;) {
-    const found = text.indexOf("\n", from);
-    const to = found === -1 || found >= passage.to ? passage.to : found;
-    const line = { from, to, ...weighLine({ text, from, to }, weights) };
-    if (best === undefined || line.weight > best.weight) best = line;
-    from = to + 1;
-  }
-  return best ?? { ...passage, at: passage.from, weight: 0 };
-}
-
-function lineOfPhrase({
-  text,
-  at,
-  weights,
-}: {
-  text: string;
-  at: number;
-  weights: SnippetInput["weights"];
-}): WeighedLine {
-  const from = text.lastIndexOf("\n", at) + 1;
-  const found = text.indexOf("\n", at);
-  const to = found === -1 ? text.length : found;
-  return { from, to, weight: weighLine({ text, from, to }, weights).weight, at };
-}
-
-function weighLine(
-  line: { readonly text: string } & Passage,
-  weights: ReadonlyMap<Term, number>,
-): Pick<WeighedLine, "at" | "weight"> {
-  const seen = new Set<Term>();
-  let weight = 0;
-  let at = line.from;
-  eachTerm(line, (term, end) => {
-    const worth = weights.get(term);
-    if (worth === undefined || seen.has(term)) return;
-    if (seen.size === 0) at = end;
-    seen.add(term);
-    weight += worth;
-  });
-  return { at, weight };
-}
-
-/** Well-formed even if the text is not: providers refuse a request with half a character. */
-function clipSnippet(text: string, before: "" | "…"): string {
-  const flat = before + text.replaceAll(/\s+/g, " ").trim().toWellFormed();
-  return flat.length <= snippetChars ? flat : `${flat.slice(0, safeCutIndex(flat, snippetChars - 1))}…`;
 }
 
 export interface RecentTextsDeps extends BlobsDep {

@@ -10,6 +10,10 @@ export type ToolUseId = Brand<string, "ToolUseId">;
 /** Lower-case hex SHA-256 of a blob's bytes. */
 export type BlobId = Brand<string, "BlobId">;
 export type SessionId = Brand<string, "SessionId">;
+/** Lower-case hex SHA-256 of a memory's text. */
+export type MemoryHash = Brand<string, "MemoryHash">;
+/** `r17`: the seventeenth revision of a memory directory. */
+export type MemoryRevisionId = Brand<string, "MemoryRevisionId">;
 
 export type Tokens = Brand<number, "Tokens">;
 export type Bytes = Brand<number, "Bytes">;
@@ -21,6 +25,8 @@ export const entryId = (text: string): EntryId => text as EntryId;
 export const messageId = (text: string): MessageId => text as MessageId;
 export const toolUseId = (text: string): ToolUseId => text as ToolUseId;
 export const sessionId = (text: string): SessionId => text as SessionId;
+export const memoryHash = (text: string): MemoryHash => text as MemoryHash;
+export const memoryRevisionId = (text: string): MemoryRevisionId => text as MemoryRevisionId;
 export const tokens = (count: number): Tokens => count as Tokens;
 export const asTokens = (count: number | undefined): Tokens | undefined =>
   count === undefined ? undefined : tokens(count);

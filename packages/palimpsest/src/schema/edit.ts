@@ -128,6 +128,14 @@ const learned = z.object({
     .object({ tokens: z.number().nonnegative(), addedTokens: z.number().nonnegative().optional(), bytes: byClass })
     .optional(),
 });
+const reloaded = z.looseObject({
+  /** Number of instruction files that were read again. */
+  files: z.int().nonnegative(),
+  /** Those that differ from what requests began with before, by path. */
+  changed: z.array(z.string()).default([]),
+  /** Tokens of the system prompt behind the first change: the next request writes them to the cache again. */
+  rewrittenTokens: z.number().nonnegative().default(0),
+});
 const segment = z.looseObject({ headUuid: entryIdShape, anchorUuid: entryIdShape.optional(), tailUuid: entryIdShape });
 const boundaryMetadata = z.looseObject({
   trigger: z.string().optional(),
@@ -156,6 +164,8 @@ const boundaryMetadata = z.looseObject({
   counted: ignoreInvalid(
     z.object({ model: z.string(), tokens: z.number().nonnegative(), window: z.number().positive().optional() }),
   ),
+  /** Instruction files that were read again for the requests behind the boundary. */
+  reloaded: ignoreInvalid(reloaded),
   durationMs: ignoreInvalid(z.number()),
   messagesSummarized: ignoreInvalid(z.number()),
   /** Oldest rounds that did not fit into the summariser's request. */
@@ -189,6 +199,7 @@ export type LeftOutPart = z.infer<typeof leftOutPart>;
 /** Paid calls, and the number of rounds since. */
 export type SpentRounds = z.infer<typeof spentRounds>;
 export type PaidCall = z.infer<typeof paidCallsShape>[number];
+export type ReloadedInstructions = z.infer<typeof reloaded>;
 export type BoundaryMetadata = z.infer<typeof boundaryMetadata>;
 export interface Boundary {
   readonly type: "boundary";

@@ -42,7 +42,7 @@ const countedPartShape = z.looseObject({
   tokens: countedTokens,
   pieces: z.array(
     z.looseObject({
-      kind: z.enum(["systemPrompt", "memoryFiles", "tools", "mcpTools"]),
+      kind: z.enum(["systemPrompt", "memory", "memoryFiles", "tools", "mcpTools"]),
       tokens: countedTokens,
       count: z.int().nonnegative(),
     }),

@@ -109,3 +109,15 @@ export const ownList = (row: Pick<SettingRow, "shape" | "expects" | "about">): S
   byProject: "yours",
   basis: "ours",
 });
+
+/** A switch that stands above others. */
+export const masterSwitchRow = (
+  row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about" | "byProject" | "state">,
+): SettingRow<boolean> => ({
+  ...row,
+  shape: z.boolean(),
+  expects: "true or false",
+  type: "switch",
+  default: true,
+  basis: "published",
+});

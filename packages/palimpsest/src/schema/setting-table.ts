@@ -9,10 +9,13 @@ import {
   type SettingRow,
   type PromptChoice,
   promptChoiceShape,
+  masterSwitchRow,
   ownList,
   ruleList,
 } from "./setting-row.ts";
+import { instructionRows, type InstructionSettings } from "./instruction-rows.ts";
 import { type PolicyName, policyNames, type SavingLevel, savingLevels } from "./policy-names.ts";
+import { type StorageSettings, storageRows } from "./storage-rows.ts";
 import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switch-rows.ts";
 import { type ServerListing, serverListingShape } from "./server-definition.ts";
 
@@ -21,7 +24,6 @@ export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPer
 /** Weakest first. */
 export const sandboxModeNames = ["off", "auto", "required"] as const;
 export type SandboxMode = (typeof sandboxModeNames)[number];
-const durabilities = ["always", "turn", "never"] as const;
 
 /** Undefined if nothing is set: then the model, or the code that uses the value, decides. */
 export type SettingValues = {
@@ -38,7 +40,6 @@ export type SettingValues = {
   readonly autoCompactEnabled: boolean;
   readonly autoMemoryEnabled: boolean;
   readonly autoDreamEnabled: boolean;
-  readonly durability: (typeof durabilities)[number];
   readonly policy: PolicyName;
   readonly saving: SavingLevel;
   readonly systemPrompts: readonly PromptChoice[];
@@ -54,7 +55,8 @@ export type SettingValues = {
   readonly "permissions.ask": readonly string[];
   readonly "permissions.deny": readonly string[];
   readonly "permissions.defaultMode": (typeof permissionModeNames)[number];
-} & { readonly [Name in `flags.${SwitchName}`]: boolean };
+} & InstructionSettings &
+  StorageSettings & { readonly [Name in `flags.${SwitchName}`]: boolean };
 export type SettingName = keyof SettingValues;
 
 /** Fewer tokens hold no conversation; a number above the maximum is a typing error. */
@@ -69,17 +71,6 @@ const statusLineShape = z
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type PlainRows = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };
-
-const masterSwitchRow = (
-  row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about" | "byProject" | "state">,
-): SettingRow<boolean> => ({
-  ...row,
-  shape: z.boolean(),
-  expects: "true or false",
-  type: "switch",
-  default: true,
-  basis: "published",
-});
 
 const plainRows: PlainRows = {
   model: {
@@ -213,9 +204,10 @@ const plainRows: PlainRows = {
   }),
   autoMemoryEnabled: masterSwitchRow({
     environment: ["PALIMPSEST_AUTO_MEMORY_ENABLED"],
+    offBy: ["CLAUDE_CODE_DISABLE_AUTO_MEMORY"],
     byProject: onlyOff,
-    about: "Memories are extracted from the conversation.",
-    state: "planned",
+    about:
+      "The agent keeps memories of the project between sessions: it is shown their index and may save some; from the next session on.",
   }),
   autoDreamEnabled: masterSwitchRow({
     environment: ["PALIMPSEST_AUTO_DREAM_ENABLED"],
@@ -223,18 +215,7 @@ const plainRows: PlainRows = {
     about: "Memories are consolidated between sessions.",
     state: "planned",
   }),
-  durability: {
-    shape: z.enum(durabilities),
-    expects: "always, turn or never",
-    type: "text",
-    default: "turn",
-    environment: ["PALIMPSEST_DURABILITY"],
-    flag: "durability",
-    byProject: "nothing",
-    about:
-      "When a transcript is synced to disk: at every append, at the end of a turn, or never; from the next start on.",
-    basis: "ours",
-  },
+  ...storageRows,
   policy: {
     shape: z.enum(policyNames),
     expects: `one of ${policyNames.join(", ")}`,
@@ -329,6 +310,7 @@ const plainRows: PlainRows = {
     expects: "a list of folders, from the root or from ~/",
     about: "Folders of projects that you don't trust; you are not asked about them again. Only in your own file.",
   }),
+  ...instructionRows,
   sandbox: {
     shape: z.enum(sandboxModeNames),
     expects: "auto, required or off",

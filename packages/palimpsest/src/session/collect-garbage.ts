@@ -1,13 +1,17 @@
 import type { ClockDep } from "../ports/clock-dep.ts";
-import type { GarbageDep, SessionWriter, StoredBlob, TemporaryFile } from "../ports/garbage-store.ts";
-import { type BlobId, type Millis, millis } from "../schema/brand.ts";
+import type { GarbageDep, NamedSource, SessionWriter, StoredBlob, TemporaryFile } from "../ports/garbage-store.ts";
+import { type BlobId, type Millis, millis, type SessionId } from "../schema/brand.ts";
 import { garbageAgeMin, referenceDigitsMin, scanChunkBytes } from "./limits.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 
 interface GcOptions {
   readonly mode: "list" | "delete";
-  /** For tests; by default the limit in `limits.ts`. */
+  /** By default the limit in `limits.ts`. */
   readonly ageMin?: Millis;
+  /** Present: only these blobs are considered, and no temporary files. */
+  readonly only?: ReadonlySet<BlobId> | undefined;
+  /** A session that the caller itself has open, and so no reason to delete nothing: what it has put is young. */
+  readonly during?: SessionId | undefined;
 }
 
 type GcOutcome =
@@ -40,20 +44,25 @@ interface UnreferencedBlob extends StoredBlob {
  * blob makes it young: `remove` checks that again once the blob can't be put any more.
  */
 export async function collectGarbage(deps: GarbageDep & ClockDep, options: GcOptions): Promise<GcOutcome> {
-  const before = millis(deps.now() - (options.ageMin ?? garbageAgeMin));
-  const writers = await deps.garbage.writers();
-  if (options.mode === "delete" && writers.length > 0) return { kind: "busy", writers };
+  const { mode, ageMin = garbageAgeMin, only } = options;
+  const before = millis(deps.now() - ageMin);
+  const writers = await findWriters(deps, options.during);
+  if (mode === "delete" && writers.length > 0) return { kind: "busy", writers };
   const blobs = await deps.garbage.blobs();
   const referenced = await findReferenced(deps, blobs);
+  // A copy of a session that was just deleted may have been begun before, and be unfinished: its writer is known by now.
+  const copying = only === undefined || mode === "list" ? [] : await findWriters(deps, options.during);
+  if (copying.length > 0) return { kind: "busy", writers: copying };
   const unreferenced: UnreferencedBlob[] = [];
   for (const blob of blobs) {
-    if (referenced.has(blob.id)) continue;
-    const found = await handleUnreferenced(deps, { blob, before, mode: options.mode });
+    if (referenced.has(blob.id) || only?.has(blob.id) === false) continue;
+    const found = await handleUnreferenced(deps, { blob, before, mode });
     if (found !== undefined) unreferenced.push(found);
   }
-  const temporaries = (await deps.garbage.temporaries()).filter(({ writtenAt }) => writtenAt < before);
-  if (options.mode === "delete") for (const { path } of temporaries) await deps.garbage.removeTemporary(path);
-  return { kind: "collected", mode: options.mode, blobs: blobs.length, unreferenced, temporaries, writers };
+  const allTemporaries = only === undefined ? await deps.garbage.temporaries() : [];
+  const temporaries = allTemporaries.filter(({ writtenAt }) => writtenAt < before);
+  if (mode === "delete") for (const { path } of temporaries) await deps.garbage.removeTemporary(path);
+  return { kind: "collected", mode, blobs: blobs.length, unreferenced, temporaries, writers };
 }
 
 async function handleUnreferenced(
@@ -72,32 +81,51 @@ async function handleUnreferenced(
   }
 }
 
+async function findWriters({ garbage }: GarbageDep, during: SessionId | undefined): Promise<readonly SessionWriter[]> {
+  return (await garbage.writers()).filter(({ session }) => session !== during);
+}
+
 /** Every blob that is named by a file, a link, or a referenced blob. Each byte is read once. */
-async function findReferenced({ garbage }: GarbageDep, blobs: readonly StoredBlob[]): Promise<ReadonlySet<BlobId>> {
+async function findReferenced(deps: GarbageDep, blobs: readonly StoredBlob[]): Promise<ReadonlySet<BlobId>> {
+  const named = await deps.garbage.linked();
+  return findNamedBlobs(deps, { blobs, places: deps.garbage.places(), named });
+}
+
+interface NamedBlobsInput {
+  readonly blobs: readonly StoredBlob[];
+  /** They are closed. */
+  readonly places: AsyncIterable<NamedSource>;
+  /** Blobs that are known to be named. */
+  readonly named?: ReadonlySet<BlobId>;
+}
+
+/** The blobs that these places name, and those that the named ones name. Each byte is read once. */
+export async function findNamedBlobs(
+  { garbage }: GarbageDep,
+  { blobs, places, named = new Set() }: NamedBlobsInput,
+): Promise<ReadonlySet<BlobId>> {
   const known = new KnownBlobs(blobs.map(({ id }) => id));
-  const referenced = new Set(await garbage.linked());
-  for await (const { source } of garbage.places()) {
-    try {
-      for (const id of await findReferences(source, known)) referenced.add(id);
-    } finally {
-      await source.close();
-    }
-  }
-  const queue = [...referenced];
+  const found = new Set(named);
+  for await (const { source } of places) for (const id of await closeAfterReading(source, known)) found.add(id);
+  const queue = [...found];
   for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
     const source = await garbage.openBlob(id);
     if (source === undefined) continue;
-    try {
-      for (const named of await findReferences(source, known)) {
-        if (referenced.has(named)) continue;
-        referenced.add(named);
-        queue.push(named);
-      }
-    } finally {
-      await source.close();
+    for (const next of await closeAfterReading(source, known)) {
+      if (found.has(next)) continue;
+      found.add(next);
+      queue.push(next);
     }
   }
-  return referenced;
+  return found;
+}
+
+async function closeAfterReading(source: ByteSource, known: KnownBlobs): Promise<ReadonlySet<BlobId>> {
+  try {
+    return await findReferences(source, known);
+  } finally {
+    await source.close();
+  }
 }
 
 /** The existing blobs by the first and last digits of their ids: damage may have cut off either end of an id. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type FrozenParts, makeBaseline } from "../cache/baseline.ts";
+import { baselineFixedPart, type FrozenParts } from "../cache/baseline.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import { isBlobId } from "../schema/brand.ts";
 import { anyJson } from "../schema/any-json.ts";
@@ -50,7 +50,5 @@ const frozenShape = z.object({
 export async function readFrozenFixedPart(deps: BlobsDep, fold: Fold): Promise<FixedPart | undefined> {
   const state = readFrozenState(fold);
   const parts = state && (await readFrozenParts(deps, state.byModel[state.last]?.sent));
-  if (parts === undefined) return undefined;
-  const { model, systemBlocks, tools } = makeBaseline(parts);
-  return { model, systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] };
+  return parts === undefined ? undefined : baselineFixedPart(parts);
 }

@@ -47,3 +47,10 @@ export const referenceDigitsMin = 16;
  */
 export const adoptWaitMs = millis(100);
 export const adoptAttemptsMax = 300;
+
+/** The end of the indexed part of a log is compared before what follows is indexed: a replaced log differs there. */
+export const markedBytesMax = bytes(4 * 1024);
+
+/** Paths of one call that a search can filter by. Longer ones are data. */
+export const namedFilesMax = 20;
+export const namedPathCharsMax = 300;

@@ -22,10 +22,11 @@ import type { Fold, View } from "../transcript/fold.ts";
 import { makeReceipt, type ReceiptInput, receiptTotals, type ShownBlocks } from "../transcript/make-receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import { type CountedLog, type ReadLogOptions, readLog } from "./counted-log.ts";
+import { redactDrafts, type RedactionDep } from "./redaction.ts";
 import { checkLineSize } from "./scan-lines.ts";
 import { findUndoneBeforeFold, haveSameView } from "./tail-fold.ts";
 
-export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadLogOptions {}
+export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, RedactionDep, ReadLogOptions {}
 
 export type OpenSessionOutcome =
   | { readonly kind: "open"; readonly session: Session; readonly setAside: SetAside | undefined }
@@ -172,8 +173,9 @@ export class Session {
   /** Replaces what follows an entry of the path. Settings written there belong to the session and are appended again. */
   appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() =>
-      this.#enqueue(() => {
-        const [first, ...others] = [...this.#settingsBehind(behind), draft];
+      this.#enqueue(async () => {
+        const [redacted = draft] = await redactDrafts(this.#deps, [draft]);
+        const [first, ...others] = [...this.#settingsBehind(behind), redacted];
         return this.#write(this.#place([{ ...first, parentUuid: behind }, ...others]));
       }),
     );
@@ -223,7 +225,7 @@ export class Session {
 
   async #edit(input: EditInput): Promise<EditOutcome> {
     await this.#readBackForUndo(input);
-    const raws = anchorSegment(this.#place(input.drafts));
+    const raws = anchorSegment(this.#place(await redactDrafts(this.#deps, input.drafts)));
     const entries = readDrafts(raws);
     const receipt = this.#makeReceipt({ entries, after: this.fold.preview(entries) }, input);
     const withReceipt = raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw));
@@ -327,7 +329,7 @@ export class Session {
   }
 
   #append(drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
-    return this.#enqueue(() => this.#write(this.#place(drafts)));
+    return this.#enqueue(async () => this.#write(this.#place(await redactDrafts(this.#deps, drafts))));
   }
 
   /** Async, so that a refusal is a rejection like any other unexpected failure. */

@@ -69,3 +69,41 @@ export const slugSuffixMax = 1_000;
 
 /** Notes are limited to 12,000 tokens; an agent did not write a file many times as long. */
 export const notesBytesMax = bytes(1 * mib);
+
+// Memories.
+
+/** A commit takes milliseconds; a writer that waits longer than this is told who holds the lock. */
+export const memoryLockWaitMs = millis(15_000);
+
+/** Pauses between two attempts to take the lock: short enough to feel immediate, different so that waiters don't march in step. */
+export const memoryLockPauseMs = { min: millis(1), max: millis(15) } as const;
+
+/** A file is read again if it was changed this shortly before it was looked at: the clock of a file system is coarse. */
+export const fileTimeCoarseMs = millis(100);
+
+/** The history of a memory directory is read in one piece; texts of this size are the work of years. */
+export const memoryLogBytesMax = bytes(512 * mib);
+
+/** A text of the history is put together from at most so many differences, so that none takes more reads than this. */
+export const memoryDeltasMax = 32;
+/** With less in common a difference is no shorter than the text. */
+export const memoryDeltaCharsMin = 200;
+
+/** Files and folders of a working tree that are listed for the drift check: a second of disk time at most. */
+export const treeEntriesMax = 50_000;
+/** The list is made again after this time: a session lasts hours, and files come and go. */
+export const treeFreshMs = millis(60_000);
+
+// Other agents' logs.
+
+/** Codex sorts by year, month and day; Claude Code has the logs of sub-agents two folders below a project's. */
+export const foldersBelowMax = 4;
+
+/** More logs than anyone has; a home that is a whole disk must not be walked to its end. */
+export const foreignFilesMax = 50_000;
+
+/** Another program's database is copied to read what waits in its log; of a larger one that is read later. */
+export const copiedDatabaseBytesMax = bytes(64 * mib);
+
+/** Notes and memories are short; a larger file is something else. */
+export const indexedTextBytesMax = bytes(1 * mib);

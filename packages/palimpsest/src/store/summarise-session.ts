@@ -11,6 +11,7 @@ import {
   summaryEndBytes,
   tornLineParsedBytesMax,
 } from "./limits.ts";
+import { findSecrets, maskFindings } from "../text/find-secrets.ts";
 
 interface SummariseSessionInput {
   readonly source: ByteSource;
@@ -184,17 +185,23 @@ const promptText = (raw: JsonObject): string | undefined => {
   return reading.kind === "entry" ? userTypedText(reading.entry) : undefined;
 };
 
-/** Counts code points, so that no surrogate pair is split. The first slice bounds the work for a huge prompt. */
+/**
+ * Counts code points, so that no surrogate pair is split. The first slice bounds the work for a huge prompt. Secrets are
+ * masked: rows are shown in lists and kept in a file of their own.
+ */
 const clipPrompt = (prompt: string): string =>
-  Array.from(prompt.slice(0, 2 * firstPromptCharsMax))
+  Array.from(maskText(prompt.slice(0, 2 * firstPromptCharsMax)))
     .slice(0, firstPromptCharsMax)
     .join("");
+
+const maskText = (text: string): string => maskFindings(text, findSecrets(text));
 
 /** Prefers the user's title over the model's, and the newest of each. */
 function findTitle(entries: LazyEntries): string | undefined {
   const newest = (type: string, key: string) =>
     entries.last(type, (entry) => (entry["type"] === type ? nonEmpty(entry, key) : undefined));
-  return newest("custom-title", "customTitle") ?? newest("ai-title", "aiTitle") ?? newest("summary", "summary");
+  const title = newest("custom-title", "customTitle") ?? newest("ai-title", "aiTitle") ?? newest("summary", "summary");
+  return title === undefined ? undefined : maskText(title);
 }
 
 function entryTimestamp(entry: JsonObject): string | undefined {

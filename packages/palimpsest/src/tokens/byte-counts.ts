@@ -319,6 +319,7 @@ const localCommand = /<local-command-(?:stdout|stderr)>/;
 
 function textCategory(text: string, item: Item | undefined): string {
   if (item?.role === "assistant") return "assistant";
+  if (item?.instructions === true) return "instructions";
   if (item?.attachment !== undefined) return `attachments.${item.attachment}`;
   if (item?.summary === true) return "summary";
   return localCommand.test(text) ? "localCommandOutput" : "human";

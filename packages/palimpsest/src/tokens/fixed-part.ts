@@ -13,6 +13,8 @@ export interface FixedPart {
   readonly systemPrompts: readonly string[];
   readonly tools: readonly ToolDefinition[];
   readonly memoryFiles: readonly MemoryFile[];
+  /** What the system prompt says about the agent's memory, with its index. */
+  readonly memory?: readonly string[] | undefined;
 }
 
 /** In the format of the Messages API. */
@@ -26,7 +28,7 @@ export interface MemoryFile {
 }
 
 /** In the order in which they are counted; each is a category of the report. */
-export const fixedKinds = ["systemPrompt", "memoryFiles", "tools", "mcpTools"] as const;
+export const fixedKinds = ["systemPrompt", "memory", "memoryFiles", "tools", "mcpTools"] as const;
 type FixedKind = (typeof fixedKinds)[number];
 
 export interface FixedPiece {
@@ -171,6 +173,7 @@ function groupByKind({
   systemPrompts,
   tools,
   memoryFiles,
+  memory = [],
 }: FixedPart): Record<FixedKind | "deferredTools", KindContents> {
   const toolsOfKind = (kind: FixedToolKind): KindContents => ({
     texts: [],
@@ -178,7 +181,12 @@ function groupByKind({
   });
   return {
     systemPrompt: { texts: systemPrompts, tools: [] },
-    memoryFiles: { texts: memoryFiles.map(({ path, text }) => `${path}\n${text}`), tools: [] },
+    memory: { texts: memory, tools: [] },
+    // A text that names its file is sent as it is.
+    memoryFiles: {
+      texts: memoryFiles.map(({ path, text }) => (text.includes(path) ? text : `${path}\n${text}`)),
+      tools: [],
+    },
     tools: toolsOfKind("tools"),
     mcpTools: toolsOfKind("mcpTools"),
     deferredTools: toolsOfKind("deferredTools"),

@@ -14,6 +14,19 @@ export function attachmentText(attachment: JsonObject): string | undefined {
   return body === undefined || body.trim() === "" ? undefined : wrapReminder(body);
 }
 
+/**
+ * The type of the attachments that bring in instructions for a part of the project. In ours `shown` is the text for the
+ * model; other programs log the file.
+ */
+export const nestedMemoryAttachmentType = "nested_memory";
+
+/** The part of the working state that brings them in again behind a boundary. */
+export const nestedPartName = "nested";
+
+export const bringsInstructions = (attachment: JsonObject): boolean =>
+  textField(attachment, "type") === nestedMemoryAttachmentType ||
+  (textField(attachment, "type") === workingStateAttachmentType && textField(attachment, "part") === nestedPartName);
+
 /** For texts that hooks add, and for the engine's notices of a changed header. */
 export const hookContextAttachmentType = "hook_additional_context";
 
@@ -31,8 +44,11 @@ function attachmentBody(type: string, attachment: JsonObject): string | undefine
   switch (type) {
     case "queued_command":
       return `The user sent this while you were working. Go on with it in mind:\n${plainText(field(attachment, "prompt"))}`;
+    case nestedMemoryAttachmentType: {
+      const shown = textField(attachment, "shown");
+      return shown ?? `Content of ${attachmentFileName(attachment)}:\n${fileText(content)}`;
+    }
     case "file":
-    case "nested_memory":
       return `Content of ${attachmentFileName(attachment)}:\n${fileText(content)}`;
     case "edited_text_file":
       return `${attachmentFileName(attachment)} has changed on disk. It now reads:\n${plainText(field(attachment, "snippet"))}`;
@@ -43,6 +59,8 @@ function attachmentBody(type: string, attachment: JsonObject): string | undefine
     case pressureAttachmentType:
     case reminderAttachmentType:
       return plainText(content);
+    case memoriesAttachmentType:
+      return content === undefined ? `${type}: ${JSON.stringify(attachment)}` : plainText(content);
     case "task_reminder":
       return isArray(content) && content.length === 0 ? undefined : `Current tasks:\n${plainText(content)}`;
     default:
@@ -105,3 +123,6 @@ export const pressureAttachmentType = "context_pressure";
  * neglected task list. Their text is frozen in the log.
  */
 export const reminderAttachmentType = "turn_reminder";
+
+/** The type of the attachments with memories that have to do with a message. A category of its own in the report. */
+export const memoriesAttachmentType = "relevant_memories";

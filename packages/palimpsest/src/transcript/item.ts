@@ -3,7 +3,7 @@ import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { textField } from "../schema/json.ts";
 import type { Usage } from "../schema/usage.ts";
-import { attachmentText } from "./attachment-text.ts";
+import { attachmentText, bringsInstructions } from "./attachment-text.ts";
 import { userText } from "./user-text.ts";
 
 /** The content of one entry for the model. The view is a flattened list of items; edits work on that list. */
@@ -16,6 +16,8 @@ export interface Item {
   readonly thinking: "kept" | "left-out";
   /** If the item is an attachment: its type. */
   readonly attachment?: string | undefined;
+  /** If the item is an attachment with instructions for a part of the project. */
+  readonly instructions?: true;
   /** The provider's counts for this reply. */
   readonly usage?: Usage | undefined;
   /** For a reply with usage: the requested model. Each model counts with its own tokenizer. */
@@ -73,7 +75,8 @@ export function toItem(entry: Entry, options: { readonly at: number; readonly or
       if (text === undefined) return undefined;
       const blocks: Block[] = [{ type: "text", text }];
       const attachment = textField(entry.attachment, "type");
-      return { ...base, role: "user", messageId: undefined, blocks, attachment, ...saidMark(entry) };
+      const instructions = bringsInstructions(entry.attachment) ? ({ instructions: true } as const) : {};
+      return { ...base, role: "user", messageId: undefined, blocks, attachment, ...instructions, ...saidMark(entry) };
     }
     case "edit":
     case "other":

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type MaskText, maskSecrets } from "palimpsest/internal/export/mask-secrets";
+import type { MaskText } from "palimpsest/internal/export/mask-secrets";
+import { maskSecrets } from "palimpsest/internal/text/find-secrets";
 import { StreamBroken } from "../answer.ts";
 import { type Connection, ConnectionDropped, toByteStream } from "../http/event-body.ts";
 import { createInProcessFetch } from "../http/simulator-fetch.ts";

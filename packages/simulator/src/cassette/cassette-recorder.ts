@@ -1,4 +1,5 @@
-import { type MaskText, maskSecrets } from "palimpsest/internal/export/mask-secrets";
+import type { MaskText } from "palimpsest/internal/export/mask-secrets";
+import { maskSecrets } from "palimpsest/internal/text/find-secrets";
 import { StreamBroken } from "../answer.ts";
 import { type Connection, toByteStream } from "../http/event-body.ts";
 import { createInProcessFetch } from "../http/simulator-fetch.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskSecrets } from "palimpsest/internal/export/mask-secrets";
+import { maskSecrets } from "palimpsest/internal/text/find-secrets";
 import type { Json } from "palimpsest/internal/schema/json";
 import { partBytes, responseParts } from "./request-content.ts";
 import { createMasker, maskParts } from "./masker.ts";

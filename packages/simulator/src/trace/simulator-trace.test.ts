@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { fakeSecrets } from "../../../../test/fixture/secrets.ts";
 import { asyncLines } from "../../../../test/fixture/trace.ts";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
+import type { Responder } from "../responder/responder.ts";
 import type { SimulatorOptions } from "../simulator-options.ts";
 import { Simulator } from "../simulator.ts";
 import { pairWithEarlier, traceDiff } from "./trace-diff.ts";
@@ -39,6 +41,24 @@ async function traced(
   if (reading.kind !== "trace") throw new Error(reading.message);
   return reading.trace;
 }
+
+it("a trace holds no secret that a request or a reply holds", async () => {
+  const lines: string[] = [];
+  const trace = new TraceWriter({ write: async (line) => void lines.push(line) });
+  const all = fakeSecrets.map(({ text }) => text).join("\n");
+  const responder: Responder = {
+    name: "careless",
+    respond: () => ({ move: { kind: "say", blocks: [{ type: "text", text: all }] } }),
+  };
+  const headers = new Headers({ "x-api-key": "k", "anthropic-version": "2023-06-01" });
+  await new Simulator({ trace, responder }).messages({
+    body: body({ messages: [said("user", all)], system: all }),
+    headers,
+  });
+  const written = lines.join("\n");
+  expect(written.match(/\[secret: github-token\]/g)?.length).toBeGreaterThan(2);
+  for (const { secret } of fakeSecrets) expect(written).not.toContain(JSON.stringify(secret).slice(1, -1));
+});
 
 describe("a trace of the simulator", () => {
   it.each<[string, JsonObject, string]>([

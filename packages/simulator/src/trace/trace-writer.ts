@@ -1,5 +1,7 @@
 import type { Millis } from "palimpsest/internal/schema/brand";
 import { isObject, isArray, type Json, parseJson } from "palimpsest/internal/schema/json";
+import { maskJson } from "palimpsest/internal/export/mask-secrets";
+import { maskSecrets } from "palimpsest/internal/text/find-secrets";
 import { extension } from "../extension.ts";
 import { formatFault, type Fault } from "../fault/fault.ts";
 import type { Iteration } from "../reply/iteration.ts";
@@ -28,7 +30,8 @@ interface BaseRequest {
 
 /**
  * Writes what goes through the simulator as lines (`trace-line.ts`). A request costs lines only for what is new in it:
- * the rest refers to an earlier request. The work per request grows with its blocks; the memory is limited.
+ * the rest refers to an earlier request. Secrets in blocks, replies and errors are masked. The work per request grows
+ * with its blocks; the memory is limited.
  */
 export class TraceWriter {
   readonly #deps: TraceWriterDeps;
@@ -96,12 +99,12 @@ export class TraceWriter {
         ...(iterations === undefined ? {} : { iterations: iterations.map(pickBilled) }),
         ...(cost === undefined ? {} : { costUsd: cost.usd, costUsdByKind: cost.usdByKind }),
         ...(pricesUsdPerMTok === undefined ? {} : { pricesUsdPerMTok }),
-        ...(message === undefined ? {} : { content: [...message.content] }),
+        ...(message === undefined ? {} : { content: message.content.map((block) => maskJson(block, maskSecrets)) }),
         ...(message?.diagnostics === undefined ? {} : { diagnostics: message.diagnostics }),
         ...(message === undefined ? {} : extension.trace.write(message)),
         ...(edits.length === 0 ? {} : { appliedEdits: [...edits] }),
         ...(inputTokens === undefined ? {} : { inputTokens }),
-        ...(error === undefined ? {} : { error: { type: error.type, message: error.message } }),
+        ...(error === undefined ? {} : { error: { type: error.type, message: maskSecrets(error.message) } }),
       },
     ]);
   }
@@ -128,7 +131,7 @@ export class TraceWriter {
     }
     if (known) return [];
     const value = shown === undefined ? blockValue(body, path) : blockValue({ shown }, "shown");
-    return [{ type: "block", hash, level, blockType: type, tokens, ...cutForTrace(value) }];
+    return [{ type: "block", hash, level, blockType: type, tokens, ...cutForTrace(maskJson(value, maskSecrets)) }];
   }
 
   /** Starts all writes at once, so that lines of another request do not come in between. */

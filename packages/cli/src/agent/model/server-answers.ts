@@ -1,16 +1,16 @@
 import type { AgentParts } from "../agent-options.ts";
-import type { Baseline } from "palimpsest/internal/cache/baseline";
-import { baselineFixedPart } from "palimpsest/internal/context/conversation";
+import { type Baseline, baselineFixedPart } from "palimpsest/internal/cache/baseline";
 import { providerCounterName } from "../../settings/remembered-answers.ts";
 import { isPlausibleFixedPart } from "palimpsest/internal/tokens/estimate-block";
 import { estimateFixedPart, type FixedFigure, measureFixedPart } from "palimpsest/internal/tokens/fixed-part";
 import type { PickModelOutcome } from "./model-choice.ts";
 import { asTokens } from "palimpsest/internal/schema/brand";
 import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
+import { readFrozenState } from "palimpsest/internal/session/frozen-state";
 import type { Session } from "palimpsest/internal/session/session";
 
 /** What the model's server answers besides replies. */
-interface ServerAnswers {
+export interface ServerAnswers {
   readonly declaredSizes: ServerSizes["current"];
   readonly countedFixed: FixedPartCount["current"];
   readonly askDuring: AskDuringTurn;
@@ -52,6 +52,9 @@ async function openFixedPartCount(
   const part = baselineFixedPart(baseline);
   const name = providerCounterName({ server, model: baseline.model });
   let counted = await workspace.recallCountedPart(part, name);
+  // A boundary may change what requests begin with while the server counts.
+  const frozenAs = () => readFrozenState(session.fold)?.byModel[baseline.model]?.sent;
+  const countedAs = frozenAs();
   return {
     current: () => counted,
     askDuring: askDuringFirstTurn(session, {
@@ -67,7 +70,7 @@ async function openFixedPartCount(
       },
       take: (figure) => {
         counted = figure;
-        session.ledger.carries(part, figure);
+        if (frozenAs() === countedAs) session.ledger.carries(part, figure);
         return workspace.rememberCountedPart(part, figure);
       },
     }),

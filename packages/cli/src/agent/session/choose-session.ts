@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ProjectStore } from "../../host/workspace.ts";
+import type { ProjectStore } from "../../host/project-store.ts";
 import { openSession, type Session, type SessionDeps } from "palimpsest/internal/session/session";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import { findGitBranch } from "../../tool/working-state/place-part.ts";
@@ -13,7 +13,7 @@ type ChooseSessionOutcome =
 
 /** Opens the requested session: a new one, an existing one, or a copy of another. */
 export async function chooseSession(
-  deps: ProjectStore & Pick<SessionDeps, "isClearable" | "residentTokensMin">,
+  deps: ProjectStore & Pick<SessionDeps, "isClearable" | "residentTokensMin" | "redaction">,
   options: AgentOptions,
 ): Promise<ChooseSessionOutcome> {
   const { session: choice, cwd, version } = options;

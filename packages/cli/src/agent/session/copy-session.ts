@@ -89,8 +89,8 @@ export async function findAncestors({ transcripts }: TranscriptsDep, session: Se
 }
 
 /**
- * Notes in a fresh copy which session it was made from, since behind a boundary no entry of the view says so. No store
- * removes a session: if the note fails, the copy stays, and the error names it.
+ * Notes in a fresh copy which session it was made from, since behind a boundary no entry of the view says so. If the
+ * note fails, the copy stays, and the error names it: only the user deletes sessions.
  */
 export async function rememberOrigin(session: Session, from: SessionId): Promise<WriteFailure | undefined> {
   const value = [...new Set([from, ...candidateAncestors(session)])].slice(0, ancestorsMax);

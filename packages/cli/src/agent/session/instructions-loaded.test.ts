@@ -3,6 +3,10 @@ import { instructionsLoadedEvent } from "./session-hooks.ts";
 
 it.each([
   [
+    { path: "/a", scope: "managed" },
+    { memoryType: "Managed", reason: "session_start" },
+  ],
+  [
     { path: "/a", scope: "user" },
     { memoryType: "User", reason: "session_start" },
   ],
@@ -15,9 +19,15 @@ it.each([
     { memoryType: "Local", reason: "include", parentPath: "/b" },
   ],
 ] as const)("%j is told as %j", (file, fields) => {
-  expect(instructionsLoadedEvent(file, "session_start")).toEqual({ name: "InstructionsLoaded", path: "/a", ...fields });
+  expect(instructionsLoadedEvent(file, { reason: "session_start" })).toEqual({
+    name: "InstructionsLoaded",
+    path: "/a",
+    ...fields,
+  });
 });
 
 it("after a compaction that is the reason", () => {
-  expect(instructionsLoadedEvent({ path: "/a", scope: "user" }, "compact")).toMatchObject({ reason: "compact" });
+  expect(instructionsLoadedEvent({ path: "/a", scope: "user" }, { reason: "compact" })).toMatchObject({
+    reason: "compact",
+  });
 });

@@ -22,7 +22,10 @@ interface SessionNotesInput {
 }
 
 /** Undefined if the store has no notes files or no tool edits them. */
-export function openSessionNotes({ session, deps }: AgentParts, input: SessionNotesInput): SessionNotes | undefined {
+export function openSessionNotes(
+  { session, deps, secrets }: AgentParts,
+  input: SessionNotesInput,
+): SessionNotes | undefined {
   const { box, fork, home, turns } = input;
   const notesFile = deps.notesFileFor?.(session.id);
   const editTool = box.tools.find(({ name }) => name === "edit")?.name;
@@ -37,6 +40,7 @@ export function openSessionNotes({ session, deps }: AgentParts, input: SessionNo
       notesFile,
       fork,
       editTool,
+      secrets,
       count: (text) => tokens(Math.ceil(session.ledger.counter({ type: "text", text }))),
       mayEdit: () => mayEditNotes(box, { tool: editTool, path: notesFile.path }),
       options: () => readNotesOptions(home),

@@ -2,7 +2,8 @@ import type { HookDeps } from "palimpsest/internal/context/deps";
 import type { Session } from "palimpsest/internal/session/session";
 import type { Agent, UserNotice, SessionEndReason } from "../agent.ts";
 import { contextDraft } from "palimpsest/internal/context/inputs";
-import type { LoadedInstructions, Instruction } from "palimpsest/internal/memory/load-instructions";
+import type { Instruction } from "palimpsest/internal/memory/load-instruction-file";
+import type { LoadedInstructions } from "palimpsest/internal/memory/load-instructions";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { HookPayload } from "palimpsest/internal/ports/hooks";
 import type { AgentOptions } from "../agent-options.ts";
@@ -51,7 +52,7 @@ export async function announceSessionStart(
   const source = { new: "startup", resume: "resume", fork: "fork" } as const;
   const events: readonly HookPayload[] = [
     { name: "SessionStart", source: options.startedBy ?? source[options.session.kind], model },
-    ...instructions.files.map((file) => instructionsLoadedEvent(file, "session_start")),
+    ...instructions.files.map((file) => instructionsLoadedEvent(file, { reason: "session_start" })),
   ];
   const warnings: string[] = [];
   const { signal = new AbortController().signal } = options;
@@ -68,15 +69,27 @@ export async function announceSessionStart(
 /** The event for one file. An imported file is reported as an import, whatever the files were loaded for. */
 export const instructionsLoadedEvent = (
   { path, scope, importedBy }: Pick<Instruction, "path" | "scope" | "importedBy">,
-  cause: "session_start" | "compact",
-): HookPayload => ({
+  { reason, trigger, patterns }: LoadCause,
+): InstructionsLoadedPayload => ({
   name: "InstructionsLoaded",
   path,
   memoryType: typeByScope[scope],
-  reason: importedBy === undefined ? cause : "include",
+  reason: importedBy === undefined ? reason : "include",
   ...(importedBy === undefined ? {} : { parentPath: importedBy }),
+  ...(trigger === undefined ? {} : { triggerPath: trigger }),
+  ...(importedBy !== undefined || patterns === undefined ? {} : { globs: patterns }),
 });
 
-const typeByScope = { user: "User", project: "Project", local: "Local" } as const satisfies {
+type InstructionsLoadedPayload = Extract<HookPayload, { readonly name: "InstructionsLoaded" }>;
+
+interface LoadCause {
+  readonly reason: Exclude<InstructionsLoadedPayload["reason"], "include">;
+  /** The touched file that brought it in. */
+  readonly trigger?: string | undefined;
+  /** Of the rule that matches it. */
+  readonly patterns?: readonly string[] | undefined;
+}
+
+const typeByScope = { managed: "Managed", user: "User", project: "Project", local: "Local" } as const satisfies {
   readonly [Scope in Instruction["scope"]]: string;
 };

@@ -1,5 +1,7 @@
+import { hash } from "node:crypto";
 import { type PrefixChange, diffFrozenParts, type FrozenParts } from "palimpsest/internal/cache/baseline";
 import type { EntryId } from "palimpsest/internal/schema/brand";
+import type { Entry } from "palimpsest/internal/schema/entry";
 import { field, isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import {
   wrapReminder,
@@ -17,6 +19,8 @@ export interface ShownAnnouncement {
   readonly text: string;
   /** The part that it announces; absent if the entry was not read or has no mark. */
   readonly part?: string;
+  /** Of the part as it was announced; absent in announcements that state it whole and were written without it. */
+  readonly hash?: string;
 }
 
 /** Announcements of what changed since the prefix was frozen, placed behind the conversation. */
@@ -33,8 +37,34 @@ export function announceChange(change: PrefixChange): Announcement | undefined {
   const text = renderChange(change);
   if (text === undefined) return undefined;
   const part = headerPartName(change);
-  return { content: escapeReminderTag(text), ...(part === undefined ? {} : { data: { tells: part } }) };
+  return {
+    content: escapeReminderTag(text),
+    ...(part === undefined ? {} : { data: { tells: part, hash: hashChange(change) } }),
+  };
 }
+
+/** An announcement of a change may only state the difference: this tells which state of the part it led to. */
+function hashChange(change: PrefixChange): string {
+  switch (change.kind) {
+    case "tool-added":
+    case "tool-changed":
+      return hash("sha256", JSON.stringify(change.tool));
+    case "system-added":
+    case "system-changed":
+      return hashText(change.piece.text);
+    case "tool-removed":
+    case "system-removed":
+    case "model":
+    case "thinking":
+    case "betas":
+    case "tools-reordered":
+    case "system-reordered":
+      return absentHash;
+  }
+}
+
+export const hashText = (text: string): string => hash("sha256", text);
+const absentHash = "absent";
 
 interface Announcement {
   readonly content: string;
@@ -44,19 +74,19 @@ interface Announcement {
 
 /** What the view says about the header, oldest first, without what an undo or a boundary removed from it. */
 export function announcementsInView({ path, projection }: Fold): readonly ShownAnnouncement[] {
-  const partByEntry = new Map<EntryId, string>();
-  for (const entry of path.entries) {
-    if (entry.kind !== "attachment" || entry.id === undefined) continue;
-    const data = field(entry.attachment, "data");
-    const part = isObject(data) ? textField(data, "tells") : undefined;
-    if (part !== undefined) partByEntry.set(entry.id, part);
-  }
   return projection.items.flatMap(({ entry, attachment, blocks }) => {
     const [block] = blocks;
     if (attachment === undefined || block?.type !== "text") return [];
-    const part = partByEntry.get(entry);
-    return [{ entry, text: block.text, ...(part === undefined ? {} : { part }) }];
+    return [{ entry, text: block.text, ...readMark(path.find(entry)?.entry) }];
   });
+}
+
+function readMark(entry: Entry | undefined): Pick<ShownAnnouncement, "part" | "hash"> {
+  const data = entry?.kind === "attachment" ? field(entry.attachment, "data") : undefined;
+  const part = isObject(data) ? textField(data, "tells") : undefined;
+  if (!isObject(data) || part === undefined) return {};
+  const stated = textField(data, "hash");
+  return { part, ...(stated === undefined ? {} : { hash: stated }) };
 }
 
 interface ChangesToAnnounceInput {
@@ -83,7 +113,9 @@ export function changesToAnnounce({
   const sinceByPart = byPart(since);
   const differsByPart = byPart(diffFrozenParts(sent, now));
   const newestByPart = new Map(
-    announcements.flatMap(({ part, text }) => (part === undefined ? [] : [[part, text] as const])),
+    announcements.flatMap((announcement) =>
+      announcement.part === undefined ? [] : [[announcement.part, announcement] as const],
+    ),
   );
   const shown = new Set(announcements.map(({ text }) => text));
   const parts = new Set([...sinceByPart.keys(), ...differsByPart.keys(), ...newestByPart.keys()]);
@@ -94,13 +126,38 @@ export function changesToAnnounce({
     const isAnnounced =
       newest === undefined
         ? !sinceByPart.has(part) && (!differsByPart.has(part) || texts.some((text) => shown.has(text)))
-        : texts.includes(newest);
-    return isAnnounced ? [] : [sinceByPart.get(part) ?? differsByPart.get(part) ?? statements[0]];
+        : states(newest, statements);
+    if (isAnnounced) return [];
+    const change = sinceByPart.get(part) ?? differsByPart.get(part) ?? statements[0];
+    return change === undefined ? [] : [withKnownBase(change, { known: newest, sent, announced })];
   });
-  return [
-    ...since.filter((change) => headerPartName(change) === undefined),
-    ...changes.flatMap((change) => change ?? []),
-  ];
+  return [...since.filter((change) => headerPartName(change) === undefined), ...changes];
+}
+
+/** Whether an announcement led to the state that the statements are about. */
+const states = ({ hash: stated, text }: ShownAnnouncement, statements: readonly PrefixChange[]): boolean =>
+  stated === undefined
+    ? statements.some((change) => reminderText(change) === text)
+    : statements.some((change) => hashChange(change) === stated);
+
+interface KnownBase extends Pick<ChangesToAnnounceInput, "sent" | "announced"> {
+  /** The newest announcement of the part in the view; absent: the model knows what was sent. */
+  readonly known: ShownAnnouncement | undefined;
+}
+
+/** The difference is stated against the text that the model knows. If that is not at hand, the new text is stated whole. */
+function withKnownBase(change: PrefixChange, { known, sent, announced }: KnownBase): PrefixChange {
+  if (change.kind !== "system-changed" && change.kind !== "system-added") return change;
+  const { piece } = change;
+  const texts = [sent, announced].flatMap(({ system }) =>
+    system.flatMap(({ name, text }) => (name === piece.name ? [text] : [])),
+  );
+  const before =
+    known === undefined
+      ? sent.system.find(({ name }) => name === piece.name)?.text
+      : texts.find((text) => hashText(text) === known.hash);
+  if (before === undefined && change.kind === "system-added") return change;
+  return { kind: "system-changed", piece, before: before ?? "" };
 }
 
 const byPart = (changes: readonly PrefixChange[]): ReadonlyMap<string, PrefixChange> =>

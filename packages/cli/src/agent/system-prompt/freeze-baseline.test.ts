@@ -15,7 +15,7 @@ import { type EntryId, entryId } from "palimpsest/internal/schema/brand";
 import type { Draft } from "palimpsest/internal/transcript/draft";
 import { appendBoundary } from "palimpsest/internal/session/append-boundary";
 import type { Session, SessionDeps } from "palimpsest/internal/session/session";
-import { freezeBaseline } from "./freeze-baseline.ts";
+import { freezeBaseline, headerNews, refreezeBaseline } from "./freeze-baseline.ts";
 import { changeDrafts } from "./announcement.ts";
 
 const parts = (model: string, rules: string): FrozenParts => ({
@@ -57,6 +57,43 @@ describe("the frozen prefix", () => {
     await freeze(parts("a", "newest words"));
     await freeze(parts("a", "newest words"));
     expect(told(session, "newest words")).toBe(1);
+  });
+
+  it("states a change against what the view says, and as a whole if that is not at hand", async () => {
+    const { freeze, session } = await started();
+    const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
+    const rules = (...more: readonly string[]) => parts("a", [...lines, ...more].join("\n"));
+    await freeze(rules());
+    await freeze(rules("one"));
+    await freeze(rules("one", "two"));
+    expect([told(session, "+one"), told(session, "+two"), told(session, "line 3")]).toEqual([1, 1, 0]);
+    const newest = session.fold.path.entries.findLast(({ kind }) => kind === "attachment");
+    // Without the newest announcement the model knows a text that no part holds any more.
+    await append(session, { type: "snip", entries: [newest?.id ?? ""] });
+    await freeze(rules("one", "two"));
+    expect(told(session, "line 3")).toBe(1);
+    await freeze(rules("one", "two"));
+    expect(told(session, "line 3")).toBe(1);
+  });
+
+  it("between requests tells what has changed since, once, and keeps what was sent", async () => {
+    const { deps, freeze, session } = await started();
+    await freeze(parts("a", "old"));
+    const news = () => headerNews(deps, { session, now: parts("a", "new words") });
+    await append(session, ...(await news()));
+    expect(await news()).toEqual([]);
+    expect(told(session, "new words")).toBe(1);
+    expect(await freeze(parts("a", "new words"))).toEqual({ text: "old", moved: undefined });
+    expect(told(session, "new words")).toBe(1);
+  });
+
+  it("is another one from a boundary on, also for who opens the session later", async () => {
+    const { deps, freeze, session } = await started();
+    await freeze(parts("a", "old"));
+    const now = parts("a", "new");
+    expect(await refreezeBaseline(deps, { session, sent: now, now })).toMatchObject({ kind: "frozen" });
+    expect(await freeze(now)).toEqual({ text: "new", moved: undefined });
+    expect(told(session, "new")).toBe(0);
   });
 
   const compacted = (deps: SessionDeps, session: Session, attachments: readonly Draft[]) =>

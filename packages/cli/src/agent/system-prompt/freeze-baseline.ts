@@ -12,6 +12,7 @@ import {
   frozenStateDraft,
 } from "palimpsest/internal/session/frozen-state";
 import type { Session } from "palimpsest/internal/session/session";
+import type { Draft } from "palimpsest/internal/transcript/draft";
 import { announcementsInView, changesToAnnounce, changeDrafts } from "./announcement.ts";
 
 type FreezeOutcome =
@@ -50,7 +51,7 @@ export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInp
   const news = [...(moved?.kind === "model" ? [moved] : []), ...changes];
   const frozen = { kind: "frozen", baseline: makeBaseline(sent ?? now), moved } as const;
   if (sent !== undefined && news.length === 0) return frozen;
-  const put = await deps.blobs.put(new TextEncoder().encode(JSON.stringify(now)));
+  const put = await putParts(deps, now);
   if (put.kind === "failed") return put;
   const blobs = { sent: sent === undefined || stored === undefined ? put.id : stored.sent, told: put.id };
   const next = { last: now.model, byModel: { ...state?.byModel, [now.model]: blobs } };
@@ -58,6 +59,49 @@ export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInp
   const appended = await session.append(...changeDrafts(news), frozenStateDraft(next));
   return appended.kind === "failed" ? appended : frozen;
 }
+
+/**
+ * What to append before a request because the parts would be rendered differently now: announcements, each once, and the
+ * record of them. Empty if nothing is due, or if the record can't be written now.
+ */
+export async function headerNews(deps: BlobsDep, { session, now }: FreezeInput): Promise<readonly Draft[]> {
+  const state = readFrozenState(session.fold);
+  const stored = state?.byModel[now.model];
+  const sent = await readFrozenParts(deps, stored?.sent);
+  if (state === undefined || stored === undefined || sent === undefined) return [];
+  const announced = (await readFrozenParts(deps, stored.told)) ?? sent;
+  const changes = changesToAnnounce({ sent, announced, now, announcements: announcementsInView(session.fold) });
+  if (changes.length === 0) return [];
+  const put = await putParts(deps, now);
+  if (put.kind === "failed") return [];
+  const byModel = { ...state.byModel, [now.model]: { sent: stored.sent, told: put.id } };
+  return [...changeDrafts(changes), frozenStateDraft({ ...state, byModel })];
+}
+
+interface RefreezeInput {
+  readonly session: Session;
+  /** What requests begin with from now on. */
+  readonly sent: FrozenParts;
+  /** What sent parts and announcements in the view together state. */
+  readonly now: FrozenParts;
+}
+
+/** Stores another prefix for the session's requests to a model. Only for a boundary: behind it, nothing is cached yet. */
+export async function refreezeBaseline(
+  deps: BlobsDep,
+  { session, sent, now }: RefreezeInput,
+): Promise<{ readonly kind: "frozen"; readonly baseline: Baseline } | WriteFailure> {
+  const state = readFrozenState(session.fold);
+  const [sentBlob, toldBlob] = [await putParts(deps, sent), await putParts(deps, now)];
+  if (sentBlob.kind === "failed") return sentBlob;
+  if (toldBlob.kind === "failed") return toldBlob;
+  const byModel = { ...state?.byModel, [sent.model]: { sent: sentBlob.id, told: toldBlob.id } };
+  const appended = await session.append(frozenStateDraft({ last: sent.model, byModel }));
+  return appended.kind === "failed" ? appended : { kind: "frozen", baseline: makeBaseline(sent) };
+}
+
+const putParts = ({ blobs }: BlobsDep, { model, thinking, betas, tools, system }: FrozenParts) =>
+  blobs.put(new TextEncoder().encode(JSON.stringify({ model, thinking, betas, tools, system })));
 
 /** The model of the last request, under the name used in the request: servers report other names. */
 export const lastRequestedModel = (session: Session): string | undefined => readFrozenState(session.fold)?.last;

@@ -1,4 +1,7 @@
-import type { PrefixChange } from "palimpsest/internal/cache/baseline";
+import type { PrefixChange, SystemPiece } from "palimpsest/internal/cache/baseline";
+import { diffTexts, type DiffLine } from "palimpsest/internal/text/diff-texts";
+import { formatCount } from "palimpsest/internal/text/format-count";
+import { announcedChangeCharsMax } from "../limits.ts";
 import { environmentPiece, promptPiece } from "./render-system-prompt.ts";
 
 /** The names that common agents use. */
@@ -29,7 +32,7 @@ export function renderChange(change: PrefixChange | ModeChange): string | undefi
     case "system-added":
       return `These instructions are new and count from here on.\n\n${change.piece.text}`;
     case "system-changed":
-      return `${pieceLabel(change.piece.name)} have changed. From here on this counts in place of the earlier text.\n\n${change.piece.text}`;
+      return `${pieceLabel(change.piece.name)} have changed. ${changedText(change)}`;
     case "system-removed":
       return `${pieceLabel(change.name)} are no longer there. Don't go by the earlier text any more.`;
     case "thinking":
@@ -38,6 +41,49 @@ export function renderChange(change: PrefixChange | ModeChange): string | undefi
     case "system-reordered":
       return undefined;
   }
+}
+
+/**
+ * The difference, if that is shorter than the new text and not too long; else the new text. What is too long as a whole
+ * is only named, if it is a file that the model can read.
+ */
+function changedText({ piece, before }: { readonly piece: SystemPiece; readonly before: string }): string {
+  const { name, text } = piece;
+  const isFile = name !== promptPiece && name !== environmentPiece;
+  const difference = before === "" ? undefined : renderDifference({ before, after: text });
+  const isShort = difference !== undefined && difference.length < Math.min(text.length, announcedChangeCharsMax);
+  if (isShort)
+    return `From here on the text with these changes counts (-: a line that is gone, +: a new line; the numbers are those of the lines before and after).\n\n${difference}`;
+  if (isFile && text.length > announcedChangeCharsMax)
+    return `From here on the new text counts in place of the earlier one. It has ${formatCount(text.length)} characters, too many to be shown here: read ${name} before you go on.`;
+  return `From here on this counts in place of the earlier text.\n\n${text}`;
+}
+
+/** Without unchanged lines: the model has the earlier text, and what stands there is not said twice. */
+function renderDifference({ before, after }: { readonly before: string; readonly after: string }): string {
+  const { hunks } = diffTexts({ before, after });
+  return hunks.flatMap((lines) => splitRuns(lines).flatMap(renderRun)).join("\n");
+}
+
+/** Changed lines that follow each other. */
+function splitRuns(lines: readonly DiffLine[]): readonly (readonly DiffLine[])[] {
+  const runs: DiffLine[][] = [[]];
+  for (const line of lines) {
+    if (line.kind === "same") runs.push([]);
+    else runs.at(-1)?.push(line);
+  }
+  return runs.filter((run) => run.length > 0);
+}
+
+function renderRun(run: readonly DiffLine[]): readonly string[] {
+  const removed = run.flatMap((line) => (line.kind === "removed" ? [line] : []));
+  const added = run.flatMap((line) => (line.kind === "added" ? [line] : []));
+  const places = [removed[0] && `-${removed[0].oldLine}`, added[0] && `+${added[0].newLine}`];
+  return [
+    `@@ ${places.filter((place) => place !== undefined).join(" ")} @@`,
+    ...removed.map(({ text }) => `-${text}`),
+    ...added.map(({ text }) => `+${text}`),
+  ];
 }
 
 function pieceLabel(piece: string): string {

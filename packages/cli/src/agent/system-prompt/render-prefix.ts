@@ -1,14 +1,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { FrozenParts } from "palimpsest/internal/cache/baseline";
+import type { FrozenParts, SystemPiece } from "palimpsest/internal/cache/baseline";
 import type { FollowedSettings } from "../follow-settings.ts";
 import { localDay, renderSystemPrompt } from "./render-system-prompt.ts";
-import {
-  type LoadedInstructions,
-  loadInstructions,
-  type InstructionPlace,
-  readInstruction,
-} from "palimpsest/internal/memory/load-instructions";
+import type { FetchOutcome, InstructionFiles } from "palimpsest/internal/memory/instruction-files";
+import type { InstructionPlace } from "palimpsest/internal/memory/load-instruction-file";
+import { type LoadedInstructions, loadInstructions } from "palimpsest/internal/memory/load-instructions";
 import type { Tool } from "palimpsest/internal/ports/tool";
 import { modelName, findModel } from "palimpsest/internal/tokens/known-models";
 import type { AgentParts } from "../agent-options.ts";
@@ -16,26 +13,47 @@ import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { readLines } from "palimpsest/internal/transcript/read-lines";
 import { promptHeadBytes } from "palimpsest/internal/session/limits";
+import { redactSystem } from "palimpsest/internal/session/redaction";
 import type { Session } from "palimpsest/internal/session/session";
-import { homedir } from "node:os";
-import type { Workspace } from "../../host/workspace.ts";
-import type { Trust } from "../../settings/narrow-project-file.ts";
+import { instructionPlace } from "../instructions/instruction-place.ts";
+import { instructionSource } from "../instructions/instruction-source.ts";
 
 export interface PrefixInput {
   readonly model: string;
   readonly cwd: string;
   readonly tools: readonly Tool[];
   readonly settings: FollowedSettings;
+  /** How instruction files are reached. */
+  readonly source: InstructionFiles;
+  /** What the session says about memory; it stays as it was when the session began. */
+  readonly memory?: SystemPiece | undefined;
+}
+
+/**
+ * For one session: an address is asked once, whatever it answers, since instructions are looked at before every request.
+ */
+export function sessionSource({ workspace, options: { net }, deps }: AgentParts): InstructionFiles {
+  const source = instructionSource({ net, home: workspace.home, now: deps.now });
+  const answerByUrl = new Map<string, Promise<FetchOutcome>>();
+  return {
+    ...source,
+    fetch: (url) => {
+      const answer = answerByUrl.get(url) ?? source.fetch(url);
+      answerByUrl.set(url, answer);
+      return answer;
+    },
+  };
 }
 
 /** What requests would carry besides messages if they were rendered now. */
 export async function renderPrefix(
-  { workspace, options, deps, root, session }: AgentParts,
-  { model, cwd, tools, settings }: PrefixInput,
+  { workspace, options, deps, root, session, redaction }: AgentParts,
+  { model, cwd, tools, settings, source, memory }: PrefixInput,
 ): Promise<Prefix> {
-  const { trust } = settings.current();
-  const place = instructionPlace({ workspace, env: options.env, cwd, root, trust });
-  const instructions = await loadInstructions(readInstruction, place);
+  const { env, importAnswers, managedFolders } = options;
+  const location = { home: workspace.home, env, cwd, root, managedFolders, importAnswers };
+  const place = instructionPlace({ ...location, reading: settings.current() });
+  const instructions = await loadInstructions(source, place);
   const git = (await isRepository(root)) ? "repository" : "none";
   const startedOn = localDay((await readSessionStart(deps, session)) ?? deps.now());
   const environment = {
@@ -46,23 +64,30 @@ export async function renderPrefix(
     startedOn,
   } as const;
   const { value: choices } = settings.current().settings.systemPrompts;
+  const system = [
+    ...renderSystemPrompt({ choices, environment, instructions: instructions.files }),
+    ...(memory === undefined ? [] : [memory]),
+  ];
   return {
     parts: {
       model,
       ...thinkingOptions(model),
       tools: tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })),
-      system: renderSystemPrompt({ choices, environment, instructions: instructions.files }),
+      system: await redactSystem(system, { redaction }),
     },
     startedOn,
     instructions,
+    place,
   };
 }
 
-interface Prefix {
+export interface Prefix {
   readonly parts: FrozenParts;
   /** The day that the environment names. */
   readonly startedOn: string;
   readonly instructions: LoadedInstructions;
+  /** Where they come from. */
+  readonly place: InstructionPlace;
 }
 
 const isRepository = async (root: string): Promise<boolean> =>
@@ -112,17 +137,4 @@ const isOfPath = (entry: Entry): boolean =>
 function entryTime(entry: Entry | undefined): number | undefined {
   const at = entry?.timestamp === undefined ? Number.NaN : Date.parse(entry.timestamp);
   return Number.isNaN(at) ? undefined : at;
-}
-
-interface InstructionPlaceInput extends Pick<InstructionPlace, "cwd" | "root"> {
-  readonly workspace: Pick<Workspace, "home">;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly trust: Trust;
-}
-
-/** Where the instruction files of a session come from. */
-export function instructionPlace({ workspace, env, cwd, root, trust }: InstructionPlaceInput): InstructionPlace {
-  const home = homedir();
-  const userFolders = [env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), workspace.home];
-  return { cwd, root, home, userFolders, trust: trust === "trusted" ? "trusted" : "untrusted" };
 }

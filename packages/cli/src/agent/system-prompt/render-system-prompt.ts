@@ -1,5 +1,6 @@
+import { instructionText } from "palimpsest/internal/memory/instruction-text";
 import type { SystemPiece } from "palimpsest/internal/cache/baseline";
-import type { Instruction } from "palimpsest/internal/memory/load-instructions";
+import type { Instruction } from "palimpsest/internal/memory/load-instruction-file";
 import type { PromptChoice, PromptFamily } from "palimpsest/internal/schema/setting-row";
 import { systemPrompt } from "./system-prompt.ts";
 import { toSingleLine } from "palimpsest/internal/text/to-printable";
@@ -56,18 +57,6 @@ export const renderSystemPrompt = ({
 
 export const promptPiece = "prompt";
 export const environmentPiece = "environment";
-
-const instructionText = ({ path, scope, text, importedBy }: Instruction): string =>
-  `# Instructions from ${path}
-(${scopeText[scope]}${importedBy === undefined ? "" : `; imported by ${importedBy}`})
-
-${text}`;
-
-const scopeText: { readonly [Scope in Instruction["scope"]]: string } = {
-  user: "the user's own, for all projects",
-  project: "for everybody in this project",
-  local: "the user's own, for this project",
-};
 
 /** Prefixes of model names, without what a gateway or a cloud puts in front of them. */
 const families: readonly { readonly id: string; readonly family: PromptFamily }[] = [

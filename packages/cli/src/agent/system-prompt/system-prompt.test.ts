@@ -66,6 +66,13 @@ describe("the pieces", () => {
     expect(pieces.slice(1)).toMatchSnapshot();
   });
 
+  it("name an address as the source, with the day since which it has its text", () => {
+    const address = { ...file, path: "https://rules.example/a.md", fetchedOn: "2026-11-15" };
+    expect(renderSystemPrompt({ choices: [], environment, instructions: [address] }).at(-1)?.text).toMatch(
+      /^# Instructions from https:\/\/rules\.example\/a\.md, fetched 2026-11-15\n/,
+    );
+  });
+
   it("are the same bytes for the same session", () => {
     const input = { choices: [], environment, instructions: [file] };
     expect(renderSystemPrompt(structuredClone(input))).toEqual(renderSystemPrompt(input));

@@ -12,8 +12,10 @@ import { pathsToGuard } from "../../settings/scope-files.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
+import type { SessionMemory } from "../memory/session-memory.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";
+import { createProjectRecall } from "../../host/project-recall.ts";
 import { type Toolbox, createToolbox } from "./toolbox.ts";
 import { announceFirst, openSkillsAndPlan, type SkillsAndPlan } from "../session/skills-and-plan.ts";
 import type { PermissionChoice } from "./permission-choice.ts";
@@ -34,6 +36,7 @@ interface EquipInput {
   readonly groups: RunningGroups | undefined;
   readonly background: JobsAndServers;
   readonly toolsKnown: ReadonlySet<string>;
+  readonly memory: SessionMemory;
 }
 
 /** Creates the session's tools and the place where its agent asks for compaction. */
@@ -61,7 +64,16 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     home: homedir(),
     sandbox: { use: input.background.sandbox, ownHome: workspace.home, temporary: input.background.temporary },
     guarded: pathsToGuard(workspace.home, settings.current().files),
+    recall: createProjectRecall({
+      locate: async () => {
+        const project = await workspace.project();
+        return project.kind === "located" ? project : undefined;
+      },
+      home: workspace.home,
+      env: options.env,
+    }),
     compactionRequests: compactionRequests,
+    memory: input.memory.tool,
     skillPlaces,
     planState: () => mode.state(),
     ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),

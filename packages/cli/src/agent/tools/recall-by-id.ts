@@ -1,4 +1,5 @@
-import type { ProjectStore } from "../../host/workspace.ts";
+import type { ProjectRecall } from "../../host/project-recall.ts";
+import type { ProjectStore } from "../../host/project-store.ts";
 import { expand } from "palimpsest/internal/session/expand";
 import type { Session } from "palimpsest/internal/session/session";
 import { formatBytes } from "palimpsest/internal/text/format-count";
@@ -18,11 +19,17 @@ export async function recallById({
   deps,
   session,
   id,
+  recall,
 }: {
   readonly deps: Pick<ProjectStore, "blobs" | "transcripts">;
   readonly session: Pick<Session, "id" | "fold">;
   readonly id: string;
+  /** For ids of other sessions, written `session/id`. */
+  readonly recall?: Pick<ProjectRecall, "expand"> | undefined;
 }): Promise<ExpandOutcome> {
+  const slash = id.lastIndexOf("/");
+  if (slash > 0 && recall !== undefined && id.slice(0, slash) !== session.id) return await expandElsewhere(recall, id);
+  if (slash > 0) return await recallById({ deps, session, id: id.slice(slash + 1) });
   const source = await deps.transcripts.openForReading(session.id);
   if (source === undefined) return { kind: "missing", why: "the transcript can't be read" };
   try {
@@ -49,6 +56,15 @@ export async function recallById({
   } finally {
     await source.close();
   }
+}
+
+async function expandElsewhere(recall: Pick<ProjectRecall, "expand">, id: string): Promise<ExpandOutcome> {
+  const slash = id.lastIndexOf("/");
+  const original = await recall.expand(id.slice(0, slash), id.slice(slash + 1));
+  if (original === undefined) return { kind: "missing", why: "nothing has this id" };
+  return original.kind === "entry"
+    ? withMedia(decodeText(original.bytes), new Set())
+    : textOutcome(decodeText(original.bytes));
 }
 
 const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

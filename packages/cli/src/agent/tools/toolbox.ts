@@ -1,7 +1,9 @@
 import { basename, dirname, join } from "node:path";
-import type { ProjectStore } from "../../host/workspace.ts";
+import type { ProjectStore } from "../../host/project-store.ts";
 import { readTodosFromLog } from "../session/read-todos-from-log.ts";
 import { findInvokedSkills } from "../session/announce-skills.ts";
+import type { ProjectRecall } from "../../host/project-recall.ts";
+import type { RecallDeps } from "../../tool/recall-tool.ts";
 import { SessionSearch } from "palimpsest/internal/session/search-session";
 import type { Session } from "palimpsest/internal/session/session";
 import { sessionTitle } from "palimpsest/internal/session/session-title";
@@ -31,6 +33,7 @@ import { type Todo, todosPart } from "../../tool/todo-tool.ts";
 import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
+import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
 import { planPart, type PlanState } from "../../tool/plan-tool.ts";
 import type { Web } from "../../tool/web/web-fetch-tool.ts";
 import { findAncestors } from "../session/copy-session.ts";
@@ -55,8 +58,12 @@ interface ToolboxInput {
   readonly sandbox?: SandboxInput | undefined;
   /** Files and folders that hold settings, by their given names: no rule allows changing them. */
   readonly guarded?: readonly string[];
+  /** Searches the whole project. Absent: only this session can be searched. */
+  readonly recall?: ProjectRecall | undefined;
   /** Absent if the agent can't ask for compaction. */
   readonly compactionRequests?: CompactionRequests | undefined;
+  /** Absent if the agent has no memory. */
+  readonly memory?: SessionMemoryTool | undefined;
   /** Empty or absent: the agent has no tool for skills. */
   readonly skillPlaces?: readonly SkillLocation[];
   /** Absent if the user can't review plans. */
@@ -72,6 +79,11 @@ interface ToolboxInput {
   readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly allowRules?: AllowRuleDep | undefined;
+}
+
+interface SessionMemoryTool extends MemoryToolDeps {
+  /** Folders that no other tool may write. They need not exist yet. */
+  readonly closed: readonly string[];
 }
 
 interface SandboxInput {
@@ -111,6 +123,33 @@ interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
   readonly cwd: string;
 }
 
+const searchWithin =
+  (recall: ProjectRecall, session: SessionId): RecallDeps["searchProject"] =>
+  ({ scope, ...options }) =>
+    recall.search(scope === "session" ? { ...options, session } : options);
+
+/**
+ * One session. The index ranks better, by what a call said about its result; the search in memory needs no index, and
+ * answers if there is none yet or if the index finds nothing.
+ */
+const searchSession =
+  ({
+    recall,
+    session,
+    inMemory,
+  }: {
+    recall: ProjectRecall | undefined;
+    session: SessionId;
+    inMemory: SessionSearch;
+  }): RecallDeps["search"] =>
+  async (options) => {
+    const outcome = (await recall?.isBuilt()) === true ? await recall?.search({ ...options, session }) : undefined;
+    const searched = outcome?.kind === "searched" && outcome.isComplete ? outcome.searched : undefined;
+    if (searched?.kind !== "found" || searched.total === 0) return await inMemory.search(options);
+    // Ids of this session need no name of a session in front.
+    return { ...searched, hits: searched.hits.map((hit) => ({ ...hit, session: undefined })) };
+  };
+
 /** The built-in tools of one session, with their permissions. */
 export async function createToolbox({
   choice,
@@ -125,11 +164,10 @@ export async function createToolbox({
   const roots = await realRoots(input.roots);
   const { skillPlaces = [], planState } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
-  const places = { roots, home, readRoots };
+  const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
   const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
   const policy = memoizeByInput(choice, (now) => createPolicy(now, { ...places, guardedNow, sandboxNow }));
-  const sessionSearch = new SessionSearch(deps, session.id);
   const fixed: StatelessDeps = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
@@ -141,8 +179,9 @@ export async function createToolbox({
     sandbox:
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
-    expand: (id) => recallById({ deps, session, id }),
-    search: (options) => sessionSearch.search(options),
+    expand: (id) => recallById({ deps, session, id, recall: input.recall }),
+    search: searchSession({ recall: input.recall, session: session.id, inMemory: new SessionSearch(deps, session.id) }),
+    searchProject: input.recall && searchWithin(input.recall, session.id),
     web: input.web,
     servers: input.servers,
   };
@@ -150,6 +189,7 @@ export async function createToolbox({
   const state: ToolState = {
     shellState: { cwd: undefined },
     todos: { list: await readTodosFromLog(deps, session.fold) },
+    memory: input.memory,
     compactionRequests: input.compactionRequests,
     planning: input.planning,
     jobs: input.jobs,
@@ -213,6 +253,12 @@ const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", 
 const userSkillFolders = (places: readonly SkillLocation[]): readonly string[] =>
   places.flatMap(({ folder, within }) => (within === undefined ? [folder] : []));
 
+/** Also if this session has no memory: what is written there would pass for the user's in the next one, or in another project. */
+const findClosedPlaces = async ({ memory, sandbox }: Pick<ToolboxInput, "memory" | "sandbox">) => ({
+  closed: await realPaths(memory?.closed ?? []),
+  projects: await realPaths(sandbox === undefined ? [] : [join(sandbox.ownHome, "projects")]),
+});
+
 /** Both the target of a path and the path itself: a link may be replaced as well as followed. */
 async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
   const resolved = await Promise.all(
@@ -253,20 +299,21 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
 
 type ToolState = Pick<
   ToolsetDeps,
-  "shellState" | "todos" | "compactionRequests" | "planning" | "user" | "jobs" | "network"
+  "shellState" | "todos" | "memory" | "compactionRequests" | "planning" | "user" | "jobs" | "network"
 >;
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, compactionRequests, planning, user, jobs, network }: ToolState,
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState, todos, compactionRequests, planning, user, jobs, network }),
+  tools: builtinTools({ ...fixed, shellState, todos, memory, compactionRequests, planning, user, jobs, network }),
   cwd: () => shellState.cwd,
   forked: () =>
     createToolset(fixed, {
       shellState: { ...shellState },
       todos: { ...todos },
+      memory: memory && refuseMemory(forkRefusal),
       compactionRequests: compactionRequests && refusedCompactionRequests,
       planning: planning && forkPlanMode,
       jobs: jobs && forkJobs,

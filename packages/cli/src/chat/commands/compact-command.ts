@@ -2,12 +2,8 @@ import type { CommitOutcome, Proposal, ProposeOutcome } from "palimpsest/interna
 import { millis } from "palimpsest/internal/schema/brand";
 import type { CompactionRange, CompactionFailure } from "palimpsest/internal/schema/compaction-cause";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
-import {
-  considerProposal,
-  type ConsiderOutcome,
-  type ProposalRequest,
-  type EditTextOutcome,
-} from "../../compact/consider-proposal.ts";
+import { considerProposal, type ConsiderOutcome, type ProposalRequest } from "../../compact/consider-proposal.ts";
+import type { EditTextOutcome } from "../../program/edit-text.ts";
 import { readUserPrompt, promptHint, type HintContext } from "../../compact/compaction-failure.ts";
 import { auditText, partText, previewDetails, previewFigures } from "../../compact/preview-text.ts";
 import { formatCost } from "../../text/format.ts";

@@ -6,7 +6,7 @@ import { textField as textIn } from "palimpsest/internal/schema/json";
 import { estimateBlock } from "palimpsest/internal/tokens/estimate-block";
 import type { Item } from "palimpsest/internal/transcript/item";
 import type { Choice } from "../../tui/chat-ui.ts";
-import { clip, formatNumber, quantity, formatAge } from "../../text/format.ts";
+import { clip, formatNumber, quantity, formatElapsed } from "../../text/format.ts";
 import { messageCharsMax } from "../limits.ts";
 import type { SessionSummary } from "palimpsest/internal/ports/store";
 import { formatBytes } from "palimpsest/internal/text/format-count";
@@ -84,7 +84,7 @@ const sessionLabel = ({ summary, firstPrompt, sessionId }: SessionSummary): stri
 
 function describeSession({ modified, messageCount, sizeBytes }: SessionSummary, nowMillis: number): string {
   const messages = messageCount === undefined ? [] : [quantity(messageCount, "message")];
-  return [`${formatAge(nowMillis - Date.parse(modified))} ago`, ...messages, formatBytes(sizeBytes)].join(", ");
+  return [`${formatElapsed(nowMillis - Date.parse(modified))} ago`, ...messages, formatBytes(sizeBytes)].join(", ");
 }
 
 /** Models from the settings, then the built-in ones. */

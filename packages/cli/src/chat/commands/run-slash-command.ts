@@ -27,6 +27,8 @@ const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCo
   model: async () => (await import("./model-command.ts")).modelCommand,
   policy: async () => (await import("./policy-command.ts")).policyCommand,
   export: async () => (await import("./export-command.ts")).exportCommand,
+  memory: async () => (await import("./memory-command.ts")).memoryCommand,
+  remember: async () => (await import("./remember-command.ts")).rememberCommand,
   quit: async () => async () => ({ kind: "quit" }),
 };
 

@@ -1,5 +1,5 @@
 import type { Job } from "palimpsest/internal/ports/jobs";
-import { clip, formatNumber, joinLines, formatAge } from "../../text/format.ts";
+import { clip, formatNumber, joinLines, formatElapsed } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
 import { print, tell } from "./chat-lines.ts";
@@ -28,8 +28,8 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
 };
 
 function stateText({ state, startedAt }: Job): string {
-  if (state.kind === "running") return `running for ${formatAge(Date.now() - startedAt)}`;
-  return `ended ${formatAge(Date.now() - state.at)} ago (${state.how})`;
+  if (state.kind === "running") return `running for ${formatElapsed(Date.now() - startedAt)}`;
+  return `ended ${formatElapsed(Date.now() - state.at)} ago (${state.how})`;
 }
 
 async function pickJob(chat: ChatCommandContext, jobs: readonly Job[]): Promise<void> {

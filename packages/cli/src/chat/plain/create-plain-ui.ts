@@ -27,6 +27,7 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
     },
     start: () => lines.start(),
     stop: () => lines.stop(),
+    answeredBy: input.inputFrom === "pipe" ? "nobody" : "user",
     show: (state) => lines.show(state),
     refill: (text) => lines.tell(`not sent, so that you can send it again:\n${text}`),
     permission: (ask, signal) =>

@@ -17,7 +17,7 @@ import { joinLines } from "../../text/format.ts";
 import { choicesListedMax, changeLineCharsMax, changeLinesMax } from "../limits.ts";
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
-import { type DiffLine, diffTexts } from "../../tui/text/diff-texts.ts";
+import { type DiffLine, diffTexts } from "palimpsest/internal/text/diff-texts";
 
 /** Questions as text, and the meaning of a typed answer. */
 export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionPrompt): string {

@@ -1,6 +1,6 @@
 import { basename, extname, resolve } from "node:path";
 import { openWorkspace } from "../../host/workspace.ts";
-import { maskSecrets } from "palimpsest/internal/export/mask-secrets";
+import { maskSecrets } from "palimpsest/internal/text/find-secrets";
 import { command, type CommandContext, type Outcome } from "../../program/command.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
 import {

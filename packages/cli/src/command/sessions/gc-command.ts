@@ -1,5 +1,7 @@
 import { openWorkspace } from "../../host/workspace.ts";
-import { collectGarbage, type GcReport } from "palimpsest/internal/session/collect-garbage";
+import { collectGarbage, type GcReport as BlobReport } from "palimpsest/internal/session/collect-garbage";
+import { deleteSessions, type DeletionReport } from "palimpsest/internal/session/delete-sessions";
+import type { SessionId } from "palimpsest/internal/schema/brand";
 import { garbageAgeMin } from "palimpsest/internal/session/limits";
 import type { SessionWriter } from "palimpsest/internal/ports/garbage-store";
 import { command } from "../../program/command.ts";
@@ -12,29 +14,51 @@ const minutes = garbageAgeMin / 60_000;
 
 export const gcCommand = command({
   name: "gc",
-  summary: "delete this project's blobs that nothing names any more",
+  summary: "finish deletions of this project's sessions, and delete blobs that nothing names any more",
   options: { "dry-run": { type: "boolean", summary: "only list them" } },
-  json: "mode, blobs, unreferenced (id, bytes, putAt, state), temporaries, writers, bytesFreed",
+  json: "mode, deletions, blobs, unreferenced (id, bytes, putAt, state), temporaries, writers, bytesFreed",
   details: [
     `A blob stays if its id, or a good part of it, occurs anywhere in the project's transcripts, including damaged lines, or in a blob that stays; if a session's tool-results link to it; or if it was stored within the last ${minutes} minutes.`,
+    "A deletion of a session that was interrupted is finished first.",
     "While a running process has a session of the project open, nothing is deleted (exit code 4); --dry-run still lists.",
   ],
   run: async (context, { options, format }) => {
-    const deps = await openWorkspace(context).garbage();
-    if (deps === undefined) {
-      const none: GcReport = { mode: "list", blobs: 0, unreferenced: [], temporaries: [], writers: [] };
+    const [store] = await openWorkspace(context).stores("project");
+    if (store === undefined) {
+      const none = { mode: "list", blobs: 0, unreferenced: [], temporaries: [], writers: [], deletions: [] } as const;
       if (format === "json") await context.out.json({ ...none, bytesFreed: 0 });
       else await context.out.write("This folder is no project yet: there is nothing to collect.\n");
       return exitCode.fine;
     }
-    const outcome = await collectGarbage(deps, { mode: options["dry-run"] ? "list" : "delete" });
+    const mode = options["dry-run"] ? "list" : "delete";
+    const finished =
+      mode === "list" ? undefined : await deleteSessions(store, { sessions: [], removers: store.removers });
+    const [unfinished] = finished?.unfinished ?? [];
+    if (unfinished !== undefined) return unfinishedFailure(unfinished);
+    const outcome = await collectGarbage(store, { mode });
     if (outcome.kind === "busy") return busy(outcome.writers);
-    const { kind: _, ...report } = outcome;
-    if (format === "json") await context.out.json({ ...report, bytesFreed: countFreedBytes(report) });
+    const { kind: _, ...blobs } = outcome;
+    const deletions = finished?.deleted ?? (await store.deletion.detached());
+    const report: GcReport = { ...blobs, deletions };
+    const bytesFreed = countFreedBytes(report) + (finished?.bytesFreed ?? 0);
+    if (format === "json") await context.out.json({ ...report, bytesFreed });
     else await context.out.write(asText(report));
     return exitCode.fine;
   },
 });
+
+interface GcReport extends BlobReport {
+  /** Sessions whose deletion was interrupted. */
+  readonly deletions: readonly SessionId[];
+}
+
+/** A session that is gone, but of which something is left. */
+export const unfinishedFailure = ({ session, message }: DeletionReport["unfinished"][number]): Failure =>
+  failure({
+    code: exitCode.machine,
+    message: `session ${session} is gone, but not everything of it could be removed: ${message}`,
+    hint: "`palimpsest sessions gc` removes the rest when the cause is gone.",
+  });
 
 function busy([first, ...others]: readonly SessionWriter[]): Failure {
   const more = others.length === 0 ? "" : ` and ${others.length} more sessions are in use`;
@@ -52,7 +76,7 @@ const sum = (items: readonly { readonly bytes: number }[]): number =>
   items.reduce((total, { bytes }) => total + bytes, 0);
 
 function asText(report: GcReport): string {
-  const { blobs, unreferenced, temporaries, writers, mode } = report;
+  const { blobs, unreferenced, temporaries, writers, mode, deletions } = report;
   const rows = unreferenced.map(({ id, bytes, putAt, state }) => [
     id,
     formatBytes(bytes),
@@ -67,9 +91,12 @@ function asText(report: GcReport): string {
   const open = writers
     .map(({ session, holder }) => `session ${session} is in use by ${holder}: nothing is deleted until it is closed\n`)
     .join("");
+  const finished = deletions
+    .map((session) => `${mode === "list" ? "would finish" : "finished"} the deletion of session ${session}\n`)
+    .join("");
   const deletable = unreferenced.filter(({ state }) => state !== "young");
   const total = `${formatNumber(deletable.length)} of ${formatNumber(blobs)} blobs and ${formatNumber(temporaries.length)} temporary files, ${formatBytes(sum(deletable) + sum(temporaries))}`;
-  return `${listed}${leftovers}${open}${mode === "list" ? "would delete" : "deleted"} ${total}\n`;
+  return `${finished}${listed}${leftovers}${open}${mode === "list" ? "would delete" : "deleted"} ${total}\n`;
 }
 
 const textByState = { young: "too young to delete", deletable: "", deleted: "deleted" } as const;

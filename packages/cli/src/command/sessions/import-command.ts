@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { openWorkspace, type Workspace, type ProjectStore } from "../../host/workspace.ts";
+import { openWorkspace, type Workspace } from "../../host/workspace.ts";
+import type { ProjectStore } from "../../host/project-store.ts";
 import type { ImportNote, LogFormat } from "palimpsest/internal/import/importer";
 import { adoptOnce } from "palimpsest/internal/session/adopt-once";
 import {

@@ -7,7 +7,8 @@ import type { EntryId, SessionId, Tokens } from "palimpsest/internal/schema/bran
 import type { EditEntry } from "palimpsest/internal/schema/entry";
 import { formatBytes } from "palimpsest/internal/text/format-count";
 import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
-import { openWorkspace, type ProjectStore } from "../../host/workspace.ts";
+import { openWorkspace } from "../../host/workspace.ts";
+import type { ProjectStore } from "../../host/project-store.ts";
 import { createCallsPricer, type CallsPricer } from "../../text/cost-by-source-name.ts";
 import { command, type CommandContext } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";

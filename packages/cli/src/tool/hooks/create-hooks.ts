@@ -155,6 +155,8 @@ function eventFields(event: HookPayload): JsonObject {
         memory_type: event.memoryType,
         load_reason: event.reason,
         ...optionalField("parent_file_path", event.parentPath),
+        ...optionalField("trigger_file_path", event.triggerPath),
+        ...(event.globs === undefined ? {} : { globs: [...event.globs] }),
       };
   }
 }

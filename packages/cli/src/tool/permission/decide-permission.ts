@@ -25,6 +25,10 @@ export interface Policy extends RuleRoots {
   readonly readRoots?: readonly string[];
   /** Real paths of files and folders that hold these rules: no rule allows changing them. */
   readonly guarded?: readonly string[];
+  /** Real paths of folders that only their own tool may write, in any mode: a text put there otherwise would pass for the user's. */
+  readonly closed?: readonly string[];
+  /** Real paths of the folder with a folder for each project, whose folder `memory` is closed too. */
+  readonly projects?: readonly string[];
   /**
    * `on`: the operating system keeps every command away from files that deny rules hide and from the guarded files, so
    * these need no question; it also keeps commands that run without asking from changing anything. Absent: off.
@@ -32,16 +36,34 @@ export interface Policy extends RuleRoots {
   readonly sandbox?: "on" | "off";
 }
 
-/** Deny rules first, then ask rules, the mode and allow rules; the strictest verdict on any act wins. Pure. */
+/** Closed folders first, then deny rules, then ask rules, the mode and allow rules; the strictest verdict on any act wins. Pure. */
 export function decidePermission(basePolicy: Policy, request: PermissionRequest): PermissionVerdict {
   const isOutside = request.acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined);
   const policy: Policy = isOutside ? { ...basePolicy, sandbox: "off" } : basePolicy;
+  if (request.acts.some((act) => act.kind === "write" && isClosed(policy, act)))
+    return denyVerdict("memories are written with the tool memory only");
   const byDenyRules = decideByRules(policy, { request, use: "deny" });
   if (byDenyRules?.kind === "denied") return byDenyRules;
   const byAskRules = decideByRules(policy, { request, use: "ask" }) ?? allowedVerdict;
   const first = isOutside ? decideOutside(policy) : allowedVerdict;
   return [byDenyRules ?? allowedVerdict, decideByMode(policy, request), byAskRules].reduce(stricterVerdict, first);
 }
+
+/** Also what is copied into a project's folder as a whole, since it may bring a folder of memories with it. */
+function isClosed({ closed = [], projects = [] }: Policy, act: Extract<ToolAction, { kind: "write" }>): boolean {
+  const isInProjects = projects.some((folder) => {
+    if (!isInside(act.path, folder)) return false;
+    const [, name] = act.path
+      .slice(folder.length)
+      .split("/")
+      .filter((part) => part !== "");
+    return name === undefined ? isRecursiveWrite(act) : memoryFolders.has(name.toLowerCase());
+  });
+  return isInProjects || isInsideAny(act.path, closed);
+}
+
+/** Memories, and which sessions are open that may not write them. */
+const memoryFolders: ReadonlySet<string> = new Set(["memory", ".memory-sessions"]);
 
 /** Neither a mode nor a rule answers this: an allow rule for a command did not mean running it without the sandbox. */
 function decideOutside({ mode }: Policy): PermissionVerdict {
@@ -161,7 +183,9 @@ function decideAct(
     case "mcp":
       return decideServerCall(policy, { act, isAllowed });
     case "state":
-      return ownStates.has(act.what) ? allowedVerdict : decideState(policy, act.what);
+      return ownStates.has(act.what) || (lastingStates.has(act.what) && policy.mode !== "plan")
+        ? allowedVerdict
+        : decideState(policy, act.what);
   }
 }
 
@@ -182,6 +206,9 @@ function decideServerCall(
 
 /** The engine's own state: changing it changes nothing of the user's. */
 const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan"]);
+
+/** Like these, but it outlasts the session, so plan mode leaves it alone. */
+const lastingStates: ReadonlySet<string> = new Set(["memory"]);
 
 const decideState = ({ mode }: Policy, what: string): PermissionVerdict =>
   mode === "plan" ? denyVerdict(`in plan mode nothing is changed: ${what}`) : askVerdict(`it would change ${what}`);

@@ -1,5 +1,5 @@
 import { isInside } from "../resolve-real-path.ts";
-import { pathPattern } from "../path-pattern.ts";
+import { pathPattern } from "palimpsest/internal/text/path-pattern";
 
 /**
  * A rule as users write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`,

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { rgPath } from "@vscode/ripgrep";
 import { searchMessageCharsMax, searchTimeoutMs } from "../limits.ts";
 import { relative } from "node:path";
-import { pathPattern } from "../path-pattern.ts";
+import { pathPattern } from "palimpsest/internal/text/path-pattern";
 
 interface RipgrepRun {
   readonly args: readonly string[];

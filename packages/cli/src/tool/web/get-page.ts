@@ -2,8 +2,8 @@ import { oneLine } from "palimpsest/internal/text/to-printable";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
-import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
-import { request as requestHttps } from "node:https";
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps, type RequestOptions as RequestOptionsHttps } from "node:https";
 import { networkInterfaces } from "node:os";
 import { pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
@@ -17,6 +17,8 @@ export interface Net {
   readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
   /** Asked about every address that a host's name resolves to, before anything is sent. */
   readonly mayConnect: (address: string) => boolean;
+  /** A certificate authority to trust besides the system's. */
+  readonly ca?: string;
 }
 
 /** The system's resolver, without this machine and its local network. `ownAddresses`: the addresses of this machine. */
@@ -31,33 +33,81 @@ export const openNet: Net = createNet(() =>
 );
 
 export type GetOutcome =
-  | { readonly kind: "body"; readonly url: string; readonly contentType: string; readonly bytes: Uint8Array }
-  /** The redirect leads to another host, or from HTTPS to HTTP: not followed. */
+  | PageBody
+  /** The redirect leads where it is not followed: for a page to another host, or from HTTPS to HTTP. */
   | { readonly kind: "moved"; readonly to: string }
   /** `why`: one line for the model. */
   | { readonly kind: "failed"; readonly why: string };
+
+interface PageBody {
+  readonly kind: "body";
+  readonly url: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+  /** What the host knows this version by. */
+  readonly version: PageVersion;
+}
+
+export interface PageVersion {
+  readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
+}
 
 interface GetInput {
   readonly url: URL;
   readonly signal: AbortSignal;
 }
 
+interface GetLimits {
+  readonly bytesMax: number;
+  /** For the name lookup, all redirects and the whole body together. */
+  readonly timeoutMs: number;
+  readonly redirectsMax: number;
+  /** Whether a redirect from one address to another is followed. */
+  readonly mayFollow: (from: URL, to: URL) => boolean;
+}
+
+interface LimitedGetInput extends GetInput {
+  readonly limits: GetLimits;
+  /** The version that the caller has: the host need not send it again. */
+  readonly known?: PageVersion | undefined;
+}
+
+type LimitedGetOutcome =
+  | GetOutcome
+  /** The version that the caller has is the current one. */
+  | { readonly kind: "unchanged" };
+
+const pageLimits: GetLimits = {
+  bytesMax: webBytesMax,
+  timeoutMs: webTimeoutMs,
+  redirectsMax: webRedirectsMax,
+  mayFollow: isSamePlace,
+};
+
 /** One GET; redirects are followed only within the host. Nothing but the address is sent: no cookies, no keys. */
-export async function getPage(net: Net, { url, signal }: GetInput): Promise<GetOutcome> {
-  const time = AbortSignal.timeout(webTimeoutMs);
+export async function getPage(net: Net, input: GetInput): Promise<GetOutcome> {
+  const outcome = await getWithin(net, { ...input, limits: pageLimits });
+  return outcome.kind === "unchanged" ? getFailure("the host sent nothing") : outcome;
+}
+
+/** The same with other limits. Every address on the way is checked before it is connected to. */
+export async function getWithin(net: Net, { url, signal, limits, known }: LimitedGetInput): Promise<LimitedGetOutcome> {
+  const { timeoutMs, redirectsMax, mayFollow } = limits;
+  const time = AbortSignal.timeout(timeoutMs);
   const ended = AbortSignal.any([signal, time]);
   try {
     let at = url;
-    for (let hop = 0; hop <= webRedirectsMax; hop += 1) {
-      const answer = await exchange(net, { url: at, signal: ended });
+    for (let hop = 0; hop <= redirectsMax; hop += 1) {
+      const answer = await exchange(net, { url: at, signal: ended, limits, known });
       if (answer.kind !== "redirect") return answer;
-      if (!isSamePlace(at, answer.to)) return { kind: "moved", to: answer.to.href };
+      if (!mayFollow(at, answer.to)) return { kind: "moved", to: answer.to.href };
       at = answer.to;
     }
-    return getFailure(`it redirected more than ${webRedirectsMax} times`);
+    return getFailure(`it redirected more than ${redirectsMax} times`);
   } catch (error) {
     if (signal.aborted) return getFailure("it was interrupted");
-    if (time.aborted) return getFailure(`it took longer than ${webTimeoutMs / 1000} seconds`);
+    if (time.aborted) return getFailure(`it took longer than ${timeoutMs / 1000} seconds`);
     const code = errorCode(error);
     if (code === undefined) throw error;
     return getFailure(textByCode.get(code) ?? `the connection failed (${code})`);
@@ -82,9 +132,9 @@ function isSamePlace(from: URL, to: URL): boolean {
   return (from.protocol === to.protocol || to.protocol === "https:") && from.port === to.port;
 }
 
-type ExchangeOutcome = GetOutcome | { readonly kind: "redirect"; readonly to: URL };
+type ExchangeOutcome = LimitedGetOutcome | { readonly kind: "redirect"; readonly to: URL };
 
-async function exchange(net: Net, { url, signal }: GetInput): Promise<ExchangeOutcome> {
+async function exchange(net: Net, { url, signal, limits, known }: LimitedGetInput): Promise<ExchangeOutcome> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const aborted = {
     signal,
@@ -96,7 +146,7 @@ async function exchange(net: Net, { url, signal }: GetInput): Promise<ExchangeOu
   if (addresses.length === 0) return getFailure("there is no such host");
   const closed = addresses.find(({ address }) => !net.mayConnect(address));
   if (closed !== undefined) return getFailure(`${host} leads to ${closed.address}, which is not on the open net`);
-  const response = await raceAbort(sendRequest({ url, host, addresses, signal }), aborted);
+  const response = await raceAbort(sendRequest({ url, host, addresses, signal, known, ca: net.ca }), aborted);
   const { statusCode = 0, statusMessage = "", headers } = response;
   const location = redirects.has(statusCode) ? headers.location : undefined;
   if (location !== undefined) {
@@ -105,26 +155,36 @@ async function exchange(net: Net, { url, signal }: GetInput): Promise<ExchangeOu
       ? { kind: "redirect", to: new URL(location, url) }
       : getFailure("it redirects to what is no address");
   }
+  if (statusCode === 304 && known !== undefined) {
+    response.destroy();
+    return { kind: "unchanged" };
+  }
   if (statusCode < 200 || statusCode > 299) {
     response.destroy();
     return getFailure(`the host answered ${statusCode} ${oneLine(statusMessage).slice(0, 100)}`.trim());
   }
-  const bytes = await raceAbort(readBody(response), aborted);
-  if (bytes === undefined) return getFailure(`it is larger than ${webBytesMax / 2 ** 20} MiB`);
-  return { kind: "body", url: url.href, contentType: headers["content-type"] ?? "", bytes };
+  const { bytesMax } = limits;
+  const bytes = await raceAbort(readBody(response, bytesMax), aborted);
+  if (bytes === undefined)
+    return getFailure(
+      `it is larger than ${bytesMax < 2 ** 20 ? `${bytesMax / 2 ** 10} KiB` : `${bytesMax / 2 ** 20} MiB`}`,
+    );
+  const version = { etag: headers.etag, lastModified: headers["last-modified"] };
+  return { kind: "body", url: url.href, contentType: headers["content-type"] ?? "", bytes, version };
 }
 
 /** Text from a host: its control characters must not reach a screen. */
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-interface SendInput extends GetInput {
+interface SendInput extends GetInput, Pick<LimitedGetInput, "known"> {
   readonly host: string;
   readonly addresses: readonly LookupAddress[];
+  readonly ca: string | undefined;
 }
 
 /** Connects to the checked addresses: the name is not resolved again, so it can't lead elsewhere a moment later. */
-function sendRequest({ url, host, addresses, signal }: SendInput): Promise<IncomingMessage> {
-  const options: RequestOptions = {
+function sendRequest({ url, host, addresses, signal, known, ca }: SendInput): Promise<IncomingMessage> {
+  const options: RequestOptionsHttps = {
     method: "GET",
     host,
     port: url.port,
@@ -134,6 +194,8 @@ function sendRequest({ url, host, addresses, signal }: SendInput): Promise<Incom
       accept: "text/html, text/plain;q=0.9, */*;q=0.5",
       "accept-encoding": "gzip, deflate, br",
       "user-agent": "palimpsest",
+      ...(known?.etag === undefined ? {} : { "if-none-match": known.etag }),
+      ...(known?.lastModified === undefined ? {} : { "if-modified-since": known.lastModified }),
     },
     // A new connection: one that is kept open may lead to where the name led before.
     agent: false,
@@ -143,6 +205,7 @@ function sendRequest({ url, host, addresses, signal }: SendInput): Promise<Incom
       else answer(null, first?.address ?? "", first?.family);
     },
     signal,
+    ...(ca === undefined ? {} : { ca }),
   };
   const received = Promise.withResolvers<IncomingMessage>();
   const request = url.protocol === "https:" ? requestHttps(options) : requestHttp(options);
@@ -160,15 +223,15 @@ function sendRequest({ url, host, addresses, signal }: SendInput): Promise<Incom
 
 const brokenOff = (): Error => Object.assign(new Error("no answer came"), { code: "ECONNRESET" });
 
-/** Undefined if the body is larger than a page may be. */
-async function readBody(response: IncomingMessage): Promise<Uint8Array | undefined> {
+/** Undefined if the body is larger than it may be. */
+async function readBody(response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of decompress(response)) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError("a body is bytes");
     size += chunk.byteLength;
     // Leaving the loop ends the stream and with it the connection.
-    if (size > webBytesMax) return undefined;
+    if (size > bytesMax) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

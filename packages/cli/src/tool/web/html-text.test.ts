@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { type HtmlText, htmlText } from "./html-text.ts";
-import { textPieceChars } from "./limits.ts";
+import { sourcePieceChars } from "./limits.ts";
 
 /** All steps at once. */
 function read(html: string, base = "https://a.org/docs/x"): HtmlText {
@@ -37,7 +37,12 @@ test.each([
   ["a comment that never ends", "a<!-- b", "a"],
   ["less-than signs", "1 < 2 <3", "1 < 2 <3"],
   ["quotes with brackets", `<p title="a > b" class='>'>c</p>`, "c"],
-  ["tags that break off", '<p class="a>b</p>', "b"],
+  ["a quote that is not closed ends at the next one, as in a browser", '<p class="a>b</p><p title="c">d</p>', "d"],
+  ["a tag that never ends is none, as in a browser", 'a<p class="b', "a"],
+  ["signs without their semicolon", "&copy 1 &amp&lt &hearts;", "© 1 &< ♥"],
+  ["drawings with a title of their own", "a<svg><title>x</title><style>y</style><svg>z</svg></svg>b<svg/>c", "abc"],
+  ["markup in a field is its text", "<textarea><b>a</b></textarea>", "<b>a</b>"],
+  ["a fixed blank in code is a blank", "<pre>a&nbsp;b</pre>", "```\na b\n```"],
 ])("%s", (_name, html, expected) => {
   expect(text(html)).toBe(expected);
 });
@@ -72,11 +77,13 @@ test("any text is read without a throw, and no two empty lines follow each other
   );
 });
 
-test.each([-8, -3, -1, 0, 1])(
-  "a text longer than a piece is joined as it was, also where a sign stands at the cut: %d",
-  (at) => {
-    const before = "x".repeat(textPieceChars + at);
-    expect(text(`${before}&amp;${before}`)).toBe(`${before}&${before}`);
+test.each(["&amp;", "\u{1F600}", "<b>x</b>", "<!-- c -->x", "\r\nx", "<a href='/y'>x</a>"])(
+  "what stands where the source is cut into pieces is as anywhere else: %j",
+  (markup) => {
+    for (let at = 1; at <= markup.length; at += 1) {
+      const before = "x".repeat(sourcePieceChars - at);
+      expect(text(`${before}${markup}x`)).toBe(`${before}${text(`x${markup}x`).slice(1)}`);
+    }
   },
 );
 
@@ -88,3 +95,10 @@ test.each(["<a", "<a '", '<a "', "<!--", "<script>", "<pre>", "</a>", "<ul><li>"
     expect(performance.now() - started).toBeLessThan(5_000);
   },
 );
+
+test("a tag with a hundred thousand attributes takes no longer than a page", () => {
+  const attributes = Array.from({ length: 100_000 }, (_, at) => `a${at}=b`).join(" ");
+  const started = performance.now();
+  expect(text(`<a ${attributes} href=/x>y</a>`)).toBe("[y](https://a.org/x)");
+  expect(performance.now() - started).toBeLessThan(5_000);
+});

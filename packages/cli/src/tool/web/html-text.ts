@@ -1,7 +1,6 @@
-import { readAttribute, htmlTokens } from "./html-tokens.ts";
-import { linkTextCharsMax, listDepthMax, stepTokens, titleCharsMax, sliceMs } from "./limits.ts";
-import { setImmediate as others } from "node:timers/promises";
-import type { Millis } from "palimpsest/internal/schema/brand";
+import { type Attributes, htmlTokens } from "./html-tokens.ts";
+import { linkTextCharsMax, listDepthMax, stepLines, titleCharsMax } from "./limits.ts";
+import type { Steps } from "./run-in-slices.ts";
 
 export interface HtmlText {
   readonly title: string | undefined;
@@ -12,21 +11,20 @@ export interface HtmlText {
 /** The readable text of a page, in order. `base`: what its links are relative to. Cost: linear in the source. */
 export function* htmlText(html: string, base: string): Steps<HtmlText> {
   const writer = new MarkdownWriter(base);
-  let tokens = 0;
-  for (const token of htmlTokens(html)) {
-    tokens += 1;
-    if (tokens % stepTokens === 0) yield;
-    switch (token.kind) {
-      case "text":
-        writer.text(token.text);
-        break;
-      case "open":
-        writer.open(token.name, token.attributes);
-        break;
-      case "close":
-        writer.close(token.name);
-        break;
-    }
+  for (const tokens of htmlTokens(html)) {
+    for (const token of tokens)
+      switch (token.kind) {
+        case "text":
+          writer.text(token.text);
+          break;
+        case "open":
+          writer.open(token.name, token.attributes);
+          break;
+        case "close":
+          writer.close(token.name);
+          break;
+      }
+    yield;
   }
   return yield* writer.end();
 }
@@ -72,7 +70,7 @@ class MarkdownWriter {
 
   text(text: string): void {
     if (this.#isInTitle) this.#title.push(text);
-    else if (this.#pre > 0) this.#put(text);
+    else if (this.#pre > 0) this.#put(text.replaceAll("\u00A0", " "));
     else {
       const collapsed = text.replaceAll(/\s+/g, " ");
       if (collapsed.startsWith(" ")) this.#requestGap(" ");
@@ -81,7 +79,7 @@ class MarkdownWriter {
     }
   }
 
-  open(name: string, attributes: string): void {
+  open(name: string, attributes: Attributes): void {
     const level = headingLevel(name);
     if (level !== undefined) return this.#mark("\n\n", `${"#".repeat(level)} `);
     if (blocks.has(name)) return this.#requestGap("\n\n");
@@ -158,7 +156,7 @@ class MarkdownWriter {
       // Of consecutive empty lines one is kept.
       if (line !== "" || lines.at(-1) !== "") lines.push(line);
       at = end === -1 ? written.length : end + 1;
-      if (lines.length % stepTokens === 0) yield;
+      if (lines.length % stepLines === 0) yield;
     }
     return { title: title === "" ? undefined : title, text: lines.join("\n").trim() };
   }
@@ -225,7 +223,7 @@ class MarkdownWriter {
     this.#cells += 1;
   }
 
-  #openLink(attributes: string): void {
+  #openLink(attributes: Attributes): void {
     this.#closeLink();
     this.#link = { at: this.#out.length, href: linkAddress(readAttribute(attributes, "href"), this.#base) };
   }
@@ -242,11 +240,14 @@ class MarkdownWriter {
     this.#out.push(gap, `[${label}](${link.href})`);
   }
 
-  #image(attributes: string): void {
+  #image(attributes: Attributes): void {
     const alt = (readAttribute(attributes, "alt") ?? "").replaceAll(/\s+/g, " ").trim();
     if (alt !== "") this.#put(`[image: ${alt}]`);
   }
 }
+
+const readAttribute = (attributes: Attributes, name: string): string | undefined =>
+  attributes.find((attribute) => attribute.name === name)?.value;
 
 const headingLevel = (name: string): number | undefined =>
   /^h[1-6]$/.test(name) ? Number.parseInt(name.slice(1), 10) : undefined;
@@ -257,19 +258,4 @@ function linkAddress(href: string | undefined, base: string): string | undefined
   if (written === "" || written.startsWith("#") || !URL.canParse(written, base)) return undefined;
   const url = new URL(written, base);
   return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined;
-}
-
-/** Work that yields at points of its own choice; each step must be far shorter than a slice. */
-export type Steps<Result> = Generator<undefined, Result>;
-
-/** Runs the steps with pauses in which the rest of the process goes on: the screen, interrupts, other calls. */
-export async function runInSlices<Result>(steps: Steps<Result>, forMs: Millis = sliceMs): Promise<Result> {
-  let started = performance.now();
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    if (performance.now() - started < forMs) continue;
-    await others();
-    started = performance.now();
-  }
 }

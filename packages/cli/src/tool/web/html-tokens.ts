@@ -1,9 +1,25 @@
-import { tagCharsMax, textPieceChars } from "./limits.ts";
+import { sourcePieceChars } from "./limits.ts";
+import { type Token, Tokenizer, type TokenHandler, TokenizerMode } from "parse5";
 
 type HtmlToken =
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "open"; readonly name: string; readonly attributes: string }
+  | { readonly kind: "open"; readonly name: string; readonly attributes: Attributes }
   | { readonly kind: "close"; readonly name: string };
+
+export type Attributes = readonly { readonly name: string; readonly value: string }[];
+
+/**
+ * Tags and texts in order, without comments and skipped elements, as the HTML standard reads them. One batch for each
+ * piece of the source, which may be empty: the caller can pause between two. Never throws. Cost: linear in the source.
+ *
+ * Only parse5's tokenizer is used, not its tree: a tree is built in one go, and depth has no meaning for a text.
+ */
+export function* htmlTokens(html: string): Generator<readonly HtmlToken[]> {
+  const reader = new TokenReader();
+  for (let at = 0; at < html.length; at += sourcePieceChars)
+    yield reader.read(html.slice(at, at + sourcePieceChars), "more");
+  yield reader.read("", "end");
+}
 
 /** Elements whose content is not text for a reader. */
 const skippedElements: ReadonlySet<string> = new Set([
@@ -17,161 +33,73 @@ const skippedElements: ReadonlySet<string> = new Set([
   "template",
 ]);
 
-/** Tags and texts in order, without comments and skipped elements. Never throws. Cost: linear in the source. */
-export function* htmlTokens(html: string): Generator<HtmlToken> {
-  let at = 0;
-  while (at < html.length) {
-    const start = markupStart(html, at);
-    const end = start === -1 ? html.length : start;
-    while (at < end) {
-      const piece = pieceEnd(html, { from: at, end });
-      yield { kind: "text", text: decodeEntities(html.slice(at, piece)) };
-      at = piece;
+/** Elements in which `<` begins no tag but their own end. The standard leaves this to the builder of a tree. */
+const modeByElement: ReadonlyMap<string, Tokenizer["state"]> = new Map([
+  ["iframe", TokenizerMode.RAWTEXT],
+  ["noembed", TokenizerMode.RAWTEXT],
+  ["noframes", TokenizerMode.RAWTEXT],
+  ["noscript", TokenizerMode.RAWTEXT],
+  ["plaintext", TokenizerMode.PLAINTEXT],
+  ["script", TokenizerMode.SCRIPT_DATA],
+  ["style", TokenizerMode.RAWTEXT],
+  ["textarea", TokenizerMode.RCDATA],
+  ["title", TokenizerMode.RCDATA],
+  ["xmp", TokenizerMode.RAWTEXT],
+]);
+
+class TokenReader implements TokenHandler {
+  readonly onParseError = null;
+  readonly #tokenizer: Tokenizer;
+  #tokens: HtmlToken[] = [];
+  /** The skipped element that is open, and how many of its name are open. */
+  #skipped: { readonly name: string; depth: number } | undefined;
+
+  constructor() {
+    this.#tokenizer = new Tokenizer({ sourceCodeLocationInfo: false }, this);
+  }
+
+  read(piece: string, after: "more" | "end"): readonly HtmlToken[] {
+    this.#tokenizer.write(piece, after === "end");
+    if (after === "more") this.#tokenizer.flushCharacters();
+    const tokens = this.#tokens;
+    this.#tokens = [];
+    return tokens;
+  }
+
+  onStartTag({ tagName: name, attrs: attributes, selfClosing }: Token.TagToken): void {
+    if (this.#skipped?.name === "svg" && name !== "svg") return;
+    // A drawing follows the rules of XML, in which `<svg/>` is whole.
+    if (name === "svg" && selfClosing) return;
+    this.#tokenizer.state = modeByElement.get(name) ?? this.#tokenizer.state;
+    if (this.#skipped !== undefined) this.#skipped.depth += this.#skipped.name === name ? 1 : 0;
+    else if (skippedElements.has(name)) this.#skipped = { name, depth: 1 };
+    else this.#tokens.push({ kind: "open", name, attributes });
+    this.#tokenizer.inForeignNode = this.#skipped?.name === "svg";
+  }
+
+  onEndTag({ tagName: name }: Token.TagToken): void {
+    if (this.#skipped === undefined) this.#tokens.push({ kind: "close", name });
+    else if (this.#skipped.name === name) {
+      this.#skipped.depth -= 1;
+      if (this.#skipped.depth === 0) this.#skipped = undefined;
+      this.#tokenizer.inForeignNode = this.#skipped?.name === "svg";
     }
-    if (start === -1) return;
-    const read = markupAt(html, start);
-    if (read.token !== undefined) yield read.token;
-    at = read.end;
   }
-}
 
-/** A `<` before anything else is plain text. */
-function markupStart(html: string, from: number): number {
-  markup.lastIndex = from;
-  return markup.exec(html)?.index ?? -1;
-}
-
-const markup = /<(?=\/?[a-z]|[!?])/gi;
-
-/** A long text comes in pieces, none of which ends within a character reference. */
-function pieceEnd(html: string, { from, end }: { readonly from: number; readonly end: number }): number {
-  if (end - from <= textPieceChars) return end;
-  const last = from + textPieceChars;
-  const sign = html.lastIndexOf("&", last - 1);
-  return sign > from && last - sign < signCharsMax ? sign : last;
-}
-
-/** The longest `&name;` that is decoded below. */
-const signCharsMax = 40;
-
-interface Markup {
-  readonly token: HtmlToken | undefined;
-  readonly end: number;
-}
-
-function markupAt(html: string, start: number): Markup {
-  if (html.startsWith("<!--", start))
-    return { token: undefined, end: skipPast(html, { mark: "-->", from: start + 4 }) };
-  if (/[!?]/.test(html.charAt(start + 1)))
-    return { token: undefined, end: skipPast(html, { mark: ">", from: start + 2 }) };
-  tagStart.lastIndex = start;
-  const [whole = "<", slash, written = ""] = tagStart.exec(html) ?? [];
-  const name = written.toLowerCase();
-  const end = tagEnd(html, start + whole.length);
-  if (slash === "/") return { token: { kind: "close", name }, end };
-  if (skippedElements.has(name)) return { token: undefined, end: skipElement(html, { name, from: end }) };
-  return { token: { kind: "open", name, attributes: html.slice(start + whole.length, end - 1) }, end };
-}
-
-const tagStart = /<(\/?)([a-z][a-z0-9:-]{0,40})/iy;
-
-/** Markup that is never closed goes on to the end. */
-function skipPast(html: string, { mark, from }: { readonly mark: string; readonly from: number }): number {
-  const found = html.indexOf(mark, from);
-  return found === -1 ? html.length : found + mark.length;
-}
-
-function skipElement(html: string, { name, from }: { readonly name: string; readonly from: number }): number {
-  const close = new RegExp(`</${name}(?![a-z0-9:-])`, "gi");
-  close.lastIndex = from;
-  const found = close.exec(html);
-  return found === null ? html.length : skipPast(html, { mark: ">", from: found.index });
-}
-
-/**
- * The position after the `>` that is outside quotes. An unfinished tag ends at the next one, or at the length limit.
- */
-function tagEnd(html: string, from: number): number {
-  const last = Math.min(html.length, from + tagCharsMax);
-  let at = from;
-  while (at < last) {
-    const sign = html.charAt(at);
-    if (sign === ">") return at + 1;
-    if (sign === "<") return at;
-    if (sign === '"' || sign === "'") {
-      const close = html.slice(at + 1, last).indexOf(sign);
-      // A quote that is never closed is not a quote.
-      at = close === -1 ? at + 1 : at + close + 2;
-    } else at += 1;
+  onCharacter({ chars }: Token.CharacterToken): void {
+    if (this.#skipped !== undefined || chars === "") return;
+    const last = this.#tokens.at(-1);
+    // The tokenizer tells words and blanks apart; a reader of text does not.
+    if (last?.kind === "text") this.#tokens[this.#tokens.length - 1] = { kind: "text", text: last.text + chars };
+    else this.#tokens.push({ kind: "text", text: chars });
   }
-  return last;
+
+  onWhitespaceCharacter(token: Token.CharacterToken): void {
+    this.onCharacter(token);
+  }
+
+  onNullCharacter(): void {}
+  onComment(): void {}
+  onDoctype(): void {}
+  onEof(): void {}
 }
-
-/** The value of an attribute; undefined if it is missing. */
-export function readAttribute(attributes: string, name: string): string | undefined {
-  for (const [, key = "", double, single, unquoted] of attributes.matchAll(attributeForm))
-    if (key.toLowerCase() === name) return decodeEntities(double ?? single ?? unquoted ?? "");
-  return undefined;
-}
-
-const attributeForm = /([^\s"'<>/=]+)(?:\s{0,10}=\s{0,10}(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?/g;
-
-const decodeEntities = (text: string): string =>
-  text.includes("&") ? text.replaceAll(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z][a-z0-9]{1,30});/gi, decodeEntity) : text;
-
-function decodeEntity(whole: string, name: string): string {
-  if (!name.startsWith("#")) return signByName.get(name) ?? whole;
-  const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
-  const isCharacter = code > 0 && code <= 0x10_ff_ff && (code < 0xd8_00 || code > 0xdf_ff);
-  return isCharacter ? String.fromCodePoint(code) : "\uFFFD";
-}
-
-const signByName: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    amp: "&",
-    apos: "'",
-    bull: "•",
-    cent: "¢",
-    copy: "©",
-    deg: "°",
-    euro: "€",
-    ge: "≥",
-    gt: ">",
-    hellip: "…",
-    laquo: "«",
-    larr: "←",
-    ldquo: "“",
-    le: "≤",
-    lsquo: "‘",
-    lt: "<",
-    mdash: "—",
-    middot: "·",
-    minus: "−",
-    nbsp: " ",
-    ndash: "–",
-    ne: "≠",
-    para: "¶",
-    plusmn: "±",
-    pound: "£",
-    quot: '"',
-    raquo: "»",
-    rarr: "→",
-    rdquo: "”",
-    reg: "®",
-    rsquo: "’",
-    sect: "§",
-    shy: "",
-    times: "×",
-    trade: "™",
-    yen: "¥",
-    auml: "ä",
-    Auml: "Ä",
-    eacute: "é",
-    egrave: "è",
-    ouml: "ö",
-    Ouml: "Ö",
-    szlig: "ß",
-    uuml: "ü",
-    Uuml: "Ü",
-  }),
-);

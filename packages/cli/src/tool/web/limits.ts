@@ -17,8 +17,6 @@ export const pageKeptMs = millis(15 * 60_000);
 export const pagesMax = 50;
 export const pagesCharsMax = 20_000_000;
 
-/** A tag that does not end within this is not a tag: bounds how often a hostile page is rescanned. */
-export const tagCharsMax = 10_000;
 /** A longer link text is a clickable part of the page: it is shown without the address. */
 export const linkTextCharsMax = 300;
 /** Deeper lists are shown at this depth: indentation must not outgrow the page. */
@@ -32,11 +30,9 @@ export const textCharsMax = 3_000_000;
  * milliseconds.
  */
 export const sliceMs = millis(15);
-/**
- * One step of a slice, about 2 milliseconds at worst, and the number of tags per step: a tag takes microseconds, like
- * reading the clock.
- */
+/** One step of a slice: characters of a plain text, of a page's source, and lines of its result. None takes more than about 2 milliseconds. */
 export const textPieceChars = 32_000;
-export const stepTokens = 32;
+export const sourcePieceChars = 1_000;
+export const stepLines = 32;
 /** A title is one line on the screen. */
 export const titleCharsMax = 1_000;

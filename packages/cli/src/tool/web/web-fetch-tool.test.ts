@@ -288,7 +288,7 @@ test("an abort ends it while the host, or the look-up of its name, says nothing"
 });
 
 const read = (text: string, contentType = "text/plain") =>
-  readPage({ kind: "body", url: "https://a.org/", contentType, bytes: Buffer.from(text) });
+  readPage({ kind: "body", url: "https://a.org/", contentType, bytes: Buffer.from(text), version: {} });
 
 /** By the processor's clock: what other processes take is not counted. */
 function now(): number {

@@ -6,7 +6,8 @@ import { defineTool, toolError, wrongCall } from "../define-tool.ts";
 import { parseHost } from "../permission/rule.ts";
 import { getPage, type Net, type GetOutcome, type Page, type PageCache } from "./get-page.ts";
 import { webResultCharsMax, webUrlCharsMax, htmlCharsMax, textCharsMax, textPieceChars } from "./limits.ts";
-import { htmlText, runInSlices, type Steps } from "./html-text.ts";
+import { runInSlices, type Steps } from "./run-in-slices.ts";
+import type { htmlText } from "./html-text.ts";
 
 export interface Web {
   readonly net: Net;
@@ -88,10 +89,16 @@ type ReadPageOutcome =
   | { readonly kind: "no-text"; readonly what: string };
 
 /** Converts a body to text; anything that is not text is named. Yields to the rest of the process meanwhile. */
-export const readPage = (body: Extract<GetOutcome, { kind: "body" }>): Promise<ReadPageOutcome> =>
-  runInSlices(readPageSteps(body));
+export async function readPage(body: Extract<GetOutcome, { kind: "body" }>): Promise<ReadPageOutcome> {
+  // The parser takes some 25 milliseconds to load, which a session without a page must not pay at its start.
+  const html = await import("./html-text.ts");
+  return runInSlices(readPageSteps(body, html.htmlText));
+}
 
-function* readPageSteps({ url, contentType, bytes }: Extract<GetOutcome, { kind: "body" }>): Steps<ReadPageOutcome> {
+function* readPageSteps(
+  { url, contentType, bytes }: Extract<GetOutcome, { kind: "body" }>,
+  convert: typeof htmlText,
+): Steps<ReadPageOutcome> {
   const type = /^[^;\s]*/.exec(contentType.trim())?.[0].toLowerCase() ?? "";
   const form = detectForm(type, bytes);
   if (form === undefined) return { kind: "no-text", what: type === "" ? "binary data" : type };
@@ -99,7 +106,7 @@ function* readPageSteps({ url, contentType, bytes }: Extract<GetOutcome, { kind:
   const charsMax = form === "html" ? htmlCharsMax : textCharsMax;
   const start = source.length > charsMax ? source.slice(0, charsMax).toWellFormed() : source;
   yield;
-  const { title, text } = form === "html" ? yield* htmlText(start, url) : { title: undefined, text: start };
+  const { title, text } = form === "html" ? yield* convert(start, url) : { title: undefined, text: start };
   yield;
   const shown = yield* visibleSteps(text);
   const note = `\n\n[The page goes on: only the first ${charsMax} characters of its source were read.]`;

@@ -6,6 +6,7 @@ import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import { toolUseId } from "palimpsest/internal/schema/brand";
 import type { TrustRequest } from "../../agent/pending-trust.ts";
 import type { PendingApproval } from "../../settings/defined-servers.ts";
+import { importDialog } from "./import-dialog.ts";
 import { approveDialog, trustDialog } from "./trust-dialog.ts";
 import { chooseDialog } from "./choose-dialog.ts";
 import type { Dialog, DialogDeps } from "./dialog.ts";
@@ -103,12 +104,20 @@ const makers: Readonly<Record<string, (text: string) => (deps: DialogDeps) => Di
       },
       deps,
     ),
+  "an import": (text) => (deps) =>
+    importDialog(
+      [
+        { path: text, realPath: `${text} `, importedBy: text, answer: "unasked" },
+        { path: text, realPath: text, answer: "unasked" },
+      ],
+      deps,
+    ),
   "a project to trust": (text) => (deps) => trustDialog(trustOf(text), deps),
 };
 
 const trustOf = (text: string): TrustRequest => ({
   root: text,
-  items: (["runs", "allows", "sets", "imports"] as const).map((does) => ({ does, text, from: text })),
+  items: (["runs", "allows", "sets"] as const).map((does) => ({ does, text, from: text })),
 });
 
 const serverOf = (text: string): PendingApproval => ({

@@ -3,6 +3,7 @@ import { Desk, key, open, typed } from "../../../../../test/fixture/dialog-desk.
 import type { TrustRequest } from "../../agent/pending-trust.ts";
 import type { PendingApproval } from "../../settings/defined-servers.ts";
 import type { PreviewAnswer } from "../chat-ui.ts";
+import { importDialog, type ImportDecision } from "./import-dialog.ts";
 import { approveDialog, type ServerDecision, type TrustDecision, trustDialog } from "./trust-dialog.ts";
 import { editDialog } from "./plan-dialog.ts";
 import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../limits.ts";
@@ -215,6 +216,40 @@ describe("whether a project is trusted", () => {
       'sets    model: "x"',
       ".palimpsest/settings.json",
     ])
+      expect(text).toContain(part);
+  });
+});
+
+describe("which files outside of the project are included", () => {
+  const imports = [
+    { path: "/home/me/style.md", realPath: "/home/me/style.md", importedBy: "/work/p/CLAUDE.md", answer: "unasked" },
+    { path: "/work/p/AGENTS.md", realPath: "/home/me/shared/rules.md", answer: "unasked" },
+  ] as const;
+  const desk = (): Desk<readonly ImportDecision[]> => new Desk((deps) => importDialog(imports, deps)).seen();
+
+  test.each<[string, readonly string[], readonly ImportDecision[] | typeof open]>([
+    ["Enter includes nothing by itself", [key.enter], open],
+    ["Esc leaves out all of them", [key.esc], ["leave-out", "leave-out"]],
+    ["no letter and no number alone includes anything", ["y", "a", "1", "2", "4"], open],
+  ])("%s", async (_, keys, expected) => {
+    expect(
+      await desk()
+        .press(...keys)
+        .answer(),
+    ).toEqual(expected);
+  });
+
+  test("each gets its own answer", async () => {
+    const both = desk().press("2", key.enter);
+    expect(both.text).toContain("/home/me/shared/rules.md");
+    expect(both.text).toContain("by the link /work/p/AGENTS.md");
+    expect(await both.seen().press("1", key.enter).answer()).toEqual(["always", "once"]);
+    expect(await desk().press("4", key.enter).seen().press("n").answer()).toEqual(["never", "leave-out"]);
+  });
+
+  test("shows all of them at once, and who names the first", () => {
+    const { text } = desk();
+    for (const part of ["(1 of 2)", "/home/me/style.md", "/work/p/CLAUDE.md", "/home/me/shared/rules.md"])
       expect(text).toContain(part);
   });
 });

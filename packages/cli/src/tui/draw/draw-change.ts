@@ -1,7 +1,7 @@
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { Paint, Theme } from "../theme.ts";
 import type { TextChange } from "../text/call-title.ts";
-import { type Diff, type DiffLine, diffTexts } from "../text/diff-texts.ts";
+import { type Diff, type DiffLine, diffTexts } from "palimpsest/internal/text/diff-texts";
 import { cutLine, wrapText, type DrawArea } from "./wrap-text.ts";
 import { sanitizeText } from "./sanitize-text.ts";
 

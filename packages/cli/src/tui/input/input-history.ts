@@ -1,7 +1,7 @@
 import { constants, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { maskSecrets } from "palimpsest/internal/export/mask-secrets";
+import { maskSecrets } from "palimpsest/internal/text/find-secrets";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import {
   fileMode,

@@ -6,7 +6,9 @@ import type {
 } from "palimpsest/internal/ports/user-port";
 import type { PlanAnswer, PlanReviewRequest } from "palimpsest/internal/ports/plan-mode";
 import type { ChatHandlers, ChoicePrompt, EditPrompt, PreviewAnswer, PreviewPrompt, ChatUi } from "../chat-ui.ts";
+import type { AskedImport } from "palimpsest/internal/memory/load-instruction-file";
 import type { TrustRequest } from "../../agent/pending-trust.ts";
+import { importDialog, type ImportDecision } from "../dialog/import-dialog.ts";
 import {
   type TrustDecision,
   trustDialog,
@@ -42,6 +44,7 @@ export const openScreen = (deps: ScreenDeps, handlers: ChatHandlers): Screen => 
 
 /** From top to bottom: the tail of the chat, then the bottom area with the editor slot. The viewer replaces all of it. */
 class ChatScreen implements Screen {
+  readonly answeredBy = "user";
   readonly #host: ScreenProcess;
   readonly #handlers: ChatHandlers;
   readonly #terminal: GuardedTerminal;
@@ -202,6 +205,10 @@ class ChatScreen implements Screen {
     return this.#ask((deps) => trustDialog(ask, deps), signal);
   }
 
+  imports(ask: readonly AskedImport[], signal: AbortSignal): Promise<readonly ImportDecision[]> {
+    return this.#ask((deps) => importDialog(ask, deps), signal);
+  }
+
   async #loadHistory(): Promise<void> {
     const history = await this.#history();
     if (history !== undefined) this.#editor.remember(history);
@@ -238,4 +245,6 @@ export interface Screen extends ChatUi {
   approve(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]>;
   /** Asks whether the project's settings are trusted. */
   trust(ask: TrustRequest, signal: AbortSignal): Promise<TrustDecision>;
+  /** Asks which files outside of the project its instructions may include; the answers are in their order. */
+  imports(ask: readonly AskedImport[], signal: AbortSignal): Promise<readonly ImportDecision[]>;
 }

@@ -47,7 +47,7 @@ describe("what is typed", () => {
     ["/compact --hard", "/compact knows no --hard. It is used as /compact [--yes] [instructions]"],
     ["/context all", "/context takes nothing of the kind. It is used as /context"],
     ["/recall", "/recall needs more. It is used as /recall <words or id>"],
-    ["/memory list", "/memory is not here yet."],
+    ["/dream", "/dream is not here yet."],
   ])("%j is told, not sent", (text, told) => {
     expect(parseSlash(text)).toEqual({ kind: "invalid", message: told });
   });
@@ -60,10 +60,25 @@ describe("what is typed", () => {
     );
   });
 
-  test("law: what does not begin with a slash is sent, whatever it holds", () => {
+  test.each([
+    ["# use pnpm", "use pnpm"],
+    ["#use pnpm ", "use pnpm"],
+    ["# ボタンは右", "ボタンは右"],
+  ])("%j is saved as a memory", (text, rest) => {
+    expect(parseSlash(text)).toEqual({ kind: "command", name: "remember", rest, flags: [] });
+  });
+
+  test.each(["#12 fails", "## Heading", "# Heading\nand a text", " # not this", "#", "#!/bin/sh"])(
+    "%j is a message",
+    (text) => {
+      expect(parseSlash(text)).toEqual({ kind: "message" });
+    },
+  );
+
+  test("law: what begins with neither a slash nor a # is sent, whatever it holds", () => {
     fc.assert(
       fc.property(
-        fc.string().filter((text) => !text.startsWith("/")),
+        fc.string().filter((text) => !/^[/#]/.test(text)),
         (text) => {
           expect(parseSlash(text)).toEqual(message);
         },

@@ -17,12 +17,23 @@ type KnownCommand = (typeof slashCommands)[number];
  * a message. An unknown command is reported to the user and never sent.
  */
 export function parseSlash(text: string): SlashOutcome {
+  const remembered = parseMemoryLine(text);
+  if (remembered !== undefined) return { kind: "command", name: "remember", rest: remembered, flags: [] };
   const [, word, args = ""] = /^\/([^\s/]*)(?:\s+([\s\S]*))?$/.exec(text.trimEnd()) ?? [];
   if (word === undefined) return { kind: "message" };
   const command = findSlashCommand(word);
   if (command === undefined) return tellUser(unknownCommandText(word));
   if (command.state === "later") return tellUser(`/${command.name} is not here yet.`);
   return parseCommand(command, args.trim());
+}
+
+/**
+ * The words behind a `#` that begins a single line. Several lines that begin so are a document with a heading, and `#12`
+ * is the number of an issue: both are messages, and so is a `#` with a space before it.
+ */
+function parseMemoryLine(text: string): string | undefined {
+  const [, said] = /^#[ \t]*(\p{L}[^\n]*)$/u.exec(text.trimEnd()) ?? [];
+  return said;
 }
 
 /** By name or alias, ignoring case. */

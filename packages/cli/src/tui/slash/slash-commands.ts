@@ -115,10 +115,16 @@ export const slashCommands = [
   {
     ...commandDefaults,
     name: "memory",
-    summary: "what is remembered between sessions",
+    summary: "what is remembered between sessions: show, edit, revert, forget",
     takes: "maybe",
     rest: "name",
-    state: "later",
+  },
+  {
+    ...commandDefaults,
+    name: "remember",
+    summary: "save a memory; a line that begins with # does the same",
+    takes: "needs",
+    rest: "text",
   },
   { ...commandDefaults, name: "dream", summary: "tidy what is remembered", flags: ["--dry-run"], state: "later" },
   { ...commandDefaults, name: "agents", summary: "the agents at work", state: "later" },

@@ -80,7 +80,11 @@ export function applyEvent(state: ChatState, { event, at }: EventAction): ChatSt
     case "cache-break":
       return addItem(state, { kind: "notice", tone: "plain", text: formatCacheBreak(event) });
     case "warning":
-      return addItem(state, { kind: "notice", tone: event.code === "hook" ? "plain" : "warning", text: event.message });
+      return addItem(state, {
+        kind: "notice",
+        tone: ["hook", "retention"].includes(event.code) ? "plain" : "warning",
+        text: event.message,
+      });
     case "turn-end":
       return endTurn(state, event);
   }

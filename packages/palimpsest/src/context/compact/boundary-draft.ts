@@ -30,7 +30,7 @@ import type { HookDeps } from "../deps.ts";
 import { boundaryDrafts, type BoundaryInput } from "../../session/append-boundary.ts";
 import { findLargestCount } from "../../session/counted-log.ts";
 import { computeChain } from "./breaker-state.ts";
-import type { CompactionSetup } from "./compaction-setup.ts";
+import type { CompactionSetup, Reload } from "./compaction-setup.ts";
 import type { CompactionRequest, CompactionProblem } from "./proposal.ts";
 import type { Scope } from "./scope.ts";
 import { callsCost } from "../past-costs.ts";
@@ -133,6 +133,7 @@ export interface BoundaryDraft {
   /** The user's newest message, if it waits for an answer. */
   readonly openRequest: EntryId | undefined;
   readonly restoration: Restoration;
+  readonly reload: Reload | undefined;
   readonly isKept: ReturnType<typeof createWholeCheck>;
   readonly receipt: Receipt;
   readonly tokensBefore: Tokens;
@@ -168,6 +169,7 @@ export async function draftBoundary(
     isKept,
     roomTokens: Math.min(context.budgets.restored, context.budgets.room - contentTokens),
   });
+  const reload = await compacting.reload?.({ isKept });
   const input: BoundaryInput = {
     ...content,
     trigger: ask.trigger,
@@ -176,7 +178,10 @@ export async function draftBoundary(
     facts,
     because: becauseText(ask, written),
     figures: ask.figures,
-    metadata: boundaryMetadata(context, { written, audit }),
+    metadata: {
+      ...boundaryMetadata(context, { written, audit }),
+      ...(reload === undefined ? {} : { reloaded: reload.reloaded }),
+    },
   };
   const preview = compacting.session.foresee({
     drafts: boundaryDrafts(input, { leaf: fold.path.leaf?.id }),
@@ -184,7 +189,7 @@ export async function draftBoundary(
     nature: "summarised",
   });
   const tokensBefore = conversation.line.usedTokens;
-  const tokensAfter = preview.tokens;
+  const tokensAfter = tokens(preview.tokens + (reload?.addedTokens ?? 0));
   const { items, pins } = fold.projection;
   const { warning } = reportPins({
     items,
@@ -198,6 +203,7 @@ export async function draftBoundary(
     ledger,
     openRequest: facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined,
     restoration,
+    reload,
     isKept,
     receipt: preview.receipt,
     tokensBefore,

@@ -54,6 +54,7 @@ export async function* commitCompaction(
     entries: entries.slice(2),
     isKept: draft.isKept,
   });
+  await draft.reload?.apply();
   conversation.breaks.expect("compaction");
   // A prepared summary would replace what is now covered.
   await compacting.preparation?.cancel();

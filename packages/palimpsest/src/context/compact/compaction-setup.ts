@@ -1,9 +1,10 @@
 import type { CompactionRequests } from "../../ports/compaction-requests.ts";
 import type { Fork } from "../../ports/fork.ts";
-import type { WorkingStateDep } from "../../ports/working-state.ts";
+import type { RestoreRequest, WorkingStateDep } from "../../ports/working-state.ts";
 import type { SessionNotes } from "./session-notes.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionFactBook } from "./session-fact-book.ts";
+import type { ReloadedInstructions } from "../../schema/edit.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
 import type { Proposal } from "./proposal.ts";
@@ -32,8 +33,22 @@ export interface CompactionSetup extends WorkingStateDep {
   readonly summaryOptions: () => Promise<SummaryOptions>;
   /** `autonomous`: no user watches; the agent works in a loop by itself. */
   readonly mode: "attended" | "autonomous";
+  /**
+   * Reads the instructions that requests begin with again, for a boundary that is being drafted. Absent: there are none.
+   * Must not reject.
+   */
+  readonly reload?: ((request: Pick<RestoreRequest, "isKept">) => Promise<Reload | undefined>) | undefined;
   /** Called after a boundary, to repeat what belongs to the beginning of a session. Must not reject. */
   readonly onCompacted: () => Promise<void>;
+}
+
+/** What requests begin with behind a boundary. */
+export interface Reload {
+  readonly reloaded: ReloadedInstructions;
+  /** The change in size of what requests begin with. */
+  readonly addedTokens: number;
+  /** Called once the boundary is written: requests begin with it from now on. Must not reject. */
+  apply(): Promise<void>;
 }
 
 type SummaryModel = Pick<ResolvedSettings["summaryModel"] & object, "name" | "windowTokens" | "outputTokensMax">;

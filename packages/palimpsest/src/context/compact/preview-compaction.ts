@@ -78,13 +78,17 @@ function computeMoney(conversation: Conversation, { draft, calls }: PreviewInput
 }
 
 /** What a boundary removes from the context, and what follows its first change: the receipt's estimates, scaled to the context. */
-export function contextChange({ tokensBefore, tokensAfter, receipt }: DraftSizes): {
+export function contextChange({ tokensBefore, tokensAfter, receipt, reload }: DraftSizes): {
   readonly removesTokens: number;
   readonly behindTokens: number;
 } {
   const removesTokens = tokensBefore - tokensAfter;
   const shown = receipt.tokensBefore - receipt.tokensAfter;
-  return { removesTokens, behindTokens: Math.round(receipt.tokensBehind * (shown > 0 ? removesTokens / shown : 1)) };
+  // Behind instructions that were read again and have changed, the system prompt is written again too.
+  const rewrittenTokens = reload?.reloaded.rewrittenTokens ?? 0;
+  const behindTokens = receipt.tokensBehind * (shown > 0 ? removesTokens / shown : 1) + rewrittenTokens;
+  return { removesTokens, behindTokens: Math.round(behindTokens) };
 }
 
-type DraftSizes = Pick<BoundaryDraft, "tokensBefore" | "tokensAfter" | "receipt">;
+type DraftSizes = Pick<BoundaryDraft, "tokensBefore" | "tokensAfter" | "receipt"> &
+  Partial<Pick<BoundaryDraft, "reload">>;

@@ -79,14 +79,16 @@ export class RoundResults {
 
   async #add({ call, tool, content, outcome, summary }: CallResult): Promise<void> {
     if (this.#failure !== undefined) return;
+    const { redaction } = this.#deps;
+    const shownSummary = redaction === undefined ? summary : await redaction.text(summary);
     const arrived: RoundResult = {
       toolUse: call.id,
       tool: call.name,
-      content,
+      content: redaction === undefined ? content : await redaction.content(content),
       isError: outcome !== "done",
       ...toolLimits(tool),
       readFile: buildReadRecord(this.#conversation.files, call.id),
-      summary: summary.slice(0, safeCutIndex(summary, keptSummaryCharsMax)),
+      summary: shownSummary.slice(0, safeCutIndex(shownSummary, keptSummaryCharsMax)),
       state: "arrived",
     };
     const { line, session } = this.#conversation;

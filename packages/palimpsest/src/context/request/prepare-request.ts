@@ -13,6 +13,7 @@ import {
   countRewrittenTokens,
   toSentRequest,
 } from "./assemble-request.ts";
+import { registerAttachedReads } from "../read-files.ts";
 import type { TurnRecovery } from "./turn-recovery.ts";
 
 interface PrepareInput extends RunLayersInput {
@@ -46,7 +47,9 @@ async function appendNews(deps: ReminderDeps, conversation: Conversation): Promi
   const news = line.editable === undefined ? [] : (deps.news?.() ?? []);
   const drafts = [...news, ...((await deps.reminders?.(conversation)) ?? [])];
   const appended = drafts.length === 0 ? undefined : await line.append(...drafts);
-  return appended?.kind === "failed" ? appended : undefined;
+  if (appended?.kind === "failed") return appended;
+  registerAttachedReads(conversation.files, { drafts, entries: appended?.entries ?? [] });
+  return undefined;
 }
 
 async function appendPressure(

@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { loggingTool, testAgent, type ToolLog } from "../../../../../test/fixture/agent.ts";
+import { fakeSecrets } from "../../../../../test/fixture/secrets.ts";
 import { openedForTest, testDeps, testSession } from "../../../../../test/fixture/session.ts";
 import { says } from "../../../../../test/scenario/support/simulated.ts";
 import type { AgentDeps } from "../../context/deps.ts";
@@ -281,6 +283,52 @@ describe("an extraction by a real fork", () => {
     place.file = notesFile.path;
     expect(await take()).toMatchObject({ kind: "failed", why: "edits" });
     expect(await readFile(notesFile.path, "utf8")).toContain("# Worklog\nhere");
+  });
+
+  const insert = (old_string: string, new_string: string): MoveBlock => ({
+    type: "tool_use",
+    name: "edit",
+    input: { file_path: place.file, old_string, new_string },
+  });
+
+  it("writes no secret, of any shape, not even between two rounds", async () => {
+    const between: string[] = [];
+    const all = fakeSecrets.map(({ text }) => text).join("\n");
+    const { notesFile, take } = await working((round) => {
+      if (round === 1) return [insert("# Worklog", `# Worklog\n${all}`), insert("# No such section", "")];
+      between.push(readFileSync(place.file, "utf8"));
+      return [insert("# Learnings", "# Learnings\nnone")];
+    });
+    place.file = notesFile.path;
+    expect(await take()).toMatchObject({ kind: "taken" });
+    expect(between[0]).toContain("[secret: anthropic-key]");
+    for (const text of [...between, await readFile(notesFile.path, "utf8")])
+      expect(fakeSecrets.filter(({ secret }) => text.includes(secret))).toEqual([]);
+  });
+
+  it("puts no secret together from two edits, also if it fails behind them", async () => {
+    const [first, second] = ["gh", `p_${"aB3dE5fG7hJ9".repeat(3)}`];
+    for (const behind of ["# Worklog", "# No such section"]) {
+      const { notesFile, take } = await working((round) =>
+        round === 1
+          ? [
+              insert("# Worklog", `# Worklog\nsplit: ${first}@@`),
+              insert("@@", second),
+              insert(behind, `${behind}\nend`),
+            ]
+          : says("Enough."),
+      );
+      place.file = notesFile.path;
+      await take();
+      expect(await readFile(notesFile.path, "utf8")).toContain("split: [secret: github-token]");
+    }
+  });
+
+  it("redacts what somebody else wrote into the file, before the model sees it", async () => {
+    const { notesFile, take } = await working();
+    await notesFile.open(bare.replace("# Workflow\n", "# Workflow\nDB_PASSWORD=correcthorse\n"));
+    expect(await take()).toMatchObject({ kind: "taken" });
+    expect(await readFile(notesFile.path, "utf8")).not.toContain("correcthorse");
   });
 
   it("gets a second round where its reply was cut off between two edits", async () => {

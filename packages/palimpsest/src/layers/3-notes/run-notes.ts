@@ -1,5 +1,7 @@
 import type { BlobsDep } from "../../ports/blobs.ts";
+import { redactFile, redactInput, ruleScanner } from "../../memory/redact-secrets.ts";
 import type { Fork, ForkOutcome } from "../../ports/fork.ts";
+import type { SecretScanner } from "../../ports/secret-scanner.ts";
 import type { NotesFileDep, NotesFileOutcome } from "../../ports/session-files.ts";
 import type { PermissionDep } from "../../ports/tool.ts";
 import type { EntryId } from "../../schema/brand.ts";
@@ -15,6 +17,8 @@ export interface TakeNotesDeps extends BlobsDep, NotesFileDep {
   /** Name of the tool that edits files. */
   readonly editTool: string;
   readonly count: CountText;
+  /** Secrets that it finds are redacted before they are written. By default the engine's own rules. */
+  readonly secrets?: SecretScanner | undefined;
 }
 
 interface TakeNotesInput {
@@ -56,17 +60,22 @@ export type NotesOutcome =
  * the next one; only a complete extraction is recorded. Must not reject unless its ports do.
  */
 export async function takeNotes(
-  deps: TakeNotesDeps,
+  given: TakeNotesDeps,
   input: TakeNotesInput,
   signal: AbortSignal,
 ): Promise<NotesOutcome> {
   const { template } = input;
+  const deps = { ...given, notesFile: redactFile(given.notesFile, given.secrets ?? ruleScanner) };
   const before = await openWithin(deps, input);
   if (before.kind === "failed") return notesFailure("unwritten", before);
   const outcome = await askFork(deps, { ...input, before, signal });
   const { usage } = outcome;
   const problem = findProblem(outcome);
-  if (problem !== undefined) return notesFailure(problem.why, { ...problem, usage });
+  if (problem !== undefined) {
+    // Edits that are harmless alone may have put a secret together; opening the file redacts it.
+    await deps.notesFile.open(renderNotes(template));
+    return notesFailure(problem.why, { ...problem, usage });
+  }
   const after = await restoreHeadings(deps, template);
   if (after.kind === "failed") return notesFailure("unwritten", { ...after, usage });
   if (isBare(readNotes(after.text, template), template))
@@ -101,7 +110,7 @@ function askFork(
   deps: TakeNotesDeps,
   { before, signal, ...input }: TakeNotesInput & { readonly before: OpenNotes; readonly signal: AbortSignal },
 ): Promise<ForkOutcome> {
-  const { fork, editTool, count } = deps;
+  const { fork, editTool, count, secrets = ruleScanner } = deps;
   const { path, text, hash, modifiedMs } = before;
   const sizes = measureNotes(text, { template: input.template, count });
   return fork.run(
@@ -111,6 +120,7 @@ function askFork(
       cacheWrite: "skip",
       permit: editsOnly(path, editTool),
       ownFile: { path, read: { hash, modifiedMs, shownBy: input.covers } },
+      rewriteInput: (call) => redactInput(call, { scanner: secrets, kept: new Set([path]) }),
       endsWith: "calls",
       roundsMax: takeRoundsMax,
       triesMax: takeTriesMax,

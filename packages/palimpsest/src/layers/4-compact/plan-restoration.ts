@@ -214,10 +214,11 @@ class PartWriter {
     { text, lines }: { readonly text: string; readonly lines: ShownFile["lines"] },
   ): RestoredAttachment {
     const content = intro === undefined ? text : `${plainLine(intro)}\n${text}`;
-    if (file === undefined) return this.say(content, data === undefined ? {} : { data });
+    const fields = data === undefined ? {} : { data };
+    if (file === undefined) return this.say(content, fields);
     const { path, hash, modifiedMs } = file;
     const shown = { path, hash, modifiedMs, ...(lines === undefined ? {} : { lines: { ...lines } }) };
-    return { ...this.say(content, { readFile: shown }), name: path, file: shown };
+    return { ...this.say(content, { readFile: shown, ...fields }), name: path, file: shown };
   }
 }
 

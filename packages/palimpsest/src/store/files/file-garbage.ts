@@ -173,15 +173,29 @@ async function listTemporaries(folder: string): Promise<readonly TemporaryFile[]
 async function* openPlaces(folder: string): AsyncGenerator<NamedSource> {
   for await (const path of filesThroughLinks(folder)) {
     const segments = relative(folder, path).split(sep);
-    if (segments[0] === "blobs" || segments.includes("tool-results") || path.endsWith(".lock")) continue;
+    if (segments[0] === "blobs" || segments[0] === detachedFolderName) continue;
+    if (segments.includes("tool-results") || path.endsWith(".lock")) continue;
     const source = await sourceAt(path);
     if (source !== undefined) yield { name: path, source };
   }
 }
 
+/** Holds what is left of deleted sessions, which name nothing any more. */
+export const detachedFolderName = ".deleted";
+
+/** The file, or every file of the folder, without links and tool-results. */
+export async function* openSourcesBelow(path: string): AsyncGenerator<NamedSource> {
+  const stats = await lstat(path).catch(undefinedIfAbsent);
+  const paths = stats?.isDirectory() === true ? filesWithoutLinks(path) : stats?.isFile() === true ? [path] : [];
+  for await (const file of paths) {
+    const source = file.split(sep).includes("tool-results") ? undefined : await sourceAt(file);
+    if (source !== undefined) yield { name: file, source };
+  }
+}
+
 async function sourceAt(path: string) {
   const opened = await openFileSource(path);
-  if (opened.kind === "unreadable") throw new Error(opened.message);
+  if (opened.kind === "unreadable") throw Object.assign(new Error(opened.message), { code: opened.code });
   return opened.kind === "open" ? opened.source : undefined;
 }
 

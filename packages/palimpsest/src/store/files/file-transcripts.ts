@@ -28,6 +28,7 @@ import {
   isTaken,
   writeFailure,
 } from "./disk.ts";
+import { moveDetachedFiles } from "./file-deletion.ts";
 import { fileLeases, type LockDeps } from "./file-leases.ts";
 import { lineBuffer, readTail } from "../log-tail.ts";
 import { copyChunkBytes } from "../limits.ts";
@@ -148,7 +149,11 @@ async function withLease(
   }
   const outcome = await store.leases.acquire(id);
   if (outcome.kind !== "acquired") return outcome;
-  const result = await act(outcome.lease).catch((error: unknown) => openFailure(error, options));
+  const settleAndAct = async (): Promise<OpenForWritingOutcome> => {
+    if (expects === "absent") await moveDetachedFiles(store.folder, id);
+    return await act(outcome.lease);
+  };
+  const result = await settleAndAct().catch((error: unknown) => openFailure(error, options));
   if (result.kind !== "open") await outcome.lease.release();
   return result;
 }

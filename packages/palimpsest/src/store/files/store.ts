@@ -1,17 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Blobs } from "../../ports/blobs.ts";
 import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
+import type { Memories } from "../../ports/memories.ts";
+import type { SecretScanner } from "../../ports/secret-scanner.ts";
 import type { MessageCountMode, SessionList, Store, StorePorts } from "../../ports/store.ts";
 import type { SessionFiles } from "../../ports/session-files.ts";
 import type { Durability, Transcripts } from "../../ports/transcripts.ts";
 import { millis } from "../../schema/brand.ts";
+import { forgottenInIndex } from "../recall/forget-in-index.ts";
 import { fileBlobs, resultsFolder } from "./file-blobs.ts";
+import { fileDeletion } from "./file-deletion.ts";
+import { fileGarbage } from "./file-garbage.ts";
 import { homeFolder, locateProject } from "./project.ts";
 import { fileLeases } from "./file-leases.ts";
 import { listSessions, type IndexRow } from "./list-sessions.ts";
 import { fileNotes, filePlan, notesPath, planPath } from "./file-notes.ts";
+import { fileRecall } from "./file-recall.ts";
 import { fileRunningGroups } from "./file-running-groups.ts";
+import { fileMemories } from "./file-memories.ts";
 import { fileTranscripts } from "./file-transcripts.ts";
 
 export interface FileStoreOptions {
@@ -19,10 +26,12 @@ export interface FileStoreOptions {
   readonly folder?: string;
   /** When bytes are synced to disk: after each entry (the default), at the end of a turn, or whenever the system does it. */
   readonly durability?: Durability;
+  /** Refuses memories with secrets; by default the engine's own rules. */
+  readonly secretScanner?: SecretScanner;
 }
 
 /** Stores each session as a readable file of JSON lines. */
-export function fileStore({ folder, durability = "always" }: FileStoreOptions = {}): Store {
+export function fileStore({ folder, durability = "always", secretScanner }: FileStoreOptions = {}): Store {
   const deps = { now: () => millis(Date.now()), uuid: randomUUID };
   return {
     open: async () => {
@@ -31,7 +40,7 @@ export function fileStore({ folder, durability = "always" }: FileStoreOptions = 
           ? await locateProject(deps, { home: homeFolder(process.env), cwd: process.cwd() })
           : ({ kind: "located", folder: resolve(folder) } as const);
       if (located.kind === "failed") return located;
-      return { kind: "open", ...filePorts({ deps, folder: located.folder, durability }) };
+      return { kind: "open", ...filePorts({ deps, folder: located.folder, durability, scanner: secretScanner }) };
     },
   };
 }
@@ -41,12 +50,15 @@ export interface FilePortsOptions {
   /** `<home>/projects/<slug>`. */
   readonly folder: string;
   readonly durability: Durability;
+  /** What refuses memories with secrets; by default the engine's own rules. */
+  readonly scanner?: SecretScanner | undefined;
 }
 
 export interface FilePorts extends Required<StorePorts>, Required<SessionFiles> {
   readonly transcripts: Required<Transcripts>;
   readonly blobs: Required<Blobs>;
   readonly sessions: FileSessionList;
+  readonly memories: Required<Memories>;
 }
 
 /** Lists rows as they are stored in `sessions-index.json`. */
@@ -55,12 +67,19 @@ export interface FileSessionList extends SessionList {
 }
 
 /** Everything that is stored for one project. Only this package knows the layout of its folder. */
-export function filePorts({ deps, folder, durability }: FilePortsOptions): FilePorts {
+export function filePorts({ deps, folder, durability, scanner }: FilePortsOptions): FilePorts {
+  const leases = fileLeases({ deps, folder });
+  const recall = fileRecall({ deps, folder });
+  const memories = fileMemories({ deps, folder: join(folder, "memory"), scanner });
   return {
     transcripts: fileTranscripts({ deps, folder, durability }),
     blobs: fileBlobs({ folder, durability }),
     sessions: { list: (counting = "near") => listSessions(deps, { folder, counting }) },
-    leases: fileLeases({ deps, folder }),
+    memories: { ...memories, purge: forgottenInIndex(recall, memories.purge) },
+    leases,
+    deletion: fileDeletion({ deps, folder, leases }),
+    garbage: fileGarbage({ deps, folder }),
+    recall,
     notesFileFor: (session) => fileNotes({ folder, session }),
     planFileFor: (session) => filePlan({ folder, session }),
     runningGroupsFor: (session) => fileRunningGroups({ folder, session }),

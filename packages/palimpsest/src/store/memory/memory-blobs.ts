@@ -1,22 +1,36 @@
 import { createHash } from "node:crypto";
-import { type BlobId, blobId, bytes } from "../../schema/brand.ts";
+import { type BlobId, blobId, bytes, type Millis, millis } from "../../schema/brand.ts";
 import type { Blobs, WriteFailure } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { ByteSource } from "../../ports/transcripts.ts";
 
-export function memoryBlobs(options: { readonly faultAt?: FaultAt } = {}): Blobs {
-  const dataById = new Map<BlobId, Uint8Array>();
+interface MemoryBlobsOptions {
+  readonly faultAt?: FaultAt;
+  /** The blobs themselves, for a caller that also deletes them. */
+  readonly kept?: Map<BlobId, MemoryBlob>;
+  /** Absent: every blob counts as put long ago. */
+  readonly now?: ClockDep["now"];
+}
+
+export interface MemoryBlob {
+  readonly data: Uint8Array;
+  /** When it was last put. */
+  readonly putAt: Millis;
+}
+
+export function memoryBlobs({ faultAt, kept = new Map(), now }: MemoryBlobsOptions = {}): Blobs {
   let writes = 0;
   return {
     put: async (data) => {
       const id = blobId(createHash("sha256").update(data).digest("hex"));
-      if (dataById.has(id)) return { kind: "stored", id };
-      const fault = options.faultAt?.(writes++);
+      const known = kept.get(id);
+      const fault = known === undefined ? faultAt?.(writes++) : undefined;
       if (fault !== undefined) return faultFailure(fault);
-      dataById.set(id, Uint8Array.from(data));
+      kept.set(id, { data: known?.data ?? Uint8Array.from(data), putAt: now?.() ?? millis(0) });
       return { kind: "stored", id };
     },
-    get: async (id) => dataById.get(id)?.slice(),
-    list: async () => [...dataById.keys()].toSorted(),
+    get: async (id) => kept.get(id)?.data.slice(),
+    list: async () => [...kept.keys()].toSorted(),
   };
 }
 

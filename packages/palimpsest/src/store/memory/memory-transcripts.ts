@@ -1,5 +1,7 @@
 import { type SessionId, bytes, type Bytes } from "../../schema/brand.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { GarbageStore, NamedSource, SessionWriter } from "../../ports/garbage-store.ts";
+import type { DetachOutcome, SessionDeletionDep } from "../../ports/session-deletion.ts";
 import type { Lease, Leases, MessageCountMode, SessionList, SessionSummary } from "../../ports/store.ts";
 import type {
   ByteRange,
@@ -16,7 +18,7 @@ import { lineBuffer, readTail } from "../log-tail.ts";
 import { copyChunkBytes } from "../limits.ts";
 import { isSessionName } from "../is-session-name.ts";
 import { byNewest, summariseSession } from "../summarise-session.ts";
-import { type FaultAt, faultFailure, type Fault } from "./memory-blobs.ts";
+import { type FaultAt, faultFailure, type Fault, memoryByteSource } from "./memory-blobs.ts";
 
 interface MemoryTranscriptsOptions {
   readonly deps: ClockDep;
@@ -36,10 +38,23 @@ interface MemorySession {
   readonly setAside: Map<string, Uint8Array>;
 }
 
+interface MemoryDeletion extends SessionDeletionDep, Pick<GarbageStore, "writers"> {
+  /** Of every stored session. */
+  readonly allPlaces: GarbageStore["places"];
+}
+
 /** Follows the same rules as the file store; for tests and temporary sessions. */
-export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts & SessionList {
+export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts & SessionList & MemoryDeletion {
   const store = new MemoryStore(options);
   return {
+    deletion: {
+      detach: (id) => store.detach(id),
+      detached: async () => store.detached(),
+      places: (id) => store.places(id),
+      purge: async (ids) => store.purge(ids),
+    },
+    allPlaces: () => store.allPlaces(),
+    writers: () => store.writers(),
     create: (id) => store.create(id),
     openForWriting: (id) => store.openForWriting(id),
     openForReading: async (id) => store.openForReading(id),
@@ -52,6 +67,7 @@ class MemoryStore {
   readonly #options: MemoryTranscriptsOptions;
   readonly #leases: Leases;
   readonly #sessionById = new Map<SessionId, MemorySession>();
+  readonly #detachedById = new Map<SessionId, MemorySession>();
   #writes = 0;
 
   constructor(options: MemoryTranscriptsOptions) {
@@ -110,6 +126,43 @@ class MemoryStore {
     return (await Promise.all(rows)).toSorted(byNewest);
   }
 
+  async detach(id: SessionId): Promise<DetachOutcome> {
+    if (!this.#sessionById.has(id)) return { kind: this.#detachedById.has(id) ? "detached" : "missing" };
+    const outcome = await this.#leases.acquire(id);
+    if (outcome.kind !== "acquired") return outcome;
+    const session = this.#sessionById.get(id);
+    if (session !== undefined) this.#detachedById.set(id, session);
+    this.#sessionById.delete(id);
+    await outcome.lease.release();
+    return { kind: "detached" };
+  }
+
+  detached(): readonly SessionId[] {
+    return [...this.#detachedById.keys()].toSorted();
+  }
+
+  async *places(id: SessionId): AsyncGenerator<NamedSource> {
+    for (const session of [this.#sessionById.get(id), this.#detachedById.get(id)])
+      if (session !== undefined) yield* sessionPlaces(session);
+  }
+
+  async *allPlaces(): AsyncGenerator<NamedSource> {
+    for (const session of this.#sessionById.values()) yield* sessionPlaces(session);
+  }
+
+  purge(ids: readonly SessionId[]): undefined {
+    for (const id of ids) this.#detachedById.delete(id);
+  }
+
+  async writers(): Promise<readonly SessionWriter[]> {
+    const writers: SessionWriter[] = [];
+    for (const session of this.#sessionById.keys()) {
+      const state = await this.#leases.look(session);
+      if (state.kind === "held") writers.push({ session, holder: state.holder });
+    }
+    return writers;
+  }
+
   /** Checks again under the lease: another caller may have created the session in the meantime. */
   async #begin(id: SessionId, open: (lease: Lease) => OpenForWritingOutcome): Promise<OpenForWritingOutcome> {
     const refusal = this.#refusalToCreate(id);
@@ -152,6 +205,11 @@ class MemoryStore {
     });
     return { kind: "open", writer, setAside: undefined };
   }
+}
+
+function* sessionPlaces({ id, log, setAside }: MemorySession): Generator<NamedSource> {
+  yield { name: id, source: logSource(log) };
+  for (const [name, data] of setAside) yield { name, source: memoryByteSource(data) };
 }
 
 interface HeldLease {

@@ -1,13 +1,61 @@
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { RecallIndexes } from "../../ports/recall-index.ts";
 import type { Store, StorePorts } from "../../ports/store.ts";
-import { millis } from "../../schema/brand.ts";
-import { memoryBlobs } from "./memory-blobs.ts";
+import { memoryMemories } from "./memory-memories.ts";
+import type { GarbageStore } from "../../ports/garbage-store.ts";
+import { type BlobId, bytes, millis } from "../../schema/brand.ts";
+import { type MemoryBlob, memoryBlobs, memoryByteSource } from "./memory-blobs.ts";
 import { memoryLeases, memoryTranscripts } from "./memory-transcripts.ts";
+
+/** An index in memory. Each `open` makes a new one, and nothing of SQLite is loaded before. */
+export const memoryRecall = ({ now }: ClockDep): RecallIndexes => ({
+  // It ends when it is closed.
+  exists: async () => false,
+  open: async (options) => {
+    const { openRecallIndex } = await import("../recall/open-index.ts");
+    const place = { path: ":memory:", remove: () => {}, sizeBytes: async () => 0 };
+    return await openRecallIndex({ now, uuid: () => "memory" }, { place, options });
+  },
+});
 
 /** Keeps sessions only as long as the store object exists: for tests and temporary sessions. */
 export function memoryStore(): Store {
   const deps = { now: () => millis(Date.now()) };
   const leases = memoryLeases(deps);
   const transcripts = memoryTranscripts({ deps, leases });
-  const ports: StorePorts = { transcripts, blobs: memoryBlobs(), sessions: transcripts, leases };
+  const kept = new Map<BlobId, MemoryBlob>();
+  const blobs = memoryBlobs({ kept, now: deps.now });
+  const garbage = memoryGarbage({ kept, transcripts });
+  const { deletion } = transcripts;
+  const memories = memoryMemories({ deps });
+  const recall = memoryRecall(deps);
+  const ports: StorePorts = { transcripts, blobs, sessions: transcripts, leases, deletion, garbage, memories, recall };
   return { open: () => Promise.resolve({ kind: "open", ...ports }) };
 }
+
+/** No link leads to a blob in memory, and no crash leaves half of one. */
+const memoryGarbage = ({
+  kept,
+  transcripts,
+}: {
+  readonly kept: Map<BlobId, MemoryBlob>;
+  readonly transcripts: ReturnType<typeof memoryTranscripts>;
+}): GarbageStore => ({
+  blobs: async () => [...kept].map(([id, { data, putAt }]) => ({ id, bytes: bytes(data.byteLength), putAt })),
+  places: transcripts.allPlaces,
+  openBlob: async (id) => {
+    const blob = kept.get(id);
+    return blob === undefined ? undefined : memoryByteSource(blob.data);
+  },
+  linked: async () => new Set(),
+  writers: transcripts.writers,
+  remove: async (id, before) => {
+    const blob = kept.get(id);
+    if (blob === undefined) return "gone";
+    if (blob.putAt >= before) return "kept";
+    kept.delete(id);
+    return "removed";
+  },
+  temporaries: async () => [],
+  removeTemporary: async () => undefined,
+});

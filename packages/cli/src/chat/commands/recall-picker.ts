@@ -1,0 +1,92 @@
+import type { RecallIndex, RecallPassage } from "palimpsest/internal/ports/recall-index";
+import type { SearchHit, SearchOutcome } from "palimpsest/internal/ports/session-search";
+import { entryTexts } from "palimpsest/internal/recall/entry-texts";
+import { sessionId } from "palimpsest/internal/schema/brand";
+import { clip, formatElapsed, joinLines, shortId } from "../../text/format.ts";
+import type { Style } from "../../text/style.ts";
+import { type ChatCommandContext, type ChatCommandOutcome, stay } from "../chat-command.ts";
+import { neighbourChars, recalledCharsMax } from "../limits.ts";
+import { print } from "./chat-lines.ts";
+
+type Found = Extract<SearchOutcome, { kind: "found" }>;
+
+/** Lets the user pick one of the hits. Undefined if they leave the list, or if there is nobody to pick. */
+export async function pickHit({ ui, signal }: ChatCommandContext, { hits }: Found): Promise<SearchHit | undefined> {
+  const choices = hits.map((hit, at) => ({
+    value: String(at),
+    label: [hit.kind, ageText(hit.at), hit.session?.title && clip(hit.session.title, titleCharsMax)]
+      .filter((part) => part !== undefined && part !== "")
+      .join(", "),
+    description: joinLines(hit.snippet),
+  }));
+  const title = "Which place? Esc leaves the list in the chat.";
+  const chosen = await ui.choose({ title, choices, search: "typed", verb: "open" }, signal);
+  return chosen === undefined || signal.aborted ? undefined : hits[Number(chosen)];
+}
+
+const titleCharsMax = 60;
+
+const ageText = (at: string | undefined): string | undefined =>
+  at === undefined ? undefined : `${formatElapsed(Date.now() - Date.parse(at))} ago`;
+
+/** Shows what was said before the place, the place, and what was said after it; of another session of ours, offers to go on there. */
+export async function openHit(
+  chat: ChatCommandContext,
+  { hit, index }: { readonly hit: SearchHit; readonly index?: RecallIndex | undefined },
+): Promise<ChatCommandOutcome> {
+  const { session } = hit;
+  const passages =
+    session === undefined || index === undefined
+      ? passagesInSession(chat, hit)
+      : await index.neighbours(session.place, { count: neighboursShown });
+  const isHit = ({ id, place }: RecallPassage): boolean =>
+    session === undefined ? id === hit.id : place === session.place;
+  print(chat, (style) =>
+    [
+      style("bold", session === undefined ? "In this session" : `In session ${session.id}`),
+      ...passages.map((passage) => passageText(style, { passage, isHit: isHit(passage) })),
+      style(
+        "dim",
+        `/recall ${session === undefined ? "" : `--all ${shortId(session.id)}/`}${hit.id} shows the whole of it.`,
+      ),
+    ].join("\n"),
+  );
+  const isOther = session !== undefined && session.source === "session" && session.id !== chat.agent.session.id;
+  return isOther ? await offerResume(chat, session.id) : stay;
+}
+
+const neighboursShown = 2;
+
+function passageText(
+  style: Style,
+  { passage: { kind, at, text }, isHit }: { readonly passage: RecallPassage; readonly isHit: boolean },
+): string {
+  const head = [kind, at].filter((part) => part !== undefined).join("  ");
+  const shown = isHit ? text.slice(0, recalledCharsMax) : clip(text, neighbourChars);
+  return isHit ? `${style("bold", head)}\n${shown}` : `${style("dim", head)}\n${style("dim", shown)}`;
+}
+
+/** The texts of the entry and of those beside it, as far as they are in memory. */
+function passagesInSession({ agent }: ChatCommandContext, hit: SearchHit): readonly RecallPassage[] {
+  const { entries } = agent.session.fold.path;
+  const textsOf = (at: number) => {
+    const entry = entries[at];
+    return entry === undefined
+      ? []
+      : entryTexts(entry).map(({ id, kind, text }) => ({ id, kind, at: entry.timestamp, text, place: at }));
+  };
+  const place = entries.findIndex((_, at) => textsOf(at).some(({ id, kind }) => id === hit.id && kind === hit.kind));
+  if (place === -1) return [{ id: hit.id, kind: hit.kind, at: hit.at, text: hit.snippet, place: 0 }];
+  return [place - 1, place, place + 1].flatMap(textsOf);
+}
+
+async function offerResume({ ui, signal }: ChatCommandContext, id: string): Promise<ChatCommandOutcome> {
+  const choices = [
+    { value: "stay", label: "Stay here" },
+    { value: "resume", label: "Go on with that session" },
+  ];
+  const chosen = await ui.choose({ title: "That is in another session.", choices, search: "none" }, signal);
+  return chosen === "resume" && !signal.aborted
+    ? { kind: "open", session: { kind: "resume", id: sessionId(id) } }
+    : stay;
+}

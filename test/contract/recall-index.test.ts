@@ -1,0 +1,17 @@
+import { createDefaultRanker } from "../../packages/palimpsest/src/recall/default-ranker.ts";
+import { fileRecall } from "../../packages/palimpsest/src/store/files/file-recall.ts";
+import { memoryRecall } from "../../packages/palimpsest/src/store/memory/store.ts";
+import { recallIndexContract } from "./recall-index.ts";
+import { storeDeps } from "./store-deps.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+recallIndexContract({
+  name: "files",
+  make: async () => fileRecall({ deps: storeDeps, folder: await temporaryFolder() }),
+});
+
+recallIndexContract({
+  name: "memory, with the default ranker",
+  make: async () => memoryRecall(storeDeps),
+  ranker: createDefaultRanker(),
+});
