@@ -105,6 +105,7 @@ export function changesFigures({ kind }: LoopEvent): boolean {
     case "compacted":
     case "compaction-failed":
     case "preparation":
+    case "memories-saved":
     case "message-queued":
     case "cache-break":
     case "turn-end":

@@ -1,3 +1,4 @@
+import type { ExtractionRule } from "./5-extract/plan.ts";
 import type { PriceRule } from "../cache/clear-price.ts";
 import type { BreakpointStrategy } from "../cache/breakpoint.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
@@ -202,7 +203,7 @@ export interface BackgroundRule {
     readonly growthTokens: number;
     readonly callsMin: number;
   };
-  readonly extraction?: { readonly turnsMax: number };
+  readonly extraction?: ExtractionRule;
   readonly dream?: { readonly hoursMin: number; readonly sessionsMin: number };
   readonly recall?: {
     readonly filesMax: number;

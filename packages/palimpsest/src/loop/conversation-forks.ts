@@ -8,6 +8,7 @@ import type { JsonObject } from "../schema/json.ts";
 import { estimateShown } from "../tokens/estimate-block.ts";
 import type { Conversation, ConversationContext } from "../context/conversation.ts";
 import type { AgentDeps } from "../context/deps.ts";
+import { WrittenPlaces } from "../cache/written-places.ts";
 import { ForkLine, type ForkPoint, forkBreakpoints } from "../context/fork-line.ts";
 import type { Line } from "../context/line.ts";
 import { runTurn } from "./run-turn.ts";
@@ -103,7 +104,7 @@ class ForkRun {
       retries,
     };
     this.#context = {
-      deps: { ...deps, ...rewriteInputs(deps.toolsForFork(), task), ...forkDeps },
+      deps: { ...deps, ...rewriteInputs(replaceTools(deps.toolsForFork(), task), task), ...forkDeps },
       conversation: createForkConversation(parts),
     };
   }
@@ -114,6 +115,7 @@ class ForkRun {
     let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
     const round = new RoundState(task);
     for await (const event of runTurn(this.#context, input)) {
+      task.onEvent?.(event);
       if (event.kind === "request-start") {
         // Results are in, and nothing is sent yet: a request for a mere "done" would read the whole prefix again.
         if (round.isEnough) break;
@@ -176,8 +178,8 @@ class RoundState {
 
   get isEnough(): boolean {
     const ends = this.#outcomes;
-    if (this.#endsWith !== "calls" || this.#isCut) return false;
-    return ends.has("done") && !ends.has("failed") && !ends.has("interrupted");
+    if (this.#isCut || !ends.has("done") || ends.has("failed") || ends.has("interrupted")) return false;
+    return (typeof this.#endsWith === "function" ? this.#endsWith() : this.#endsWith) === "calls";
   }
 
   begin(): void {
@@ -215,7 +217,8 @@ function createForkConversation({ parent, line, task }: ForkParts): Conversation
     cache: undefined,
     compacting: undefined,
     inheritedAsks: parent.cache?.server.asked,
-    written: parent.written.copy(),
+    // A fork without the parent's messages has nothing at the places where those were written.
+    written: line.common === undefined ? new WrittenPlaces() : parent.written.copy(),
     breaks: parent.breaks.createSibling(),
     files: copyFiles(parent, task),
     ids: parent.ids.copy(),
@@ -228,6 +231,15 @@ function copyFiles({ files }: Conversation, { ownFile }: ForkTask): Conversation
   const copy = files.copy();
   if (ownFile !== undefined) copy.set(ownFile.path, ownFile.read);
   return copy;
+}
+
+function replaceTools(
+  forked: ReturnType<AgentDeps["toolsForFork"]>,
+  { ownTools = [] }: ForkTask,
+): ReturnType<AgentDeps["toolsForFork"]> {
+  if (ownTools.length === 0) return forked;
+  const planByName = new Map(ownTools.map(({ name, plan }) => [name, plan]));
+  return { ...forked, tools: forked.tools.map((tool) => ({ ...tool, plan: planByName.get(tool.name) ?? tool.plan })) };
 }
 
 function rewriteInputs(

@@ -48,3 +48,10 @@ export const trustForeignClauseWords = 5;
 export const trustNamesMax = 200;
 /** Places of words that are looked at for one memory, about two seconds' work. Over it, a memory is not called the user's. */
 export const trustPlacesMax = 10_000_000;
+
+/** A sentence has a source if this share of its words stands together in one: a paraphrase keeps at least the nouns. */
+export const sourcedShareMin = 0.5;
+/** A sentence repeats a text if so much of it stands there. */
+export const repeatedShareMin = 0.8;
+/** Fewer words say the same by chance. */
+export const sentenceWordsMin = 3;

@@ -141,7 +141,7 @@ export const claudeCode2026: Policy = {
   },
   background: {
     notes: { firstTokens: 10_000, growthTokens: 5_000, callsMin: 3 },
-    extraction: { turnsMax: 5 },
+    extraction: { turnsMax: 5, everyTurns: 1 },
     dream: { hoursMin: 24, sessionsMin: 5 },
     recall: { filesMax: 5, scannedMax: 200, linesMax: 200, fileKbMax: 4, sessionKbMax: 60 },
   },

@@ -3,7 +3,8 @@ import type { Message } from "../schema/block.ts";
 import type { Millis } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { MessagesReach } from "../transcript/first-messages.ts";
-import type { PermissionDep, ReadFile } from "./tool.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
+import type { PermissionDep, ReadFile, Tool } from "./tool.ts";
 
 /** A side conversation that starts from a parent's exact context and does not change the parent. */
 export interface Fork {
@@ -13,7 +14,10 @@ export interface Fork {
   run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome>;
 }
 
-/** `MessagesReach` says how much of the parent the fork begins with; that part must end with a complete round. */
+/**
+ * `MessagesReach` says how much of the parent the fork begins with; that part must end with a complete round. With none of
+ * its messages a fork still shares the tools and the system prompt with it.
+ */
 export interface ForkTask extends PermissionDep, MessagesReach {
   /** The fork's task: the last block of its first request, and the only one that differs from the parent's. */
   readonly directive: string;
@@ -28,9 +32,9 @@ export interface ForkTask extends PermissionDep, MessagesReach {
   readonly timeMillisMax?: Millis | undefined;
   /**
    * `calls`: the fork also ends after a round in which calls succeeded and none failed, unless its reply was cut off.
-   * Absent: it ends only with a reply without a call.
+   * A function is asked after such a round whether it ends. Absent: it ends only with a reply without a call.
    */
-  readonly endsWith?: "answer" | "calls" | undefined;
+  readonly endsWith?: "answer" | "calls" | (() => "answer" | "calls") | undefined;
   /**
    * A file of the engine that holds no user data: it counts as read, and the user is not asked about a write to it
    * that `permit` allows. Whatever is denied to the parent stays denied.
@@ -38,9 +42,19 @@ export interface ForkTask extends PermissionDep, MessagesReach {
   readonly ownFile?: OwnFile | undefined;
   /** Changes the input that the tool of a call gets; permissions are asked with the original. What the fork said stays as it is. */
   readonly rewriteInput?: ((input: JsonObject) => Promise<JsonObject>) | undefined;
+  /**
+   * Run in place of the parent's tools of the same names. The model keeps seeing the parent's definitions: they are part of
+   * the cached prefix.
+   */
+  readonly ownTools?: readonly ForkTool[] | undefined;
+  /** Called with each event of the fork, for progress. Must not throw. */
+  readonly onEvent?: ((event: LoopEvent) => void) | undefined;
   /** Called with each piece of a reply as it arrives. If a reply breaks off, the retry starts again from its beginning. */
   readonly onText?: ((text: string) => void) | undefined;
 }
+
+/** What a tool does in a fork. */
+export type ForkTool = Pick<Tool, "name" | "plan">;
 
 interface OwnFile {
   /** Real path. */

@@ -138,9 +138,19 @@ export type LoopEvent =
       readonly because?: string;
     }
   | { readonly kind: "message-queued"; readonly text: string }
+  /** Background work saved or changed memories. Also emitted between turns. */
+  | MemoriesSavedEvent
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }
   | { readonly kind: "warning"; readonly code: string; readonly message: string }
   | TurnEndEvent;
+
+export interface MemoriesSavedEvent {
+  readonly kind: "memories-saved";
+  readonly by: "extraction" | "dream";
+  /** Reverting it takes back all of these changes. */
+  readonly revision: string;
+  readonly memories: readonly { readonly path: string; readonly name: string; readonly change: "saved" | "deleted" }[];
+}
 
 /** An edit that pays, before it is made. */
 export interface PlannedEdit {

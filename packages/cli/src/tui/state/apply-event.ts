@@ -9,6 +9,7 @@ import {
   formatCompacted,
   formatEdit,
   formatNoHeadroom,
+  formatMemoriesSaved,
   formatPlannedEdit,
   compactionFailureNotice,
   formatServerCleared,
@@ -77,6 +78,8 @@ export function applyEvent(state: ChatState, { event, at }: EventAction): ChatSt
       return addItem(state, { kind: "notice", tone: "warning", text: formatNoHeadroom(event) });
     case "message-queued":
       return applyQueuedMessage(state, event.text);
+    case "memories-saved":
+      return addItem(state, { kind: "notice", tone: "plain", text: formatMemoriesSaved(event) });
     case "cache-break":
       return addItem(state, { kind: "notice", tone: "plain", text: formatCacheBreak(event) });
     case "warning":

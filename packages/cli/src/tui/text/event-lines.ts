@@ -70,6 +70,20 @@ export function formatPlannedEdit({ trigger, because }: Pick<PlannedEdit, "trigg
   return `About to ${what}: ${withoutPeriod(because)}.`;
 }
 
+/** `Saved 2 memories: Indent, Release day.` */
+export function formatMemoriesSaved({ memories }: EventOfKind<"memories-saved">): string {
+  const [saved, deleted] = (["saved", "deleted"] as const).map((change) =>
+    memories.filter((memory) => memory.change === change).map(({ name }) => name),
+  );
+  const parts = [describeMemories("Saved", saved ?? []), describeMemories("Deleted", deleted ?? [])];
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+const describeMemories = (verb: string, names: readonly string[]): string =>
+  names.length === 0
+    ? ""
+    : `${verb} ${formatCount(names.length)} ${plural(names.length, "memory")}: ${names.join(", ")}.`;
+
 /** `Cleared 3 results: 41,000 tokens less.` */
 export function formatCleared({ what, count, tokensSaved }: EventOfKind<"cleared">): string {
   const { verb, thing } = eventLabels(what);

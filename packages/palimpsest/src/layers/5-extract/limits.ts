@@ -1,0 +1,19 @@
+import { millis } from "../../schema/brand.ts";
+
+/** When an extraction is stopped. Nothing waits for it, but it keeps the next one from starting. */
+export const extractMillisMax = millis(3 * 60_000);
+/** Tries for each request: the next extraction is another try. */
+export const extractTriesMax = 2;
+/** How long a session that closes waits for an extraction. */
+export const extractCloseWaitMillisMax = millis(10_000);
+/** After so many failures in a row no more is extracted in this session: each reads the whole context. */
+export const extractFailuresMax = 3;
+/** Memories of which the fork is shown name, description, type and age. */
+export const manifestMemoriesMax = 200;
+/** Existing memories that are shown whole, since the new messages have to do with them: they spare a round of reading. */
+export const shownMemoriesMax = 5;
+export const shownMemoryCharsMax = 4_000;
+/** Memories that one extraction may write. More is not memory but a transcript. */
+export const extractedMemoriesMax = 8;
+/** Commits of one extraction while others write at the same time. */
+export const extractCommitTriesMax = 5;
