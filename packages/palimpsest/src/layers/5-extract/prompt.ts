@@ -1,5 +1,4 @@
 import { fillTemplate } from "../../text/fill-template.ts";
-import { formatAmount } from "../../text/format-count.ts";
 import { oneLine } from "../../text/to-printable.ts";
 import { extractedMemoriesMax } from "./limits.ts";
 
@@ -64,10 +63,10 @@ const missingPlaceholders = (template: string): string =>
     .join("");
 
 const renderToolWriting = (turnsMax: number): string =>
-  `Write with the tool memory, below /memories; every other change is refused. You have ${formatAmount(turnsMax, "reply").replace(/replys$/, "replies")}: if you have to look at something first, look at all of it in one reply and write everything in the next. A file is created with its front matter; an existing one is changed where it is wrong or lacks something. When the calls are made you are done; no closing words are needed.`;
+  `Write with the tool memory, below /memories; every other change is refused. You have ${turnsMax} replies: if you have to look at something first, look at all of it in one reply and write everything in the next. A file is created with its front matter; an existing one is changed where it is wrong or lacks something. When the calls are made you are done; no closing words are needed.`;
 
 /** For a fork whose parent has no memory tool. `memory/directory/apply-writes.ts` reads it. */
-const textWriting = `Call no tool. Answer with one JSON list and nothing else. Each element is one file: {"path": "short-name.md", "text": "the whole new text of the file, with its front matter"} writes it, {"path": "short-name.md", "delete": "why"} removes it. An empty list, [], saves nothing.`;
+const textWriting = `Call no tool. Answer with one JSON list and nothing else. Each element is one file: {"path": "short-name.md", "text": "the whole new text of the file, with its front matter"} writes it, {"path": "short-name.md", "delete": true} removes it. An empty list, [], saves nothing.`;
 
 const defaultPrompt = `This message does not come from the user and is no part of the work: neither it nor your answer to it is remembered. Look through the conversation above for what later sessions need and could not find out for themselves, and save it as memories. New is what came from the message on that begins {{since}}; what was said before it has been looked through already.
 
