@@ -114,10 +114,12 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const told = { news: background.news, startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
-  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, costs: costs.own });
+  const paused: string[] = [];
+  const contextCosts = { costs: costs.own, onPaused: (message: string) => void paused.push(message) };
+  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...contextCosts });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const newsInput = { instructions, allowRules, compacting, background, retention, redaction: parts.redaction };
+  const newsInput = { instructions, allowRules, compacting, background, retention, paused, redaction: parts.redaction };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
@@ -170,16 +172,20 @@ interface AgentContextInput
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
+  readonly onPaused: (message: string) => void;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, deps, costs, ...start }: AgentContextInput,
+  { box, prefix, requests, instructions, memory, deps, costs, onPaused, ...start }: AgentContextInput,
 ): SessionContext<AgentCompactionSetup> {
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
+    // The simulator's prices are paid by nobody.
+    spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
+    onPaused,
     compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory }),
     onUndone: () => box.readAgain(),
   });
@@ -194,6 +200,8 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
   readonly retention: Retention;
+  /** That background work has no money left. */
+  readonly paused: string[];
 }
 
 /** News of background work, for the user. */
@@ -204,6 +212,7 @@ const backgroundNews = ({
   compacting: { notes },
   background,
   retention,
+  paused,
   redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
@@ -211,6 +220,7 @@ const backgroundNews = ({
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
+  { code: "background-budget", take: () => paused.splice(0) },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
 ];
 

@@ -107,3 +107,11 @@ export const copiedDatabaseBytesMax = bytes(64 * mib);
 
 /** Notes and memories are short; a larger file is something else. */
 export const indexedTextBytesMax = bytes(1 * mib);
+
+// What was paid.
+
+/** A day more than the window of the budget, which begins in the middle of a day. */
+export const spendKeptMs = millis(8 * 24 * 60 * 60 * 1000);
+
+/** A hundred requests a minute, all day long; it is read in one piece, once a minute. */
+export const spendDayBytesMax = bytes(8 * mib);
