@@ -28,6 +28,8 @@ import { openSessionNotes } from "./session/open-session-notes.ts";
 import { redactWorkingState } from "./session/session-redaction.ts";
 import { readUserText, type UserText } from "./user-text.ts";
 import { type PrefixInput, renderPrefix } from "./system-prompt/render-prefix.ts";
+import type { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
+import { type BackgroundMemoryInput, openSessionExtraction } from "./memory/open-session-extraction.ts";
 import type { SessionMemory } from "./memory/session-memory.ts";
 import type { Toolbox } from "./tools/toolbox.ts";
 import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
@@ -38,10 +40,13 @@ export interface CompactionSetupInput extends StartedConversation {
   readonly instructions: SessionInstructions;
   readonly requests: CompactionRequests | undefined;
   readonly memory?: Pick<SessionMemory, "part"> | undefined;
+  /** For work beside the conversation. Absent: there is none. */
+  readonly background?: Pick<BackgroundMemoryInput, "settings" | "sandbox" | "onEvent" | "warn"> | undefined;
 }
 
 export interface AgentCompactionSetup extends CompactionSetup {
   readonly notes: SessionNotes | undefined;
+  readonly extraction: SessionExtraction | undefined;
 }
 
 /**
@@ -56,10 +61,13 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     model: prefix.model,
     run: (task, signal) => new ConversationForks(context).run(task, signal),
   };
+  const extraction = input.background && openSessionExtraction(parts, { ...input.background, context, box, fork });
   return {
     session,
     facts: new SessionFactBook(deps, session),
     fork,
+    extraction,
+    background: extraction === undefined ? [] : [extraction],
     notes: openSessionNotes(parts, {
       deps: context.deps,
       box,

@@ -44,13 +44,15 @@ export interface Agent {
   readonly serversSettled: JobsAndServers["serversSettled"];
   /** Other background work. */
   readonly aside: () => BackgroundState;
+  /** Calls the listener with each event of background work, in a turn or between turns; kept ones first. */
+  readonly onBackground: (listener: (event: LoopEvent) => void) => void;
   /** Fixed until the session is closed: changes of the files count for the next session. */
   readonly hooks: readonly HookSetting[];
   /** The resolved settings as they are now, to show them. */
   readonly settings: () => ResolvedSettings;
   /** Tells the hooks that the agent waits for the user. Their answers are shown to the user. Must not reject. */
   notify(notice: UserNotice): Promise<readonly string[]>;
-  /** Stops background work for good and books its cost. Call it before the final costs are shown. */
+  /** Ends background work, some of it after a short wait, and books its cost. Call it before the final costs are shown. */
   stopAside(): Promise<void>;
   /** `why`: passed to the hooks; `other` if absent. */
   close(why?: SessionEndReason): Promise<void>;
@@ -63,6 +65,7 @@ export type UserNotice = Omit<Extract<HookPayload, { name: "Notification" }>, "n
 
 interface BackgroundState {
   readonly notes: "idle" | "running";
+  readonly extraction: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
 }
 

@@ -49,6 +49,7 @@ import {
 } from "./agent-compaction-setup.ts";
 import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
+import { BackgroundEvents } from "./memory/background-events.ts";
 import { openAgentMemory } from "./memory/open-agent-memory.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
@@ -113,11 +114,30 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
   const told = { news: background.news, startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
-  const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
+  const events = new BackgroundEvents();
+  const warnings = new OnceQueue();
+  const beside = { settings, sandbox: background.sandbox, onEvent: events.emit, warn: warnings.add };
+  const contextInput = {
+    background: beside,
+    deps: agentDeps,
+    box,
+    requests,
+    memory,
+    prefix: prefixInput,
+    known: findModel(model, models),
+  };
   const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, costs: costs.own });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const newsInput = { instructions, allowRules, compacting, background, retention, redaction: parts.redaction };
+  const newsInput = {
+    instructions,
+    allowRules,
+    compacting,
+    background,
+    retention,
+    warnings,
+    redaction: parts.redaction,
+  };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
@@ -134,6 +154,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
+    onBackground: (listener) => events.listen(listener),
     mode: skillsAndPlan.mode,
     queue,
     ...backgroundControls(background, compacting, retention),
@@ -166,7 +187,7 @@ const collectWarnings = (...sources: readonly { readonly warnings: readonly stri
 interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
-    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory">,
+    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory" | "background">,
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
@@ -174,13 +195,14 @@ interface AgentContextInput
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, deps, costs, ...start }: AgentContextInput,
+  { box, prefix, requests, instructions, memory, background, deps, costs, ...start }: AgentContextInput,
 ): SessionContext<AgentCompactionSetup> {
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
-    compacting: (started) => agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory }),
+    compacting: (started) =>
+      agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
     onUndone: () => box.readAgain(),
   });
   context.start(start);
@@ -194,6 +216,7 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
   readonly retention: Retention;
+  readonly warnings: OnceQueue;
 }
 
 /** News of background work, for the user. */
@@ -204,11 +227,13 @@ const backgroundNews = ({
   compacting: { notes },
   background,
   retention,
+  warnings,
   redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
+  { code: "memory", take: () => warnings.take() },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
@@ -222,7 +247,7 @@ type BackgroundControls = Pick<
 
 const backgroundControls = (
   { jobs, handOver, sandbox, serversSettled }: JobsAndServers,
-  { notes, preparation }: AgentCompactionSetup,
+  { notes, extraction, preparation }: AgentCompactionSetup,
   retention: Retention,
 ): BackgroundControls => ({
   serversSettled,
@@ -232,10 +257,27 @@ const backgroundControls = (
   handOverJobs: handOver,
   aside: () => ({
     notes: notes?.state === "running" ? "running" : "idle",
+    extraction: extraction?.state ?? "idle",
     preparation: preparation?.state ?? "none",
   }),
   stopAside: async () => {
     retention.stop();
-    await Promise.all([notes?.stop(), preparation?.cancel()]);
+    await Promise.all([notes?.stop(), extraction?.finish(), preparation?.cancel()]);
   },
 });
+
+/** Warnings for the user, each of them once. */
+class OnceQueue {
+  readonly #known = new Set<string>();
+  #waiting: string[] = [];
+
+  readonly add = (warning: string): void => {
+    if (this.#known.has(warning)) return;
+    this.#known.add(warning);
+    this.#waiting.push(warning);
+  };
+
+  take(): readonly string[] {
+    return this.#waiting.splice(0);
+  }
+}

@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { readMemories } from "palimpsest/internal/context/memory/agent-memories";
+import { readMemories } from "palimpsest/internal/memory/directory/read-memories";
 import { DriftCheck } from "palimpsest/internal/memory/directory/find-drift";
 import { type DriftFinding, formatDrift } from "palimpsest/internal/memory/directory/show-memory";
 import { loadInstructions } from "palimpsest/internal/memory/load-instructions";

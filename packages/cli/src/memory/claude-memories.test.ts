@@ -1,4 +1,4 @@
-import { readMemories } from "palimpsest/internal/context/memory/agent-memories";
+import { readMemories } from "palimpsest/internal/memory/directory/read-memories";
 import { mkdir, mkdtemp, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

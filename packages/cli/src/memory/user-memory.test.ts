@@ -1,4 +1,4 @@
-import { readMemories } from "palimpsest/internal/context/memory/agent-memories";
+import { readMemories } from "palimpsest/internal/memory/directory/read-memories";
 import { planSave } from "palimpsest/internal/memory/directory/memory-history";
 import { millis } from "palimpsest/internal/schema/brand";
 import { memoryStore } from "palimpsest/internal/store/memory/store";

@@ -4,7 +4,7 @@ import { boundary, chained, type Raw, says, text, undo, user } from "../../../..
 import { CostLedger, type PaidRequest } from "../cache/cost-ledger.ts";
 import { sessionId, tokens } from "../schema/brand.ts";
 import type { CompactionCall } from "../schema/compaction-cause.ts";
-import { compactionCostDraft, pastRequests, notesCostDraft } from "./past-costs.ts";
+import { backgroundCostDraft, compactionCostDraft, pastRequests, notesCostDraft } from "./past-costs.ts";
 
 const session = sessionId("mine");
 const usage = { input_tokens: 10, output_tokens: 2 };
@@ -47,6 +47,15 @@ describe("what was paid for a session", () => {
       "calls for notes",
       [{ ...notesCostDraft({ model: "large", usage: [usage, usage] }), uuid: "n", ...mine }],
       ["own notes large", "own notes large"],
+    ],
+    [
+      "calls of extractions and dreams",
+      (["extraction", "dream"] as const).map((source) => ({
+        ...backgroundCostDraft({ source, model: "large", usage: [usage] }),
+        uuid: source,
+        ...mine,
+      })),
+      ["own extraction large", "own dream large"],
     ],
     [
       "calls once that are booked again behind a retry",
@@ -95,7 +104,7 @@ describe("what was paid for a session", () => {
       )
       .map(([all, more]) => ({ ...all, ...more }));
     const model = fc.constantFrom("claude-opus-5", "claude-sonnet-4-5", "claude-haiku-4-5", "nobody-knows");
-    const source = fc.constantFrom("main", "compact", "notes");
+    const source = fc.constantFrom("main", "compact", "notes", "extraction", "dream");
     fc.assert(
       fc.property(fc.array(fc.record({ source, model, usage: said }), { maxLength: 6 }), (requests) => {
         const live = new CostLedger();
@@ -111,6 +120,8 @@ describe("what was paid for a session", () => {
 
 function logged({ source, model, usage: paidUsage }: Omit<PaidRequest, "headerTokens">, uuid: string): Raw {
   if (source === "main") return spoken(uuid, { id: `m${uuid}`, model, usage: paidUsage });
+  if (source === "extraction" || source === "dream")
+    return { ...backgroundCostDraft({ source, model, usage: [paidUsage] }), uuid };
   return source === "notes"
     ? { ...notesCostDraft({ model, usage: [paidUsage] }), uuid }
     : { ...compactionCostDraft([{ path: "fork", model, usage: paidUsage }], "auto"), uuid };

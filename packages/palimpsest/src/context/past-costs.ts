@@ -32,9 +32,11 @@ export function pastRequests({ entries, session }: PastRequestsInput): readonly 
         compact: compactionCallsIn(entry),
         notes: notesCallsIn(entry.edit),
         recall: recallCallsIn(entry.edit),
+        extraction: backgroundCallsIn(entry.edit, "extraction"),
+        dream: backgroundCallsIn(entry.edit, "dream"),
       };
       const firstId = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
-      for (const source of ["main", "compact", "notes", "recall"] as const)
+      for (const source of ["main", "compact", "notes", "recall", "extraction", "dream"] as const)
         for (const [at, { model, usage }] of booked[source].entries())
           byKey.set(`${source} ${firstId} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
       continue;
@@ -172,6 +174,30 @@ export const recallCostDraft = (calls: readonly ReplyCost[]): Draft => ({
 function recallCallsIn(edit: Edit): readonly PaidCall[] {
   if (edit.type !== "setting" || edit.name !== recallSpentName) return [];
   return recallSpentShape.safeParse(edit.value).data?.calls ?? [];
+}
+
+const memorySpentName = "memory.spent";
+const memorySpentShape = z.object({ source: z.enum(["extraction", "dream"]), calls: paidCallsShape });
+
+interface BackgroundCost extends NotesCost {
+  readonly source: z.infer<typeof memorySpentShape>["source"];
+}
+
+/** Books the requests of a fork that kept memories, and its failure: neither is anywhere else in the log. */
+export const backgroundCostDraft = ({ source, model, usage, failed }: BackgroundCost): Draft => ({
+  type: "setting",
+  name: memorySpentName,
+  value: {
+    source,
+    calls: usage.map((requestUsage) => ({ path: "fork", model, usage: requestUsage })),
+    ...(failed === undefined ? {} : { failed }),
+  },
+});
+
+function backgroundCallsIn(edit: Edit, source: BackgroundCost["source"]): readonly PaidCall[] {
+  if (edit.type !== "setting" || edit.name !== memorySpentName) return [];
+  const spent = memorySpentShape.safeParse(edit.value).data;
+  return spent?.source === source ? spent.calls : [];
 }
 
 const replySpentName = "reply.spent";

@@ -113,5 +113,6 @@ export class Rounds {
     const { compacting } = this.#conversation;
     compacting?.notes?.roundEnded(calls);
     compacting?.preparation?.roundEnded();
+    for (const work of compacting?.background ?? []) work.roundEnded(calls);
   }
 }

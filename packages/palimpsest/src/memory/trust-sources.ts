@@ -80,7 +80,7 @@ function blockText(block: Block): readonly string[] {
   return resultTexts(block);
 }
 
-const resultTexts = ({ content = [] }: ToolResultBlock): readonly string[] =>
+export const resultTexts = ({ content = [] }: ToolResultBlock): readonly string[] =>
   typeof content === "string" ? [content] : content.flatMap((part) => textField(part, "text") ?? []);
 
 /** The user's answers to questions, without the questions: those were the model's. */

@@ -22,6 +22,8 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
     tokenCounter,
     secrets = "keep",
     secretScanner,
+    background,
+    summarizer,
     clock,
     ids,
   } = options;
@@ -39,6 +41,10 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (secrets !== "keep" && secrets !== "redact") throw wrongOption("secrets", "keep or redact");
   if (secretScanner !== undefined && typeof secretScanner.scan !== "function")
     throw wrongOption("secretScanner", "an object with a function scan");
+  for (const [name, value] of Object.entries(background ?? {}))
+    if (value !== undefined && value !== "on" && value !== "off") throw wrongOption(`background.${name}`, "on or off");
+  if (Object.values(background ?? {}).includes("on") && typeof summarizer !== "function")
+    throw wrongOption("background", "off, unless summarizer is a function: it answers the forks");
   for (const [name, value] of Object.entries({ clock, ids }))
     if (value !== undefined && typeof value !== "function") throw wrongOption(name, "a function without parameters");
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))

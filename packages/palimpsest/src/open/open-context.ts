@@ -37,6 +37,7 @@ import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/known-models.ts";
 import { textCounter } from "../tokens/text-counter.ts";
 import { checkOptions } from "./check-options.ts";
+import { ContextBackground } from "./context-background.ts";
 import { freezePrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "../context/limits.ts";
@@ -159,19 +160,22 @@ async function buildContext<P extends Provider>(
   let parts: FrozenParts = { ...built, system: await redactSystem(built.system, sessionDeps) };
   let tools = buildTools(parts);
   const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
+  const background = new ContextBackground(options, { session, deps, memories });
   const core: SessionContext = new SessionContext(deps, {
     session,
     transcripts: sessionDeps.transcripts,
     projectStore,
     costs: pastCosts(session).own,
-    compacting: (started) =>
-      buildCompaction(options, {
+    compacting: (started) => ({
+      ...buildCompaction(options, {
         ...started,
         sessionDeps,
         session,
         model: parts.model,
         onCompacted: () => core.shed(),
       }),
+      background: background.start(started.context),
+    }),
   });
   const start = async (): Promise<void> => {
     const frozen = await freezePrefix(sessionDeps, { session, parts });

@@ -49,6 +49,11 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly workingTree?: WorkingTree;
   /** Which memories have to do with a message, best first. By default those with words in common; no model is asked. */
   readonly rankMemories?: RankMemories;
+  /**
+   * Work beside the conversation, by forks of it: off by default. Needs a store with memories and a `summarizer` that is a
+   * function, which answers the forks.
+   */
+  readonly background?: BackgroundOptions;
   readonly onEvent?: (event: ContextEvent) => void;
   /**
    * `redact`: keys, tokens and passwords in messages, results, replies and the system prompt are stored as
@@ -61,4 +66,9 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   /** In milliseconds. */
   readonly clock?: () => number;
   readonly ids?: () => string;
+}
+
+export interface BackgroundOptions {
+  /** Memories are extracted when a turn ends and the policy's rule wants it; `close()` waits for it, at most 10 seconds. */
+  readonly extraction?: "on" | "off";
 }

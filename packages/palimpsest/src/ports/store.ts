@@ -1,4 +1,5 @@
 import type { Blobs, WriteFailure } from "./blobs.ts";
+import type { DreamLeases } from "./dream-lease.ts";
 import type { Memories } from "./memories.ts";
 import type { GarbageStore } from "./garbage-store.ts";
 import type { SessionDeletion } from "./session-deletion.ts";
@@ -22,6 +23,8 @@ export interface StorePorts {
   readonly leases?: Leases;
   /** The memories of the project. */
   readonly memories?: Memories;
+  /** Who consolidates the memories of the project, and when. */
+  readonly dreams?: DreamLeases;
   readonly deletion?: SessionDeletion;
   readonly garbage?: GarbageStore;
   /** An index over all sessions. Its absence means that only one session at a time can be searched. */

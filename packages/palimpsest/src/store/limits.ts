@@ -107,3 +107,12 @@ export const copiedDatabaseBytesMax = bytes(64 * mib);
 
 /** Notes and memories are short; a larger file is something else. */
 export const indexedTextBytesMax = bytes(1 * mib);
+
+// Dreams.
+
+/** A dream is stopped after a quarter of an hour; one whose process lives and that takes this long hangs. */
+export const dreamOverdueMs = millis(60 * 60_000);
+
+/** The lease of a dream is written in milliseconds; who waits longer for another process to have done it does not dream. */
+export const dreamGuardWaitMs = millis(5_000);
+export const dreamGuardPauseMs = millis(5);

@@ -1,4 +1,4 @@
-import { readMemories } from "palimpsest/internal/context/memory/agent-memories";
+import { readMemories } from "palimpsest/internal/memory/directory/read-memories";
 import { planSave } from "palimpsest/internal/memory/directory/memory-history";
 import { memoryTypes } from "palimpsest/internal/memory/directory/memory-text";
 import type { MemoryType } from "palimpsest/internal/ports/memories";

@@ -1,4 +1,4 @@
-import { readMemories } from "palimpsest/internal/context/memory/agent-memories";
+import { readMemories } from "palimpsest/internal/memory/directory/read-memories";
 import { millis } from "palimpsest/internal/schema/brand";
 import { createSecretScanner } from "../../host/secret-scanner.ts";
 import { command } from "../../program/command.ts";

@@ -23,6 +23,8 @@ export interface CompactionSetup extends WorkingStateDep {
   readonly notes?: Pick<SessionNotes, "path" | "roundEnded" | "settle" | "read" | "template"> | undefined;
   /** Prepares summaries in the background; absent if each summary is made when it is due. */
   readonly preparation?: BackgroundSummary | undefined;
+  /** Work beside the conversation that begins when a reply has come: memories, dreams. Absent: there is none. */
+  readonly background?: readonly RoundListener[] | undefined;
   /** The agent's own requests for compaction; absent if it can't make any. */
   readonly requests?: CompactionRequests | undefined;
   /** The tool by which the model reads what is not in the view. */
@@ -40,6 +42,11 @@ export interface CompactionSetup extends WorkingStateDep {
   readonly reload?: ((request: Pick<RestoreRequest, "isKept">) => Promise<Reload | undefined>) | undefined;
   /** Called after a boundary, to repeat what belongs to the beginning of a session. Must not reject. */
   readonly onCompacted: () => Promise<void>;
+}
+
+export interface RoundListener {
+  /** Called when a reply has come and its calls have their results. Returns at once. */
+  roundEnded(calls: number): void;
 }
 
 /** What requests begin with behind a boundary. */

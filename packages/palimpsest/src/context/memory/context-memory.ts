@@ -34,7 +34,8 @@ import type { WorkingTree } from "../../ports/working-tree.ts";
 import { entryId, memoryRevisionId, type SessionId } from "../../schema/brand.ts";
 import type { SessionSources } from "../../memory/trust-sources.ts";
 import { rankMemories } from "./rank-memories.ts";
-import { agentMemories, readMemories } from "./agent-memories.ts";
+import { agentMemories } from "./agent-memories.ts";
+import { readMemories } from "../../memory/directory/read-memories.ts";
 
 /** What memory has to know of the conversation it serves. */
 export interface MemorySession {

@@ -207,6 +207,25 @@ Port the parser
     );
   });
 
+  it("does not count as left out what another carried line says", () => {
+    const given = {
+      ...none,
+      lastError: { ...error, text: " \n!" },
+      decisions: [{ question: " ", answer: "!", entry }],
+    };
+    const repair = (summary: string): string =>
+      repairSummary({
+        summary,
+        audit: auditSummary({ summary, facts: given, ledger: noLedger }),
+        budgetTokens: 31,
+        count,
+      });
+    const once = repair("A summary.");
+    expect(once).toContain("answered: !");
+    expect(once).not.toContain("did not fit");
+    expect(repair(once)).toBe(once);
+  });
+
   it("says how much did not fit", () => {
     expect(repaired("A summary.", 80)).toMatch(
       /Now the tests[^]*\n\(\d more did not fit; their ids are in the transcript\)$/,

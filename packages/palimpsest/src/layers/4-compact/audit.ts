@@ -235,20 +235,37 @@ export function repairSummary({ summary, audit, budgetTokens, count }: RepairInp
   const lines = [...carried];
   let room = budgetTokens - fixed - linesCost(carried, count);
   if (room < 0) return summary;
-  let omitted = 0;
+  const omitted: MissingFact[] = [];
   for (const fact of [...audit.missing, ...audit.untold]) {
     // A line contains the id, so most of what does not fit need not be rendered to find out.
     const added = count(fact.fact.entry) > room ? [] : renderFact(fact, count);
     const cost = linesCost(added, count);
     if (added.length === 0 || cost > room) {
-      omitted += isUntold(fact) ? 0 : 1;
+      if (!isUntold(fact)) omitted.push(fact);
       continue;
     }
     room -= cost;
     lines.push(...added);
   }
-  if (lines.length === 0 && omitted === 0) return summary;
-  return [before, heading, ...lines, ...(omitted > 0 ? [overflowNote(omitted)] : [])].join("\n");
+  const told = [before, heading, ...lines, overflowNote(omitted.length)].join("\n");
+  // Another line may happen to say what did not fit: the next audit would find it there.
+  const left = omitted.filter((fact) => !isTold(fact, told)).length;
+  if (lines.length === 0 && left === 0) return summary;
+  return [before, heading, ...lines, ...(left > 0 ? [overflowNote(left)] : [])].join("\n");
+}
+
+function isTold({ kind, fact }: MissingFact, summary: string): boolean {
+  switch (kind) {
+    case "last-request":
+    case "user-message":
+      return summary.includes(fact.entry) || summary.includes(fact.text);
+    case "last-error":
+      return mentions(plain(summary), errorNeeds(fact));
+    case "todo":
+      return mentions(plain(summary), [todoText(fact)]);
+    case "file":
+      return containsName(summary.replaceAll("\\", "/"), slashPath(fact));
+  }
 }
 
 /** Counts line by line, so that the cost of a section is the sum of its parts. */
@@ -273,8 +290,8 @@ function splitCarried(summary: string, isWithin: (lines: readonly string[]) => b
     : { before: summary.slice(0, at), carried };
 }
 
-const isUntold = ({ kind }: MissingFact | UntoldFact): boolean =>
-  kind === "decision" || kind === "earlier-error" || kind === "command";
+const isUntold = (fact: MissingFact | UntoldFact): fact is UntoldFact =>
+  fact.kind === "decision" || fact.kind === "earlier-error" || fact.kind === "command";
 
 function renderFact(missing: MissingFact | UntoldFact, count: CountText): readonly string[] {
   switch (missing.kind) {

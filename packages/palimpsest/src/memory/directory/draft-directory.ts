@@ -37,6 +37,11 @@ export class DraftDirectory implements Memories {
     });
   }
 
+  /** The draft as it is now. */
+  get files(): readonly MemoryText[] {
+    return [...this.#byPath.values()];
+  }
+
   async list() {
     return [...this.#byPath.values()].map(withoutText).toSorted((one, other) => (one.path < other.path ? -1 : 1));
   }

@@ -40,3 +40,6 @@ export const driftFreshMs = millis(60_000);
 
 /** Of one answer of the memory tool, as its documentation says. */
 export const toolAnswerCharsMax = 16_000;
+
+/** Changes in one answer of a fork without a memory tool: more than a consolidation of a full index makes. */
+export const appliedWritesMax = 400;

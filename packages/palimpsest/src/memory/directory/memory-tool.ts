@@ -16,7 +16,7 @@ import { formatSource, quoteTextLine } from "./show-memory.ts";
 /** The definition of the Messages API. The provider adds schema, description and an instruction of its own. */
 export const memoryToolDefinition = { type: "memory_20250818", name: "memory" } as const;
 
-interface MemoryToolDeps {
+export interface MemoryToolDeps {
   readonly memories: Memories;
   /** Whose calls these are. */
   readonly author: MemoryAuthor;

@@ -92,17 +92,20 @@ interface SeenLock {
 
 type LockVerdict = { readonly kind: "held"; readonly holder: string } | { readonly kind: "stale" };
 
-async function createLockContent(deps: LockDeps & ClockDep, token: string): Promise<Buffer> {
+/** Names this process as the holder. */
+export async function createLockRecord(deps: LockDeps & ClockDep, token: string): Promise<LockRecord> {
   const self = await deps.lookAtProcess(process.pid);
-  const record: LockRecord = {
+  return {
     token,
     pid: process.pid,
     processStarted: (self.kind === "alive" ? self.started : undefined) ?? null,
     host: deps.host,
     since: new Date(deps.now()).toISOString(),
   };
-  return Buffer.from(`${JSON.stringify(record)}\n`);
 }
+
+const createLockContent = async (deps: LockDeps & ClockDep, token: string): Promise<Buffer> =>
+  Buffer.from(`${JSON.stringify(await createLockRecord(deps, token))}\n`);
 
 /** Follows no links and never blocks: opening a pipe would otherwise wait for a writer. */
 export async function readLock(path: string): Promise<SeenLock | undefined> {

@@ -10,6 +10,7 @@ import type { Durability, Transcripts } from "../../ports/transcripts.ts";
 import { millis } from "../../schema/brand.ts";
 import { forgottenInIndex } from "../recall/forget-in-index.ts";
 import { fileBlobs, resultsFolder } from "./file-blobs.ts";
+import { fileDreamLeases } from "./file-dream-lease.ts";
 import { fileDeletion } from "./file-deletion.ts";
 import { fileGarbage } from "./file-garbage.ts";
 import { homeFolder, locateProject } from "./project.ts";
@@ -76,6 +77,7 @@ export function filePorts({ deps, folder, durability, scanner }: FilePortsOption
     blobs: fileBlobs({ folder, durability }),
     sessions: { list: (counting = "near") => listSessions(deps, { folder, counting }) },
     memories: { ...memories, purge: forgottenInIndex(recall, memories.purge) },
+    dreams: fileDreamLeases({ deps, folder: join(folder, "memory") }),
     leases,
     deletion: fileDeletion({ deps, folder, leases }),
     garbage: fileGarbage({ deps, folder }),

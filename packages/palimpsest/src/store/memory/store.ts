@@ -1,6 +1,7 @@
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { RecallIndexes } from "../../ports/recall-index.ts";
 import type { Store, StorePorts } from "../../ports/store.ts";
+import { memoryDreamLeases } from "./memory-dream-lease.ts";
 import { memoryMemories } from "./memory-memories.ts";
 import type { GarbageStore } from "../../ports/garbage-store.ts";
 import { type BlobId, bytes, millis } from "../../schema/brand.ts";
@@ -29,7 +30,18 @@ export function memoryStore(): Store {
   const { deletion } = transcripts;
   const memories = memoryMemories({ deps });
   const recall = memoryRecall(deps);
-  const ports: StorePorts = { transcripts, blobs, sessions: transcripts, leases, deletion, garbage, memories, recall };
+  const dreams = memoryDreamLeases(deps);
+  const ports: StorePorts = {
+    transcripts,
+    blobs,
+    sessions: transcripts,
+    leases,
+    deletion,
+    garbage,
+    memories,
+    dreams,
+    recall,
+  };
   return { open: () => Promise.resolve({ kind: "open", ...ports }) };
 }
 

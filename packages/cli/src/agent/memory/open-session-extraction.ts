@@ -1,0 +1,105 @@
+import { join } from "node:path";
+import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
+import type { ConversationContext } from "palimpsest/internal/context/conversation";
+import { SessionLine } from "palimpsest/internal/context/line";
+import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
+import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
+import type { ExtractionPromptValues } from "palimpsest/internal/layers/5-extract/prompt";
+import type { MemoryWriting } from "palimpsest/internal/layers/5-extract/run-extract";
+import type { Fork } from "palimpsest/internal/ports/fork";
+import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { memoryToolName } from "../../tool/memory-tool.ts";
+import type { AgentParts } from "../agent-options.ts";
+import type { FollowedSettings } from "../follow-settings.ts";
+import type { Toolbox } from "../tools/toolbox.ts";
+import { placeholderProblems, readUserText } from "../user-text.ts";
+
+export interface BackgroundMemoryInput {
+  readonly context: ConversationContext;
+  readonly box: Pick<Toolbox, "tools">;
+  /** A fork of the conversation. */
+  readonly fork: Fork;
+  readonly settings: FollowedSettings;
+  readonly sandbox: () => SandboxUse;
+  readonly onEvent: (event: LoopEvent) => void;
+  readonly warn: (warning: string) => void;
+}
+
+/** Undefined if the store has no memories, or the session began without them. */
+export function openSessionExtraction(
+  { session, deps, secrets, options, workspace }: AgentParts,
+  input: BackgroundMemoryInput,
+): SessionExtraction | undefined {
+  const { memories } = deps;
+  const { context, fork, settings } = input;
+  if (memories === undefined) return undefined;
+  return new SessionExtraction(
+    {
+      now: context.deps.now,
+      wait: context.deps.wait,
+      settings: context.deps.settings,
+      memories,
+      fork,
+      rank: rankMemories,
+      secrets,
+      writing: () => chooseWriting(input),
+      instructions: () => context.conversation.baseline.system.map(({ text }) => text),
+      state: () => backgroundMemoryState(settings, { turns: options.turns ?? "many", flag: "flags.extraction" }),
+      mayStart: () => Promise.resolve("yes"),
+      prompt: () => readPrompt(join(workspace.home, "prompts", "extraction.md"), input.warn),
+      cacheMillis: () => millisByLifetime[context.conversation.lifetimes.rolling],
+      onEvent: input.onEvent,
+    },
+    { session, line: new SessionLine(session) },
+  );
+}
+
+/** What a background fork may use for reading, if the agent has it. */
+const readTools = ["read", "grep", "glob", "bash"];
+
+export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriting {
+  const names = box.tools.map(({ name }) => name);
+  if (!names.includes(memoryToolName)) return { kind: "text" };
+  return {
+    kind: "tool",
+    own: [],
+    readTools: readTools.filter((name) => names.includes(name)),
+    sandbox: sandbox().kind === "held" ? "held" : "unheld",
+  };
+}
+
+interface BackgroundMemoryPlace {
+  readonly turns: "one" | "many";
+  readonly flag: "flags.extraction" | "flags.dream";
+}
+
+/**
+ * Off in a project that is not trusted, whose texts would become memories, and for a single turn, unless the user asked for
+ * it: with a flag, or a variable.
+ */
+export function backgroundMemoryState(
+  settings: FollowedSettings,
+  { turns, flag }: BackgroundMemoryPlace,
+): "on" | "off" {
+  const { trust, untrusted, settings: values } = settings.current();
+  if (trust === "refused" || (trust !== "trusted" && untrusted.length > 0)) return "off";
+  if (turns === "many") return "on";
+  const { value, source } = values[flag];
+  return value && /^(?:flag|environment) /.test(source) ? "on" : "off";
+}
+
+const promptValues: Readonly<Record<keyof ExtractionPromptValues, true>> = {
+  since: true,
+  today: true,
+  how: true,
+  memories: true,
+};
+
+/** A file of this name in the home folder replaces our prompt. Must not reject. */
+async function readPrompt(path: string, warn: (warning: string) => void): Promise<string | undefined> {
+  const { text, warning } = await readUserText(path, "prompt for memories");
+  const problems = placeholderProblems({ path, text, known: Object.keys(promptValues) });
+  for (const problem of [...(warning === undefined ? [] : [warning]), ...problems]) warn(problem);
+  return text === "" ? undefined : text;
+}
