@@ -98,6 +98,8 @@ export { openStoreRecall, type OpenStoreRecallOptions } from "./session/open-rec
 export type { SearchHit, SearchTextKind, SearchOutcome, SearchOptions } from "./ports/session-search.ts";
 export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/model-port.ts";
 export type { SecretFinding } from "./text/find-secrets.ts";
+export type { SpendEntry, SpendSums } from "./cache/background-budget.ts";
+export type { SpendLog } from "./ports/spend-log.ts";
 export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/store.ts";
 export type { SessionList, SessionSummary } from "./ports/store.ts";
 export type { GarbageStore } from "./ports/garbage-store.ts";

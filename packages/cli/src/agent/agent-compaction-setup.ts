@@ -61,7 +61,8 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     model: prefix.model,
     run: (task, signal) => new ConversationForks(context).run(task, signal),
   };
-  const extraction = input.background && openSessionExtraction(parts, { ...input.background, context, box, fork });
+  const extraction =
+    input.background && openSessionExtraction(parts, { ...input.background, context, box, fork, spend: input.spend });
   return {
     session,
     facts: new SessionFactBook(deps, session),

@@ -116,6 +116,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
   const events = new BackgroundEvents();
   const warnings = new OnceQueue();
+  const paused: string[] = [];
   const beside = { settings, sandbox: background.sandbox, onEvent: events.emit, warn: warnings.add };
   const contextInput = {
     background: beside,
@@ -126,7 +127,8 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     prefix: prefixInput,
     known: findModel(model, models),
   };
-  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, costs: costs.own });
+  const contextCosts = { costs: costs.own, onPaused: (message: string) => void paused.push(message) };
+  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...contextCosts });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
   const newsInput = {
@@ -136,6 +138,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     background,
     retention,
     warnings,
+    paused,
     redaction: parts.redaction,
   };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
@@ -191,16 +194,20 @@ interface AgentContextInput
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
+  readonly onPaused: (message: string) => void;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, background, deps, costs, ...start }: AgentContextInput,
+  { box, prefix, requests, instructions, memory, background, deps, costs, onPaused, ...start }: AgentContextInput,
 ): SessionContext<AgentCompactionSetup> {
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
+    // The simulator's prices are paid by nobody.
+    spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
+    onPaused,
     compacting: (started) =>
       agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
     onUndone: () => box.readAgain(),
@@ -217,6 +224,8 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly background: JobsAndServers;
   readonly retention: Retention;
   readonly warnings: OnceQueue;
+  /** That background work has no money left. */
+  readonly paused: string[];
 }
 
 /** News of background work, for the user. */
@@ -228,6 +237,7 @@ const backgroundNews = ({
   background,
   retention,
   warnings,
+  paused,
   redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
@@ -236,6 +246,7 @@ const backgroundNews = ({
   { code: "memory", take: () => warnings.take() },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
+  { code: "background-budget", take: () => paused.splice(0) },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
 ];
 

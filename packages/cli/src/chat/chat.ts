@@ -290,7 +290,12 @@ export class Chat implements TerminalUiHandlers {
   }
 
   #onOpened(): void {
-    this.#view.refresh(this.#current.agent);
+    const { agent } = this.#current;
+    agent.onBackground((event) => {
+      this.#view.event(agent, event);
+      this.#deps.changed?.(agent, event);
+    });
+    this.#view.refresh(agent);
     this.#reportChange();
     // Jobs of the same session go on when it is opened again.
     this.#timers.jobs();

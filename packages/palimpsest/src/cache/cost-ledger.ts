@@ -65,6 +65,7 @@ export class CostLedger {
   readonly #byModel = new Map<string, CostFigures>();
   readonly #requests: RequestCost[] = [];
   #session: CostFigures = zeroFigures;
+  #onPaid: ((cost: Pick<RequestCost, "source" | "totalNanos">) => void) | undefined;
 
   /** `overrides` holds the users' own prices. */
   constructor(overrides: readonly ModelOverride[] = []) {
@@ -84,7 +85,13 @@ export class CostLedger {
     const request = { number: this.#session.requests, source, model, ...cost };
     this.#requests.push(request);
     if (this.#requests.length > requestCostsMax) this.#requests.shift();
+    this.#onPaid?.(request);
     return request;
+  }
+
+  /** The listener gets every request that is added from now on. It replaces an earlier one. */
+  onPaid(listener: (cost: Pick<RequestCost, "source" | "totalNanos">) => void): void {
+    this.#onPaid = listener;
   }
 
   /** What a request would cost, without adding it; 0 for a model without a known price. */

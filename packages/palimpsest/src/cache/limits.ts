@@ -1,3 +1,5 @@
+import { millis, nanoUsd } from "../schema/brand.ts";
+
 /** The API's own limit for one request. */
 export const breakpointsMax = 4;
 
@@ -73,3 +75,10 @@ export const cachedPrefixesMax = 10_000;
  */
 export const editedPrefixesMax = 1_000;
 export const editedVariantsMax = 4;
+
+/** Background work may cost this share of what everything else has cost in the window: too little to notice on a bill. */
+export const backgroundShareMax = 0.05;
+/** A week: a day off must not stop what the days before have earned. */
+export const backgroundWindowMs = millis(7 * 24 * 60 * 60 * 1000);
+/** What a day allows in any case, $0.05: memory must work for a new project too. */
+export const backgroundDayNanosMin = nanoUsd(50_000_000);

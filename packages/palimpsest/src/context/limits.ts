@@ -55,3 +55,6 @@ export const chooseMessageCharsMax = 4_000;
 export const chooseOutputTokensMax = 500;
 /** The user waits for it. */
 export const chooseTimeMillisMax = 10_000;
+
+/** Other processes spend little in a minute, and the log is small: reading it more often would not decide otherwise. */
+export const spendFreshMs = 60_000;

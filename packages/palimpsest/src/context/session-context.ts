@@ -2,6 +2,8 @@ import type { CostLedger } from "../cache/cost-ledger.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { ReadFiles } from "../ports/tool.ts";
 import type { Session } from "../session/session.ts";
+import type { SpendLog } from "../ports/spend-log.ts";
+import { BackgroundSpend } from "./background-spend.ts";
 import type { CompactionSetup } from "./compact/compaction-setup.ts";
 import {
   applyFixedPart,
@@ -26,6 +28,10 @@ interface SessionContextInput<Setup extends CompactionSetup> extends Transcripts
   readonly costs: CostLedger;
   /** Lets a search reach all sessions. Absent: only this one. */
   readonly projectStore?: Pick<StorePorts, "sessions" | "recall"> | undefined;
+  /** Where the project's sessions write what they pay. Absent: background work counts this session's costs only. */
+  readonly spend?: SpendLog | undefined;
+  /** Called at most once, with a message for the user: background work has no money left. */
+  readonly onPaused?: ((message: string) => void) | undefined;
   /** Creates the compaction setup. It refers to the conversation, and the conversation refers to it. */
   readonly compacting: (started: StartedConversation) => Setup;
   /** Called after an undo or a rewind, to bring the caller's own state in line with the session. */
@@ -36,6 +42,8 @@ export interface StartedConversation {
   /** Its conversation is there once the setup has been returned. */
   readonly context: ConversationContext;
   readonly files: ReadFiles;
+  /** Asked by background work before it spends something. */
+  readonly spend: BackgroundSpend;
 }
 
 /** What a conversation's requests begin with. */
@@ -54,12 +62,14 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
   readonly view: SessionView;
   /** To be used between turns. */
   readonly compaction: ManualCompaction;
+  /** Decides whether background work may start, by what was paid for it. */
+  readonly backgroundSpend: BackgroundSpend;
   readonly #input: SessionContextInput<Setup>;
   readonly #state: Pick<Conversation, "costs" | "ids" | "files">;
   #started: { readonly conversation: Conversation; readonly compacting: Setup } | undefined;
 
   constructor(deps: AgentDeps, input: SessionContextInput<Setup>) {
-    const { session, transcripts, costs } = input;
+    const { session, transcripts, costs, spend, onPaused } = input;
     this.deps = deps;
     this.session = session;
     this.#input = input;
@@ -80,6 +90,8 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
       },
     });
     this.compaction = new ManualCompaction(this);
+    this.backgroundSpend = new BackgroundSpend(deps, { costs, log: spend, onPaused });
+    session.onClose(() => this.backgroundSpend.flush());
   }
 
   get conversation(): Conversation {
@@ -99,7 +111,7 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
         return conversation;
       },
     };
-    const compacting = this.#input.compacting({ context, files: this.#state.files });
+    const compacting = this.#input.compacting({ context, files: this.#state.files, spend: this.backgroundSpend });
     const conversation: Conversation = createMainConversation(deps, {
       ...prefix,
       ...this.#state,

@@ -4,6 +4,7 @@ import type { ConversationContext } from "../context/conversation.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { SessionLine } from "../context/line.ts";
 import { rankMemories } from "../context/memory/rank-memories.ts";
+import type { StartedConversation } from "../context/session-context.ts";
 import { SessionExtraction } from "../context/memory/session-extraction.ts";
 import type { Provider } from "../context/provider-formats.ts";
 import type { MemoryWriting } from "../layers/5-extract/run-extract.ts";
@@ -35,13 +36,13 @@ export class ContextBackground<P extends Provider> {
   }
 
   /** Called for each conversation of the session; forks begin from the newest. */
-  start(context: ConversationContext): readonly RoundListener[] {
+  start({ context, spend }: Pick<StartedConversation, "context" | "spend">): readonly RoundListener[] {
     this.#context = context;
-    this.#listeners ??= this.#create();
+    this.#listeners ??= this.#create(spend);
     return this.#listeners;
   }
 
-  #create(): readonly RoundListener[] {
+  #create(spend: StartedConversation["spend"]): readonly RoundListener[] {
     const { memories, session, deps } = this.#deps;
     if (this.#options.background?.extraction !== "on" || memories === undefined) return [];
     const extraction = new SessionExtraction(
@@ -56,7 +57,8 @@ export class ContextBackground<P extends Provider> {
         writing: () => this.#writing,
         instructions: () => this.#running.conversation.baseline.system.map(({ text }) => text),
         state: () => "on",
-        mayStart: () => Promise.resolve("yes"),
+        spend,
+        known: () => this.#running.conversation.known,
         prompt: () => Promise.resolve(undefined),
         cacheMillis: () => millisByLifetime[this.#running.conversation.lifetimes.rolling],
         onEvent: (event) => this.#options.onEvent?.(event),

@@ -74,7 +74,8 @@ export async function openContextBy<P extends Provider>(
     const { sessions } = store;
     const recall = store.recall && withMask(store.recall, options.secretScanner);
     const projectStore = { ...(sessions && { sessions }), ...(recall && { recall }) };
-    return await buildContext(options, { sessionDeps, session, projectStore, memories: store.memories });
+    const { memories, spend } = store;
+    return await buildContext(options, { sessionDeps, session, projectStore, memories, spend });
   } catch (error) {
     await session.close();
     throw error;
@@ -144,9 +145,11 @@ async function buildContext<P extends Provider>(
     session,
     projectStore,
     memories,
+    spend,
   }: OpenedSession & {
     readonly projectStore: Pick<StorePorts, "sessions" | "recall">;
     readonly memories: StorePorts["memories"] | undefined;
+    readonly spend: StorePorts["spend"] | undefined;
   },
 ): Promise<Context<P>> {
   // The default of the type parameter.
@@ -166,6 +169,8 @@ async function buildContext<P extends Provider>(
     transcripts: sessionDeps.transcripts,
     projectStore,
     costs: pastCosts(session).own,
+    spend,
+    onPaused: (message) => options.onEvent?.({ kind: "warning", code: "background-budget", message }),
     compacting: (started) => ({
       ...buildCompaction(options, {
         ...started,
@@ -174,7 +179,7 @@ async function buildContext<P extends Provider>(
         model: parts.model,
         onCompacted: () => core.shed(),
       }),
-      background: background.start(started.context),
+      background: background.start(started),
     }),
   });
   const start = async (): Promise<void> => {

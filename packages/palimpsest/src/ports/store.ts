@@ -4,6 +4,7 @@ import type { Memories } from "./memories.ts";
 import type { GarbageStore } from "./garbage-store.ts";
 import type { SessionDeletion } from "./session-deletion.ts";
 import type { RecallIndexes } from "./recall-index.ts";
+import type { SpendLog } from "./spend-log.ts";
 import type { Transcripts } from "./transcripts.ts";
 import type { Bytes, SessionId } from "../schema/brand.ts";
 
@@ -29,6 +30,8 @@ export interface StorePorts {
   readonly garbage?: GarbageStore;
   /** An index over all sessions. Its absence means that only one session at a time can be searched. */
   readonly recall?: RecallIndexes;
+  /** What the project's sessions have paid. Its absence means that each session counts only its own costs. */
+  readonly spend?: SpendLog;
 }
 
 /** The sessions of one project. */

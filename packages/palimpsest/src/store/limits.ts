@@ -116,3 +116,11 @@ export const dreamOverdueMs = millis(60 * 60_000);
 /** The lease of a dream is written in milliseconds; who waits longer for another process to have done it does not dream. */
 export const dreamGuardWaitMs = millis(5_000);
 export const dreamGuardPauseMs = millis(5);
+
+// What was paid.
+
+/** A day more than the window of the budget, which begins in the middle of a day. */
+export const spendKeptMs = millis(8 * 24 * 60 * 60 * 1000);
+
+/** A hundred requests a minute, all day long; it is read in one piece, once a minute. */
+export const spendDayBytesMax = bytes(8 * mib);

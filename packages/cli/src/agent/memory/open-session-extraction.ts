@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
 import type { ConversationContext } from "palimpsest/internal/context/conversation";
+import type { StartedConversation } from "palimpsest/internal/context/session-context";
 import { SessionLine } from "palimpsest/internal/context/line";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
@@ -22,6 +23,7 @@ export interface BackgroundMemoryInput {
   readonly fork: Fork;
   readonly settings: FollowedSettings;
   readonly sandbox: () => SandboxUse;
+  readonly spend: StartedConversation["spend"];
   readonly onEvent: (event: LoopEvent) => void;
   readonly warn: (warning: string) => void;
 }
@@ -46,7 +48,8 @@ export function openSessionExtraction(
       writing: () => chooseWriting(input),
       instructions: () => context.conversation.baseline.system.map(({ text }) => text),
       state: () => backgroundMemoryState(settings, { turns: options.turns ?? "many", flag: "flags.extraction" }),
-      mayStart: () => Promise.resolve("yes"),
+      spend: input.spend,
+      known: () => context.conversation.known,
       prompt: () => readPrompt(join(workspace.home, "prompts", "extraction.md"), input.warn),
       cacheMillis: () => millisByLifetime[context.conversation.lifetimes.rolling],
       onEvent: input.onEvent,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CostLedger } from "palimpsest/internal/cache/cost-ledger";
-import { tokens } from "palimpsest/internal/schema/brand";
+import { nanoUsd, tokens } from "palimpsest/internal/schema/brand";
 import { plain } from "../../text/style.ts";
 import { moneyBySource } from "../../text/cost-by-source-name.ts";
 import { costText, type Reductions } from "./cost-command.ts";
@@ -83,4 +83,30 @@ test("money by source adds up to what the session has cost, and each source's ki
   expect(sum).toBeCloseTo(costs.session.totalNanos / 1e9, 12);
   for (const { cost_usd, input_usd, cache_write_usd, cache_read_usd, output_usd } of Object.values(money))
     expect(input_usd + cache_write_usd + cache_read_usd + output_usd).toBeCloseTo(cost_usd, 12);
+});
+
+test("what memories and dreams cost has rows of its own", () => {
+  const costs = ledger(0);
+  const usage = { input_tokens: 1_000, output_tokens: 100 };
+  for (const source of ["extraction", "dream"] as const) costs.add({ source, model, usage, headerTokens });
+  const shown = { reductions: undefined, inputNanos: undefined, answerer: "provider" } as const;
+  const text = costText({ ...shown, report: costs.toJSON(), inherited: new CostLedger().session }, plain);
+  expect(text).toMatch(/^memories +1 .*\$0\.\d+$/m);
+  expect(text).toMatch(/^dream +1 .*\$0\.\d+$/m);
+  expect(text).not.toContain("budget");
+});
+
+test("the budget of background work is told if the project's spend is known", () => {
+  const shown = { reductions: undefined, inputNanos: undefined, answerer: "provider" } as const;
+  const budget = {
+    mainNanos: nanoUsd(2_400_000_000),
+    backgroundNanos: nanoUsd(31_200_000),
+    allowedNanos: nanoUsd(120_000_000),
+    todayNanos: nanoUsd(0),
+    todayAllowedNanos: nanoUsd(50_000_000),
+  };
+  const text = costText({ ...shown, report: ledger(0).toJSON(), inherited: new CostLedger().session, budget }, plain);
+  expect(text).toContain(
+    "budget    Background work (notes, memories, dreams) has cost $0.0312 of the $0.1200 allowed in the last seven days (5% of the project's other $2.4000), and today $0.0000 of the $0.0500 that every day allows.\n",
+  );
 });

@@ -1,3 +1,5 @@
+import type { BackgroundBudget } from "palimpsest/internal/cache/background-budget";
+import { backgroundShareMax } from "palimpsest/internal/cache/limits";
 import type { CostReport, CostSummary } from "palimpsest/internal/cache/cost-ledger";
 import { pastReceipts, type RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import { costBySourceName } from "../../text/cost-by-source-name.ts";
@@ -17,7 +19,8 @@ export const costCommand: ChatCommand = async (_slashed, chat) => {
   const reductions = await readReductions(chat);
   const inputNanos =
     agent.context.conversation.known === undefined ? undefined : agent.context.conversation.known.prices.input * 1000;
-  const input = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
+  const budget = await agent.context.backgroundSpend.budget();
+  const input = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer, budget };
   print(chat, (style) => costText(input, style));
   return stay;
 };
@@ -40,9 +43,14 @@ export interface CostTextInput extends Pick<ChatCommandContext, "answerer"> {
   readonly reductions: Reductions | undefined;
   /** The price of one token of uncached input; undefined for a model without a known price. */
   readonly inputNanos: number | undefined;
+  /** What background work has cost in this project and may cost; undefined if nothing is written down about it. */
+  readonly budget?: BackgroundBudget | undefined;
 }
 
-export function costText({ report, inherited, reductions, inputNanos, answerer }: CostTextInput, style: Style): string {
+export function costText(
+  { report, inherited, reductions, inputNanos, answerer, budget }: CostTextInput,
+  style: Style,
+): string {
   const { session, byModel, bySource } = report;
   if (session.requests === 0 && inherited.requests === 0) return "Nothing was asked of a model yet.\n";
   const simulated = answerer === "simulator" ? ": simulated, nothing was paid" : "";
@@ -55,6 +63,7 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
     costTable("by purpose", costBySourceName(bySource), style),
     cacheText(session),
     ...(reductions === undefined ? [] : [`reduced   ${reductionsText(reductions, { bySource, inputNanos })}`]),
+    ...(budget === undefined ? [] : [`budget    ${budgetText(budget)}`]),
     ...(inherited.requests === 0
       ? []
       : [
@@ -129,6 +138,14 @@ function reductionsText(
       ? `cost about ${formatNanos(-netNanos)} more than doing nothing`
       : `saved about ${formatNanos(netNanos)}`;
   return `${removedText} ${paidText === "" ? "That has" : `With ${paidText}, that has`} ${effect} so far.`;
+}
+
+/** Background work may start while one of the two limits has room. */
+function budgetText({ mainNanos, backgroundNanos, allowedNanos, ...today }: BackgroundBudget): string {
+  const share = formatPercent(backgroundShareMax);
+  const week = `${formatNanos(backgroundNanos)} of the ${formatNanos(allowedNanos)} allowed in the last seven days (${share} of the project's other ${formatNanos(mainNanos)})`;
+  const day = `${formatNanos(today.todayNanos)} of the ${formatNanos(today.todayAllowedNanos)} that every day allows`;
+  return `Background work (notes, memories, dreams) has cost ${week}, and today ${day}.`;
 }
 
 const formatNanos = (nanos: number): string => formatUsd(nanos / 1e9);

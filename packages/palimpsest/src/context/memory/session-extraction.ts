@@ -1,14 +1,17 @@
 import { z } from "zod";
+import { estimateFork } from "../../cache/background-budget.ts";
 import { type ExtractionMoment, type ExtractionRule, findExtractionCause } from "../../layers/5-extract/plan.ts";
-import { extractCloseWaitMillisMax, extractFailuresMax } from "../../layers/5-extract/limits.ts";
+import { extractCloseWaitMillisMax, extractFailuresMax, usualExtraction } from "../../layers/5-extract/limits.ts";
 import { type ExtractDeps, extractMemories, type ExtractOutcome } from "../../layers/5-extract/run-extract.ts";
 import { collectExtractSources, type ExtractSources } from "../../memory/collect-extract-sources.ts";
 import { collectTrustSources } from "../../memory/trust-sources.ts";
-import { type EntryId, entryId, type Millis } from "../../schema/brand.ts";
+import { type EntryId, entryId, type Millis, type NanoUsd } from "../../schema/brand.ts";
+import type { Model } from "../../schema/model.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { FinalAppender, Session } from "../../session/session.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import { measureReach } from "../../transcript/first-messages.ts";
+import type { BackgroundSpend } from "../background-spend.ts";
 import type { ResolvedSettingsDep, WaitDep } from "../deps.ts";
 import type { Line } from "../line.ts";
 import { backgroundCostDraft } from "../past-costs.ts";
@@ -21,8 +24,9 @@ export interface SessionExtractionDeps extends WaitDep, ResolvedSettingsDep, Omi
   readonly instructions: () => readonly string[];
   /** Asked before each extraction. `off`: the user, a rule or the place forbids it. */
   readonly state: () => "on" | "off";
-  /** Whether background work may still spend something. Must not reject. */
-  readonly mayStart: () => Promise<"yes" | "no">;
+  readonly spend: Pick<BackgroundSpend, "mayStart">;
+  /** What is known of the conversation's model, for the price of a fork. */
+  readonly known: () => Model | undefined;
   /** The user's own prompt, if there is one. Must not reject. */
   readonly prompt: () => Promise<string | undefined>;
   /** How long the provider's cache holds the conversation after a request. */
@@ -162,7 +166,7 @@ export class SessionExtraction {
     try {
       // The agent has saved what it found worth it.
       if (step.writtenBy === "agent") return await this.#record(cursorDraft(step.newest));
-      if ((await this.#deps.mayStart()) === "no") return;
+      if ((await this.#deps.spend.mayStart(this.#estimate())).kind === "over") return;
       const prompt = await this.#deps.prompt();
       const deps = { ...this.#deps, writing: this.#deps.writing() };
       const outcome = await extractMemories(deps, { ...input, prompt }, this.#stopped.signal);
@@ -175,6 +179,11 @@ export class SessionExtraction {
       const draft = backgroundCostDraft({ source: "extraction", model: this.#deps.fork.model, usage: [], failed });
       await this.#record(draft).catch(() => undefined);
     }
+  }
+
+  #estimate(): NanoUsd {
+    const contextTokens = this.#input.line.usedTokens;
+    return estimateFork(this.#deps.known(), { ...usualExtraction, contextTokens });
   }
 
   async #recordOutcome(outcome: ExtractOutcome, { newest }: ExtractionStep): Promise<void> {

@@ -17,3 +17,5 @@ export const shownMemoryCharsMax = 4_000;
 export const extractedMemoriesMax = 8;
 /** Commits of one extraction while others write at the same time. */
 export const extractCommitTriesMax = 5;
+/** What one extraction sends besides the conversation and answers, for an estimate of its price. */
+export const usualExtraction = { directiveTokens: 2_000, outputTokens: 400 };

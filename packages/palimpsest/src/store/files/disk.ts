@@ -16,7 +16,7 @@ import { basename, dirname } from "node:path";
 import type { WriteFailure } from "../../ports/blobs.ts";
 
 export const fileMode = 0o600;
-const folderMode = 0o700;
+export const folderMode = 0o700;
 
 /** Creates the folder and its missing parents, one level at a time: with a strict umask we could not write into parents we just created. */
 export async function makeFolder(path: string): Promise<void> {

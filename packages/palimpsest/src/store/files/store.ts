@@ -20,6 +20,7 @@ import { fileNotes, filePlan, notesPath, planPath } from "./file-notes.ts";
 import { fileRecall } from "./file-recall.ts";
 import { fileRunningGroups } from "./file-running-groups.ts";
 import { fileMemories } from "./file-memories.ts";
+import { fileSpendLog } from "./file-spend-log.ts";
 import { fileTranscripts } from "./file-transcripts.ts";
 
 export interface FileStoreOptions {
@@ -82,6 +83,7 @@ export function filePorts({ deps, folder, durability, scanner }: FilePortsOption
     deletion: fileDeletion({ deps, folder, leases }),
     garbage: fileGarbage({ deps, folder }),
     recall,
+    spend: fileSpendLog({ folder }),
     notesFileFor: (session) => fileNotes({ folder, session }),
     planFileFor: (session) => filePlan({ folder, session }),
     runningGroupsFor: (session) => fileRunningGroups({ folder, session }),

@@ -1,10 +1,13 @@
+import { type SpendEntry, sumSpend } from "../../cache/background-budget.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { RecallIndexes } from "../../ports/recall-index.ts";
+import type { SpendLog } from "../../ports/spend-log.ts";
 import type { Store, StorePorts } from "../../ports/store.ts";
 import { memoryDreamLeases } from "./memory-dream-lease.ts";
 import { memoryMemories } from "./memory-memories.ts";
 import type { GarbageStore } from "../../ports/garbage-store.ts";
 import { type BlobId, bytes, millis } from "../../schema/brand.ts";
+import { spendKeptMs } from "../limits.ts";
 import { type MemoryBlob, memoryBlobs, memoryByteSource } from "./memory-blobs.ts";
 import { memoryLeases, memoryTranscripts } from "./memory-transcripts.ts";
 
@@ -30,19 +33,22 @@ export function memoryStore(): Store {
   const { deletion } = transcripts;
   const memories = memoryMemories({ deps });
   const recall = memoryRecall(deps);
-  const dreams = memoryDreamLeases(deps);
-  const ports: StorePorts = {
-    transcripts,
-    blobs,
-    sessions: transcripts,
-    leases,
-    deletion,
-    garbage,
-    memories,
-    dreams,
-    recall,
-  };
+  const sessions = { transcripts, sessions: transcripts, leases, deletion };
+  const project = { memories, recall, dreams: memoryDreamLeases(deps), spend: memorySpendLog() };
+  const ports: StorePorts = { ...sessions, ...project, blobs, garbage };
   return { open: () => Promise.resolve({ kind: "open", ...ports }) };
+}
+
+export function memorySpendLog(): SpendLog {
+  const entries: SpendEntry[] = [];
+  return {
+    add: async (entry) => {
+      const firstKept = entries.findIndex(({ at }) => at >= entry.at - spendKeptMs);
+      entries.splice(0, firstKept === -1 ? entries.length : firstKept);
+      entries.push(entry);
+    },
+    since: async (start) => sumSpend(entries.filter(({ at }) => at >= start)),
+  };
 }
 
 /** No link leads to a blob in memory, and no crash leaves half of one. */
