@@ -55,3 +55,6 @@ export const chooseMessageCharsMax = 4_000;
 export const chooseOutputTokensMax = 500;
 /** The user waits for it. */
 export const chooseTimeMillisMax = 10_000;
+
+/** After so many dreams in a row that failed, a session starts no more by itself: the next one would most likely fail too. */
+export const dreamFailuresMax = 1;

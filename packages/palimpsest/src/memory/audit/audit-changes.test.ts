@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MemoryChange, MemoryText } from "../../ports/memories.ts";
 import { millis } from "../../schema/brand.ts";
