@@ -8,7 +8,7 @@ import type { StartedConversation } from "../context/session-context.ts";
 import { SessionDream } from "../context/memory/session-dream.ts";
 import { SessionExtraction } from "../context/memory/session-extraction.ts";
 import type { Provider } from "../context/provider-formats.ts";
-import type { MemoryWriting } from "../layers/5-extract/run-extract.ts";
+import type { MemoryWriteMode } from "../layers/5-extract/run-extract.ts";
 import type { SearchTranscripts } from "../layers/6-dream/run-dream-tools.ts";
 import { ConversationForks } from "../loop/conversation-forks.ts";
 import { DriftCheck } from "../memory/directory/find-drift.ts";
@@ -134,14 +134,13 @@ export class ContextBackground<P extends Provider> {
       },
       run: (task, signal) => {
         const { deps, conversation } = running();
-        const permit = () => Promise.resolve({ kind: "allowed" } as const);
-        return new ConversationForks({ deps: { ...deps, permit }, conversation }).run(task, signal);
+        return new ConversationForks({ deps: { ...deps, permit: permitAll }, conversation }).run(task, signal);
       },
     };
   }
 
   /** The provider's memory tool, if the caller offers it, else a list in the reply: the prefix stays the caller's. */
-  get #writing(): MemoryWriting {
+  get #writing(): MemoryWriteMode {
     return this.#hasMemoryTool ? { kind: "tool", own: [], readTools: [], sandbox: "unheld" } : { kind: "text" };
   }
 
@@ -152,3 +151,5 @@ export class ContextBackground<P extends Provider> {
     );
   }
 }
+
+const permitAll: AgentDeps["permit"] = () => Promise.resolve({ kind: "allowed" });

@@ -6,7 +6,7 @@ import { SessionLine } from "palimpsest/internal/context/line";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
 import type { ExtractionPromptValues } from "palimpsest/internal/layers/5-extract/prompt";
-import type { MemoryWriting } from "palimpsest/internal/layers/5-extract/run-extract";
+import type { MemoryWriteMode } from "palimpsest/internal/layers/5-extract/run-extract";
 import type { Fork } from "palimpsest/internal/ports/fork";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
@@ -61,13 +61,13 @@ export function openSessionExtraction(
 /** What a background fork may use for reading, if the agent has it. */
 const readTools = ["recall", "read", "grep", "glob", "bash"];
 
-export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriting {
-  const names = box.tools.map(({ name }) => name);
-  if (!names.includes(memoryToolName)) return { kind: "text" };
+export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriteMode {
+  const names = new Set(box.tools.map(({ name }) => name));
+  if (!names.has(memoryToolName)) return { kind: "text" };
   return {
     kind: "tool",
     own: [],
-    readTools: readTools.filter((name) => names.includes(name)),
+    readTools: readTools.filter((name) => names.has(name)),
     sandbox: sandbox().kind === "held" ? "held" : "unheld",
   };
 }

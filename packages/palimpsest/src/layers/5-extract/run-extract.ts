@@ -40,11 +40,11 @@ export interface ExtractDeps extends MemoriesDep, ClockDep {
   readonly rank: RankMemories;
   /** What refuses texts with secrets; by default the engine's own rules. */
   readonly secrets?: SecretScanner | undefined;
-  readonly writing: MemoryWriting;
+  readonly writing: MemoryWriteMode;
 }
 
 /** How a background fork writes memories. */
-export type MemoryWriting =
+export type MemoryWriteMode =
   /** The parent's tool list has the memory tool. `own`: what else the engine answers itself, such as `recall`. */
   | {
       readonly kind: "tool";
