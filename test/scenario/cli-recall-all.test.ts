@@ -191,6 +191,9 @@ describe("palimpsest recall --all", () => {
   it("shows each hit with its session, for the user", async () => {
     const { out } = await all("quagga", "--session", "zoo");
     expect(out).toContain("zoo/zoo-t1  result");
-    expect(out).toContain("  a long quagga of the zoo\n  in The zebra of the zoo.\n");
+    expect(out).toContain("  a long quagga of the zoo\n");
+    expect(out).toContain(
+      "\n    before, user: The zebra of the zoo.\n    after, reply: Seen.\n  in The zebra of the zoo.\n",
+    );
   });
 });

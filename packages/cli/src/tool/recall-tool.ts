@@ -156,7 +156,7 @@ function renderHits(outcome: SearchOutcome | undefined): ToolOutcome {
   return { content: hits.map(renderHit).join("\n") + more, summary: `${countWithNoun(total, "match")} found` };
 }
 
-function renderHit({ id, kind, at, call, offset, also, snippet, session }: SearchHit): string {
+function renderHit({ id, kind, at, call, offset, also, snippet, session, before, after }: SearchHit): string {
   const named = also.slice(0, recallAlsoMax);
   const others = also.length > named.length ? [...named, `${also.length - named.length} more`] : named;
   const head = [
@@ -168,7 +168,9 @@ function renderHit({ id, kind, at, call, offset, also, snippet, session }: Searc
     ...(offset === undefined ? [] : [`offset ${offset}`]),
     ...(others.length === 0 ? [] : [`same line in ${others.map(oneLine).join(" ")}`]),
   ];
-  return `${head.join(", ")}\n  ${snippet}`;
+  // Deeper than the one line of the snippet, so that no snippet can pass for a neighbour.
+  const neighbours = Object.entries({ before, after }).map(([where, neighbour]) =>
+    neighbour === undefined ? "" : `\n    ${where}, ${neighbour.kind}: ${oneLine(neighbour.text)}`,
+  );
+  return `${head.join(", ")}\n  ${snippet}${neighbours.join("")}`;
 }
-
-/** Text from a log must not look like a hit. */

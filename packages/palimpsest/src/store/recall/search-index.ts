@@ -7,10 +7,10 @@ import { findSnippet, lineFactor, type Snippet } from "../../recall/snippet.ts";
 import { passageStems, queryStems } from "../../recall/stem.ts";
 import { eachTerm, type Term } from "../../recall/term.ts";
 import { entryId, toolUseId } from "../../schema/brand.ts";
-import type { RecallDatabase } from "./database.ts";
 import type { DocumentTable, WordCount } from "./document-table.ts";
 import { countWords, findPassages, type FoundPassage, resolveScope, type SearchScope } from "./find-passages.ts";
 import { checkedMax, countedMax, foundMax, neighboursMax, positionsMax } from "./limits.ts";
+import { loadNeighbours } from "./load-neighbours.ts";
 import { loadCalls, loadPassages, type LoadedPassage, type StoredText } from "./load-passages.ts";
 import { speakerByKind, termToken } from "./prepare-text.ts";
 import { type CheckedPassages, rankLoaded, type SearchIndexDeps } from "./rank-loaded.ts";
@@ -28,7 +28,7 @@ export async function searchIndex(
   const size = Math.min(Math.max(1, pageSize), pageSizeMax);
   return {
     kind: "found",
-    hits: hits.slice((page - 1) * size, page * size).map((hit) => withCall(deps.database, hit)),
+    hits: hits.slice((page - 1) * size, page * size).map((hit) => finishHit(deps, hit)),
     page,
     pages: Math.ceil(hits.length / size),
     total: Math.max(found.total, found.candidates.length),
@@ -259,6 +259,6 @@ function mergeHits({ table }: SearchIndexDeps, candidates: readonly ExaminedText
   return [...byLine.values()];
 }
 
-function withCall(database: RecallDatabase, { text, ...hit }: MergedHit): SearchHit {
-  return { ...hit, call: loadCalls(database, [text]).get(text.called ?? 0) };
+function finishHit(deps: SearchIndexDeps, { text, ...hit }: MergedHit): SearchHit {
+  return { ...hit, call: loadCalls(deps.database, [text]).get(text.called ?? 0), ...loadNeighbours(deps, text) };
 }
