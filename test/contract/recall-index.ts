@@ -169,6 +169,42 @@ export function recallIndexContract({ name, make, ranker }: RecallIndexUnderTest
       });
     });
 
+    describe("without words", () => {
+      it("the newest texts that pass the filters, newest first, each by its beginning", async () => {
+        const source = new MadeSource();
+        source.append("old", at("2026-01-05T00:00:00.000Z", said("o1", "an old word\nand more")));
+        source.append(
+          "new",
+          at("2026-01-02T00:00:00.000Z", said("n1", "the first")),
+          at("2026-01-03T00:00:00.000Z", called("c1", "t1", { name: "Bash", command: "ls" })),
+          at("2026-01-03T00:00:00.000Z", answered("r1", "t1", "zoo.txt")),
+          at("2026-01-06T00:00:00.000Z", said("n2", "the last")),
+        );
+        const index = await opened(source);
+        expect(await ids(index, { query: "", kind: "user" })).toEqual(["n2", "o1", "n1"]);
+        expect(await ids(index, { query: " ", tool: "bash" })).toEqual(["t1", "c1"]);
+        expect(await ids(index, { query: "", after: "2026-01-05" })).toEqual(["n2", "o1"]);
+        expect(await ids(index, { query: "", session: "old" })).toEqual(["o1"]);
+        expect(await ids(index, { query: "", before: "2026-01-01" })).toEqual([]);
+        expect((await hits(index, { query: "", session: "old" }))[0]?.snippet).toBe("an old word and more");
+        expect((await hits(index, { query: "", kind: "result" }))[0]).toMatchObject({ call: "Bash ls", offset: 0 });
+      });
+
+      it("nothing without a filter", async () => {
+        const source = new MadeSource();
+        source.append("one", said("u1", "a zebra"));
+        expect(await (await opened(source)).search({ query: "" })).toEqual({ kind: "no-words" });
+      });
+
+      it("pages of them", async () => {
+        const source = new MadeSource();
+        source.append("one", ...Array.from({ length: 120 }, (_, n) => said(`u${n}`, `zebra number ${n}`)));
+        const index = await opened(source);
+        expect(await ids(index, { query: "", kind: "user", page: 2, pageSize: 2 })).toEqual(["u117", "u116"]);
+        expect(await index.search({ query: "", kind: "user" })).toMatchObject({ pages: 10, shown: 100 });
+      });
+    });
+
     it("pages are disjoint and count to the end", async () => {
       const source = new MadeSource();
       source.append("one", ...Array.from({ length: 25 }, (_, n) => said(`u${n}`, `zebra number ${n}`)));

@@ -146,6 +146,26 @@ test.each<[string, SearchOutcome | undefined, string, boolean]>([
   expect(called.text).toContain(words);
 });
 
+test("filters alone list the newest that pass them", async () => {
+  const asked: unknown[] = [];
+  const searched: SearchOutcome = { kind: "found", hits: [hit], page: 1, pages: 1, total: 1, shown: 1 };
+  const searchProject = async (options: object) => {
+    asked.push(options);
+    return { kind: "searched", searched, isComplete: true } as const;
+  };
+  const box = await toolbox({ search: async () => undefined, searchProject });
+  expect((await box.call("recall", { tool: "read", scope: "project" })).text).toContain("the zebra is here");
+  expect(asked).toMatchObject([{ query: "", scope: "project", tool: "read" }]);
+  expect(await box.call("recall", { scope: "project" })).toMatchObject({ kind: "wrong" });
+});
+
+test("a memory, which is its own session, is named once", async () => {
+  const session = { id: "logs/a.md", title: "logs/a.md", source: "memory", place: 1 };
+  const hits = [{ ...hit, id: entryId("logs/a.md"), kind: "memory", call: undefined, also: [], session } as const];
+  const { box } = await finding({ kind: "found", hits, page: 1, pages: 1, total: 1, shown: 1 });
+  expect((await box.call("recall", { query: "zebra" })).text).toMatch(/^memory logs\/a\.md, 2026/);
+});
+
 test.each([{}, { id: "x", query: "y" }, { id: "x", page: 1 }, { query: "y", offset: 1 }, { query: "y", limit: 1 }])(
   "takes an id or a query, each with what belongs to it, and not %j",
   async (input) => {
