@@ -110,16 +110,20 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
   const hooks = settings.current().settings.hooks.value;
-  const learned = limitsLearned(opening.resolved);
-  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
+  const modelInput = { port: picked.model, declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
   const told = { news: background.news, startedOn: prefix.startedOn };
-  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
+  const agentDeps = createAgentDeps(parts, { model, ...modelInput, ...sessionInput, ...told });
   const events = new BackgroundEvents();
   const beside = { events, settings, sandbox: background.sandbox };
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
-  const started = { ...contextInput, ...fixedPart, instructions, costs: costs.own };
-  const context = startAgentContext(parts, { ...started, ...beside });
+  const context = startAgentContext(parts, {
+    ...contextInput,
+    ...fixedPart,
+    ...beside,
+    instructions,
+    costs: costs.own,
+  });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
   const newsInput = { instructions, allowRules, compacting, background, retention, events, redaction: parts.redaction };
