@@ -115,25 +115,15 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const told = { news: background.news, startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { model, ...modelInput, ...sessionInput, ...told });
   const events = new BackgroundEvents();
-  const beside = { events, settings, sandbox: background.sandbox };
+  const beside = { events, settings, sandbox: background.sandbox, costs: costs.own };
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
-  const context = startAgentContext(parts, {
-    ...contextInput,
-    ...fixedPart,
-    ...beside,
-    instructions,
-    costs: costs.own,
-  });
+  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, ...beside, instructions });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
   const newsInput = { instructions, allowRules, compacting, background, retention, events, redaction: parts.redaction };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
-  const announced = await announceSessionStart(agentDeps, {
-    options,
-    session,
-    model,
-    instructions: prefix.instructions,
-  });
+  const start = { options, session, model, instructions: prefix.instructions };
+  const announced = await announceSessionStart(agentDeps, start);
   if (announced.kind === "failed") return announced;
   const queue: string[] = [];
   return {
