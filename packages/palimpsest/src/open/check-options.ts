@@ -7,6 +7,12 @@ import { type PolicyName, policyNames, savingLevels } from "../schema/policy-nam
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 
+/** An older Node lacks what the engine uses all over, and would fail in the middle of a conversation with a riddle. */
+export function checkPlatform(setMethods: object = Set.prototype): void {
+  if (!("union" in setMethods))
+    throw new Error(`palimpsest needs Node 22 or newer; this is Node ${process.versions.node}.`);
+}
+
 /** For callers without a compiler: throws on a value that would fail later. */
 export function checkOptions<P extends Provider>(options: ContextOptions<P>): void {
   const {

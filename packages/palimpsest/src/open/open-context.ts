@@ -36,7 +36,7 @@ import { resolveForModel } from "../settings/resolved-settings.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/known-models.ts";
 import { textCounter } from "../tokens/text-counter.ts";
-import { checkOptions } from "./check-options.ts";
+import { checkOptions, checkPlatform } from "./check-options.ts";
 import { ContextBackground } from "./context-background.ts";
 import { freezePrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
@@ -52,6 +52,7 @@ export async function openContextBy<P extends Provider>(
   options: ContextOptions<P>,
   reading: Pick<SessionDeps, "tailBytes">,
 ): Promise<Context<P>> {
+  checkPlatform();
   checkOptions(options);
   const store = await (options.store ?? memoryStore()).open();
   if (store.kind === "failed") throw storeError(store);
