@@ -37,6 +37,8 @@ export class AbsentModel implements ModelPort {
   /** The current round of the replay. */
   round: RecordedRound | undefined;
   requestKind: AsideRequest["kind"] = "compaction";
+  /** If set, requests are only tried out: they are charged here and reported to nobody. */
+  quote: SpendTracker | undefined;
 
   constructor(input: AbsentModelInput) {
     this.#input = input;
@@ -50,7 +52,9 @@ export class AbsentModel implements ModelPort {
   async *send(request: ModelRequest): AsyncGenerator<ModelEvent> {
     const { round } = this;
     if (round === undefined) throw new Error("nothing was said yet");
-    const { world, windowTokens, cache, spending, onRequest, answer } = this.#input;
+    const { world, windowTokens, cache, onRequest, answer } = this.#input;
+    const { quote } = this;
+    const spending = quote ?? this.#input.spending;
     const kind = this.requestKind;
     const call = request.system === this.#input.system ? "fork" : "plain";
     const prompt = this.#toPrompt(request, call);
@@ -71,8 +75,8 @@ export class AbsentModel implements ModelPort {
         : callRates(findModel(request.model), { base: world.model, promptTokens: prompt.tokens });
     if (rates === undefined) spending.request(usage, call === "fork" ? "with-header" : "without-header");
     else spending.otherModel(usage.inputTokens, rates.input);
-    onRequest?.({ kind, call, round, prompt, usage });
-    const { text, outputTokens } = await answer(kind);
+    if (quote === undefined) onRequest?.({ kind, call, round, prompt, usage });
+    const { text, outputTokens } = quote === undefined ? await answer(kind) : unanswered;
     spending.output(outputTokens, rates?.output);
     const wireUsage = {
       input_tokens: usage.inputTokens,
@@ -94,3 +98,5 @@ export class AbsentModel implements ModelPort {
     return new Meter({ headerTokens, tokensOf: world.tokensOf, ids: world.ids }).prompt(messages, []);
   }
 }
+
+const unanswered: ModelAnswer = { text: "Nothing.", outputTokens: 0 };

@@ -98,3 +98,18 @@ export const samePointRoundsMax = 3;
 export const compactionsDefault: readonly number[] = [1, 2, 3, 10];
 /** Far more than any session has. */
 export const compactionNumberMax = 1_000;
+
+// Memory.
+
+/**
+ * Assumed for one extraction: its directive with the list of memories; requests, because sometimes a memory must be read
+ * first; what it writes if there is something to remember, and if there is nothing.
+ */
+export const extractionStandIn = {
+  directiveTokens: 2_000,
+  requests: 1.2,
+  outputTokens: { found: 400, nothing: 20 },
+};
+
+/** A message is covered soon if an extraction runs within so many rounds after its turn. */
+export const soonRoundsMax = 10;

@@ -48,6 +48,15 @@ interface PolicyRunInput {
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
   /** Called for each event of the engine with the index of the next round. */
   readonly onEvent?: ((event: LoopEvent, round: number) => void) | undefined;
+  /** Called after each reply without a call, and after the last reply. */
+  readonly onTurnEnd?: ((turn: ReplayedTurn) => Promise<void>) | undefined;
+}
+
+export interface ReplayedTurn {
+  /** The index of its last round. */
+  readonly round: number;
+  /** What one request of a fork with a directive of this size would cost now, without its output. Nothing is charged. */
+  readonly quoteFork: (directiveTokens: number) => Promise<number>;
 }
 
 export interface CompactedView {
@@ -162,8 +171,27 @@ export class PolicyRun {
         return;
       }
       await this.#reply(round, this.#send(request, round));
+      if (this.#lastCalls === 0 || round === this.#input.world.recording.rounds.at(-1)) await this.#endTurn();
       this.#round += 1;
     }
+  }
+
+  async #endTurn(): Promise<void> {
+    const quoteFork = (directiveTokens: number): Promise<number> => this.#quoteFork(directiveTokens);
+    await this.#input.onTurnEnd?.({ round: this.#round, quoteFork });
+  }
+
+  /** A fork changes neither the cache nor the conversation, so it can be tried out. */
+  async #quoteFork(directiveTokens: number): Promise<number> {
+    const { world } = this.#input;
+    const { rates, recording } = world;
+    const quote = new SpendTracker({ rates, headerTokens: recording.headerTokens });
+    const sizes = { alone: directiveTokens, within: directiveTokens, behindBoundary: directiveTokens };
+    const task = { directive: world.standIn(sizes), source: "extraction", roundsMax: 1 } as const;
+    this.#model.quote = quote;
+    await new ConversationForks(this.#context).run({ ...task, cacheWrite: "skip", permit: denyAll }, neverAborted);
+    this.#model.quote = undefined;
+    return quote.inputCost;
   }
 
   #updateCache({ at, cacheEvents = [] }: RecordedRound): void {

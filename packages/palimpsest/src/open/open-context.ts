@@ -75,8 +75,7 @@ export async function openContextBy<P extends Provider>(
     const { sessions } = store;
     const recall = store.recall && withMask(store.recall, options.secretScanner);
     const projectStore = { ...(sessions && { sessions }), ...(recall && { recall }) };
-    const { memories, spend } = store;
-    return await buildContext(options, { sessionDeps, session, projectStore, memories, spend });
+    return await buildContext(options, { sessionDeps, session, projectStore, store });
   } catch (error) {
     await session.close();
     throw error;
@@ -145,12 +144,10 @@ async function buildContext<P extends Provider>(
     sessionDeps,
     session,
     projectStore,
-    memories,
-    spend,
+    store,
   }: OpenedSession & {
     readonly projectStore: Pick<StorePorts, "sessions" | "recall">;
-    readonly memories: StorePorts["memories"] | undefined;
-    readonly spend: StorePorts["spend"] | undefined;
+    readonly store: Pick<StorePorts, "memories" | "dreams" | "sessions" | "spend">;
   },
 ): Promise<Context<P>> {
   // The default of the type parameter.
@@ -164,13 +161,18 @@ async function buildContext<P extends Provider>(
   let parts: FrozenParts = { ...built, system: await redactSystem(built.system, sessionDeps) };
   let tools = buildTools(parts);
   const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
-  const background = new ContextBackground(options, { session, deps, memories });
+  const background = new ContextBackground(options, {
+    session,
+    deps,
+    store,
+    search: (query) => core.view.recall({ ...query, scope: "project" }),
+  });
   const core: SessionContext = new SessionContext(deps, {
     session,
     transcripts: sessionDeps.transcripts,
     projectStore,
     costs: pastCosts(session).own,
-    spend,
+    spend: store.spend,
     onPaused: (message) => options.onEvent?.({ kind: "warning", code: "background-budget", message }),
     compacting: (started) => ({
       ...buildCompaction(options, {
@@ -202,14 +204,14 @@ async function buildContext<P extends Provider>(
   };
   await core.view.followReceipts();
   const memory =
-    memories === undefined
-      ? undefined
-      : new ContextMemory({
-          deps: { memories, now: sessionDeps.now },
-          session: createMemorySession(session),
-          tree: options.workingTree,
-          rank: options.rankMemories,
-        });
+    store.memories &&
+    new ContextMemory({
+      deps: { memories: store.memories, now: sessionDeps.now },
+      session: createMemorySession(session),
+      tree: options.workingTree,
+      rank: options.rankMemories,
+      dream: background.dream,
+    });
   return new Context<P>({ provider, core, sessionDeps, memory, onEvent: options.onEvent, change });
 }
 

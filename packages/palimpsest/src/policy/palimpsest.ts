@@ -111,7 +111,7 @@ const shared = {
   },
   background: {
     notes: { firstTokens: 10_000, growthTokens: 5_000, callsMin: 3 },
-    extraction: { turnsMax: 5, corrections: "at-once", growthTokens: 8_000, atEnd: "while-warm" },
+    extraction: { turnsMax: 5, corrections: "at-once", atEnd: "while-warm" },
     dream: { hoursMin: 24, sessionsMin: 5 },
     recall: { filesMax: 5, scannedMax: 200, linesMax: 200, fileKbMax: 4, sessionKbMax: 60 },
   },

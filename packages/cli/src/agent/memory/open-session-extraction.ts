@@ -63,7 +63,7 @@ export function openSessionExtraction(
 }
 
 /** What a background fork may use for reading, if the agent has it. */
-const readTools = ["read", "grep", "glob", "bash"];
+const readTools = ["recall", "read", "grep", "glob", "bash"];
 
 export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriting {
   const names = new Set(box.tools.map(({ name }) => name));
