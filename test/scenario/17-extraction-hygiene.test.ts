@@ -24,7 +24,7 @@ describe("17. Memory hygiene: extraction", () => {
         kind: "memories-saved",
         by: "extraction",
         revision: "r1",
-        memories: [{ path: "lint.md", name: "Linter", change: "saved" }],
+        memories: [{ path: "lint.md", name: "Linter", description: rule, change: "saved" }],
       },
     ]);
     const memory = await world.context.memory.read("lint.md");

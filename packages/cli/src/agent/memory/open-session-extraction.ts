@@ -50,7 +50,11 @@ export function openSessionExtraction(
       state: () => backgroundMemoryState(settings, { turns: options.turns ?? "many", flag: "flags.extraction" }),
       spend: input.spend,
       known: () => context.conversation.known,
-      prompt: () => readPrompt(join(workspace.home, "prompts", "extraction.md"), input.warn),
+      prompt: async () => {
+        const { text, warnings } = await readExtractionPrompt(workspace.home);
+        for (const warning of warnings) input.warn(warning);
+        return text;
+      },
       cacheMillis: () => millisByLifetime[context.conversation.lifetimes.rolling],
       onEvent: input.onEvent,
     },
@@ -99,10 +103,18 @@ const promptValues: Readonly<Record<keyof ExtractionPromptValues, true>> = {
   memories: true,
 };
 
-/** A file of this name in the home folder replaces our prompt. Must not reject. */
-async function readPrompt(path: string, warn: (warning: string) => void): Promise<string | undefined> {
+/** The user's own prompt for memories: a file of this name in the home folder replaces ours. Must not reject. */
+export async function readExtractionPrompt(home: string): Promise<UserPrompt> {
+  const path = join(home, "prompts", "extraction.md");
   const { text, warning } = await readUserText(path, "prompt for memories");
   const problems = placeholderProblems({ path, text, known: Object.keys(promptValues) });
-  for (const problem of [...(warning === undefined ? [] : [warning]), ...problems]) warn(problem);
-  return text === "" ? undefined : text;
+  return {
+    text: text === "" ? undefined : text,
+    warnings: [...(warning === undefined ? [] : [warning]), ...problems],
+  };
+}
+
+interface UserPrompt {
+  readonly text: string | undefined;
+  readonly warnings: readonly string[];
 }
