@@ -28,6 +28,26 @@ function refusing(): Responder {
   };
 }
 
+/** Looks an order up, and saves what it is asked to extract as one list of files. */
+const shopkeeper: Responder = {
+  name: "shopkeeper",
+  respond: ({ request }) => {
+    const last = JSON.stringify(request.messages.at(-1));
+    if (last.includes("save it as memories")) return say(JSON.stringify([rule]));
+    if (last.includes("Find the order"))
+      return { move: { kind: "say", blocks: [{ type: "tool_use", name: "search_orders", input: {} }] } };
+    return say("Understood.");
+  },
+};
+const say = (text: string) => ({ move: { kind: "say" as const, blocks: [{ type: "text" as const, text }] } });
+const rule = {
+  path: "refunds.md",
+  name: "Refunds",
+  description: "When to ask before a refund",
+  type: "feedback",
+  body: "Never refund more than 100 euros without asking.",
+};
+
 /** Options for a client of the official SDK: a model in this process answers, at no cost. */
 const optionsFor = (responder: Responder) => ({
   apiKey: "none",
@@ -37,6 +57,7 @@ const optionsFor = (responder: Responder) => ({
 
 export const simulated = optionsFor(reader);
 export const simulatedWithRefusal = optionsFor(refusing());
+export const simulatedWithMemories = optionsFor(shopkeeper);
 
 /** Your tools. */
 export const run = (call: ToolCall): Promise<string> =>

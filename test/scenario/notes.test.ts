@@ -216,7 +216,7 @@ describe("palimpsest notes", () => {
     expect(JSON.parse(json.out)).toEqual({ path, covers, notes, failed: null });
   });
 
-  it("says that there are none, and why the newest extraction came to nothing", async () => {
+  it("says that there are none, and why the newest update came to nothing", async () => {
     const world = await compactionWorld({ windowTokens, variables: on });
     const agent = await world.open();
     const { path = "" } = agent.context.conversation.compacting?.notes ?? {};
@@ -228,7 +228,7 @@ describe("palimpsest notes", () => {
     const plain = await called(calling, "notes", agent.session.id);
     expect(plain).toMatchObject({ code: 1, out: "" });
     expect(plain.err).toMatch(/^No notes\.$/m);
-    expect(plain.err).toMatch(/^failed {2}the newest extraction: .*notes\.md/m);
+    expect(plain.err).toMatch(/^failed {2}the newest update: .*notes\.md/m);
     const json = await called(calling, "notes", agent.session.id, "--json");
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({ covers: null, notes: null, failed: { why: "unwritten" } });
@@ -284,7 +284,7 @@ it("the last reply of a one-shot run begins no notes, and earlier rounds do", as
   expect(await begun(longer)).toBe(true);
 });
 
-/** Killed in the middle of this change; earlier where the run had fewer: how many extractions there is time for is not the same each time. */
+/** Killed in the middle of this change; earlier where the run had fewer: how many updates there is time for is not the same each time. */
 async function killedAt(change: number): Promise<CompactionWorld> {
   const world = await compactionWorld({ windowTokens, variables: on });
   const { signal: by } = await run(world, { env: { KILL_AT: `${change} half` } });

@@ -69,7 +69,12 @@ describe("a session that is opened again has cost what was booked while it was o
     const base = await mkdtemp(join(tmpdir(), "reopened-"));
     const open = async (session: SessionChoice): Promise<Agent> => {
       const opened = await openAgent({
-        env: { PATH: process.env["PATH"], PALIMPSEST_HOME: join(base, "home"), PALIMPSEST_DURABILITY: "never" },
+        env: {
+          PATH: process.env["PATH"],
+          PALIMPSEST_HOME: join(base, "home"),
+          PALIMPSEST_DURABILITY: "never",
+          PALIMPSEST_FLAG_EXTRACTION: "0",
+        },
         cwd: base,
         version: "0.0.0",
         flags: [{ flag: "model", text: "claude-sonnet-5" }],

@@ -7,7 +7,7 @@ import type { CacheEvent, RecordedRound } from "./recording/recording.ts";
 
 export type SentRequest = (RequestRecord & { readonly kind: "round" }) | AsideRequest;
 
-/** `compaction`: the request for a summary. `notes`: an extraction. Neither writes to the cache, and only a `fork` reads from it. */
+/** `compaction`: the request for a summary. `notes`: an update of the notes. Neither writes to the cache, and only a `fork` reads from it. */
 export interface AsideRequest extends RequestRecord {
   readonly kind: "compaction" | "notes";
   readonly call: CompactRule["call"];

@@ -42,7 +42,7 @@ export async function agentWorld(
   const seen = watchRequests(simulator);
   const own = { PALIMPSEST_HOME: home, ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: url };
   // Rounds take no time here: what is made beside them would come at another moment each time.
-  const env = { PATH: process.env["PATH"], ...own, PALIMPSEST_FLAG_COMPACT_BACKGROUND: "0", ...variables };
+  const env = { PATH: process.env["PATH"], ...own, ...withoutBackground, ...variables };
   const open = async (session: SessionChoice, model: string): Promise<Agent> => {
     const opened = await openAgent({
       env,
@@ -114,3 +114,6 @@ const unmarked = (value: unknown): string => {
   const { cache_control: _marker, ...rest } = value as { cache_control?: unknown };
   return JSON.stringify(rest);
 };
+
+/** Requests that a script does not expect. A test of background work switches it on. */
+const withoutBackground = { PALIMPSEST_FLAG_COMPACT_BACKGROUND: "0", PALIMPSEST_FLAG_EXTRACTION: "0" };

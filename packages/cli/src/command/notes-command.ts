@@ -13,9 +13,9 @@ export const notesCommand = command({
   summary: "print the notes kept on a session",
   operands: { session: sessionOperand },
   options: { path: { type: "boolean", summary: "print only the path of the notes file" } },
-  json: "path of the file; covers: the newest entry that the notes cover, tokens of the context then, the blob that holds them; notes: their text; failed: why the newest extraction failed. null for what does not exist",
+  json: "path of the file; covers: the newest entry that the notes cover, tokens of the context then, the blob that holds them; notes: their text; failed: why the newest update failed. null for what does not exist",
   details: [
-    "Shows the notes after the last complete extraction, which is what a compaction uses. The file itself may differ.",
+    "Shows the notes after the last complete update, which is what a compaction uses. The file itself may differ.",
     "Exit code 1: there are no notes, with --json too; --path still names the file.",
   ],
   run: async (context, { operands, options, format }) => {
@@ -73,7 +73,7 @@ function aboutText({
           `file    ${path}`,
           `covers  up to ${covers.entry}, at ${formatCount(covers.contextTokens)} tokens of context`,
         ]),
-    ...(failed === undefined ? [] : [`failed  the newest extraction: ${joinLines(failed.message)}`]),
+    ...(failed === undefined ? [] : [`failed  the newest update: ${joinLines(failed.message)}`]),
   ];
   return lines.length === 0 ? "" : `\n${lines.join("\n")}\n`;
 }

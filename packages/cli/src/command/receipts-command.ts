@@ -1,12 +1,12 @@
 import { openWorkspace } from "../host/workspace.ts";
-import { readCompactionSpent, type Extraction, listExtractions } from "palimpsest/internal/context/past-costs";
+import { readCompactionSpent, type NotesUpdate, listNotesUpdates } from "palimpsest/internal/context/past-costs";
 import { addBranchReceipts, pastReceipts } from "palimpsest/internal/session/past-receipts";
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import type { Path } from "palimpsest/internal/transcript/path";
 import {
   type BoundaryFacts,
   readBoundaryFacts,
-  extractionsText,
+  notesUpdatesText,
   type ListedBoundary,
   type ListedEdit,
   type ListedCost,
@@ -23,7 +23,7 @@ export const receiptsCommand = command({
   name: "receipts",
   summary: "show what every edit of a session did, why, and what it cost",
   operands: { session: sessionOperand },
-  json: "path and edits: id, kind, at, state, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: extractions of every branch, what they cost and why one failed",
+  json: "path and edits: id, kind, at, state, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: updates of every branch, what they cost and why one failed",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -38,14 +38,14 @@ export const receiptsCommand = command({
       const priceOf = createCallsPricer(reading.settings.models.value);
       const listed = edits.map((edit): ListedEdit => ({ ...edit, boundary: withCost(facts.get(edit.id), priceOf) }));
       const spent = listSpendings(opened.fold.path, priceOf);
-      const notes = listExtractions(opened.fold.path.everyBranch);
+      const notes = listNotesUpdates(opened.fold.path.everyBranch);
       const session = log.session?.id ?? operands.session;
       if (format === "json") {
         await context.out.json({
           path: log.path,
           edits: listed.map((edit) => asJson(edit, session)),
           spent: spent.map((cost) => spendingJson(cost)),
-          notes: notes.map((extraction) => extractionJson(extraction, priceOf)),
+          notes: notes.map((update) => notesUpdateJson(update, priceOf)),
         });
         return exitCode.fine;
       }
@@ -57,7 +57,7 @@ export const receiptsCommand = command({
       const texts = opened.fold.path.entries.flatMap(({ id }) => (id === undefined ? [] : (textById.get(id) ?? [])));
       await context.out.write(texts.length === 0 ? "No edits.\n" : texts.join(""));
       const costNanos = priceOf(notes.flatMap(({ calls }) => calls));
-      await context.out.write(extractionsText(notes, { style, costNanos }));
+      await context.out.write(notesUpdatesText(notes, { style, costNanos }));
       return exitCode.fine;
     } finally {
       await log.source.close();
@@ -82,9 +82,9 @@ const listSpendings = ({ entries }: Path, priceOf: CallsPricer): readonly Listed
     return [{ id: entry.id, at: entry.timestamp ?? "", trigger, calls, costNanos: priceOf(calls) }];
   });
 
-const extractionJson = ({ calls, failed, ...extraction }: Extraction, priceOf: CallsPricer): object => {
+const notesUpdateJson = ({ calls, failed, ...update }: NotesUpdate, priceOf: CallsPricer): object => {
   const costNanos = priceOf(calls);
-  return { ...extraction, failed: failed ?? null, calls, costUsd: costNanos === undefined ? null : costNanos / 1e9 };
+  return { ...update, failed: failed ?? null, calls, costUsd: costNanos === undefined ? null : costNanos / 1e9 };
 };
 
 const spendingJson = ({ trigger, costNanos, ...spending }: ListedCost): object => ({

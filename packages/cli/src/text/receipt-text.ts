@@ -1,4 +1,4 @@
-import type { Extraction } from "palimpsest/internal/context/past-costs";
+import type { NotesUpdate } from "palimpsest/internal/context/past-costs";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { EntryId, NanoUsd } from "palimpsest/internal/schema/brand";
 import type { PaidCall, BoundaryMetadata, ReloadedInstructions } from "palimpsest/internal/schema/edit";
@@ -82,21 +82,21 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
 export const spendingText = ({ at, trigger, calls, costNanos }: ListedCost, style: Style): string =>
   `${headText({ at, what: "summary that was not installed", cause: trigger }, style)}\n${costLine({ calls, costNanos })}\n`;
 
-interface ExtractionsLook {
+interface NotesUpdatesLook {
   readonly style: Style;
   /** The cost of all of them; undefined if nothing was answered, or a model has no known price. */
   readonly costNanos: NanoUsd | undefined;
 }
 
 /** All of them in a few lines: there may be one every few rounds. Empty if there is none. */
-export function extractionsText(extractions: readonly Extraction[], { style, costNanos }: ExtractionsLook): string {
-  if (extractions.length === 0) return "";
-  const calls = extractions.flatMap((extraction) => extraction.calls);
-  const failures = extractions.filter(({ failed }) => failed !== undefined).length;
+export function notesUpdatesText(updates: readonly NotesUpdate[], { style, costNanos }: NotesUpdatesLook): string {
+  if (updates.length === 0) return "";
+  const calls = updates.flatMap((update) => update.calls);
+  const failures = updates.filter(({ failed }) => failed !== undefined).length;
   const failuresText = failures === 0 ? "" : `, ${formatNumber(failures)} in vain`;
   return [
     style("bold", "notes"),
-    labelLine("taken", `${quantity(extractions.length, "time")}${failuresText}`),
+    labelLine("taken", `${quantity(updates.length, "time")}${failuresText}`),
     ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
     "",
   ].join("\n");

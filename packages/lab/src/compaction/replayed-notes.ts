@@ -30,7 +30,7 @@ interface ReplayedNotesInput {
 
 /**
  * The notes of one run. They are taken whenever the layer would take them and are available at once. A real model needs
- * time, in which the next extraction may become due, so this is the maximum. No extraction fails, so none is repeated.
+ * time, in which the next update may become due, so this is the maximum. No update fails, so none is repeated.
  */
 export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
   readonly path = notesPathStandIn;
@@ -39,7 +39,7 @@ export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
   #calls = 0;
   #covers: EntryId | undefined;
   #lastRead: ReturnType<Summaries["notes"]> | undefined;
-  #extraction: Promise<void> = Promise.resolve();
+  #update: Promise<void> = Promise.resolve();
   taken = 0;
 
   constructor(input: ReplayedNotesInput) {
@@ -58,12 +58,12 @@ export class ReplayedNotes implements NonNullable<CompactionSetup["notes"]> {
     this.#state = onEnd(step.state, { outcome: covers === undefined ? "failed" : "taken", rule }).state;
     if (covers === undefined) return;
     this.#covers = covers;
-    this.#extraction = this.#input.ask(this.#directive());
+    this.#update = this.#input.ask(this.#directive());
     this.taken += 1;
   }
 
   async settle(): Promise<SettleOutcome> {
-    await this.#extraction;
+    await this.#update;
     return "idle";
   }
 

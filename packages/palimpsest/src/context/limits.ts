@@ -58,3 +58,6 @@ export const chooseTimeMillisMax = 10_000;
 
 /** Other processes spend little in a minute, and the log is small: reading it more often would not decide otherwise. */
 export const spendFreshMs = 60_000;
+
+/** After so many dreams in a row that failed, a session starts no more by itself: the next one would most likely fail too. */
+export const dreamFailuresMax = 1;

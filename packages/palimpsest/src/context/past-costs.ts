@@ -106,18 +106,18 @@ const notesFailureShape = z.object({ why: z.string(), message: z.string() });
 const notesFailedShape = z.object({ failed: notesFailureShape });
 const notesSpentShape = z.object({ calls: paidCallsShape });
 
-/** Why an extraction failed. `message`: one line. */
+/** Why an update of the notes failed. `message`: one line. */
 export type NotesFailure = z.infer<typeof notesFailureShape>;
 
 interface NotesCost {
   readonly model: string;
-  /** The usage of each request of the extraction. */
+  /** The usage of each request of the update. */
   readonly usage: readonly JsonObject[];
   readonly failed?: NotesFailure | undefined;
 }
 
 /**
- * Books the cost of an extraction, and its failure: a fork's requests are nowhere else in the log, and the failure is not
+ * Books the cost of an update of the notes, and its failure: a fork's requests are nowhere else in the log, and the failure is not
  * shown to the user.
  */
 export const notesCostDraft = ({ model, usage, failed }: NotesCost): Draft => ({
@@ -129,7 +129,7 @@ export const notesCostDraft = ({ model, usage, failed }: NotesCost): Draft => ({
   },
 });
 
-/** The failure of the newest extraction; undefined if it succeeded or there was none. `settings`: those of the path. */
+/** The failure of the newest update; undefined if it succeeded or there was none. `settings`: those of the path. */
 export function lastNotesFailure(settings: ReadonlyMap<string, Json>): NotesFailure | undefined {
   return notesFailedShape.safeParse(settings.get(notesSpentName)).data?.failed;
 }
@@ -140,8 +140,8 @@ export function notesCallsIn(edit: Edit): readonly PaidCall[] {
   return notesSpentShape.safeParse(edit.value).data?.calls ?? [];
 }
 
-/** An extraction that cost something or failed. */
-export interface Extraction {
+/** An update of the notes that cost something or failed. */
+export interface NotesUpdate {
   readonly id: EntryId;
   /** When it ended, according to the log. */
   readonly at: string;
@@ -149,9 +149,9 @@ export interface Extraction {
   readonly failed: NotesFailure | undefined;
 }
 
-/** Lists each extraction once, although a retry may have booked it again. `entries`: of every branch, since all were paid. */
-export function listExtractions(entries: Iterable<Entry>): readonly Extraction[] {
-  const byFirst = new Map<EntryId, Extraction>();
+/** Lists each update once, although a retry may have booked it again. `entries`: of every branch, since all were paid. */
+export function listNotesUpdates(entries: Iterable<Entry>): readonly NotesUpdate[] {
+  const byFirst = new Map<EntryId, NotesUpdate>();
   for (const entry of entries) {
     if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name !== notesSpentName) continue;
     const { again: id = entry.id, value } = entry.edit;

@@ -108,7 +108,15 @@ const summary = z.strictObject({
 
 const background = z.strictObject({
   notes: z.strictObject({ firstTokens: amount, growthTokens: amount, callsMin: amount }).exactOptional(),
-  extraction: z.strictObject({ turnsMax: amount }).exactOptional(),
+  extraction: z
+    .strictObject({
+      turnsMax: amount,
+      everyTurns: amount.exactOptional(),
+      growthTokens: amount.exactOptional(),
+      corrections: z.literal("at-once").exactOptional(),
+      atEnd: z.literal("while-warm").exactOptional(),
+    })
+    .exactOptional(),
   dream: z.strictObject({ hoursMin: amount, sessionsMin: amount }).exactOptional(),
   recall: z
     .strictObject({

@@ -52,7 +52,7 @@ const findPlaces = (sentences: readonly string[], texts: readonly string[]): Wor
 const stretchFor = (words: ReadonlySet<string>): number => Math.max(trustWindowWordsMin, 4 * words.size);
 
 /** Numbers, paths, options and identifiers, in lower case. */
-function findNames(sentence: string): readonly string[] {
+export function findNames(sentence: string): readonly string[] {
   const tokens = sentence.match(/[^\s"'`()<>[\]{},;|*]+/g) ?? [];
   return tokens
     .map((token) => token.replaceAll(/^[.:!?]+|[.:!?]+$/g, ""))

@@ -75,7 +75,7 @@ const begun = async (tasks: readonly ForkTask[]): Promise<void> => {
   await expect.poll(() => tasks.length).toBe(1);
 };
 
-/** One extraction, from its round to its end. */
+/** One update, from its round to its end. */
 async function taken(notes: SessionNotes, tasks: readonly ForkTask[]): Promise<void> {
   const before = tasks.length;
   notes.roundEnded(0);
@@ -178,7 +178,7 @@ describe("notes of a session", () => {
     expect(tasks).toEqual([]);
   });
 
-  it("nobody asks whether the file may be edited before notes are due, and somebody does before each extraction", async () => {
+  it("nobody asks whether the file may be edited before notes are due, and somebody does before each update", async () => {
     const asked: string[] = [];
     const mayEdit = () => Promise.resolve(asked.push("edit") > 0 ? ("yes" as const) : ("no" as const));
     const { session, notes, tasks, size } = await keeping(answered, { mayEdit });

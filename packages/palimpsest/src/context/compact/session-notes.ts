@@ -19,7 +19,7 @@ export interface SessionNotesDeps extends ClockDep, WaitDep, ResolvedSettingsDep
   readonly mayEdit: () => Promise<"yes" | "no">;
   /** Called each time, so that changes to the files apply at once. Must not reject. */
   readonly options: () => Promise<NotesOptions>;
-  /** `one`: the session closes after its only turn, so an extraction after its last reply would only be aborted. */
+  /** `one`: the session closes after its only turn, so an update after its last reply would only be aborted. */
   readonly turns: "one" | "many";
 }
 
@@ -126,7 +126,7 @@ export class SessionNotes {
     return this.#pendingWarnings.splice(0);
   }
 
-  /** Stops taking notes. Resolves when a running extraction has stopped and its cost is booked. */
+  /** Stops taking notes. Resolves when a running update has stopped and its cost is booked. */
   stop(): Promise<void> {
     return this.#keeper.close();
   }
@@ -187,7 +187,7 @@ export class SessionNotes {
       return;
     }
     const { why, message } = outcome.kind === "taken" ? leftBranch : outcome;
-    // Closing the session aborts the extraction; that is recorded only if it has cost something.
+    // Closing the session aborts the update; that is recorded only if it has cost something.
     if (why === "aborted" && usage.length === 0) return;
     await this.#log.append(notesCostDraft({ model, usage, failed: { why, message } }));
   }

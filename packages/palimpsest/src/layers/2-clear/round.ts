@@ -105,7 +105,7 @@ export function cleanBorders(items: readonly Item[]): readonly boolean[] {
 }
 
 /**
- * The newest entry that notes taken now can cover fully. A round without its results is left to the next extraction.
+ * The newest entry that notes taken now can cover fully. A round without its results is left to the next update.
  * Undefined if no round has ended.
  */
 export function lastSettledEntry(items: readonly Item[]): EntryId | undefined {

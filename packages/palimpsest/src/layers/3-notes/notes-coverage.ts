@@ -6,7 +6,7 @@ import type { Draft } from "../../transcript/draft.ts";
 /**
  * Stored as a setting of the session: it survives boundaries like the others, and a path that was rewound has the notes
  * of its own past. The blob is the text at that time. It is what counts for a compaction, whatever the file says while
- * the next extraction changes it.
+ * the next update changes it.
  */
 const settingName = "notes.covers";
 

@@ -25,7 +25,7 @@ describe("notes are due", () => {
   });
 });
 
-describe("one extraction at a time", () => {
+describe("one update at a time", () => {
   const running = (): NotesState => onMoment(notesIdle(), { moment: at(10_000), rule }).state;
 
   it("a moment while one runs starts nothing, and is looked at when that one ends", () => {

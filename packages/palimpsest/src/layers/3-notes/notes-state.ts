@@ -2,7 +2,7 @@ import type { BackgroundRule } from "../policy.ts";
 import { failuresMax } from "./limits.ts";
 
 /**
- * When notes are taken, one extraction at a time. A moment is the end of a round.
+ * When notes are taken, one update at a time. A moment is the end of a round.
  *
  *   idle ──a moment, due──▶ running              idle ──a moment, not due──▶ idle
  *   running ──a moment──▶ running, keeps it      (the newest replaces the one that was kept)
@@ -36,7 +36,7 @@ export interface NotesMoment {
 
 export interface NotesStep {
   readonly state: NotesState;
-  /** The moment at which an extraction begins now. */
+  /** The moment at which an update begins now. */
   readonly starts?: NotesMoment;
 }
 
@@ -59,7 +59,7 @@ export function onMoment(state: NotesState, { moment, rule }: MomentInput): Note
   }
 }
 
-/** Whether an extraction for this moment would begin: at once, or when the running one has ended. */
+/** Whether an update for this moment would begin: at once, or when the running one has ended. */
 export function isWanted(state: NotesState, { moment, rule }: MomentInput): boolean {
   switch (state.kind) {
     case "idle":
@@ -71,7 +71,7 @@ export function isWanted(state: NotesState, { moment, rule }: MomentInput): bool
   }
 }
 
-/** Call it when the running extraction has ended. */
+/** Call it when the running update has ended. */
 export function onEnd(
   state: NotesState,
   { outcome, rule }: { readonly outcome: "taken" | "failed"; readonly rule: NotesRule },
@@ -85,7 +85,7 @@ export function onEnd(
     }
     case "idle":
     case "stopped":
-      throw new Error("an extraction ended that never began");
+      throw new Error("an update ended that never began");
   }
 }
 

@@ -3,7 +3,7 @@ import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 interface TemplateSection {
   readonly title: string;
-  /** What belongs there, in one line. It stays in the file for the next extraction. */
+  /** What belongs there, in one line. It stays in the file for the next update. */
   readonly hint: string;
 }
 
@@ -181,7 +181,7 @@ interface CutOptions {
   readonly rest: string;
 }
 
-/** Deliberately vague: a copy of a session has no file before its first extraction, and each extraction changes it. */
+/** Deliberately vague: a copy of a session has no file before its first update, and each update changes it. */
 export const cutLine = (path: string): string =>
   `[… cut here; the notes file may hold more of it, or what became of it since: ${path}]`;
 

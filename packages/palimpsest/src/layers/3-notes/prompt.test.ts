@@ -6,7 +6,7 @@ import { defaultTemplate, renderNotes } from "./notes.ts";
 const sizes = { tokens: 400, sections: [{ title: "Workflow", tokens: 100 }] };
 const input: NotesPromptInput = { path: "/s/my notes.md", tool: "edit", notes: renderNotes(defaultTemplate), sizes };
 
-/** It is paid for at every extraction, and not from the cache. */
+/** It is paid for at every update, and not from the cache. */
 const promptTokensMax = 1_100;
 
 describe("the words that notes are asked for with", () => {

@@ -1,5 +1,6 @@
 import { formatCount } from "../../text/format-count.ts";
 import { fillTemplate } from "../../text/fill-template.ts";
+import { wrapElement } from "../../text/wrap-element.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
 
 export interface NotesPromptInput {
@@ -21,7 +22,12 @@ export interface NotesSizes {
 
 /** The directive that asks a fork to update the notes: the last user text behind the conversation. */
 export function notesPrompt({ path, tool, notes, sizes, template = defaultPrompt }: NotesPromptInput): string {
-  const values = { path: JSON.stringify(path), tool, notes: inElement(notes), budgets: budgetsText(sizes) };
+  const values = {
+    path: JSON.stringify(path),
+    tool,
+    notes: wrapElement("current_notes", notes),
+    budgets: budgetsText(sizes),
+  };
   return fillTemplate(`${template.trim()}${missingPlaceholders(template, values)}`, values);
 }
 
@@ -48,13 +54,6 @@ const missingPlaceholders = (template: string, values: NotesPromptValues): strin
     .filter((name) => values[name] !== "" && !template.includes(`{{${name}}}`))
     .map((name) => (name === "path" ? "\n\nThe notes file: {{path}}" : `\n\n{{${name}}}`))
     .join("");
-
-/** Picks a tag name that the notes don't close themselves. */
-function inElement(notes: string): string {
-  let name = "current_notes";
-  for (let serial = 2; notes.includes(`</${name}`); serial += 1) name = `current_notes_${serial}`;
-  return `<${name}>\n${notes.trimEnd()}\n</${name}>`;
-}
 
 function budgetsText({ tokens, sections }: NotesSizes): string {
   const long = sections.filter((section) => section.tokens > sectionTokensMax);

@@ -18,7 +18,7 @@ const taken: NotesOutcome = {
 const failed: NotesOutcome = { kind: "failed", why: "model", message: "529", usage: [] };
 const turns = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Extractions that end when the test says so. */
+/** Updates that end when the test says so. */
 function keeping(over: Partial<NotesKeeperDeps> = {}) {
   const clock = handClock();
   const started: number[] = [];
@@ -113,7 +113,7 @@ describe("a compaction", () => {
     expect(clock.waiting()).toBe(0);
   });
 
-  it("gets the notes of an extraction that ends in time, written down", async () => {
+  it("gets the notes of an update that ends in time, written down", async () => {
     const { keeper, clock, told, end } = keeping();
     keeper.notice(at(10_000));
     const settled = keeper.settle(signal);

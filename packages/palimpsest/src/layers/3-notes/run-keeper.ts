@@ -18,7 +18,7 @@ export interface NotesKeeperDeps extends ClockDep {
   readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
   /** The current rule. Undefined if no notes are taken. */
   readonly rule: () => NotesRule | undefined;
-  /** Runs one extraction of what the conversation holds when it begins; `takeNotes`. */
+  /** Runs one update of what the conversation holds when it begins; `takeNotes`. */
   readonly take: (moment: NotesMoment, signal: AbortSignal) => Promise<NotesOutcome>;
   /** Records the notes that were taken and logs failures. What it throws is ignored. */
   readonly onEnded: (outcome: NotesOutcome) => Promise<void>;
@@ -30,21 +30,21 @@ export interface NotesKeeperDeps extends ClockDep {
  */
 export type SettleOutcome = "idle" | "ended" | "stale" | "late";
 
-interface RunningExtraction {
+interface RunningUpdate {
   readonly startedAt: Millis;
   /** Never rejects. */
   readonly over: Promise<void>;
 }
 
 /**
- * Takes notes beside the conversation, one extraction at a time; `notes-state.ts` has the states. No turn waits for it,
+ * Takes notes beside the conversation, one update at a time; `notes-state.ts` has the states. No turn waits for it,
  * and none of its failures reaches a turn.
  */
 export class NotesKeeper {
   readonly #deps: NotesKeeperDeps;
   readonly #closed = new AbortController();
   #state: NotesState;
-  #running: RunningExtraction | undefined;
+  #running: RunningUpdate | undefined;
 
   /** `last` is, for a resumed session, the moment up to which there are notes. */
   constructor(deps: NotesKeeperDeps, last?: NotesMoment) {
@@ -56,7 +56,7 @@ export class NotesKeeper {
     return this.#state.kind;
   }
 
-  /** Whether `notice` with this moment would lead to an extraction. */
+  /** Whether `notice` with this moment would lead to an update. */
   wants(moment: NotesMoment): boolean {
     const rule = this.#deps.rule();
     return rule !== undefined && !this.#closed.signal.aborted && isWanted(this.#state, { moment, rule });
@@ -69,7 +69,7 @@ export class NotesKeeper {
     this.#step(onMoment(this.#state, { moment, rule }));
   }
 
-  /** For a compaction that could use current notes: waits for a running extraction, but not long. */
+  /** For a compaction that could use current notes: waits for a running update, but not long. */
   async settle(signal: AbortSignal): Promise<SettleOutcome> {
     const running = this.#running;
     if (running === undefined) return "idle";
@@ -81,7 +81,7 @@ export class NotesKeeper {
     return settled;
   }
 
-  /** Stops the running extraction. Resolves when it has stopped. */
+  /** Stops the running update. Resolves when it has stopped. */
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#running?.over;

@@ -67,7 +67,7 @@ const noting = (file: { text: string }): ForkOutcome => {
   return answered;
 };
 
-describe("an extraction", () => {
+describe("an update", () => {
   it("records what the notes say and up to where, with what it cost", async () => {
     const { deps, file } = faked(noting);
     const outcome = await takeNotes(deps, input, signal);
@@ -227,7 +227,7 @@ async function working(forked?: Forked, over: (model: ModelPort) => ModelPort = 
   return { agent, session, notesFile, take };
 }
 
-describe("an extraction by a real fork", () => {
+describe("an update by a real fork", () => {
   it("fills the sections of a file that only its owner can read", async () => {
     const { notesFile, take } = await working();
     expect(await take()).toMatchObject({ kind: "taken" });

@@ -56,8 +56,8 @@ export type NotesOutcome =
     };
 
 /**
- * Runs one extraction: a fork of the conversation edits the notes file. What it leaves half done stays in the file for
- * the next one; only a complete extraction is recorded. Must not reject unless its ports do.
+ * Runs one update: a fork of the conversation edits the notes file. What it leaves half done stays in the file for
+ * the next one; only a complete update is recorded. Must not reject unless its ports do.
  */
 export async function takeNotes(
   given: TakeNotesDeps,
@@ -90,7 +90,7 @@ type OpenNotes = Extract<NotesFileOutcome, { kind: "open" }>;
 
 /**
  * Opens the notes, cut if they are far over their budget although the model was asked to shorten them. The blob of the
- * last extraction has them whole.
+ * last update has them whole.
  */
 async function openWithin(
   { notesFile, count }: TakeNotesDeps,

@@ -1,0 +1,110 @@
+import type { MemoryText } from "../../ports/memories.ts";
+import type { Millis } from "../../schema/brand.ts";
+import { contentWords } from "../content-words.ts";
+import { type DriftFinding, memoryTime } from "../directory/show-memory.ts";
+import { evidenceShareMin, evidenceWordsMin } from "./limits.ts";
+import type { Fact, StandingFacts } from "./standing-facts.ts";
+
+/** Why a sentence of a memory is gone, as the consolidator says. Nothing of it is believed unless it is found. */
+export interface RemovalReason {
+  readonly path: string;
+  /** The sentence, or a text that has it. */
+  readonly text: string;
+  readonly why: string;
+  /** A quotation. */
+  readonly evidence: string;
+}
+
+/** A passage of a transcript. */
+export interface SeenPassage {
+  readonly text: string;
+  /** `user`: the user's own words. */
+  readonly by: "user" | "outside";
+  readonly at: Millis | undefined;
+}
+
+export interface AcceptedRemoval {
+  readonly path: string;
+  readonly sentence: string;
+  readonly why: string;
+  /** What bears it out: the user's later words, a newer memory that stays, or that what it names is not found. */
+  readonly basis: "user" | "memory" | "drift";
+  readonly evidence: string;
+}
+
+export interface ReasonSources {
+  /** What the memories state after the changes. */
+  readonly standing: StandingFacts;
+  /** Their texts, by path. */
+  readonly after: ReadonlyMap<string, string>;
+  readonly base: readonly MemoryText[];
+  readonly reasons: readonly RemovalReason[];
+  readonly passages: readonly SeenPassage[];
+  readonly driftByPath: ReadonlyMap<string, readonly DriftFinding[]>;
+}
+
+interface LostFact {
+  readonly memory: MemoryText;
+  readonly fact: Fact;
+}
+
+/**
+ * A reason for this sentence that holds:
+ *
+ *   drift    the sentence names a file, symbol or command that is reported as missing
+ *   user     the evidence stands in a message of the user that is newer than the memory
+ *   memory   the evidence stands in another trusted memory that is newer and still says it afterwards
+ *
+ * Evidence must have to do with the sentence: what the user said about something else is none.
+ */
+export function findReason({ memory, fact }: LostFact, sources: ReasonSources): AcceptedRemoval | undefined {
+  for (const reason of sources.reasons) {
+    if (reason.path !== memory.path || !isAbout(reason.text, fact)) continue;
+    const basis = findBasis(reason, { memory, fact }, sources);
+    if (basis !== undefined)
+      return { path: memory.path, sentence: fact.sentence, why: reason.why, basis, evidence: reason.evidence };
+  }
+  return undefined;
+}
+
+function isAbout(text: string, { sentence, words }: Fact): boolean {
+  if (flatten(text).includes(flatten(sentence))) return true;
+  const named = new Set(contentWords(text));
+  return [...words].every((word) => named.has(word));
+}
+
+function findBasis(
+  { evidence }: RemovalReason,
+  { memory, fact }: LostFact,
+  sources: ReasonSources,
+): AcceptedRemoval["basis"] | undefined {
+  const drift = sources.driftByPath.get(memory.path) ?? [];
+  if (drift.some(({ name }) => fact.sentence.includes(name))) return "drift";
+  const quoted = new Set(contentWords(evidence));
+  const shared = [...fact.words].filter((word) => quoted.has(word)).length;
+  if (quoted.size < evidenceWordsMin || shared < evidenceShareMin * fact.words.size) return undefined;
+  const quote = flatten(evidence);
+  const isNewer = (at: Millis | undefined): boolean => at !== undefined && at > memoryTime(memory);
+  const isSaid = sources.passages.some(
+    ({ text, by, at }) => by === "user" && isNewer(at) && flatten(text).includes(quote),
+  );
+  if (isSaid) return "user";
+  const isKept = sources.base.some(
+    (other) =>
+      other.role === "memory" &&
+      other.path !== memory.path &&
+      other.trust === "trusted" &&
+      isNewer(memoryTime(other)) &&
+      flatten(other.text).includes(quote),
+  );
+  return isKept && [...sources.after.values()].some((text) => flatten(text).includes(quote)) ? "memory" : undefined;
+}
+
+/** Without case, marks of emphasis and the kind of spaces. */
+const flatten = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[*_`"'“”‘’>]+/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
