@@ -1,103 +1,144 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { measureMemory, type MemoryFigures } from "../packages/lab/src/memory/measure-memory.ts";
+import { addFigures, measureMemory, type MemoryFigures } from "../packages/lab/src/memory/measure-memory.ts";
 import {
   everyMessage,
   extractBy,
+  type MeasuredSession,
   type MemoryStrategy,
   noMemories,
 } from "../packages/lab/src/memory/memory-strategy.ts";
+import type { DreamRule } from "../packages/palimpsest/src/layers/6-dream/plan.ts";
 import { getPreset } from "../packages/palimpsest/src/policy/policy-catalogue.ts";
+import { madeProject, rulesThatChange } from "../test/fixture/replay/made-project.ts";
 import { conditions } from "./measure.ts";
 import { readLasting, readProjects } from "./memory/recorded-projects.ts";
 
 /**
- * `npm run bench:memory [-- --json] [--corpus <folder>] [--tuning <folder>]`: what is remembered from one recorded session of a project to the next, how
- * much of it was said, and what it costs. The rule-based model of the simulator stands in for the model.
+ * `npm run bench:memory [-- --json] [--corpus <folder>] [--tuning <folder>]`: what is remembered from one recorded session of
+ * a project to the next, how much of it was said, and what it costs. The simulator's rule-based model stands in for a model.
  */
 const { values } = parseArgs({
   options: {
     json: { type: "boolean", default: false },
-    corpus: { type: "string", default: process.env["PALIMPSEST_CORPUS"] ?? "../shared/corpus" },
-    tuning: { type: "string", default: process.env["PALIMPSEST_TUNING"] ?? "../shared/tuning" },
+    corpus: { type: "string", default: process.env["PALIMPSEST_CORPUS"] ?? sharedFolder("corpus") },
+    tuning: { type: "string", default: process.env["PALIMPSEST_TUNING"] ?? sharedFolder("tuning") },
   },
 });
 
-const published = getPreset("palimpsest").background?.extraction;
-if (published === undefined) throw new Error("the default extracts");
+function sharedFolder(name: string): string {
+  return resolve(import.meta.dirname, "../../shared", name);
+}
 
-const strategies: readonly MemoryStrategy[] = [
-  noMemories,
-  everyMessage,
-  extractBy("extraction, each turn", { turnsMax: 5, everyTurns: 1 }),
-  extractBy("extraction, the default", published),
+interface Row {
+  readonly strategy: MemoryStrategy;
+  readonly dream?: DreamRule | undefined;
+}
+
+/** `chooses`: a reader's judgement of what lasts. */
+function describeRows(chooses: (message: string) => boolean): readonly Row[] {
+  const { extraction: rule, dream } = getPreset("palimpsest").background ?? {};
+  if (rule === undefined) throw new Error("the default extracts");
+  return [
+    { strategy: noMemories },
+    { strategy: everyMessage },
+    { strategy: extractBy("extraction after each turn", { rule: { turnsMax: 5, everyTurns: 1 } }) },
+    { strategy: extractBy("extraction", { rule }) },
+    { strategy: extractBy("extraction and dreams", { rule }), dream },
+    { strategy: { ...everyMessage, name: "every message, and dreams" }, dream },
+    { strategy: extractBy("extraction, if a reader chose", { rule, chooses }) },
+  ];
+}
+
+type Projects = readonly (readonly MeasuredSession[])[];
+
+interface MeasuredRow {
+  readonly name: string;
+  readonly figures: MemoryFigures;
+}
+
+async function measureRows(
+  projects: Projects,
+  isLasting: (message: string) => boolean,
+): Promise<readonly MeasuredRow[]> {
+  const measured: MeasuredRow[] = [];
+  for (const { strategy, dream } of describeRows(isLasting)) {
+    const figures: MemoryFigures[] = [];
+    for (const sessions of projects) figures.push(await measureMemory(sessions, { strategy, dream, isLasting }));
+    const [first, ...rest] = figures;
+    if (first !== undefined) measured.push({ name: strategy.name, figures: rest.reduce(addFigures, first) });
+  }
+  return measured;
+}
+
+const share = (part: number, whole: number): string => (whole === 0 ? "–" : `${((100 * part) / whole).toFixed(0)} %`);
+const exactShare = (part: number, whole: number): string =>
+  whole === 0 ? "–" : `${((100 * part) / whole).toFixed(1)} %`;
+
+type Column = readonly [title: string, cell: (figures: MemoryFigures) => string];
+
+const qualityColumns: readonly Column[] = [
+  ["held", ({ held, needed }) => share(held, needed)],
+  ["shown", ({ shown, needed }) => share(shown, needed)],
+  ["lasting messages kept", ({ lastingKept, lasting }) => share(lastingKept, lasting)],
+  ["memories", ({ memories }) => String(memories)],
+  ["every sentence said", ({ sourced, memories }) => share(sourced, memories)],
+  ["of lasting messages", ({ fromLasting, memories }) => share(fromLasting, memories)],
+  ["stale", ({ stale, judged }) => exactShare(stale, judged)],
+  ["said twice", ({ repeated, judged }) => exactShare(repeated, judged)],
+  ["tokens at start", ({ startTokens, sessions }) => (startTokens / sessions).toFixed(0)],
 ];
 
-const projects = await readProjects([values.corpus, values.tuning].map((folder) => resolve(folder)));
-const isLasting = readLasting();
-const rows: { readonly strategy: string; readonly figures: MemoryFigures }[] = [];
-for (const strategy of strategies) {
-  const figures: MemoryFigures[] = [];
-  for (const sessions of projects.values()) figures.push(await measureMemory(sessions, { strategy, isLasting }));
-  rows.push({ strategy: strategy.name, figures: addFigures(figures) });
-}
-if (values.json) console.log(JSON.stringify({ conditions: conditions(), rows }, undefined, 2));
-else printTable();
+const moneyColumns: readonly Column[] = [
+  ["extractions", ({ forks }) => String(forks)],
+  ["their money", ({ extractionCost, conversationCost }) => exactShare(extractionCost, conversationCost)],
+  ["dreams", ({ dreamCost, conversationCost }) => exactShare(dreamCost, conversationCost)],
+  ["carrying the index", ({ carryingCost, conversationCost }) => exactShare(carryingCost, conversationCost)],
+];
 
-function addFigures(all: readonly MemoryFigures[]): MemoryFigures {
-  const [first, ...rest] = all;
-  if (first === undefined) throw new Error("Nothing was measured: there is no corpus here (PALIMPSEST_CORPUS).");
-  return rest.reduce((sum, figures) => {
-    const add = (name: keyof MemoryFigures): number => sum[name] + figures[name];
-    return {
-      ...sum,
-      sessions: add("sessions"),
-      needed: add("needed"),
-      held: add("held"),
-      shown: add("shown"),
-      lasting: add("lasting"),
-      lastingKept: add("lastingKept"),
-      memories: add("memories"),
-      sourced: add("sourced"),
-      fromLasting: add("fromLasting"),
-      judgedMemories: add("judgedMemories"),
-      staleMemories: add("staleMemories"),
-      startTokens: add("startTokens"),
-      startTokensMax: Math.max(sum.startTokensMax, figures.startTokensMax),
-      forks: add("forks"),
-      makingCost: add("makingCost"),
-      carryingCost: add("carryingCost"),
-      conversationCost: add("conversationCost"),
-    };
-  }, first);
+const dreamColumns: readonly Column[] = [
+  ["dreams", ({ dreams }) => String(dreams)],
+  ["refused", ({ dreamsRefused }) => String(dreamsRefused)],
+  ["memories before, after", ({ judgedBeforeDream, judgedAfterDream }) => `${judgedBeforeDream}, ${judgedAfterDream}`],
+  ["stale before, after", (one) => `${one.staleBeforeDream}, ${one.staleAfterDream}`],
+  ["said twice before, after", (one) => `${one.repeatedBeforeDream}, ${one.repeatedAfterDream}`],
+];
+
+const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+
+function formatRows(columns: readonly Column[], shown: readonly MeasuredRow[]): string {
+  return [
+    line(["memories", ...columns.map(([title]) => title)]),
+    line(["memories", ...columns].map(() => "---")),
+    ...shown.map(({ name, figures }) => line([name, ...columns.map(([, cell]) => cell(figures))])),
+  ].join("\n");
 }
 
-function printTable(): void {
+function print(title: string, measured: readonly MeasuredRow[]): void {
+  const [first] = measured;
+  if (first === undefined) return;
+  const { sessions, needed, lasting } = first.figures;
+  const dreamt = measured.filter(({ figures }) => figures.dreams > 0);
+  console.log(`\n${title}: ${sessions} sessions; ${needed} things said again, ${lasting} lasting messages`);
+  console.log(`\n${formatRows(qualityColumns, measured)}\n\n${formatRows(dreamColumns, dreamt)}`);
+}
+
+/** In per cent of what the conversations cost. */
+const printMoney = (measured: readonly MeasuredRow[]): void => console.log(`\n${formatRows(moneyColumns, measured)}`);
+
+const recordedProjects = await readProjects([values.corpus, values.tuning]);
+const recorded = await measureRows([...recordedProjects.values()], readLasting());
+const made = await measureRows([await madeProject(rulesThatChange)], (message) =>
+  /\b(?:always|never)\b/i.test(message),
+);
+if (values.json) console.log(JSON.stringify({ conditions: conditions(), recorded, made }, undefined, 2));
+else {
   for (const [name, value] of Object.entries(conditions())) console.log(`${name.padEnd(8)} ${value}`);
-  const [{ figures } = { figures: undefined }] = rows;
-  console.log(
-    `${projects.size} projects, ${figures?.sessions} sessions; ${figures?.needed} things said again, ${figures?.lasting} lasting messages\n`,
-  );
-  const share = (part: number, whole: number): string => (whole === 0 ? "–" : `${((100 * part) / whole).toFixed(0)} %`);
-  console.log(
-    "| memories | held | shown | lasting messages kept | memories | every sentence said | from a lasting message | stale | tokens at start, mean, max | forks | money: made, carried |",
-  );
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-  for (const { strategy, figures: one } of rows) {
-    const percent = (cost: number): string => `${((100 * cost) / one.conversationCost).toFixed(2)} %`;
-    const cells = [
-      strategy,
-      share(one.held, one.needed),
-      share(one.shown, one.needed),
-      share(one.lastingKept, one.lasting),
-      one.memories,
-      share(one.sourced, one.memories),
-      share(one.fromLasting, one.memories),
-      share(one.staleMemories, one.judgedMemories),
-      `${(one.startTokens / one.sessions).toFixed(0)}, ${one.startTokensMax}`,
-      one.forks,
-      `${percent(one.makingCost)}, ${percent(one.carryingCost)}`,
-    ];
-    console.log(`| ${cells.join(" | ")} |`);
+  if (recorded.length === 0)
+    console.log("\nThere are no recorded projects here (PALIMPSEST_CORPUS, PALIMPSEST_TUNING).");
+  else {
+    print(`${recordedProjects.size} recorded projects`, recorded);
+    printMoney(recorded);
   }
+  print("A made-up project whose rules change", made);
 }

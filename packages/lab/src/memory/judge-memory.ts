@@ -119,4 +119,13 @@ function isOpposite(sentence: string, later: string): boolean {
 
 const forbids =
   /\b(?:no|not|never|don'?t|do not|stop|without|no longer|shouldn'?t|mustn'?t|remove[ds]?|drop(?:ped)?)\b/i;
-const oppositeShareMin = 0.5;
+const oppositeShareMin = 0.7;
+
+/** Whether two memories say the same. */
+export function saysSame(body: string, other: string): boolean {
+  if (forbids.test(body) !== forbids.test(other)) return false;
+  const [terms, others] = [readTerms(body), readTerms(other)];
+  return terms.size > 1 && Math.min(sharedPart(terms, others), sharedPart(others, terms)) >= sameShareMin;
+}
+
+const sameShareMin = 0.8;

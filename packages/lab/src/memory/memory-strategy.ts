@@ -1,11 +1,14 @@
+import { createHash } from "node:crypto";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import type { ExtractionRule } from "palimpsest/internal/layers/5-extract/plan";
 import { extractMemories } from "palimpsest/internal/layers/5-extract/run-extract";
 import { collectExtractSources } from "palimpsest/internal/memory/collect-extract-sources";
 import { formatMemory } from "palimpsest/internal/memory/directory/memory-text";
 import { collectTrustSources } from "palimpsest/internal/memory/trust-sources";
+import type { Fork } from "palimpsest/internal/ports/fork";
 import type { Memories } from "palimpsest/internal/ports/memories";
 import { type Millis, millis, sessionId } from "palimpsest/internal/schema/brand";
+import { modelDefault } from "../limits.ts";
 import type { ProjectSession } from "./project-session.ts";
 import { replayExtractions, type TurnRecords } from "./replay-extraction.ts";
 import { RuleFork } from "./rule-fork.ts";
@@ -41,36 +44,39 @@ export const everyMessage: MemoryStrategy = {
   keep: async ({ memories, setNow, now }, { name, said, recording, endedAt }) => {
     for (const [at, { text, round }] of said.entries()) {
       setNow(recording.rounds[round]?.at ?? endedAt);
-      const line = text.replaceAll(/\s+/g, " ").trim();
       const path = `${name}-${at}.md`;
-      const memory = { name: line.slice(0, 60), description: line.slice(0, 200), type: "project", body: text } as const;
       await memories.commit({
         author: "agent",
         provenance: { at: now(), trust: "trusted", session: sessionId(name) },
         message: `save ${path}`,
-        changes: [{ path, expected: "any", text: formatMemory(memory) }],
+        changes: [{ path, expected: "any", text: formatMemory(describeMessage(text)) }],
       });
     }
     return { forks: 0, cost: 0 };
   },
 };
 
-/** The engine's extraction, at the moments of a rule, with the rule-based model in the fork. */
-export const extractBy = (name: string, rule: ExtractionRule): MemoryStrategy => ({
+interface ExtractByOptions {
+  readonly rule: ExtractionRule;
+  /** A reader who chooses the new messages that are saved. Absent: the rule-based model answers the fork. */
+  readonly chooses?: ((message: string) => boolean) | undefined;
+}
+
+/** The engine's extraction, at the moments of a rule. */
+export const extractBy = (name: string, { rule, chooses }: ExtractByOptions): MemoryStrategy => ({
   name,
   keep: async (deps, session) => {
     const { turns } = session.records;
     const extractions = replayExtractions(rule, session.records);
-    for (const { from, after } of extractions) await runExtraction(deps, { session, rule, from, after });
+    for (const { from, after } of extractions) await runExtraction(deps, { session, rule, chooses, from, after });
     const cost = extractions.reduce((sum, extraction) => sum + extraction.cost, 0);
     deps.setNow(millis(session.endedAt + turns.length));
     return { forks: extractions.length, cost };
   },
 });
 
-interface ExtractionRun {
+interface ExtractionRun extends ExtractByOptions {
   readonly session: MeasuredSession;
-  readonly rule: ExtractionRule;
   /** Indices of the first and the last turn that is new. */
   readonly from: number;
   readonly after: number;
@@ -78,7 +84,7 @@ interface ExtractionRun {
 
 async function runExtraction(
   { memories, setNow, now }: StrategyDeps,
-  { session, rule, from, after }: ExtractionRun,
+  { session, rule, chooses, from, after }: ExtractionRun,
 ): Promise<void> {
   const { rounds } = session.recording;
   const { turns } = session.records;
@@ -88,8 +94,9 @@ async function runExtraction(
   const covered = rounds.slice(0, coveredRounds).flatMap(({ before, reply }) => [...before, ...reply]);
   setNow(rounds[lastRound]?.at ?? session.endedAt);
   const sources = collectExtractSources(entries, covered.at(-1)?.id);
+  const fork = chooses === undefined ? new RuleFork(entries) : readerFork(sources.own.filter(chooses));
   await extractMemories(
-    { memories, now, rank: rankMemories, fork: new RuleFork(entries), writing: { kind: "text" } },
+    { memories, now, rank: rankMemories, fork, writing: { kind: "text" } },
     {
       sources,
       trust: collectTrustSources(entries),
@@ -99,4 +106,18 @@ async function runExtraction(
     },
     new AbortController().signal,
   );
+}
+
+/** Answers with these messages as they are. */
+function readerFork(chosen: readonly string[]): Fork {
+  const files = chosen.map((message, at) => ({ path: `${hashText(message)}-${at}.md`, ...describeMessage(message) }));
+  const text = JSON.stringify(files);
+  return { model: modelDefault, run: () => Promise.resolve({ kind: "answered", text, said: [], usage: [] }) };
+}
+
+const hashText = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 8);
+
+function describeMessage(message: string) {
+  const line = message.replaceAll(/\s+/g, " ").trim();
+  return { name: line.slice(0, 60), description: line.slice(0, 200), type: "project", body: message } as const;
 }

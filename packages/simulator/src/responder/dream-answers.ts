@@ -92,4 +92,4 @@ const isSame = (one: string, other: string): boolean =>
   overlap(one, other) >= 0.8 && negation.test(one) === negation.test(other);
 
 const isOpposite = (one: string, other: string): boolean =>
-  overlap(one, other) >= 0.6 && negation.test(one) !== negation.test(other);
+  overlap(one, other) >= 0.7 && negation.test(one) !== negation.test(other);
