@@ -1,10 +1,15 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { openContext } from "palimpsest";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileStore, openContext } from "palimpsest";
 import { simulatedWithMemories } from "./simulated.ts";
 
 const client = new Anthropic(simulatedWithMemories);
 const context = await openContext({
   model: "claude-sonnet-5-5",
+  // By default the project's folder; here one that is thrown away.
+  store: fileStore({ folder: await mkdtemp(join(tmpdir(), "memories-")) }),
   // Two tools of your own, and none of ours: the forks share your prefix, and answer with one text.
   tools: [
     { name: "search_orders", description: "Finds orders.", input_schema: { type: "object" } },

@@ -62,6 +62,7 @@ const someStatus: unknown = statusJson({
   linesAdded: 1,
   linesRemoved: 1,
   percentLeft: 1,
+  background: "",
 });
 
 const namesIn = (value: unknown): readonly string[] =>

@@ -8,6 +8,7 @@ import type {
 } from "../../packages/palimpsest/src/ports/recall-index.ts";
 import type { Ranker } from "../../packages/palimpsest/src/ports/ranker.ts";
 import type { SearchHit } from "../../packages/palimpsest/src/ports/session-search.ts";
+import { hitNeighbourChars } from "../../packages/palimpsest/src/recall/limits.ts";
 import { blobsWith, bytesOf } from "../fixture/log.ts";
 import { answered, at, called, MadeSource, replied, said } from "../fixture/made-source.ts";
 import { fakeSecrets } from "../fixture/secrets.ts";
@@ -168,6 +169,42 @@ export function recallIndexContract({ name, make, ranker }: RecallIndexUnderTest
       });
     });
 
+    describe("without words", () => {
+      it("the newest texts that pass the filters, newest first, each by its beginning", async () => {
+        const source = new MadeSource();
+        source.append("old", at("2026-01-05T00:00:00.000Z", said("o1", "an old word\nand more")));
+        source.append(
+          "new",
+          at("2026-01-02T00:00:00.000Z", said("n1", "the first")),
+          at("2026-01-03T00:00:00.000Z", called("c1", "t1", { name: "Bash", command: "ls" })),
+          at("2026-01-03T00:00:00.000Z", answered("r1", "t1", "zoo.txt")),
+          at("2026-01-06T00:00:00.000Z", said("n2", "the last")),
+        );
+        const index = await opened(source);
+        expect(await ids(index, { query: "", kind: "user" })).toEqual(["n2", "o1", "n1"]);
+        expect(await ids(index, { query: " ", tool: "bash" })).toEqual(["t1", "c1"]);
+        expect(await ids(index, { query: "", after: "2026-01-05" })).toEqual(["n2", "o1"]);
+        expect(await ids(index, { query: "", session: "old" })).toEqual(["o1"]);
+        expect(await ids(index, { query: "", before: "2026-01-01" })).toEqual([]);
+        expect((await hits(index, { query: "", session: "old" }))[0]?.snippet).toBe("an old word and more");
+        expect((await hits(index, { query: "", kind: "result" }))[0]).toMatchObject({ call: "Bash ls", offset: 0 });
+      });
+
+      it("nothing without a filter", async () => {
+        const source = new MadeSource();
+        source.append("one", said("u1", "a zebra"));
+        expect(await (await opened(source)).search({ query: "" })).toEqual({ kind: "no-words" });
+      });
+
+      it("pages of them", async () => {
+        const source = new MadeSource();
+        source.append("one", ...Array.from({ length: 120 }, (_, n) => said(`u${n}`, `zebra number ${n}`)));
+        const index = await opened(source);
+        expect(await ids(index, { query: "", kind: "user", page: 2, pageSize: 2 })).toEqual(["u117", "u116"]);
+        expect(await index.search({ query: "", kind: "user" })).toMatchObject({ pages: 10, shown: 100 });
+      });
+    });
+
     it("pages are disjoint and count to the end", async () => {
       const source = new MadeSource();
       source.append("one", ...Array.from({ length: 25 }, (_, n) => said(`u${n}`, `zebra number ${n}`)));
@@ -176,6 +213,64 @@ export function recallIndexContract({ name, make, ranker }: RecallIndexUnderTest
       expect(pages.map(({ length }) => length)).toEqual([10, 10, 5, 0]);
       expect(new Set(pages.flat().map(({ id }) => id)).size).toBe(25);
       expect(await index.search({ query: "zebra" })).toMatchObject({ pages: 3, total: 25, shown: 25 });
+    });
+
+    describe("a hit says what another entry said before and after it", () => {
+      const around = (hit: SearchHit | undefined) =>
+        [hit?.before, hit?.after].map((text) => text && [text.id, text.kind]);
+
+      it("the beginning of each, in one line, and nothing at the ends of a log", async () => {
+        const source = new MadeSource();
+        source.append(
+          "one",
+          said("a", `said\n\ta ${"long ".repeat(100)}`),
+          said("zebra", "the zebra"),
+          said("c", "said c"),
+        );
+        source.append("two", said("d", "said d"));
+        const index = await opened(source);
+        const [hit] = await hits(index, "zebra");
+        expect(hit?.before).toMatchObject({ id: "a", kind: "user" });
+        expect(hit?.before?.text).toMatch(/^said a long [^\n]{1,99}…$/);
+        expect(hit?.before?.text.length).toBeLessThanOrEqual(hitNeighbourChars);
+        expect(hit?.after).toEqual({ id: "c", kind: "user", text: "said c" });
+        expect(around((await hits(index, '"said c"'))[0])).toEqual([["zebra", "user"], undefined]);
+      });
+
+      it("of a result not its call, which it names already", async () => {
+        const source = new MadeSource();
+        source.append("one", said("u", "look"), called("c", "t1"), answered("r", "t1", "a zebra"), called("d", "t2"));
+        const found = await hits(await opened(source), { query: "zebra", kind: "result" });
+        expect(around(found[0])).toEqual([
+          ["u", "user"],
+          ["d", "call"],
+        ]);
+      });
+
+      it("of an offloaded result what stands around its call, not around the edit that moved it", async () => {
+        const blobs = await blobsWith([Buffer.from(`top\n${"filler\n".repeat(300)}an okapi`)]);
+        const [blob] = await blobs.list();
+        const source = new MadeSource("session", blobs);
+        source.append(
+          "one",
+          said("u", "look"),
+          called("c", "t1"),
+          answered("r", "t1", "preview"),
+          said("v", "and then"),
+        );
+        source.append("one", said("w", "much later"), {
+          type: "offload",
+          uuid: "o",
+          results: [{ toolUse: "t1", blob, media: "text", shown: "preview" }],
+        });
+        const index = await opened(source);
+        expect(around((await hits(index, "okapi"))[0])).toEqual([
+          ["u", "user"],
+          ["v", "user"],
+        ]);
+        // A preview says less than the call that it answers.
+        expect(around((await hits(index, '"and then"'))[0])[0]).toEqual(["c", "call"]);
+      });
     });
 
     it("neighbours are what was said around a hit, in order", async () => {

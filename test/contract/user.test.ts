@@ -16,6 +16,7 @@ const handlers: TerminalUiHandlers = {
   submit: () => undefined,
   interrupt: () => undefined,
   takeBack: () => undefined,
+  undoMemories: () => undefined,
   nextMode: () => undefined,
   quit: () => undefined,
   complete: async () => [],

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -169,6 +169,30 @@ describe("palimpsest recall --all", () => {
     expectRefusal(await world.call("recall", "zoo", "zebra", "--tool", "Read"), 2, "--tool works with --all");
   });
 
+  it("lists the newest that pass the filters if there are no words", async () => {
+    const { hits } = await found("--source", "session", "--kind", "result");
+    expect(hits.map(({ session, id }) => `${session.id}/${id}`)).toEqual(["park/park-t1", "zoo/zoo-t1"]);
+    expect((await found("--tool", "read", "--session", "zoo")).hits).toMatchObject([{ id: "zoo-t1" }, {}]);
+    expect((await all("--after", "2999-01-01")).code).toBe(1);
+    expectRefusal(await all(), 2, "the query is empty");
+    expectRefusal(await world.call("recall", "--tool", "read"), 2, "--tool works with --all");
+    expectRefusal(await world.call("recall"), 2, "<session|file> is missing");
+  });
+
+  it("names a memory once, and the name gives it back", async () => {
+    const workspace = openWorkspace({ env: { PALIMPSEST_HOME: world.home, HOME: home }, cwd: world.work });
+    const project = await workspace.project();
+    if (project.kind === "failed") throw new Error(project.message);
+    for (const name of ["echidna.md", "logs/2026/echidna.md"])
+      await write(join(project.folder, "memory", name), `The echidnaword in ${name}.\n`);
+    const { out } = await all("echidnaword");
+    for (const name of ["echidna.md", "logs/2026/echidna.md"]) {
+      expect(out.split("\n").filter((line) => line.startsWith(`${name}  memory`))).toHaveLength(1);
+      expect((await all(name)).out).toBe(`The echidnaword in ${name}.\n`);
+    }
+    await rm(join(project.folder, "memory"), { recursive: true });
+  });
+
   it("finds no forgotten memory and no deleted session, and keeps none of their words", async () => {
     const project = await openWorkspace({
       env: { PALIMPSEST_HOME: world.home, HOME: home },
@@ -191,6 +215,9 @@ describe("palimpsest recall --all", () => {
   it("shows each hit with its session, for the user", async () => {
     const { out } = await all("quagga", "--session", "zoo");
     expect(out).toContain("zoo/zoo-t1  result");
-    expect(out).toContain("  a long quagga of the zoo\n  in The zebra of the zoo.\n");
+    expect(out).toContain("  a long quagga of the zoo\n");
+    expect(out).toContain(
+      "\n    before, user: The zebra of the zoo.\n    after, reply: Seen.\n  in The zebra of the zoo.\n",
+    );
   });
 });

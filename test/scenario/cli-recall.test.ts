@@ -44,8 +44,12 @@ describe("palimpsest recall", () => {
       total: 1,
       hits: [{ id: "t1", kind: "result", call: "Read t1", offset: 250, snippet: "const okapiLimit = 7;", also: [] }],
     });
+    expect(blob.hits).toMatchObject([
+      { before: { kind: "call", text: "Read t2" }, after: { id: "t2", kind: "result" } },
+    ]);
     const { out } = await world.call("recall", "zoo", '"quagga stood"');
-    expect(out).toMatch(/^t2 {2}result {2}\S+ {2}Read t2\n {2}a quagga stood here\n1 text found\n$/);
+    expect(out).toMatch(/^t2 {2}result {2}\S+ {2}Read t2\n {2}a quagga stood here\n/);
+    expect(out).toMatch(/\n {4}before, call: Read t1\n {4}after, reply: In the zoo\.\n1 text found\n$/);
   });
 
   it("an id prints what expand prints, and in JSON says what it is", async () => {

@@ -208,3 +208,31 @@ describe("the option saving", () => {
     await context.close();
   });
 });
+
+describe("the option background", () => {
+  const ask = () => Promise.reject(new Error("nobody is asked"));
+
+  it.each<[string, Partial<ContextOptions>, string]>([
+    [
+      "without a summarizer",
+      { background: { extraction: "on" }, store: memoryStore() },
+      "unless summarizer is a function",
+    ],
+    [
+      "with a summarizer of another model",
+      { background: { dream: "on" }, store: memoryStore(), summarizer: { model, ask } },
+      "unless summarizer is a function",
+    ],
+    ["without a store", { background: { extraction: "on" }, summarizer: ask }, "off without a store"],
+  ])("is refused %s", async (_, options, message) => {
+    await expect(openContext({ model, ...options })).rejects.toMatchObject({
+      code: "bad-option",
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
+  it("needs nothing if it is off", async () => {
+    const context = await openContext({ model, background: { extraction: "off", dream: "off" } });
+    await context.close();
+  });
+});

@@ -59,6 +59,7 @@ export async function stage({
     submit: (text) => void did.push(`submit ${JSON.stringify(text)}`),
     interrupt: () => void did.push("interrupt"),
     takeBack: () => queue.pop(),
+    undoMemories: () => void did.push("undo memories"),
     nextMode: () => void did.push("next mode"),
     quit: () => void did.push("quit"),
     complete: async (of) => [{ value: `one-of-${of}`, label: `one of ${of}` }],

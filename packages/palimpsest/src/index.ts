@@ -95,7 +95,7 @@ export type {
   RecallText,
 } from "./ports/recall-index.ts";
 export { openStoreRecall, type OpenStoreRecallOptions } from "./session/open-recall.ts";
-export type { SearchHit, SearchTextKind, SearchOutcome, SearchOptions } from "./ports/session-search.ts";
+export type { HitNeighbour, SearchHit, SearchTextKind, SearchOutcome, SearchOptions } from "./ports/session-search.ts";
 export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/model-port.ts";
 export type { SecretFinding } from "./text/find-secrets.ts";
 export type { SpendEntry, SpendSums } from "./cache/background-budget.ts";

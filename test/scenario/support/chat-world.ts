@@ -164,6 +164,7 @@ function itemLine(item: ChatItem): string {
       return `${item.tool} ${item.title}: ${item.state}`;
     case "edit":
     case "compacted":
+    case "memories":
       return item.line;
     case "retry":
       return `retry ${item.attempt}: ${item.state}`;

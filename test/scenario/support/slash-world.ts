@@ -104,7 +104,7 @@ export function slashWorld(
       const lines = [...state.done, ...state.open].slice(read).flatMap((item) => {
         if (item.kind === "notice") return [item.text];
         if (item.kind === "output") return [...item.lines];
-        return item.kind === "compacted" || item.kind === "edit" ? [item.line] : [];
+        return item.kind === "compacted" || item.kind === "edit" || item.kind === "memories" ? [item.line] : [];
       });
       read = state.done.length + state.open.length;
       return lines.join("\n");

@@ -50,6 +50,7 @@ import {
 import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 import { BackgroundEvents } from "./memory/background-events.ts";
+import type { BackgroundMemoryInput } from "./memory/open-session-extraction.ts";
 import { openAgentMemory } from "./memory/open-agent-memory.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
@@ -109,41 +110,21 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
   const hooks = settings.current().settings.hooks.value;
-  const learned = limitsLearned(opening.resolved);
-  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
+  const modelInput = { port: picked.model, declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
   const told = { news: background.news, startedOn: prefix.startedOn };
-  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
+  const agentDeps = createAgentDeps(parts, { model, ...modelInput, ...sessionInput, ...told });
   const events = new BackgroundEvents();
-  const warnings = new OnceQueue();
-  const paused: string[] = [];
-  const beside = { settings, sandbox: background.sandbox, onEvent: events.emit, warn: warnings.add };
-  const contextInput = {
-    background: beside,
-    deps: agentDeps,
-    box,
-    requests,
-    memory,
-    prefix: prefixInput,
-    known: findModel(model, models),
-  };
-  const contextCosts = { costs: costs.own, onPaused: (message: string) => void paused.push(message) };
-  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...contextCosts });
+  const beside = { events, settings, sandbox: background.sandbox, costs: costs.own };
+  const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
+  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, ...beside, instructions });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const newsInput = {
-    instructions,
-    allowRules,
-    compacting,
-    background,
-    retention,
-    warnings,
-    paused,
-    redaction: parts.redaction,
-  };
+  const newsInput = { instructions, allowRules, compacting, background, retention, events, redaction: parts.redaction };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
-  const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
-  if (started.kind === "failed") return started;
+  const start = { options, session, model, instructions: prefix.instructions };
+  const announced = await announceSessionStart(agentDeps, start);
+  if (announced.kind === "failed") return announced;
   const queue: string[] = [];
   return {
     kind: "agent",
@@ -152,7 +133,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, announced),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
@@ -190,24 +171,26 @@ const collectWarnings = (...sources: readonly { readonly warnings: readonly stri
 interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
-    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory" | "background">,
+    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory">,
+    Pick<BackgroundMemoryInput, "settings" | "sandbox">,
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
-  readonly onPaused: (message: string) => void;
+  readonly events: BackgroundEvents;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, background, deps, costs, onPaused, ...start }: AgentContextInput,
+  { box, prefix, requests, instructions, memory, settings, sandbox, events, deps, costs, ...start }: AgentContextInput,
 ): SessionContext<AgentCompactionSetup> {
+  const background = { settings, sandbox, onEvent: events.emit, warn: events.warnings.add };
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
     // The simulator's prices are paid by nobody.
     spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
-    onPaused,
+    onPaused: events.paused.add,
     compacting: (started) =>
       agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
     onUndone: () => box.readAgain(),
@@ -223,9 +206,7 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
   readonly retention: Retention;
-  readonly warnings: OnceQueue;
-  /** That background work has no money left. */
-  readonly paused: string[];
+  readonly events: BackgroundEvents;
 }
 
 /** News of background work, for the user. */
@@ -236,17 +217,16 @@ const backgroundNews = ({
   compacting: { notes },
   background,
   retention,
-  warnings,
-  paused,
+  events,
   redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
-  { code: "memory", take: () => warnings.take() },
+  { code: "memory", take: () => events.warnings.take() },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
-  { code: "background-budget", take: () => paused.splice(0) },
+  { code: "background-budget", take: () => events.paused.take() },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
 ];
 
@@ -276,19 +256,3 @@ const backgroundControls = (
     await Promise.all([notes?.stop(), extraction?.finish(), preparation?.cancel()]);
   },
 });
-
-/** Warnings for the user, each of them once. */
-class OnceQueue {
-  readonly #known = new Set<string>();
-  #waiting: string[] = [];
-
-  readonly add = (warning: string): void => {
-    if (this.#known.has(warning)) return;
-    this.#known.add(warning);
-    this.#waiting.push(warning);
-  };
-
-  take(): readonly string[] {
-    return this.#waiting.splice(0);
-  }
-}

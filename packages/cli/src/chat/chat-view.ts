@@ -71,9 +71,11 @@ export function agentFigures({ model, settings, session, context, mode, sandbox 
   return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: sandboxState };
 }
 
-const agentBackground = ({ jobs, aside }: Agent): Omit<BackgroundWork, "agents"> => ({
+export const agentBackground = ({ jobs, aside }: Agent): BackgroundWork => ({
   ...aside(),
+  dream: "idle",
   jobs: jobs().filter(({ state }) => state.kind === "running").length,
+  agents: 0,
 });
 
 /**

@@ -5,6 +5,7 @@ import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-ev
 import { userTypedText } from "palimpsest/internal/transcript/user-text";
 import type { BackgroundRecall } from "../host/background-recall.ts";
 import type { Choice } from "../tui/chat-ui.ts";
+import { formatBackground } from "../tui/text/status-figures.ts";
 import type { SlashCompletion } from "../tui/slash/slash-commands.ts";
 import { parseSlash, type SlashOutcome } from "../tui/slash/parse-slash.ts";
 import type { ChatCommandContext, ChatCommandOutcome } from "./chat-command.ts";
@@ -54,7 +55,7 @@ export type ChatOutcome =
  *
  *   idle ──message──▶ turn ──ends──▶ idle              turn ──Esc──▶ turn, aborted ──ends──▶ idle: what waited is given back
  *   idle ──command──▶ command ──ends──▶ idle           command ──asks for it──▶ another agent is opened ──▶ idle
- *   any ──quit──▶ leaving: what runs is aborted, the agent closed
+ *   any ──quit──▶ leaving: what runs is aborted, the agent closed, memories saved      leaving ──Esc──▶ left at once
  *
  * It begins with a command that opens the first agent. Messages sent meanwhile wait.
  */
@@ -63,6 +64,8 @@ export class Chat implements TerminalUiHandlers {
   readonly #ui: TerminalUi;
   readonly #view: ChatView;
   readonly #leave = Promise.withResolvers<void>();
+  /** Esc while the chat waits for its end. */
+  readonly #hurry = Promise.withResolvers<void>();
   readonly #current: CurrentAgent;
   readonly #pendingInput: PendingInput;
   readonly #sessions: ChatSessions;
@@ -83,7 +86,8 @@ export class Chat implements TerminalUiHandlers {
       this.#leave.reject(error);
     },
   });
-  #modeChanges: Promise<void> = Promise.resolve();
+  /** What the user does beside a turn: one after the other. */
+  #aside: Promise<void> = Promise.resolve();
   #lastTurn: TurnEndEvent | undefined;
   #isLeaving = false;
   #notOpened: Extract<ChatOutcome, { kind: "not-opened" }> | undefined;
@@ -138,6 +142,7 @@ export class Chat implements TerminalUiHandlers {
   }
 
   interrupt(): void {
+    if (this.#isLeaving) return this.#hurry.resolve();
     if (this.#work.kind === undefined) return;
     this.#view.act({ kind: "interrupt" });
     this.#work.abort();
@@ -147,11 +152,17 @@ export class Chat implements TerminalUiHandlers {
     return this.#pendingInput.takeBack();
   }
 
+  undoMemories(): void {
+    if (!this.#current.isOpen) return;
+    // Not queued behind a turn: it touches nothing of the conversation.
+    this.#doAside(async () => {
+      await this.#runCommand(undoMemoriesCommand, new AbortController().signal);
+    });
+  }
+
   nextMode(): void {
-    // One after the other: each continues from the mode that the one before has set.
-    this.#modeChanges = this.#modeChanges
-      .then(() => this.#changeMode())
-      .catch((error: unknown) => this.#leave.reject(error));
+    // Each continues from the mode that the one before has set.
+    this.#doAside(() => this.#changeMode());
   }
 
   quit(): void {
@@ -194,6 +205,10 @@ export class Chat implements TerminalUiHandlers {
   /** After Esc. If the user leaves, the input stays stored instead. */
   #giveBackIfAborted({ aborted }: AbortSignal): void {
     if (aborted && !this.#isLeaving) this.#pendingInput.giveBack();
+  }
+
+  #doAside(work: () => Promise<void>): void {
+    this.#aside = this.#aside.then(work).catch((error: unknown) => this.#leave.reject(error));
   }
 
   async #changeMode(): Promise<void> {
@@ -266,7 +281,7 @@ export class Chat implements TerminalUiHandlers {
       case "stay":
         return this.#view.refresh(agent);
       case "open":
-        await this.#modeChanges;
+        await this.#aside;
         if ((await this.#sessions.reopen({ asked: outcome, signal })) === "lost") this.quit();
         return;
       case "quit":
@@ -310,10 +325,14 @@ export class Chat implements TerminalUiHandlers {
     for (const text of messages) this.#view.act({ kind: "tell", tone: "plain", text });
   }
 
-  /** Jobs end without an event. */
+  /** Jobs end without an event, and so does an extraction that finds nothing to save. */
   #pollJobs(): "some-run" | "none" {
+    const before = formatBackground(this.#view.state.status.background);
     this.#view.refresh(this.#current.agent);
-    return this.#view.state.status.background.jobs > 0 ? "some-run" : "none";
+    const { background } = this.#view.state.status;
+    if (formatBackground(background) !== before) this.#reportChange();
+    const { jobs, extraction, dream } = background;
+    return jobs > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
   }
 
   async #end(): Promise<void> {
@@ -321,12 +340,16 @@ export class Chat implements TerminalUiHandlers {
       await waitWithTimeout(this.rest(), closeMillisMax);
       await this.#pendingInput.settled();
       const leaves = this.#pendingInput.isEmpty ? "nothing" : "input";
-      await this.#current.close({ why: "prompt_input_exit", leaves });
+      const onSaving = (): void => this.#view.act({ kind: "saving" });
+      const closed = this.#current.close({ why: "prompt_input_exit", leaves, onSaving });
+      await Promise.race([closed, this.#hurry.promise]);
     } finally {
       await this.#ui.stop();
     }
   }
 }
+
+const undoMemoriesCommand: Command = { kind: "command", name: "memory", rest: "undo", flags: [] };
 
 /** Whether the log holds the message that a turn began with. */
 const isInLog = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>

@@ -5,7 +5,7 @@ import type { SessionId, Millis } from "palimpsest/internal/schema/brand";
 import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { ChatCommandOutcome } from "./chat-command.ts";
-import { closeMillisMax } from "./limits.ts";
+import { closeMillisMax, leaveMillisMax } from "./limits.ts";
 import { errorCode, refusalText } from "palimpsest/internal/store/files/disk";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -118,7 +118,7 @@ export class CurrentAgent {
     return { kind: "lost", instead: restored };
   }
 
-  /** Waits a few seconds: what does not end by then ends with the process. */
+  /** Waits a few seconds: what does not end by then goes on by itself, at most as long as the process. */
   async close(closing: CloseRequest): Promise<void> {
     if (!this.isOpen) return;
     this.#state = "changing";
@@ -128,7 +128,9 @@ export class CurrentAgent {
       agent.session.id,
       closed.catch(() => undefined),
     );
-    await waitWithTimeout(closed, closeMillisMax);
+    const isSaving = closing.onSaving !== undefined && agent.aside().extraction === "running";
+    if (isSaving) closing.onSaving?.();
+    await waitWithTimeout(closed, isSaving ? leaveMillisMax : closeMillisMax);
   }
 
   get #requireCurrent(): CurrentAgentState {
@@ -143,6 +145,8 @@ interface CloseRequest {
    * `input`: typed input is stored next to the log and found through it, so the log stays even if it has no message.
    */
   readonly leaves: "input" | "nothing";
+  /** Called at once if memories are still to be saved; then closing waits longer. Absent: it does not. */
+  readonly onSaving?: () => void;
 }
 
 async function closeAgent(agent: Agent, { why, leaves }: CloseRequest): Promise<void> {

@@ -1,7 +1,11 @@
+import { extractCloseWaitMillisMax } from "palimpsest/internal/layers/5-extract/limits";
 import { millis } from "palimpsest/internal/schema/brand";
 
 /** How long leaving waits for what still runs: if it took longer, users would kill the process. */
 export const closeMillisMax = millis(5_000);
+
+/** How long leaving waits if memories are being extracted: as long as the extraction may take then, and a moment to close. */
+export const leaveMillisMax = millis(extractCloseWaitMillisMax + 2_000);
 
 /**
  * Idle time after which hooks hear that the agent waits for the user: a user who is just reading needs no notification.

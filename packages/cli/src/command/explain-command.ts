@@ -1,4 +1,5 @@
 import { readNotesOptions } from "../agent/session/open-session-notes.ts";
+import { readExtractionPrompt } from "../agent/memory/open-session-extraction.ts";
 import { allSettingsProblems } from "../agent/all-settings-problems.ts";
 import { openWorkspace } from "../host/workspace.ts";
 import { policyRows } from "palimpsest/internal/policy/policy-rows";
@@ -48,11 +49,13 @@ const columnsDefault = 80;
 
 /** Problems of the user's replacements for our prompts and template, whether this run uses them or not. */
 async function userTextProblems(context: CommandContext): Promise<readonly string[]> {
-  const [summaries, notes] = await Promise.all([
+  const { home } = openWorkspace(context);
+  const [summaries, notes, extraction] = await Promise.all([
     readUserPrompt(context),
-    readNotesOptions(openWorkspace(context).home),
+    readNotesOptions(home),
+    readExtractionPrompt(home),
   ]);
-  return [...(summaries?.problems ?? []), ...(notes.warnings ?? [])];
+  return [...(summaries?.problems ?? []), ...(notes.warnings ?? []), ...extraction.warnings];
 }
 
 function asJson({ reading, resolved, servers }: ExplainInput, problems: readonly Problem[]): object {

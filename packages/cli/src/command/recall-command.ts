@@ -9,13 +9,14 @@ import { originalOrFailure, hitsText, resolveRecall, toRecalledText } from "../s
 import { formatNumber, joinLines } from "../text/format.ts";
 import { expandFound, openCaughtUpRecall, parseFilters, type WrittenFilters } from "../session/recall-all.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
-import { sessionOperand } from "../program/parse-arguments.ts";
+import { sessionOperand, usageFailure } from "../program/parse-arguments.ts";
 
 export const recallCommand = command({
   name: "recall",
   summary: "search everything a session ever held, or print the original behind an id",
   operands: {
-    session: sessionOperand,
+    // Not needed with --all.
+    session: { ...sessionOperand, takes: "optional" },
     words: { shown: "query|id", summary: "words to search for, or an id as `expand` takes it", takes: "many" },
   },
   options: {
@@ -39,6 +40,7 @@ export const recallCommand = command({
   json: "query, hits, page, pages, total, shown; of an id: kind, id, text, and with --page also page, pages",
   details: [
     'A hit has any of the words, best first; "words in quotation marks" match only as a phrase (quote them for your shell too: \'"as it stands"\'). Case does not matter, and a part of a name finds the name: limit finds retryLimit.',
+    "With --all and a filter the query may be missing: then the newest texts that pass the filter are listed.",
     "The search also finds what was cleared, offloaded, summarised or left on another branch.",
     "A hit begins with its id: `palimpsest recall <session> <id>` prints the whole: the text of an entry, the result of a call. A prefix of an entry's id works too, one of 4 to 7 characters only if it is not found as a word.",
     "Exit code 1: nothing was found, or the page is after the last one. Exit code 3: there is no such session or file, nothing has that id, or the original is gone.",
@@ -52,7 +54,9 @@ export const recallCommand = command({
         hint: `A whole number from 1 to ${pagesMax}.`,
       });
     const { all, page: _, ...filters } = options;
-    if (all) return await recallAll(context, { words: [operands.session, ...operands.words], filters, page, format });
+    const { session } = operands;
+    const words = session === undefined ? operands.words : [session, ...operands.words];
+    if (all) return await recallAll(context, { words, filters, page, format });
     const [filter] = Object.entries(filters).find(([, value]) => value !== undefined) ?? [];
     if (filter !== undefined)
       return failure({
@@ -60,13 +64,14 @@ export const recallCommand = command({
         message: `--${filter} works with --all`,
         hint: "`palimpsest recall --all --session <id> <query>` searches one session with filters.",
       });
+    if (session === undefined) return usageFailure(`<${sessionOperand.shown}> is missing`, "palimpsest recall");
     if (operands.words.length === 0)
       return failure({
         code: exitCode.usage,
         message: "<query|id> is missing",
-        hint: `\`palimpsest recall --all ${joinLines(operands.session)}\` searches every session of the project for it.`,
+        hint: `\`palimpsest recall --all ${joinLines(session)}\` searches every session of the project for it.`,
       });
-    const log = await openNamedLog(context, operands.session);
+    const log = await openNamedLog(context, session);
     if (log.kind === "failure") return log;
     try {
       const request = { log, query: operands.words.join(" ").trim(), page, format };
@@ -94,7 +99,7 @@ async function recallAll(context: CommandContext, { words, filters, page, format
   if (opened.kind === "failure") return opened;
   const { index } = opened;
   try {
-    const original = await expandFound(index, query);
+    const original = query === "" ? undefined : await expandFound(index, query);
     if (original !== undefined) {
       const { bytes } = toRecalledText(query, original);
       return await printBytes(context, { kind: original.kind, id: query, bytes, page, format });

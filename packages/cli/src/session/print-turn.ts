@@ -16,7 +16,7 @@ import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-ev
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import { formatLeftOut } from "palimpsest/internal/schema/edit-kinds";
-import { formatRemedies } from "../tui/text/event-lines.ts";
+import { formatMemoriesSaved, formatRemedies } from "../tui/text/event-lines.ts";
 import { compactionReporter } from "../compact/compaction-reporter.ts";
 import { readUserPrompt } from "../compact/compaction-failure.ts";
 import { moneyBySource } from "../text/cost-by-source-name.ts";
@@ -54,8 +54,11 @@ async function runPrintedTurn(
   const output = agentOutput(context, { agent, answerer, format });
   try {
     await output.before({ problems: agent.settingsProblems, warnings: agent.warnings });
+    const saved: LoopEvent[] = [];
+    agent.onBackground((event) => void saved.push(event));
     for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
     await agent.stopAside();
+    for (const event of saved) await output.event(event);
     return await output.end();
   } finally {
     stop.release();
@@ -117,6 +120,7 @@ function agentOutput(
       else if (event.kind === "cleared") await err.write(`${clearEventText(event)}\n`);
       else if (event.kind === "left-out") await err.write(`${omissionText(event)}\n`);
       else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
+      else if (event.kind === "memories-saved") await err.write(`${savedText(event)}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
     },
     end: async () => {
@@ -182,6 +186,9 @@ class Denials {
 
 const clearEventText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" }>): string =>
   `cleared (${trigger}): ${because}`;
+
+const savedText = (event: Extract<LoopEvent, { kind: "memories-saved" }>): string =>
+  `${formatMemoriesSaved(event)} \`palimpsest memory revert ${event.revision}\` takes this back.`;
 
 const omissionText = (event: Extract<LoopEvent, { kind: "left-out" }>): string =>
   `${formatLeftOut(event)} The provider said: ${event.because}${/[.!?]$/.test(event.because) ? "" : "."} \`palimpsest undo\` takes it back.`;

@@ -77,7 +77,7 @@ export function hitsText(
   return `${hits.map((hit) => hitText(style, hit)).join("")}${style("dim", `${quantity(total, "text")} found${best}${where}`)}\n`;
 }
 
-function hitText(style: Style, { id, kind, at, call, snippet, also, session }: SearchHit): string {
+function hitText(style: Style, { id, kind, at, call, snippet, also, session, before, after }: SearchHit): string {
   // A memory is its own session: its path says it all.
   const isWhole = session?.id === id;
   const place = session === undefined || isWhole ? "" : `${shortId(session.id)}/`;
@@ -93,7 +93,10 @@ function hitText(style: Style, { id, kind, at, call, snippet, also, session }: S
   const same = also.length === 0 ? "" : `  ${style("dim", `same line in ${named.join(", ")}${more}`)}\n`;
   const title =
     session?.title === undefined || isWhole ? "" : `  ${style("dim", `in ${clip(joinLines(session.title), 100)}`)}\n`;
-  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${joinLines(snippet)}\n${title}${same}`;
+  const neighbours = Object.entries({ before, after }).map(([where, neighbour]) =>
+    neighbour === undefined ? "" : `    ${style("dim", `${where}, ${neighbour.kind}: ${joinLines(neighbour.text)}`)}\n`,
+  );
+  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${joinLines(snippet)}\n${neighbours.join("")}${title}${same}`;
 }
 
 interface EntryText {

@@ -11,7 +11,8 @@ import {
 } from "palimpsest/internal/schema/brand";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { type StatuslineCommand, createStatuslineDeps, Statusline } from "./statusline.ts";
-import { changesFigures } from "../chat/chat-view.ts";
+import { agentBackground, changesFigures } from "../chat/chat-view.ts";
+import { formatBackground } from "../tui/text/status-figures.ts";
 import { type Usage, requestTokens } from "palimpsest/internal/schema/usage";
 import { computePressure } from "palimpsest/internal/tokens/thresholds";
 import { parseTextChange } from "../tui/text/call-title.ts";
@@ -111,6 +112,7 @@ class AgentFactsCollector {
       linesAdded: this.#added,
       linesRemoved: this.#removed,
       percentLeft: computePressure(usedTokens, thresholds, autoCompact).percentLeft,
+      background: formatBackground(agentBackground(agent)),
     };
   }
 
@@ -162,6 +164,8 @@ export interface AgentFacts {
   readonly linesAdded: number;
   readonly linesRemoved: number;
   readonly percentLeft: number;
+  /** What runs in the background; empty if nothing does. */
+  readonly background: string;
 }
 
 /**
@@ -200,6 +204,7 @@ export function statusJson(facts: AgentFacts): JsonObject {
       policy: facts.policy,
       cache_hit_rate: facts.hitRate,
       percent_left_until_compaction: facts.percentLeft,
+      background: facts.background,
     },
   };
 }

@@ -37,6 +37,7 @@ const facts: AgentFacts = {
   linesAdded: 12,
   linesRemoved: 3,
   percentLeft: 70,
+  background: "memories",
 };
 
 describe("the JSON for a statusline command", () => {
@@ -71,7 +72,12 @@ describe("the JSON for a statusline command", () => {
         },
       },
       exceeds_200k_tokens: false,
-      palimpsest: { policy: "palimpsest", cache_hit_rate: 0.8, percent_left_until_compaction: 70 },
+      palimpsest: {
+        policy: "palimpsest",
+        cache_hit_rate: 0.8,
+        percent_left_until_compaction: 70,
+        background: "memories",
+      },
     });
   });
 

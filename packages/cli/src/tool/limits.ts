@@ -139,7 +139,7 @@ export const recallCharsDefault = 20_000;
 export const recallCharsMax = 100_000;
 /** Images and documents per page: each costs a few thousand tokens. */
 export const recallMediaMax = 10;
-/** Hits per page: about 1,500 tokens. */
+/** Hits per page: about 2,000 tokens, a third of them for the neighbours. */
 export const recallHitsMax = 10;
 /** Characters of a session's title in a hit. */
 export const recallTitleChars = 60;

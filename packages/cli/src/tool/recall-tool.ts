@@ -80,21 +80,24 @@ export const recallTool = ({ expand, search, searchProject }: RecallDeps): Tool 
     effect: "read",
     offload: "never",
     plan: async ({ id, query, page, offset, limit, scope, ...filters }) => {
-      const isFiltered = scope !== undefined || Object.values(filters).some((value) => value !== undefined);
+      const hasFilter = Object.values(filters).some((value) => value !== undefined);
+      const isFiltered = scope !== undefined || hasFilter;
       if (id !== undefined && query === undefined && page === undefined && !isFiltered)
         return { kind: "ready", acts: [], run: async () => renderPage({ id, offset, limit, found: await expand(id) }) };
-      if (query !== undefined && id === undefined && offset === undefined && limit === undefined)
+      const isSearch = query !== undefined || hasFilter;
+      if (isSearch && id === undefined && offset === undefined && limit === undefined)
         return {
           kind: "ready",
           acts: [],
           run: async () => {
-            const options = { query, page, pageSize: recallHitsMax };
+            // Filters alone list the newest that pass them.
+            const options = { query: query ?? "", page, pageSize: recallHitsMax };
             return isFiltered
               ? await runProjectSearch(searchProject, { ...options, ...filters, scope: scope ?? "session" })
               : renderHits(await search(options));
           },
         };
-      return wrongCall("recall: it takes an id (with offset and limit) or a query (with page, scope and filters)");
+      return wrongCall("recall: it takes an id (with offset and limit), or a query or filters (with page and scope)");
     },
   });
 
@@ -156,19 +159,25 @@ function renderHits(outcome: SearchOutcome | undefined): ToolOutcome {
   return { content: hits.map(renderHit).join("\n") + more, summary: `${countWithNoun(total, "match")} found` };
 }
 
-function renderHit({ id, kind, at, call, offset, also, snippet, session }: SearchHit): string {
+function renderHit({ id, kind, at, call, offset, also, snippet, session, before, after }: SearchHit): string {
+  // A memory is its own session, and its path says it all.
+  const isOwnSession = session?.id === id;
   const named = also.slice(0, recallAlsoMax);
   const others = also.length > named.length ? [...named, `${also.length - named.length} more`] : named;
   const head = [
     // The id as the tool takes it back; those of the current session need no more.
-    `${kind} ${oneLine(session === undefined ? id : `${session.id}/${id}`)}`,
-    ...(session?.title === undefined ? [] : [`in "${oneLine(session.title).slice(0, recallTitleChars)}"`]),
+    `${kind} ${oneLine(session === undefined || isOwnSession ? id : `${session.id}/${id}`)}`,
+    ...(session?.title === undefined || isOwnSession
+      ? []
+      : [`in "${oneLine(session.title).slice(0, recallTitleChars)}"`]),
     ...(call === undefined ? [] : [`of ${call}`]),
     ...(at === undefined ? [] : [oneLine(at)]),
     ...(offset === undefined ? [] : [`offset ${offset}`]),
     ...(others.length === 0 ? [] : [`same line in ${others.map(oneLine).join(" ")}`]),
   ];
-  return `${head.join(", ")}\n  ${snippet}`;
+  // Deeper than the one line of the snippet, so that no snippet can pass for a neighbour.
+  const neighbours = Object.entries({ before, after }).map(([where, neighbour]) =>
+    neighbour === undefined ? "" : `\n    ${where}, ${neighbour.kind}: ${oneLine(neighbour.text)}`,
+  );
+  return `${head.join(", ")}\n  ${snippet}${neighbours.join("")}`;
 }
-
-/** Text from a log must not look like a hit. */

@@ -69,6 +69,8 @@ export interface ChatHandlers {
   interrupt(): void;
   /** Takes the newest message from the queue; undefined if the queue is empty. */
   takeBack(): string | undefined;
+  /** Ctrl-R: takes back the memories that were saved in the background last. */
+  undoMemories(): void;
   /** Shift-Tab: the next permission mode. */
   nextMode(): void;
   /** Ctrl-C twice, Ctrl-D in an empty editor, or a closed terminal. */

@@ -7,6 +7,12 @@ import { type PolicyName, policyNames, savingLevels } from "../schema/policy-nam
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 
+/** An older Node lacks what the engine uses all over, and would fail in the middle of a conversation with a riddle. */
+export function checkPlatform(setMethods: object = Set.prototype): void {
+  if (!("union" in setMethods))
+    throw new Error(`palimpsest needs Node 22 or newer; this is Node ${process.versions.node}.`);
+}
+
 /** For callers without a compiler: throws on a value that would fail later. */
 export function checkOptions<P extends Provider>(options: ContextOptions<P>): void {
   const {
@@ -24,6 +30,7 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
     secretScanner,
     background,
     summarizer,
+    store,
     clock,
     ids,
   } = options;
@@ -43,8 +50,12 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
     throw wrongOption("secretScanner", "an object with a function scan");
   for (const [name, value] of Object.entries(background ?? {}))
     if (value !== undefined && value !== "on" && value !== "off") throw wrongOption(`background.${name}`, "on or off");
-  if (Object.values(background ?? {}).includes("on") && typeof summarizer !== "function")
-    throw wrongOption("background", "off, unless summarizer is a function: it answers the forks");
+  if (Object.values(background ?? {}).includes("on")) {
+    if (typeof summarizer !== "function")
+      throw wrongOption("background", "off, unless summarizer is a function: it answers the forks");
+    if (store === undefined)
+      throw wrongOption("background", "off without a store: memories would end with the context");
+  }
   for (const [name, value] of Object.entries({ clock, ids }))
     if (value !== undefined && typeof value !== "function") throw wrongOption(name, "a function without parameters");
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))

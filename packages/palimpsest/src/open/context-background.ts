@@ -5,13 +5,17 @@ import type { AgentDeps } from "../context/deps.ts";
 import { SessionLine } from "../context/line.ts";
 import { rankMemories } from "../context/memory/rank-memories.ts";
 import type { StartedConversation } from "../context/session-context.ts";
+import { SessionDream } from "../context/memory/session-dream.ts";
 import { SessionExtraction } from "../context/memory/session-extraction.ts";
 import type { Provider } from "../context/provider-formats.ts";
-import type { MemoryWriting } from "../layers/5-extract/run-extract.ts";
+import type { MemoryWriteMode } from "../layers/5-extract/run-extract.ts";
+import type { SearchTranscripts } from "../layers/6-dream/run-dream-tools.ts";
 import { ConversationForks } from "../loop/conversation-forks.ts";
+import { DriftCheck } from "../memory/directory/find-drift.ts";
 import { memoryToolDefinition } from "../memory/directory/memory-tool.ts";
 import type { Fork } from "../ports/fork.ts";
 import type { Memories } from "../ports/memories.ts";
+import type { StorePorts } from "../ports/store.ts";
 import { textField } from "../schema/json.ts";
 import type { Session } from "../session/session.ts";
 import type { ContextOptions } from "./options.ts";
@@ -19,8 +23,10 @@ import type { ContextOptions } from "./options.ts";
 interface BackgroundDeps {
   readonly session: Session;
   readonly deps: AgentDeps;
-  /** Undefined if the store keeps none. */
-  readonly memories: Memories | undefined;
+  /** What the store keeps; each may be missing. */
+  readonly store: Pick<StorePorts, "memories" | "dreams" | "sessions">;
+  /** Searches all sessions of the store. */
+  readonly search: SearchTranscripts;
 }
 
 /** The background work of a library's context. It outlives the conversation, which starts again with another prefix. */
@@ -29,6 +35,7 @@ export class ContextBackground<P extends Provider> {
   readonly #deps: BackgroundDeps;
   #context: ConversationContext | undefined;
   #listeners: readonly RoundListener[] | undefined;
+  #dream: SessionDream | undefined;
 
   constructor(options: ContextOptions<P>, deps: BackgroundDeps) {
     this.#options = options;
@@ -42,10 +49,25 @@ export class ContextBackground<P extends Provider> {
     return this.#listeners;
   }
 
+  /** Undefined if dreams are off, or the store has what they need not. */
+  get dream(): SessionDream | undefined {
+    return this.#dream;
+  }
+
   #create(spend: StartedConversation["spend"]): readonly RoundListener[] {
-    const { memories, session, deps } = this.#deps;
-    if (this.#options.background?.extraction !== "on" || memories === undefined) return [];
-    const extraction = new SessionExtraction(
+    const { memories, dreams, sessions } = this.#deps.store;
+    const { extraction = "off", dream = "off" } = this.#options.background ?? {};
+    if (memories === undefined) return [];
+    const listeners: RoundListener[] = extraction === "on" ? [this.#createExtraction(memories, spend)] : [];
+    if (dream !== "on" || dreams === undefined || sessions === undefined) return listeners;
+    const created = this.#createDream({ memories, dreams, sessions }, spend);
+    this.#dream = created;
+    return [...listeners, { roundEnded: (calls) => (calls === 0 ? created.turnEnded() : undefined) }];
+  }
+
+  #createExtraction(memories: Memories, spend: StartedConversation["spend"]): SessionExtraction {
+    const { session, deps } = this.#deps;
+    return new SessionExtraction(
       {
         now: deps.now,
         wait: deps.wait,
@@ -65,7 +87,37 @@ export class ContextBackground<P extends Provider> {
       },
       { session, line: new SessionLine(session) },
     );
-    return [extraction];
+  }
+
+  #createDream(
+    store: Required<Pick<StorePorts, "memories" | "dreams" | "sessions">>,
+    spend: StartedConversation["spend"],
+  ): SessionDream {
+    const { session, deps, search } = this.#deps;
+    const { workingTree, secretScanner: scanner } = this.#options;
+    const drift = workingTree && new DriftCheck({ now: deps.now }, workingTree);
+    return new SessionDream(
+      {
+        ...store,
+        now: deps.now,
+        settings: deps.settings,
+        fork: this.#fork,
+        scanner,
+        search,
+        drift: drift && ((memories) => drift.check(memories)),
+        tools: () => ({
+          memory: this.#hasMemoryTool ? memoryToolDefinition.name : undefined,
+          recall: this.#running.conversation.baseline.tools.find(({ name }) => name === "recall")?.name,
+          read: [],
+          sandbox: "unheld",
+        }),
+        spend,
+        known: () => this.#running.conversation.known,
+        fixedTokens: () => this.#running.conversation.line.fixedTokens,
+        emit: (event) => this.#options.onEvent?.(event),
+      },
+      { session },
+    );
   }
 
   get #running(): ConversationContext {
@@ -82,18 +134,22 @@ export class ContextBackground<P extends Provider> {
       },
       run: (task, signal) => {
         const { deps, conversation } = running();
-        const permit = () => Promise.resolve({ kind: "allowed" } as const);
-        return new ConversationForks({ deps: { ...deps, permit }, conversation }).run(task, signal);
+        return new ConversationForks({ deps: { ...deps, permit: permitAll }, conversation }).run(task, signal);
       },
     };
   }
 
   /** The provider's memory tool, if the caller offers it, else a list in the reply: the prefix stays the caller's. */
-  get #writing(): MemoryWriting {
+  get #writing(): MemoryWriteMode {
+    return this.#hasMemoryTool ? { kind: "tool", own: [], readTools: [], sandbox: "unheld" } : { kind: "text" };
+  }
+
+  get #hasMemoryTool(): boolean {
     const { type, name } = memoryToolDefinition;
-    const hasTool = this.#running.conversation.baseline.tools.some(
+    return this.#running.conversation.baseline.tools.some(
       (tool) => tool.name === name && textField(tool, "type") === type,
     );
-    return hasTool ? { kind: "tool", own: [], readTools: [], sandbox: "unheld" } : { kind: "text" };
   }
 }
+
+const permitAll: AgentDeps["permit"] = () => Promise.resolve({ kind: "allowed" });

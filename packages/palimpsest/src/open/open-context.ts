@@ -22,6 +22,7 @@ import { openSession, type Session, type SessionDeps, type OpenSessionOutcome } 
 import { clearableResults } from "../layers/2-clear/is-rerunnable.ts";
 import { getPreset } from "../policy/policy-catalogue.ts";
 import { redactSecrets, ruleScanner } from "../memory/redact-secrets.ts";
+import type { ClockDep } from "../ports/clock-dep.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { Tool } from "../ports/tool.ts";
 import type { RecallIndexes } from "../ports/recall-index.ts";
@@ -36,7 +37,7 @@ import { resolveForModel } from "../settings/resolved-settings.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/known-models.ts";
 import { textCounter } from "../tokens/text-counter.ts";
-import { checkOptions } from "./check-options.ts";
+import { checkOptions, checkPlatform } from "./check-options.ts";
 import { ContextBackground } from "./context-background.ts";
 import { freezePrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
@@ -52,6 +53,7 @@ export async function openContextBy<P extends Provider>(
   options: ContextOptions<P>,
   reading: Pick<SessionDeps, "tailBytes">,
 ): Promise<Context<P>> {
+  checkPlatform();
   checkOptions(options);
   const store = await (options.store ?? memoryStore()).open();
   if (store.kind === "failed") throw storeError(store);
@@ -74,8 +76,7 @@ export async function openContextBy<P extends Provider>(
     const { sessions } = store;
     const recall = store.recall && withMask(store.recall, options.secretScanner);
     const projectStore = { ...(sessions && { sessions }), ...(recall && { recall }) };
-    const { memories, spend } = store;
-    return await buildContext(options, { sessionDeps, session, projectStore, memories, spend });
+    return await buildContext(options, { sessionDeps, session, projectStore, store });
   } catch (error) {
     await session.close();
     throw error;
@@ -144,12 +145,10 @@ async function buildContext<P extends Provider>(
     sessionDeps,
     session,
     projectStore,
-    memories,
-    spend,
+    store,
   }: OpenedSession & {
     readonly projectStore: Pick<StorePorts, "sessions" | "recall">;
-    readonly memories: StorePorts["memories"] | undefined;
-    readonly spend: StorePorts["spend"] | undefined;
+    readonly store: Pick<StorePorts, "memories" | "dreams" | "sessions" | "spend">;
   },
 ): Promise<Context<P>> {
   // The default of the type parameter.
@@ -163,13 +162,18 @@ async function buildContext<P extends Provider>(
   let parts: FrozenParts = { ...built, system: await redactSystem(built.system, sessionDeps) };
   let tools = buildTools(parts);
   const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
-  const background = new ContextBackground(options, { session, deps, memories });
+  const background = new ContextBackground(options, {
+    session,
+    deps,
+    store,
+    search: (query) => core.view.recall({ ...query, scope: "project" }),
+  });
   const core: SessionContext = new SessionContext(deps, {
     session,
     transcripts: sessionDeps.transcripts,
     projectStore,
     costs: pastCosts(session).own,
-    spend,
+    spend: store.spend,
     onPaused: (message) => options.onEvent?.({ kind: "warning", code: "background-budget", message }),
     compacting: (started) => ({
       ...buildCompaction(options, {
@@ -200,17 +204,27 @@ async function buildContext<P extends Provider>(
     await start();
   };
   await core.view.followReceipts();
-  const memory =
-    memories === undefined
-      ? undefined
-      : new ContextMemory({
-          deps: { memories, now: sessionDeps.now },
-          session: createMemorySession(session),
-          tree: options.workingTree,
-          rank: options.rankMemories,
-        });
+  const memory = buildMemory(options, { memories: store.memories, now: sessionDeps.now, session, background });
   return new Context<P>({ provider, core, sessionDeps, memory, onEvent: options.onEvent, change });
 }
+
+interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {
+  readonly memories: StorePorts["memories"] | undefined;
+  readonly background: ContextBackground<P>;
+}
+
+const buildMemory = <P extends Provider>(
+  { workingTree: tree, rankMemories: rank }: ContextOptions<P>,
+  { memories, now, session, background }: MemoryInput<P>,
+): ContextMemory | undefined =>
+  memories &&
+  new ContextMemory({
+    deps: { memories, now },
+    session: createMemorySession(session),
+    tree,
+    rank,
+    dream: background.dream,
+  });
 
 function buildParts<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
   const texts = typeof system === "string" ? [system] : system;

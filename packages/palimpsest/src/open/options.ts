@@ -71,4 +71,6 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
 export interface BackgroundOptions {
   /** Memories are extracted when a turn ends and the policy's rule wants it; `close()` waits for it, at most 10 seconds. */
   readonly extraction?: "on" | "off";
+  /** Memories are consolidated when a turn ends, once a day at most and after five other sessions; `context.dream()` does it now. */
+  readonly dream?: "on" | "off";
 }

@@ -1,4 +1,5 @@
 import { ledgerWholeTokensMax } from "../layers/4-compact/limits.ts";
+import type { ExtractionRule } from "../layers/5-extract/plan.ts";
 import { resultCharsDefault, roundCharsMax } from "../layers/1-offload/limits.ts";
 import type {
   BackgroundRule,
@@ -56,9 +57,9 @@ export function policyRows(policy: Policy): readonly PolicyRow[] {
     ...notesRows(background?.notes),
     ...(compact === undefined ? [withSwitch("compact.auto", row("compaction", "never"))] : compactRows(compact)),
     ...(summary === undefined ? [] : summaryRows(summary)),
-    asPlanned(withSwitch("extraction", row("extraction", policy.extraction))),
+    withSwitch("extraction", row("extraction", policy.extraction)),
     asPlanned(withSwitch("dream", row("dream", policy.dream))),
-    ...memoryRows(background).map(asPlanned),
+    ...memoryRows(background),
     row("cache marks", marksText[marks], oursIf(marks === "planned")),
   ];
 }
@@ -266,7 +267,10 @@ const failureRows = ({
 const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonly PolicyRow[] => [
   ...(extraction === undefined
     ? []
-    : [row("extraction takes", `${formatAmount(extraction.turnsMax, "turn")} at most`, "elsewhere")]),
+    : [
+        row("extraction when", extractionText(extraction), oursIf(extraction.everyTurns === undefined)),
+        row("extraction takes", `${formatAmount(extraction.turnsMax, "reply")} at most`, "elsewhere"),
+      ]),
   ...(dream === undefined
     ? []
     : [
@@ -288,6 +292,21 @@ const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonl
         row("recall, a session", `${formatCount(recall.sessionKbMax)} KB`, "elsewhere"),
       ]),
 ];
+
+/** `after a correction or 8,000 new tokens, at the end while the cache is warm` */
+function extractionText({ everyTurns, corrections, growthTokens, atEnd }: ExtractionRule): string {
+  const causes = [
+    ...(corrections === undefined ? [] : ["a correction"]),
+    ...(growthTokens === undefined ? [] : [`${formatCount(growthTokens)} new tokens`]),
+  ];
+  return [
+    ...(everyTurns === undefined
+      ? []
+      : [everyTurns === 1 ? "after each turn" : `after each ${formatCount(everyTurns)} turns`]),
+    ...(causes.length === 0 ? [] : [`after ${causes.join(" or ")}`]),
+    ...(atEnd === undefined ? [] : ["at the end while the cache is warm"]),
+  ].join(", ");
+}
 
 /** The lines about clearing. */
 function clearRows(policy: Policy): readonly PolicyRow[] {

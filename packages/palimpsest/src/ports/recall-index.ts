@@ -49,6 +49,7 @@ export interface RecallFilters {
   readonly before?: string | undefined;
 }
 
+/** With an empty query and a filter, the newest texts that pass the filters are the hits. */
 export interface RecallOptions extends SearchOptions, RecallFilters {}
 
 export interface RecallPassage extends Pick<SearchHit, "id" | "kind" | "at"> {

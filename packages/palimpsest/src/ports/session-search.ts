@@ -49,6 +49,15 @@ export type SearchOutcome =
   /** The query contains nothing to search for. */
   | { readonly kind: "no-words" };
 
+/** A text beside a hit. */
+export interface HitNeighbour {
+  /** Gives back the whole of it, as a hit's does. */
+  readonly id: EntryId | ToolUseId;
+  readonly kind: SearchTextKind;
+  /** Its beginning, in one line. */
+  readonly text: string;
+}
+
 export interface SearchHit {
   /** The id with which `expand` returns the whole text: a call's id for its result, otherwise an entry's. */
   readonly id: EntryId | ToolUseId;
@@ -63,6 +72,9 @@ export interface SearchHit {
   readonly score: number;
   /** Other texts in which the same line was found, best first. One of another session is written `session/id`. */
   readonly also: readonly string[];
+  /** What another entry said right before it and right after it. Absent at the ends of a log. */
+  readonly before?: HitNeighbour | undefined;
+  readonly after?: HitNeighbour | undefined;
   /** For a call and its result. */
   readonly tool?: string | undefined;
   /** Paths that the call named. */

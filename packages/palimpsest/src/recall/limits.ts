@@ -17,6 +17,8 @@ export const phraseTextsMax = 2_000;
 
 /** Characters of one hit, including ellipses: enough to know whether it is the right one. */
 export const snippetChars = 240;
+/** Characters of the text before a hit and of the one after it: enough to know what was being talked about. */
+export const hitNeighbourChars = 100;
 /** A longer line is data; its beginning tells whether two are the same. */
 export const sameLineChars = 500;
 

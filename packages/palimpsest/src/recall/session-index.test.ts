@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { blobsWith, loggedOf } from "../../../../test/fixture/log.ts";
 import type { SearchHit, SearchOptions } from "../ports/session-search.ts";
 import { memoryBlobs } from "../store/memory/memory-blobs.ts";
-import { candidatesMax, snippetChars } from "./limits.ts";
-import { SessionIndex, RecentTexts } from "./session-index.ts";
+import { candidatesMax, hitNeighbourChars, snippetChars } from "./limits.ts";
+import { SessionIndex, RecentTexts, type RecentTextsDeps } from "./session-index.ts";
 import { toolUseId } from "../schema/brand.ts";
 
 type Line = Readonly<Record<string, unknown>>;
@@ -26,8 +26,10 @@ async function indexOf(
   lines: readonly Line[],
   { blobs = memoryBlobs(), only }: { blobs?: ReturnType<typeof memoryBlobs>; only?: string } = {},
 ) {
-  const index = new SessionIndex({ blobs, lineAt: async () => undefined }, only === undefined ? {} : { only });
-  for (const logged of loggedOf(lines.map((line) => JSON.stringify(line)))) await index.append(logged);
+  const log = loggedOf(lines.map((line) => JSON.stringify(line)));
+  const lineAt: RecentTextsDeps["lineAt"] = async (place) => log.find(({ start }) => start === place.start);
+  const index = new SessionIndex({ blobs, lineAt }, only === undefined ? {} : { only });
+  for (const logged of log) await index.append(logged);
   return index;
 }
 
@@ -273,6 +275,33 @@ describe("hits", () => {
       shown: candidatesMax,
       pages: 1,
     });
+  });
+
+  it("say what another entry said before and after them, also what the query can't find", async () => {
+    const blobs = await blobsWith([Buffer.from("the zebra, whole")]);
+    const [blob] = await blobs.list();
+    const lines = [
+      said("u1", `look\n\tthere ${"again ".repeat(100)}`),
+      called("c1", "t1", { path: "zoo.txt" }),
+      answered("r1", "t1", "a preview"),
+      said("u2", "and then"),
+      called("c2", "t2", { name: "recall", query: "zoo" }),
+      answered("r2", "t2", "what was recalled"),
+      { type: "offload", uuid: "o", results: [{ toolUse: "t1", blob, media: "text", shown: "a preview" }] },
+    ];
+    for (const only of [undefined, "zebra"]) {
+      const index = await indexOf(lines, { blobs, ...(only === undefined ? {} : { only }) });
+      const searched = await index.search({ query: "zebra" });
+      const [hit] = searched.kind === "found" ? searched.hits : [];
+      // Neither the call, which the hit names already, nor the edit that moved it.
+      expect([hit?.before?.id, hit?.after]).toEqual(["u1", { id: "u2", kind: "user", text: "and then" }]);
+      expect(hit?.before?.text).toMatch(/^look there again .*…$/);
+      expect(hit?.before?.text).toHaveLength(hitNeighbourChars);
+    }
+    const whole = await indexOf(lines, { blobs });
+    // A preview says less than the call that it answers, and what a search answered was said elsewhere.
+    const [last] = [await whole.search({ query: '"and then"' })].flatMap((it) => (it.kind === "found" ? it.hits : []));
+    expect(last).toMatchObject({ before: { id: "c1", kind: "call", text: "read zoo.txt" }, after: undefined });
   });
 
   it("show a long line from where it is asked for", async () => {

@@ -1,10 +1,10 @@
-import type { SearchHit, SearchOutcome, SearchOptions } from "../ports/session-search.ts";
+import type { HitNeighbour, SearchHit, SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { ToolUseId } from "../schema/brand.ts";
 import type { LoggedEntry } from "../transcript/read-lines.ts";
 import { callChars, candidatesMax, pageSizeDefault, pageSizeMax, phraseTextsMax, recentCharsMax } from "./limits.ts";
 import { splitPassages, Postings, type RankedText, rankTexts, weighTerms, parseQuery, type Query } from "./postings.ts";
 import { entryBlobs, type EntryText, readBlobText, entryTexts, type BlobText } from "./entry-texts.ts";
-import { findSnippet, lineFactor, type Snippet } from "./snippet.ts";
+import { findSnippet, lineFactor, neighbourLine, type Snippet } from "./snippet.ts";
 import type { Term } from "./term.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteRange } from "../ports/transcripts.ts";
@@ -18,7 +18,19 @@ interface SessionIndexOptions {
 const echoingTool = "recall";
 
 type IndexedText = Pick<SearchHit, "id" | "kind" | "at" | "call"> &
-  Pick<EntryText, "form"> & { readonly source: TextPlace["kind"] };
+  Pick<EntryText, "form"> & {
+    readonly source: TextPlace["kind"];
+    /** Where it stands among the texts of the log. */
+    readonly position: number;
+  };
+
+/** A text of the log, found by the query or not: one can be the neighbour of a hit. */
+interface LoggedText extends Pick<EntryText, "id" | "kind"> {
+  readonly toolUse: ToolUseId | undefined;
+  readonly place: TextPlace;
+  /** Its number among the indexed texts, if it is one of them. */
+  readonly number: number | undefined;
+}
 
 /**
  * Finds everything that was ever said in one session by its words, whatever the view shows of it. Appending costs in
@@ -29,6 +41,9 @@ export class SessionIndex {
   readonly #postings: Postings;
   readonly #texts: RecentTexts;
   readonly #indexed: IndexedText[] = [];
+  readonly #logged: LoggedText[] = [];
+  /** By the id of a result: its position, also for the blob that is written later. */
+  readonly #positionByResult = new Map<SearchHit["id"], number>();
   readonly #callWords = new Map<ToolUseId, string>();
   readonly #echoes = new Set<ToolUseId>();
   /** By the id of a result: where the text is stored that the id returns. */
@@ -66,9 +81,10 @@ export class SessionIndex {
     }
     const hits = mergeHits(bestFirst(candidates));
     const size = Math.min(Math.max(1, pageSize), pageSizeMax);
+    const shown = hits.slice((page - 1) * size, page * size);
     return {
       kind: "found",
-      hits: hits.slice((page - 1) * size, page * size),
+      hits: await Promise.all(shown.map((hit) => this.#withNeighbours(hit))),
       page,
       pages: Math.ceil(hits.length / size),
       total: ranked.length - (examined.length - candidates.length),
@@ -87,10 +103,43 @@ export class SessionIndex {
     let kept = 0;
     for (const { from, to } of splitPassages(entryText.text))
       if (this.#postings.add({ within: entryText.text, from, to, text }) === "kept") kept += 1;
+    const position = this.#notePosition(entryText, { place, number: kept === 0 ? undefined : text });
     if (kept === 0) return;
     const call = kind === "result" && toolUse !== undefined ? this.#callWords.get(toolUse) : undefined;
-    this.#indexed.push({ id, kind, at, call, form, source: place.kind });
+    this.#indexed.push({ id, kind, at, call, form, source: place.kind, position });
     this.#texts.add(entryText.text, place);
+  }
+
+  /** A blob stands where its result does, not where the edit is that wrote it. */
+  #notePosition({ id, kind, toolUse }: EntryText, { place, number }: Pick<LoggedText, "place" | "number">): number {
+    const known = kind === "result" ? this.#positionByResult.get(id) : undefined;
+    if (known !== undefined) return known;
+    const position = this.#logged.length;
+    if (kind === "result") this.#positionByResult.set(id, position);
+    this.#logged.push({ id, kind, toolUse, place, number });
+    return position;
+  }
+
+  async #withNeighbours({ text, ...hit }: MergedHit): Promise<SearchHit> {
+    const [before, after] = await Promise.all(
+      ([-1, 1] as const).map((step) => this.#neighbour(this.#indexed[text], step)),
+    );
+    return { ...hit, before, after };
+  }
+
+  /** The nearest text of another entry. A result names its own call already, and a preview is no text of its own. */
+  async #neighbour(hit: IndexedText | undefined, step: -1 | 1): Promise<HitNeighbour | undefined> {
+    if (hit === undefined) return undefined;
+    for (let at = hit.position + step; ; at += step) {
+      const logged = this.#logged[at];
+      if (logged === undefined) return undefined;
+      const { id, kind, toolUse, place, number } = logged;
+      const isOwn = id === hit.id || toolUse === hit.id;
+      const isPreview = kind === "result" && this.#sourceByResult.get(id) === "blob";
+      if (isOwn || isPreview) continue;
+      const text = number === undefined ? await this.#texts.read(place) : await this.#texts.text(number);
+      if (text !== undefined && text.trim() !== "") return { id, kind, text: neighbourLine(text) };
+    }
   }
 
   /**
@@ -150,11 +199,13 @@ interface SearchCandidate {
 const bestFirst = <Scored extends Pick<RankedText, "text" | "score">>(scored: readonly Scored[]): readonly Scored[] =>
   scored.toSorted((left, right) => right.score - left.score || right.text - left.text);
 
+type MergedHit = SearchHit & { readonly also: string[]; readonly text: number };
+
 /** Merges hits that show the same line: a file that was read ten times is one hit with ten ids. */
-function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[] {
-  const byLine = new Map<string, SearchHit & { readonly also: string[] }>();
+function mergeHits(candidates: readonly SearchCandidate[]): readonly MergedHit[] {
+  const byLine = new Map<string, MergedHit>();
   const shown = new Set<SearchHit["id"]>();
-  for (const { indexed, snippet, score } of candidates) {
+  for (const { text, indexed, snippet, score } of candidates) {
     const { id, kind, at, call, form } = indexed;
     // Logs that other tools merged may answer a call twice.
     if (kind === "result" && shown.has(id)) continue;
@@ -162,7 +213,7 @@ function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[]
     const same = byLine.get(snippet.line);
     if (same === undefined) {
       const offset = form === "verbatim" ? snippet.offset : undefined;
-      byLine.set(snippet.line, { id, kind, at, call, snippet: snippet.snippet, offset, score, also: [] });
+      byLine.set(snippet.line, { id, kind, at, call, snippet: snippet.snippet, offset, score, also: [], text });
     } else if (same.id !== id && !same.also.includes(id)) same.also.push(id);
   }
   return [...byLine.values()];
@@ -206,10 +257,11 @@ export class RecentTexts {
   async text(number: number): Promise<string | undefined> {
     const held = this.#held.get(number);
     const place = this.#places[number];
-    return held ?? (place === undefined ? undefined : await this.#readAgain(place));
+    return held ?? (place === undefined ? undefined : await this.read(place));
   }
 
-  async #readAgain(at: TextPlace): Promise<string | undefined> {
+  /** From the log or the blob, whether it was added or not. */
+  async read(at: TextPlace): Promise<string | undefined> {
     switch (at.kind) {
       case "line": {
         const logged = await this.#deps.lineAt(at.place);

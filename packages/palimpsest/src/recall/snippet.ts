@@ -1,5 +1,5 @@
 import { safeCutIndex } from "../text/safe-cut-index.ts";
-import { sameLineChars, snippetChars } from "./limits.ts";
+import { hitNeighbourChars, sameLineChars, snippetChars } from "./limits.ts";
 import { flattenText, type Passage, type Phrase, type Query } from "./postings.ts";
 import { eachTerm, type Term } from "./term.ts";
 
@@ -98,11 +98,21 @@ function weighLine(
   return { at, weight };
 }
 
-/** Well-formed even if the text is not: providers refuse a request with half a character. */
-function clipSnippet(text: string, before: "" | "…"): string {
-  const flat = before + text.replaceAll(/\s+/g, " ").trim().toWellFormed();
-  return flat.length <= snippetChars ? flat : `${flat.slice(0, safeCutIndex(flat, snippetChars - 1))}…`;
+/** The beginning of a text that stands beside a hit, in one line. */
+export function neighbourLine(text: string): string {
+  const start = text.trimStart();
+  return clipLine(start.slice(0, safeCutIndex(start, 4 * hitNeighbourChars)), hitNeighbourChars);
 }
+
+const clipSnippet = (text: string, before: "" | "…"): string => clipLine(before + flattenSpace(text), snippetChars);
+
+/** Well-formed even if the text is not: providers refuse a request with half a character. */
+function clipLine(text: string, charsMax: number): string {
+  const flat = flattenSpace(text).toWellFormed();
+  return flat.length <= charsMax ? flat : `${flat.slice(0, safeCutIndex(flat, charsMax - 1))}…`;
+}
+
+const flattenSpace = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
 /** What a line adds to the score of its text: terms in one line count up to twice, the whole query in one line a third time. */
 export function lineFactor(

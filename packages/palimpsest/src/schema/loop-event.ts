@@ -149,7 +149,15 @@ export interface MemoriesSavedEvent {
   readonly by: "extraction" | "dream";
   /** Reverting it takes back all of these changes. */
   readonly revision: string;
-  readonly memories: readonly { readonly path: string; readonly name: string; readonly change: "saved" | "deleted" }[];
+  readonly memories: readonly SavedMemory[];
+}
+
+export interface SavedMemory {
+  readonly path: string;
+  readonly name: string;
+  /** What it says, in one line; empty if it was deleted. */
+  readonly description: string;
+  readonly change: "saved" | "deleted";
 }
 
 /** An edit that pays, before it is made. */

@@ -70,10 +70,10 @@ const detailsBySwitch = {
   },
   extraction: {
     default: true,
-    about: "Memories are extracted at the end of a turn.",
+    about:
+      "Memories are extracted at the end of turns; in `-p` only if a flag or variable asks for it, in an untrusted project never.",
     basis: "published",
     byProject: onlyOff,
-    state: "planned",
   },
   dream: {
     default: true,

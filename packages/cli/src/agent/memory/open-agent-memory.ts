@@ -28,8 +28,8 @@ export async function openAgentMemory(
   { deps, session, root, options }: AgentParts,
   { settings, opening, model, port, costs }: AgentMemoryInput,
 ): Promise<SessionMemory> {
-  if (deps.memories !== undefined) await watchMemories(deps, { memories: deps.memories, session });
-  return await openSessionMemory(
+  const warnings = deps.memories === undefined ? [] : await watchMemories(deps, { memories: deps.memories, session });
+  const memory = await openSessionMemory(
     { ...deps, root, programFolders: options.env["PATH"] ?? "" },
     {
       session,
@@ -40,18 +40,19 @@ export async function openAgentMemory(
       recall: () => settings.current().settings.memoryRecall.value,
     },
   );
+  return { ...memory, warnings: [...memory.warnings, ...warnings] };
 }
 
 /**
  * What the user wrote before the session is recorded as theirs; what changes on disk while it is open is not, with memory
- * on or off, since a command of the agent may have done it.
+ * on or off, since a command of the agent may have done it. Returns what the user should know.
  */
 async function watchMemories(
   deps: ClockDep,
   { memories, session }: { readonly memories: Memories; readonly session: Session },
-): Promise<void> {
+): Promise<readonly string[]> {
   const link = memories.linkTo?.(indexPath);
-  if (link === undefined) return;
+  if (link === undefined) return [];
   const isRecorded = async (): Promise<boolean> => (await memories.problem?.()) === undefined;
   const recorded = (await isRecorded()) ? "all" : "not-all";
   const watched = await openMemorySession({ now: deps.now, uuid: randomUUID }, { folder: dirname(link), recorded });
@@ -59,6 +60,7 @@ async function watchMemories(
     // Otherwise the mark stays, and the next look counts what it finds as nobody's.
     if (await isRecorded()) await watched.close();
   });
+  return watched.unmarked === undefined ? [] : [watched.unmarked];
 }
 
 /** The provider's small fast model for a short question outside of the conversation, else the conversation's own. One try. */

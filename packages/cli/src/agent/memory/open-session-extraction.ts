@@ -6,7 +6,7 @@ import { SessionLine } from "palimpsest/internal/context/line";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
 import type { ExtractionPromptValues } from "palimpsest/internal/layers/5-extract/prompt";
-import type { MemoryWriting } from "palimpsest/internal/layers/5-extract/run-extract";
+import type { MemoryWriteMode } from "palimpsest/internal/layers/5-extract/run-extract";
 import type { Fork } from "palimpsest/internal/ports/fork";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
@@ -50,7 +50,11 @@ export function openSessionExtraction(
       state: () => backgroundMemoryState(settings, { turns: options.turns ?? "many", flag: "flags.extraction" }),
       spend: input.spend,
       known: () => context.conversation.known,
-      prompt: () => readPrompt(join(workspace.home, "prompts", "extraction.md"), input.warn),
+      prompt: async () => {
+        const { text, warnings } = await readExtractionPrompt(workspace.home);
+        for (const warning of warnings) input.warn(warning);
+        return text;
+      },
       cacheMillis: () => millisByLifetime[context.conversation.lifetimes.rolling],
       onEvent: input.onEvent,
     },
@@ -59,15 +63,15 @@ export function openSessionExtraction(
 }
 
 /** What a background fork may use for reading, if the agent has it. */
-const readTools = ["read", "grep", "glob", "bash"];
+const readTools = ["recall", "read", "grep", "glob", "bash"];
 
-export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriting {
-  const names = box.tools.map(({ name }) => name);
-  if (!names.includes(memoryToolName)) return { kind: "text" };
+export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriteMode {
+  const names = new Set(box.tools.map(({ name }) => name));
+  if (!names.has(memoryToolName)) return { kind: "text" };
   return {
     kind: "tool",
     own: [],
-    readTools: readTools.filter((name) => names.includes(name)),
+    readTools: readTools.filter((name) => names.has(name)),
     sandbox: sandbox().kind === "held" ? "held" : "unheld",
   };
 }
@@ -99,10 +103,18 @@ const promptValues: Readonly<Record<keyof ExtractionPromptValues, true>> = {
   memories: true,
 };
 
-/** A file of this name in the home folder replaces our prompt. Must not reject. */
-async function readPrompt(path: string, warn: (warning: string) => void): Promise<string | undefined> {
+/** The user's own prompt for memories: a file of this name in the home folder replaces ours. Must not reject. */
+export async function readExtractionPrompt(home: string): Promise<UserPrompt> {
+  const path = join(home, "prompts", "extraction.md");
   const { text, warning } = await readUserText(path, "prompt for memories");
   const problems = placeholderProblems({ path, text, known: Object.keys(promptValues) });
-  for (const problem of [...(warning === undefined ? [] : [warning]), ...problems]) warn(problem);
-  return text === "" ? undefined : text;
+  return {
+    text: text === "" ? undefined : text,
+    warnings: [...(warning === undefined ? [] : [warning]), ...problems],
+  };
+}
+
+interface UserPrompt {
+  readonly text: string | undefined;
+  readonly warnings: readonly string[];
 }

@@ -11,6 +11,7 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
+import type { ProjectRecall } from "../../host/project-recall.ts";
 import { recallTool } from "../../tool/recall-tool.ts";
 import { type Draft, resultDraft } from "palimpsest/internal/transcript/draft";
 import { recallById } from "./recall-by-id.ts";
@@ -44,6 +45,21 @@ test("an image behind a marker comes back as an image, in its place among what w
     expect(found.text.indexOf("before")).toBeLessThan(image);
     expect(found.text.indexOf("after")).toBeGreaterThan(image);
   }
+});
+
+test("the path of a memory gives it back, in a folder or not, and other ids do not ask for one", async () => {
+  const { deps, session } = await holding("zoo");
+  const asked: string[] = [];
+  const recall: Pick<ProjectRecall, "expand"> = {
+    expand: async (place, id) => {
+      asked.push(place);
+      return place === id ? { kind: "blob", bytes: new TextEncoder().encode(`memory ${id}`) } : undefined;
+    },
+  };
+  for (const id of ["tabs.md", "logs/2026/tabs.md"])
+    expect(await recallById({ deps, session, id, recall })).toMatchObject({ kind: "found", text: `memory ${id}` });
+  expect(await recallById({ deps, session, id: "toolu_9", recall })).toMatchObject({ kind: "missing" });
+  expect(asked).toEqual(["tabs.md", "logs/2026", "logs/2026/tabs.md"]);
 });
 
 test("an image stands in its own place, also behind a text that quotes an earlier recall", async () => {

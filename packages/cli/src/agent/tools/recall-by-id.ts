@@ -45,7 +45,7 @@ export async function recallById({
       case "blob":
         return imageIn(found.bytes, refused) ?? textOutcome(decodeText(found.bytes));
       case "not-found":
-        return { kind: "missing", why: "nothing has this id" };
+        return (await expandMemory(recall, id)) ?? { kind: "missing", why: "nothing has this id" };
       case "ambiguous":
         return { kind: "missing", why: `several ids begin like this: ${found.candidates.slice(0, 5).join(", ")}` };
       case "unanswered":
@@ -61,10 +61,20 @@ export async function recallById({
 async function expandElsewhere(recall: Pick<ProjectRecall, "expand">, id: string): Promise<ExpandOutcome> {
   const slash = id.lastIndexOf("/");
   const original = await recall.expand(id.slice(0, slash), id.slice(slash + 1));
-  if (original === undefined) return { kind: "missing", why: "nothing has this id" };
+  if (original === undefined)
+    return (await expandMemory(recall, id)) ?? { kind: "missing", why: "nothing has this id" };
   return original.kind === "entry"
     ? withMedia(decodeText(original.bytes), new Set())
     : textOutcome(decodeText(original.bytes));
+}
+
+/** A memory is its own session: its path is all of its id. */
+async function expandMemory(
+  recall: Pick<ProjectRecall, "expand"> | undefined,
+  id: string,
+): Promise<ExpandOutcome | undefined> {
+  const original = id.endsWith(".md") ? await recall?.expand(id, id) : undefined;
+  return original && textOutcome(decodeText(original.bytes));
 }
 
 const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

@@ -34,6 +34,7 @@ export const helpKeys: readonly HelpRow[] = [
   ["Up", "edits a message that is still waiting, then earlier messages"],
   ["Tab", "completes a command, its argument, or a file name after @"],
   ["Shift-Tab", "switches to the next permission mode"],
+  ["Ctrl-R", "takes back the memories that were just saved"],
   ["Ctrl-O", "shows the whole conversation, to expand and search"],
   ["Ctrl-C", "clears the input; press twice to quit"],
   ["Ctrl-D", "quits if the input is empty"],

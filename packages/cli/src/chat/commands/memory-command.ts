@@ -11,7 +11,7 @@ import { formatInstructionReport } from "../../text/instruction-report.ts";
 import { type ChatCommand, type ChatCommandContext, stay } from "../chat-command.ts";
 import { print, refuse, tell } from "./chat-lines.ts";
 
-/** Lists the memories, and shows, edits, reverts or forgets one. */
+/** Lists the memories, and shows, edits, reverts or forgets one; `undo` takes back what was saved in the background. */
 export const memoryCommand: ChatCommand = async ({ rest }, chat) => {
   const opened = await openMemories(chat.context);
   if (opened.kind === "failure") {
@@ -19,6 +19,10 @@ export const memoryCommand: ChatCommand = async ({ rest }, chat) => {
     return stay;
   }
   const { memories } = opened;
+  if (rest === "undo") {
+    await undoSaved(chat, memories);
+    return stay;
+  }
   if (rest === "") await showLoaded(chat);
   const memory = rest === "" ? await pickMemory(chat, memories) : await findNamed(chat, { memories, name: rest });
   if (memory === undefined) return stay;
@@ -27,6 +31,21 @@ export const memoryCommand: ChatCommand = async ({ rest }, chat) => {
   if (action !== undefined) await runByAction[action](chat, { memories, memory });
   return stay;
 };
+
+/** Takes back the newest revision that an extraction or a dream of this session made. */
+async function undoSaved(chat: ChatCommandContext, memories: Memories): Promise<void> {
+  const history = await memories.history();
+  const newest = history.find(
+    ({ author, provenance }) =>
+      (author === "extraction" || author === "dream") && provenance.session === chat.agent.session.id,
+  );
+  if (newest === undefined) return tell(chat, "Nothing was saved in the background in this session.");
+  const outcome = await revertMemory(memories, { revision: newest.id, at: millis(Date.now()) });
+  if (outcome.kind !== "failure") return tell(chat, outcome.message);
+  const undone = history.find(({ message }) => message.startsWith(`revert ${newest.id}:`));
+  if (undone === undefined) return refuse(chat, outcome);
+  tell(chat, `Revision ${newest.id} was taken back already. \`palimpsest memory revert ${undone.id}\` brings it back.`);
+}
 
 /** The instruction files, what they cost a session, and what is wrong with memories. */
 async function showLoaded(chat: ChatCommandContext): Promise<void> {

@@ -47,7 +47,7 @@ export async function openHit(
       ...passages.map((passage) => passageText(style, { passage, isHit: isHit(passage) })),
       style(
         "dim",
-        `/recall ${session === undefined ? "" : `--all ${shortId(session.id)}/`}${hit.id} shows the whole of it.`,
+        `/recall ${session === undefined ? "" : `--all ${placePrefix(session.id, hit.id)}`}${hit.id} shows the whole of it.`,
       ),
     ].join("\n"),
   );
@@ -56,6 +56,9 @@ export async function openHit(
 }
 
 const neighboursShown = 2;
+
+/** A memory is its own session: its path says it all. */
+const placePrefix = (session: string, id: string): string => (session === id ? "" : `${shortId(session)}/`);
 
 function passageText(
   style: Style,

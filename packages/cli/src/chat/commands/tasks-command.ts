@@ -8,9 +8,10 @@ import { print, tell } from "./chat-lines.ts";
 export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
   const jobs = agent.jobs();
-  const { notes, preparation } = agent.aside();
+  const { notes, extraction, preparation } = agent.aside();
   const backgroundLines = [
     ...(notes === "running" ? ["notes are being taken"] : []),
+    ...(extraction === "running" ? ["memories are being extracted from what was said"] : []),
     ...(preparation === "none" ? [] : [`a summary made ahead is ${preparation === "ready" ? "ready" : "on its way"}`]),
   ];
   if (jobs.length === 0 && backgroundLines.length === 0) {

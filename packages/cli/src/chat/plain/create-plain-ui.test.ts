@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { setTimeout as wait } from "node:timers/promises";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
@@ -17,6 +18,7 @@ function front(inputFrom: "terminal" | "pipe", columns?: number) {
     submit: (text) => void did.push(`submit ${text}`),
     interrupt: () => void did.push("interrupt"),
     takeBack: () => undefined,
+    undoMemories: () => {},
     nextMode: () => {},
     quit: () => void did.push("quit"),
     complete: () => Promise.resolve([]),
@@ -117,3 +119,23 @@ test("a terminal gets its lines broken between words, anything else as they are"
     expect(printed()).toBe(shown);
   }
 });
+
+test("memories that are saved while the user is prompted get a line, with how to take them back, and a prompt below", async () => {
+  const { made, type, printed } = front("terminal", 100);
+  await type("Hello.");
+  expect(printed()).toContain("> ");
+  made.show(updateChat(chat, savedAction));
+  await wait(5);
+  expect(stripVTControlCharacters(printed())).toBe("\nSaved 1 memory: Linter. /memory undo takes this back.\n> ");
+});
+
+const savedAction: ChatAction = {
+  kind: "event",
+  at: millis(1),
+  event: {
+    kind: "memories-saved",
+    by: "extraction",
+    revision: "r5",
+    memories: [{ path: "lint.md", name: "Linter", description: "Run it.", change: "saved" }],
+  },
+};

@@ -8,6 +8,7 @@ import type { CommandContext } from "../../program/command.ts";
 import { wrapLines, joinLines } from "../../text/format.ts";
 import type { TerminalUiHandlers } from "../terminal-ui.ts";
 import { answerGuardMillis, secondInterruptMillis } from "../limits.ts";
+import { undoMemoriesHint } from "../../tui/text/event-lines.ts";
 import { retryText } from "../../tui/text/status-figures.ts";
 import type { Format, Style } from "../../text/style.ts";
 
@@ -34,6 +35,8 @@ export class PlainLines {
   #question: OpenQuestion | undefined;
   #isRunning = false;
   #isPromptDue = false;
+  /** The prompt is the last that was printed. */
+  #isPrompted = false;
   #interruptedAt: number = -Infinity;
   #written: Promise<void> = Promise.resolve();
 
@@ -63,6 +66,9 @@ export class PlainLines {
 
   show(state: ChatState): void {
     const { out } = this.#input.context;
+    const isBesidePrompt = this.#isPrompted && state.done.length > this.#printed;
+    // Work in the background speaks while the user is prompted.
+    if (isBesidePrompt) this.tell("");
     for (const item of state.done.from(this.#printed)) {
       const userText = userTextIn(item);
       const at = userText === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === userText);
@@ -74,6 +80,7 @@ export class PlainLines {
     }
     this.#printed = state.done.length;
     this.#isRunning = state.turn === "running" || isBusy(state.phase);
+    if (isBesidePrompt && !this.#isRunning) this.#prompt();
   }
 
   tell(text: string): void {
@@ -114,6 +121,7 @@ export class PlainLines {
     const { handlers, inputFrom } = this.#input;
     // A terminal echoes what is typed.
     if (inputFrom === "terminal") this.#typed.push(line);
+    this.#isPrompted = false;
     handlers.submit(line);
     void this.#promptAtRest();
   }
@@ -140,6 +148,7 @@ export class PlainLines {
   #prompt(): void {
     const { inputFrom, context } = this.#input;
     if (inputFrom === "pipe" || !context.out.isTerminal) return;
+    this.#isPrompted = true;
     this.#written = this.#written.then(() => context.out.write("> "));
   }
 
@@ -190,6 +199,8 @@ function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | 
     case "edit":
     case "compacted":
       return style("dim", wrap(item.line));
+    case "memories":
+      return style("dim", wrap(`${item.line} ${undoMemoriesHint("line")}`));
     case "retry":
       return style("dim", wrap(retryText(item, now)));
     case "notice":

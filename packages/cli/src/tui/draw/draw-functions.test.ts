@@ -133,6 +133,23 @@ test("an edit unfolds into its arithmetic", () => {
   expect(drawItem(item, unfolded)).toEqual(["◦ Cleared 3 results.", "    rent 12 > price 9"]);
 });
 
+test("saved memories unfold into their paths, what they say, and how to take them back", () => {
+  const item: ChatItem = {
+    kind: "memories",
+    id: 1,
+    line: "Saved 1 memory: Linter.",
+    revision: "r5",
+    memories: [
+      { path: "lint.md", name: "Linter", description: "Run it first.", change: "saved" },
+      { path: "old.md", name: "Old", description: "", change: "deleted" },
+    ],
+  };
+  expect(drawItem(item, { ...folded, width: 80 })).toEqual(["◇ Saved 1 memory: Linter. Ctrl-R takes this back."]);
+  const [, lint, old, ...how] = drawItem(item, { ...unfolded, width: 80 });
+  expect([lint, old]).toEqual(["    lint.md: Run it first.", "    old.md (deleted)"]);
+  expect(how.join(" ").replaceAll(/\s+/g, " ")).toContain("`palimpsest memory revert r5` at any time.");
+});
+
 test("a retry keeps the seconds that are left, however much the provider says", () => {
   const retry = { kind: "retry", id: 1, attempt: 2, message: "busy ".repeat(200), until: millis(6_000) } as const;
   expect(drawItem({ ...retry, state: "waiting" }, folded).join(" ")).toMatch(/… Asking\s+again in 5 s \(try 2\)\.$/);

@@ -3,6 +3,7 @@ import {
   type ChatItem,
   type CompactionItem,
   type EditItem,
+  type MemoriesItem,
   type NoticeItem,
   type OutputItem,
   type UserItem,
@@ -20,6 +21,7 @@ import { sanitizeLine, sanitizeExceptColours } from "./sanitize-text.ts";
 import type { Theme } from "../theme.ts";
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
+import { formatSavedMemory, revertText, undoMemoriesHint } from "../text/event-lines.ts";
 import { retryText } from "../text/status-figures.ts";
 import { type CallLook, drawCall } from "./draw-call.ts";
 import { retryMessageCharsMax } from "../limits.ts";
@@ -77,6 +79,7 @@ function isAgentAction(kind: ItemKind): boolean {
     case "user":
     case "text":
     case "compacted":
+    case "memories":
     case "notice":
     case "output":
       return false;
@@ -122,6 +125,8 @@ export function drawItem(item: ChatItem, look: DrawItemOptions): readonly string
       return drawEdit(item, look);
     case "compacted":
       return drawCompacted(item, look);
+    case "memories":
+      return drawMemories(item, look);
     case "retry":
       return drawRetry(item, look);
     case "notice":
@@ -166,6 +171,18 @@ function drawCompacted({ line }: CompactionItem, look: DrawItemOptions): readonl
   const mark = look.theme.accent("◆ ");
   if (look.fold === "folded") return [cutLine(`${mark}${sanitizeLine(line)}`, look)];
   return wrapText(line, { ...look, first: mark });
+}
+
+/** Each memory with what it says, and how all of them are taken back. */
+function drawMemories({ line, revision, memories }: MemoriesItem, look: DrawItemOptions): readonly string[] {
+  const { dim } = look.theme;
+  const head = wrapText(`${line} ${undoMemoriesHint("screen")}`, { ...look, first: dim("◇ "), paint: dim });
+  if (look.fold === "folded") return head;
+  const details = [...memories.map(formatSavedMemory), revertText(revision)];
+  return [
+    ...head,
+    ...details.flatMap((text) => wrapText(text, { ...look, first: "    ", rest: "      ", paint: dim })),
+  ];
 }
 
 /** Cuts the provider's message rather than the seconds left, which come last. */

@@ -33,7 +33,7 @@ const status: Status = {
   unpricedRequests: 0,
   mode: "acceptEdits",
   sandbox: "held",
-  background: { notes: "running", preparation: "none", jobs: 2, agents: 0 },
+  background: { notes: "running", extraction: "idle", dream: "idle", preparation: "none", jobs: 2, agents: 0 },
 };
 
 describe("until an agent is there", () => {
@@ -85,7 +85,14 @@ describe("the status line drops what is least important", () => {
   });
 
   test("what is not there takes no room: no mode by default, nothing beside the conversation, no cache before a request", () => {
-    const background = { notes: "idle", preparation: "none", jobs: 0, agents: 0 } as const;
+    const background = {
+      notes: "idle",
+      extraction: "idle",
+      dream: "idle",
+      preparation: "none",
+      jobs: 0,
+      agents: 0,
+    } as const;
     const fresh: Status = { ...status, mode: "default", background, usedTokens: tokens(0), costNanos: nanoUsd(0) };
     expect(drawStatus(fresh, { width: 120, theme })).toBe("claude-sonnet-4-5 │ ░░░░░░░░░░ 100% left │ $0.00");
   });

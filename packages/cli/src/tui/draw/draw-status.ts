@@ -137,6 +137,7 @@ function isInterruptible({ kind }: Phase): boolean {
     case "responding":
     case "calling":
     case "compacting":
+    case "saving":
       return true;
   }
 }

@@ -8,6 +8,7 @@ const still: KeyContext = {
   completion: "none",
   work: "none",
   queued: 0,
+  memories: "none",
   armed: undefined,
   now: millis(5_000),
 };
@@ -36,6 +37,9 @@ describe("a key", () => {
     ["Up goes through history", up, {}, { kind: "pass" }],
     ["Up moves among candidates", up, { queued: 1, completion: "open" }, { kind: "pass" }],
     ["Shift-Tab", "\u001B[Z", { text: "some", work: "running" }, { kind: "next-mode" }],
+    ["Ctrl-R takes back what was just saved", "\u0012", { memories: "fresh", text: "some" }, { kind: "undo-memories" }],
+    ["Ctrl-R with nothing saved since the last message", "\u0012", {}, { kind: "pass" }],
+    ["Ctrl-R in a dialog is the dialog's", "\u0012", { slot: "dialog", memories: "fresh" }, { kind: "pass" }],
     ["Ctrl-L, in a dialog too", "\u000C", { slot: "dialog" }, { kind: "redraw" }],
     ["Ctrl-O, in a dialog too", "\u000F", { slot: "dialog" }, { kind: "viewer" }],
     ["Ctrl-Z, in a dialog too", "\u001A", { slot: "dialog" }, { kind: "suspend" }],

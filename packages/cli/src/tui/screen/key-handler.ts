@@ -1,7 +1,7 @@
 import { isKeyRelease, matchesKey, type Component, type Focusable } from "@earendil-works/pi-tui";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import type { ChatHandlers } from "../chat-ui.ts";
-import { type ChatState, isBusy } from "../state/chat-state.ts";
+import { type ChatState, hasFreshMemories, isBusy } from "../state/chat-state.ts";
 import type { ChatEditor } from "../input/chat-editor.ts";
 import { doublePressMillis } from "../limits.ts";
 import type { Millis } from "palimpsest/internal/schema/brand";
@@ -57,6 +57,8 @@ export class KeyHandler {
         const text = handlers.takeBack();
         return text === undefined ? undefined : editor.refill(text);
       }
+      case "undo-memories":
+        return handlers.undoMemories();
       case "next-mode":
         return handlers.nextMode();
       case "quit":
@@ -100,6 +102,7 @@ export class KeyHandler {
       completion: editor.isShowingAutocomplete() ? "open" : "none",
       work: state !== undefined && isBusy(state.phase) ? "running" : "none",
       queued: state?.queue.length ?? 0,
+      memories: state !== undefined && hasFreshMemories(state) ? "fresh" : "none",
       armed: this.#armed,
       now: now(),
     };
@@ -114,6 +117,8 @@ export interface KeyContext {
   readonly completion: "open" | "none";
   readonly work: "running" | "none";
   readonly queued: number;
+  /** `fresh`: saved in the background since the user last said something. */
+  readonly memories: "fresh" | "none";
   readonly armed: ArmedKey | undefined;
   readonly now: Millis;
 }
@@ -128,7 +133,8 @@ export type KeyAction =
   /** The key goes to the editor or the dialog. */
   | { readonly kind: "pass"; readonly data?: string }
   | { readonly kind: "nothing" }
-  | { readonly kind: "interrupt" | "clear" | "take-back" | "next-mode" | "quit" | "redraw" | "viewer" | "suspend" }
+  | { readonly kind: "interrupt" | "clear" | "take-back" | "undo-memories" | "next-mode" }
+  | { readonly kind: "quit" | "redraw" | "viewer" | "suspend" }
   | { readonly kind: "arm"; readonly act: ArmedKey["act"] };
 
 /** Handles keys before the focused component gets them. Must not be called for key releases. */
@@ -141,6 +147,7 @@ export function keyAction(data: string, context: KeyContext): KeyAction {
   if (matchesKey(data, "ctrl+c")) return ctrlCAction(context);
   if (matchesKey(data, "ctrl+d") && context.text === "empty") return { kind: "quit" };
   if (matchesKey(data, "shift+tab")) return { kind: "next-mode" };
+  if (matchesKey(data, "ctrl+r") && context.memories === "fresh") return { kind: "undo-memories" };
   if (matchesKey(data, "alt+enter")) return { kind: "pass", data: newLine };
   const isUp = matchesKey(data, "up") && context.completion === "none";
   return isUp && context.text === "empty" && context.queued > 0 ? { kind: "take-back" } : passKey;

@@ -115,9 +115,9 @@ export const slashCommands = [
   {
     ...commandDefaults,
     name: "memory",
-    summary: "what is remembered between sessions: show, edit, revert, forget",
+    summary: "what is remembered between sessions: show, edit, revert, forget; undo: take back what was just saved",
     takes: "maybe",
-    rest: "name",
+    rest: "name or undo",
   },
   {
     ...commandDefaults,

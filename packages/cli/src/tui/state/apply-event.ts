@@ -79,7 +79,12 @@ export function applyEvent(state: ChatState, { event, at }: EventAction): ChatSt
     case "message-queued":
       return applyQueuedMessage(state, event.text);
     case "memories-saved":
-      return addItem(state, { kind: "notice", tone: "plain", text: formatMemoriesSaved(event) });
+      return addItem(state, {
+        kind: "memories",
+        line: formatMemoriesSaved(event),
+        revision: event.revision,
+        memories: event.memories,
+      });
     case "cache-break":
       return addItem(state, { kind: "notice", tone: "plain", text: formatCacheBreak(event) });
     case "warning":

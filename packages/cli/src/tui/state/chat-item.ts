@@ -1,4 +1,5 @@
 import type { EntryId, Millis, ToolUseId } from "palimpsest/internal/schema/brand";
+import type { MemoriesSavedEvent } from "palimpsest/internal/schema/loop-event";
 import type { TextChange } from "../text/call-title.ts";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { messageCharsMax, messageLinesMax } from "../limits.ts";
@@ -13,6 +14,7 @@ export type ChatItem =
   | CallItem
   | EditItem
   | CompactionItem
+  | MemoriesItem
   | RetryItem
   | NoticeItem
   | OutputItem;
@@ -72,6 +74,13 @@ export interface CompactionItem {
   readonly entries: readonly EntryId[];
 }
 
+/** What work in the background has saved. Unfolds into each memory and how to take them back. */
+export interface MemoriesItem extends Pick<MemoriesSavedEvent, "revision" | "memories"> {
+  readonly kind: "memories";
+  readonly id: ItemId;
+  readonly line: string;
+}
+
 /** Retries of a request, one item for all of them. `asked`: a reply is arriving, and may break off again. */
 export interface RetryItem {
   readonly kind: "retry";
@@ -112,6 +121,7 @@ export function isSettled(item: ChatItem): boolean {
     case "user":
     case "edit":
     case "compacted":
+    case "memories":
     case "notice":
     case "output":
       return true;
@@ -127,6 +137,7 @@ export function isFoldable(item: ChatItem): boolean {
     case "call":
     case "edit":
     case "compacted":
+    case "memories":
       return true;
     case "user":
       return messagePreview(item.text).length < item.text.length;

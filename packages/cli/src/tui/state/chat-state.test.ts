@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { AppendOnlyList, type ChatState, callEndState } from "./chat-state.ts";
+import { AppendOnlyList, type ChatState, callEndState, hasFreshMemories } from "./chat-state.ts";
 import { millis, tokens, toolUseId } from "palimpsest/internal/schema/brand";
 import { computeThresholds } from "palimpsest/internal/tokens/thresholds";
 import { type ChatAction, updateChat, createChat } from "./update-chat.ts";
@@ -80,4 +80,20 @@ test.each([
   ["bash", planRefusedText, { state: "done", summary: planRefusedText }],
 ])("%s that ends with %j", (tool, summary, expected) => {
   expect(callEndState({ tool, state: "done", summary })).toEqual(expected);
+});
+
+const saves: ChatAction = {
+  kind: "event",
+  event: { kind: "memories-saved", by: "extraction", revision: "r1", memories: [] },
+  at: millis(1),
+};
+const says: ChatAction = { kind: "say", text: "Hello." };
+
+test.each<[string, readonly ChatAction[], boolean]>([
+  ["none were saved", [says], false],
+  ["they were saved since the user spoke", [says, saves, { kind: "tell", tone: "plain", text: "x" }], true],
+  ["a call runs above them", [says, calls("read"), saves], true],
+  ["the user has spoken since", [saves, says], false],
+])("saved memories can be taken back with a key if %s", (_, acts, expected) => {
+  expect(hasFreshMemories(acts.reduce(updateChat, fresh))).toBe(expected);
 });

@@ -53,6 +53,8 @@ export type Phase =
       /** Length of the summary so far. */
       readonly chars: number;
     }
+  /** The user leaves, and a last extraction is awaited. */
+  | { readonly kind: "saving" }
   | { readonly kind: "interrupting" };
 
 /** Whether something is running that the user can interrupt. */
@@ -83,6 +85,9 @@ export interface AgentFigures {
 /** What runs in the background of the conversation. */
 export interface BackgroundWork {
   readonly notes: "idle" | "running";
+  /** Of memories, at the end of turns. */
+  readonly extraction: "idle" | "running";
+  readonly dream: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
   readonly jobs: number;
   readonly agents: number;
@@ -150,6 +155,20 @@ export class AppendOnlyList<Item> implements Iterable<Item> {
     }
     return undefined;
   }
+}
+
+/**
+ * Whether memories were saved in the background since the user last said something: then one key takes them back. Looks
+ * back to that message at most.
+ */
+export function hasFreshMemories({ done, open }: ChatState): boolean {
+  if (open.some(({ kind }) => kind === "memories")) return true;
+  for (let index = done.length - 1; index >= 0; index -= 1) {
+    const kind = done.at(index)?.kind;
+    if (kind === "memories") return true;
+    if (kind === "user") return false;
+  }
+  return false;
 }
 
 type WithoutId<Item> = Item extends ChatItem ? Omit<Item, "id"> : never;

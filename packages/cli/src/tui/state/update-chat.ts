@@ -33,6 +33,8 @@ export type ChatAction =
   | { readonly kind: "prompted" | "answered"; readonly tool: string }
   /** The summary of a manual compaction is shown for approval. */
   | { readonly kind: "preview" }
+  /** The chat waits for a last extraction before it ends. */
+  | { readonly kind: "saving" }
   /** A message from a command. */
   | { readonly kind: "tell"; readonly tone: Tone; readonly text: string }
   /** Output of a command: printable lines, laid out. */
@@ -63,7 +65,7 @@ export const createChat = (figures: {
     unpricedRequests: 0,
     mode: "default",
     sandbox: "held",
-    background: { notes: "idle", preparation: "none", jobs: 0, agents: 0 },
+    background: { notes: "idle", extraction: "idle", dream: "idle", preparation: "none", jobs: 0, agents: 0 },
   },
 });
 
@@ -96,6 +98,8 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
       return applyQuestion(state, action);
     case "preview":
       return { ...state, phase: { kind: "idle" } };
+    case "saving":
+      return { ...state, phase: { kind: "saving" } };
     case "tell":
       return addItem(state, { kind: "notice", tone: action.tone, text: action.text });
     case "print":

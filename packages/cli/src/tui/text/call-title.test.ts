@@ -112,7 +112,14 @@ describe("lines for events", () => {
 });
 
 describe("the status line", () => {
-  const background: BackgroundWork = { notes: "idle", preparation: "none", jobs: 0, agents: 0 };
+  const background: BackgroundWork = {
+    notes: "idle",
+    extraction: "idle",
+    dream: "idle",
+    preparation: "none",
+    jobs: 0,
+    agents: 0,
+  };
   const rule = {
     outputReserveTokensMax: 20_000,
     compactBufferTokens: 20_000,
@@ -157,6 +164,7 @@ describe("the status line", () => {
   test.each<[Partial<BackgroundWork>, string]>([
     [{}, ""],
     [{ notes: "running" }, "notes"],
+    [{ extraction: "running", dream: "running" }, "memories · dreaming"],
     [{ preparation: "preparing", jobs: 1 }, "preparing a summary · 1 job"],
     [{ notes: "running", preparation: "ready", jobs: 2, agents: 3 }, "notes · summary ready · 2 jobs · 3 agents"],
   ])("the pill for %j", (part, pill) => {

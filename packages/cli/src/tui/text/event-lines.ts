@@ -1,5 +1,12 @@
 import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
-import type { LoopEvent, CompactionPhase, PlannedEdit, Remedies, Remedy } from "palimpsest/internal/schema/loop-event";
+import type {
+  LoopEvent,
+  CompactionPhase,
+  PlannedEdit,
+  Remedies,
+  Remedy,
+  SavedMemory,
+} from "palimpsest/internal/schema/loop-event";
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { Tone } from "../state/chat-item.ts";
 import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
@@ -71,13 +78,25 @@ export function formatPlannedEdit({ trigger, because }: Pick<PlannedEdit, "trigg
 }
 
 /** `Saved 2 memories: Indent, Release day.` */
-export function formatMemoriesSaved({ memories }: EventOfKind<"memories-saved">): string {
+export function formatMemoriesSaved({ by, memories }: EventOfKind<"memories-saved">): string {
   const [saved, deleted] = (["saved", "deleted"] as const).map((change) =>
     memories.filter((memory) => memory.change === change).map(({ name }) => name),
   );
   const parts = [describeMemories("Saved", saved ?? []), describeMemories("Deleted", deleted ?? [])];
-  return parts.filter((part) => part !== "").join(" ");
+  const text = parts.filter((part) => part !== "").join(" ");
+  return by === "dream" ? `Dreamt. ${text}` : text;
 }
+
+/** `indent.md: How code is indented` */
+export const formatSavedMemory = ({ path, description, change }: SavedMemory): string =>
+  `${path}${change === "deleted" ? " (deleted)" : ""}${description === "" ? "" : `: ${description}`}`;
+
+/** How what was just saved is taken back, where the user reads it. */
+export const undoMemoriesHint = (place: "screen" | "line"): string =>
+  place === "screen" ? "Ctrl-R takes this back." : "/memory undo takes this back.";
+
+export const revertText = (revision: string): string =>
+  `Revision ${revision}. To take it back: Ctrl-R until your next message, /memory undo as long as it is the newest, \`palimpsest memory revert ${revision}\` at any time.`;
 
 const describeMemories = (verb: string, names: readonly string[]): string =>
   names.length === 0

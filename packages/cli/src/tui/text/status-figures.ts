@@ -42,10 +42,12 @@ export function statusFigures(status: Status): StatusFigures {
   };
 }
 
-/** `notes · summary ready · 2 jobs` */
-export function formatBackground({ notes, preparation, jobs, agents }: BackgroundWork): string {
+/** `notes · memories · summary ready · 2 jobs` */
+export function formatBackground({ notes, extraction, dream, preparation, jobs, agents }: BackgroundWork): string {
   const parts = [
     notes === "running" ? "notes" : "",
+    extraction === "running" ? "memories" : "",
+    dream === "running" ? "dreaming" : "",
     preparation === "none" ? "" : preparation === "ready" ? "summary ready" : "preparing a summary",
     countLabel(jobs, "job"),
     countLabel(agents, "agent"),
@@ -77,6 +79,8 @@ export function phaseLabel(phase: Phase, now: Millis): string {
       return `${phase.tool} waits for your answer`;
     case "compacting":
       return compactingLabel(phase);
+    case "saving":
+      return "saving memories before the chat ends";
     case "interrupting":
       return "interrupting";
   }

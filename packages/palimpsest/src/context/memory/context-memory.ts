@@ -34,6 +34,7 @@ import type { WorkingTree } from "../../ports/working-tree.ts";
 import { entryId, memoryRevisionId, type SessionId } from "../../schema/brand.ts";
 import type { SessionSources } from "../../memory/trust-sources.ts";
 import { rankMemories } from "./rank-memories.ts";
+import type { DreamRunOutcome, SessionDream } from "./session-dream.ts";
 import { agentMemories } from "./agent-memories.ts";
 import { readMemories } from "../../memory/directory/read-memories.ts";
 
@@ -57,6 +58,8 @@ interface ContextMemoryOptions {
   readonly tree?: WorkingTree | undefined;
   /** Which memories have to do with a message; by default words in common. A ranking by a model goes here. */
   readonly rank?: RankMemories | undefined;
+  /** Absent: dreams are off. */
+  readonly dream?: Pick<SessionDream, "run"> | undefined;
 }
 
 export interface RelevantMemories {
@@ -165,6 +168,14 @@ export class ContextMemory {
   revert(revision: string, path?: string): Promise<RevertOutcome> {
     const { now } = this.#options.deps;
     return revertMemories(this.#memories, { revision: memoryRevisionId(revision), path, now: now() });
+  }
+
+  /**
+   * Consolidates the memories now: a fork tidies up a draft, an audit decides what of it may stand, and that is one revision.
+   * With `dry-run` nothing is written; the receipt says what would be. Undefined if dreams are off.
+   */
+  dream(mode: "commit" | "dry-run" = "commit"): Promise<DreamRunOutcome> | undefined {
+    return this.#options.dream?.run({ mode, force: true });
   }
 
   /** The Messages API's memory tool, served from this directory. */

@@ -1,3 +1,4 @@
+import { estimateFork } from "../../cache/background-budget.ts";
 import {
   addDreamEvent,
   type DreamTask,
@@ -5,6 +6,7 @@ import {
   startDreamTask,
   updateDreamTask,
 } from "../../layers/6-dream/dream-task.ts";
+import { usualDream } from "../../layers/6-dream/limits.ts";
 import { type DreamGate, type DreamRule, isLongEnoughAgo, nextDreamStep } from "../../layers/6-dream/plan.ts";
 import type { DreamToolNames } from "../../layers/6-dream/run-ask.ts";
 import { type DreamDeps, type DreamOutcome, type DreamReceipt, runDream } from "../../layers/6-dream/run-dream.ts";
@@ -13,8 +15,10 @@ import { memoryRole } from "../../memory/directory/memory-path.ts";
 import type { DreamLease, DreamLeaseOutcome, DreamLeasesDep } from "../../ports/dream-lease.ts";
 import type { SessionListDep } from "../../ports/store.ts";
 import type { Millis } from "../../schema/brand.ts";
+import type { Model } from "../../schema/model.ts";
 import type { LoopEvent, MemoriesSavedEvent } from "../../schema/loop-event.ts";
 import type { FinalAppender, Session } from "../../session/session.ts";
+import type { BackgroundSpend } from "../background-spend.ts";
 import type { ResolvedSettingsDep } from "../deps.ts";
 import { dreamFailuresMax } from "../limits.ts";
 import { backgroundCostDraft } from "../past-costs.ts";
@@ -24,8 +28,12 @@ export interface SessionDreamDeps extends DreamDeps, DreamLeasesDep, SessionList
   readonly tools: () => DreamToolNames;
   /** The user's own prompt; undefined: ours. Called each time, so that a changed file applies at once. Must not reject. */
   readonly template?: (() => Promise<string | undefined>) | undefined;
-  /** Whether background work may cost something now. Not asked for a dream that the user wants. Must not reject. */
-  readonly mayStart?: (() => Promise<"yes" | "no">) | undefined;
+  /** Whether background work may cost something now. Not asked for a dream that the user wants. */
+  readonly spend: Pick<BackgroundSpend, "mayStart">;
+  /** What is known of the model, for the price of a dream. */
+  readonly known: () => Model | undefined;
+  /** Size of the tools and the system prompt, which a dream shares with the conversation. */
+  readonly fixedTokens: () => number;
   /** Called with `memories-saved`, and with a warning about a dream that hangs. Must not throw. */
   readonly emit: (event: LoopEvent) => void;
   /** Called whenever `task` changes. Must not throw. */
@@ -94,7 +102,12 @@ export class SessionDream {
   /** Must not reject. */
   async run({ mode, force = false }: DreamRunOptions): Promise<DreamRunOutcome> {
     if (this.#state === "closing") return closed("closing");
-    if (this.#running !== undefined) return closed("running");
+    if (this.#running !== undefined) {
+      if (!force || this.#task?.status === "running") return closed("running");
+      // A turn has just ended, and its gates are being looked at.
+      await this.#running.over;
+      return this.run({ mode, force });
+    }
     const stop = new AbortController();
     const over = this.#start({ mode, force }, stop.signal).finally(() => (this.#running = undefined));
     this.#running = { stop, over };
@@ -136,7 +149,9 @@ export class SessionDream {
         sessions = await this.#countSessions(lastAt ?? "never");
       }
     }
-    return (await this.#deps.mayStart?.()) === "no" ? "money" : undefined;
+    const { spend, known, fixedTokens } = this.#deps;
+    const estimate = estimateFork(known(), { ...usualDream, contextTokens: fixedTokens() });
+    return (await spend.mayStart(estimate)).kind === "over" ? "money" : undefined;
   }
 
   #rule(): DreamRule | undefined {
@@ -261,11 +276,10 @@ function describeSaved(outcome: DreamOutcome): MemoriesSavedEvent | undefined {
   if (outcome.kind !== "dreamt" || outcome.revision === undefined) return undefined;
   const memories = outcome.receipt.made
     .filter(({ path }) => memoryRole(path) === "memory")
-    .map(({ path, before, after }) => ({
-      path,
-      name: parseMemory(after ?? before ?? "", path).name,
-      change: after === undefined ? ("deleted" as const) : ("saved" as const),
-    }));
+    .map(({ path, before, after }) => {
+      const { name, description } = parseMemory(after ?? before ?? "", path);
+      return { path, name, description, change: after === undefined ? ("deleted" as const) : ("saved" as const) };
+    });
   return memories.length === 0
     ? undefined
     : { kind: "memories-saved", by: "dream", revision: outcome.revision.id, memories };

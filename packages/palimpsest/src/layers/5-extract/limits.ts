@@ -12,7 +12,6 @@ export const extractFailuresMax = 3;
 export const manifestMemoriesMax = 200;
 /** Existing memories that are shown whole, since the new messages have to do with them: they spare a round of reading. */
 export const shownMemoriesMax = 5;
-export const shownMemoryCharsMax = 4_000;
 /** Memories that one extraction may write. More is not memory but a transcript. */
 export const extractedMemoriesMax = 8;
 /** Commits of one extraction while others write at the same time. */

@@ -40,11 +40,11 @@ export interface ExtractDeps extends MemoriesDep, ClockDep {
   readonly rank: RankMemories;
   /** What refuses texts with secrets; by default the engine's own rules. */
   readonly secrets?: SecretScanner | undefined;
-  readonly writing: MemoryWriting;
+  readonly writing: MemoryWriteMode;
 }
 
 /** How a background fork writes memories. */
-export type MemoryWriting =
+export type MemoryWriteMode =
   /** The parent's tool list has the memory tool. `own`: what else the engine answers itself, such as `recall`. */
   | {
       readonly kind: "tool";
@@ -223,7 +223,7 @@ function describeSaved(
   { id, changes }: MemoryRevision,
   { base, draft }: { readonly base: readonly MemoryText[]; readonly draft: DraftDirectory },
 ): MemoriesSavedEvent {
-  const nameByPath = new Map([...base, ...draft.files].map(({ path, name }) => [path, name]));
+  const memoryByPath = new Map([...base, ...draft.files].map((memory) => [memory.path, memory]));
   const written = new Set(draft.changes.map(({ path }) => path));
   return {
     kind: "memories-saved",
@@ -233,7 +233,8 @@ function describeSaved(
       .filter(({ path }) => written.has(path))
       .map(({ path, after }) => ({
         path,
-        name: nameByPath.get(path) ?? path,
+        name: memoryByPath.get(path)?.name ?? path,
+        description: after === undefined ? "" : (memoryByPath.get(path)?.description ?? ""),
         change: after === undefined ? "deleted" : "saved",
       })),
   };

@@ -30,3 +30,6 @@ export const dreamCommitTriesMax = 5;
 /** Replies of a dream that its task shows. */
 export const dreamTurnsKept = 30;
 export const dreamTurnCharsMax = 200;
+
+/** What one dream sends besides what it shares with the conversation, and answers, for an estimate of its price. */
+export const usualDream = { directiveTokens: 4_000, outputTokens: 3_000, requests: 6 };

@@ -7,7 +7,7 @@ import type {
   MemoryRevisionChange,
 } from "../../ports/memories.ts";
 import type { MemoryHash, MemoryRevisionId, Millis } from "../../schema/brand.ts";
-import { indexPath } from "./memory-path.ts";
+import { memoryRole } from "./memory-path.ts";
 import { RecordedFiles } from "./recorded-files.ts";
 
 interface RevertRequest {
@@ -52,8 +52,8 @@ async function planRevert({ revision: id, path: only, now }: RevertRequest, stat
   const wanted = revision?.changes.filter(({ path }) => only === undefined || path === only) ?? [];
   if (revision === undefined || wanted.length === 0) return { kind: "unknown-revision" };
   const isCurrent = ({ path, after }: MemoryRevisionChange): boolean => hashByPath.get(path) === after;
-  // The index follows the files; it is put back itself only if nobody has written it since.
-  const reverted = wanted.filter((change) => change.path !== indexPath || isCurrent(change));
+  // The index follows the files, and a day's log only grows: they are put back only if nobody has written them since.
+  const reverted = wanted.filter((change) => memoryRole(change.path) === "memory" || isCurrent(change));
   const stale = reverted.filter((change) => !isCurrent(change)).map(({ path }) => path);
   if (stale.length > 0) return { kind: "conflict", paths: stale };
   const earlier = new RecordedFiles();
@@ -63,8 +63,8 @@ async function planRevert({ revision: id, path: only, now }: RevertRequest, stat
   for (const { path, before, after } of reverted) {
     const text = before === undefined ? undefined : await state.text(before);
     if (before !== undefined && text === undefined) {
-      // The history has no text of an index with a key in it.
-      if (path !== indexPath) gone.push(path);
+      // The history has no text of an index with a key in it, nor of a log that named a forgotten memory.
+      if (memoryRole(path) === "memory") gone.push(path);
       continue;
     }
     const trust = earlier.fileByPath.get(path)?.trust ?? "trusted";

@@ -1,5 +1,5 @@
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { storeDeps } from "../../../../../test/contract/store-deps.ts";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
@@ -255,6 +255,20 @@ describe("memories in files", () => {
     expect(await memories.commit(changeSet(write("b.md", "two")))).toMatchObject({ kind: "failed" });
   });
 
+  it.each([
+    ["a file in its place", ".", (path: string) => writeFile(path, "")],
+    ["a link in its place", ".", (path: string) => symlink("/nowhere", path)],
+    ["a file in place of the history", ".history", (path: string) => writeFile(path, "")],
+    ["a folder in place of the lock", ".history/lock", (path: string) => mkdir(path)],
+  ])("say what will keep them from writing before anything is written: %s", async (_, name, block) => {
+    const { folder, open } = await openIn();
+    await open().commit(changeSet(write("a.md", "one")));
+    expect(await open().problem?.()).toBeUndefined();
+    await rm(join(folder, name), { recursive: true, force: true });
+    await block(join(folder, name));
+    expect(await open().problem?.()).toContain(resolve(folder, name));
+  });
+
   it("only read another program's folder, if they are told so", async () => {
     const { folder } = await openIn();
     await mkdir(folder);
@@ -304,6 +318,26 @@ describe("an untrusted memory in files stays untrusted", () => {
       await writeFile(join(folder, "new.md"), "by hand, later");
       expect(await trustIn(open(), "new.md")).toBe("trusted");
     }
+  });
+
+  it("when the last line of the history is cut; what is written by hand later is the user's", async () => {
+    const { folder, open, log } = await openIn();
+    await open().commit(changeSet(write("before.md", "fine")));
+    await open().commit(evil());
+    const text = await readFile(log, "utf8");
+    await truncate(log, Buffer.byteLength(text.slice(0, text.lastIndexOf('{"kind":"revision"') + 40)));
+    expect(await trustIn(open(), "evil.md")).toBe("untrusted");
+    expect(await trustIn(open(), "before.md")).toBe("trusted");
+    await writeFile(join(folder, "new.md"), "by hand, later");
+    expect(await trustIn(open(), "new.md")).toBe("trusted");
+  });
+
+  it("but not what a user wrote by hand after a process died when all was in place", async () => {
+    const { folder, open, log } = await openIn();
+    await open().commit(changeSet(write("a.md", "one")));
+    await truncate(log, (await stat(log)).size - 5);
+    await writeFile(join(folder, "new.md"), "by hand, later");
+    expect([await trustIn(open(), "new.md"), await trustIn(open(), "a.md")]).toEqual(["trusted", "trusted"]);
   });
 
   it.each([

@@ -33,7 +33,7 @@ import { memoryLockPauseMs, memoryLockWaitMs } from "../limits.ts";
 import { isLink, makeFolder, writeFailure } from "./disk.ts";
 import { acquireLock } from "./file-leases.ts";
 import { lookAtProcess } from "./look-at-process.ts";
-import { MemoryFolder, type SeenFile } from "./memory-folder.ts";
+import { diskMessage, findObstacle, MemoryFolder, type SeenFile } from "./memory-folder.ts";
 import { MemoryLog, removeUnfinished } from "./memory-log.ts";
 import { judgeHandEdits, removeLeftMarks, notByUser, restoreIndex } from "./memory-sessions.ts";
 
@@ -77,7 +77,7 @@ export function fileMemories(options: FileMemoriesOptions): Required<Memories> {
     purge: (paths) => directory.purge(paths),
     problem: async () => {
       await directory.look();
-      return directory.problem;
+      return directory.problem ?? findObstacle(directory.folder.path);
     },
     linkTo: (path) => {
       const checked = checkMemoryPath(path);
@@ -367,12 +367,6 @@ class FileDirectory {
     this.#lastCall = result.catch(() => undefined);
     return result;
   }
-}
-
-/** The system's code tells its errors from bugs. */
-function diskMessage(error: unknown, path: string): string {
-  if (!(error instanceof Error && "code" in error)) throw error;
-  return `${path} can't be read: ${error.message}`;
 }
 
 interface CarryOutOptions {

@@ -150,6 +150,25 @@ export class MemoryFolder {
   }
 }
 
+/** What stands in the way of a commit, though a look may not notice it. In one line for the user. */
+export function findObstacle(folder: string): string | undefined {
+  const history = join(folder, ".history");
+  for (const path of [folder, history]) {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return undefined;
+    if (!stats.isDirectory()) return `${path}: a file or a link stands in place of the folder.`;
+  }
+  const lock = join(history, "lock");
+  const isFolder = lstatSync(lock, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isFolder ? `${lock} is a folder, so that nothing can be written.` : undefined;
+}
+
+/** The system's code tells its errors from bugs. */
+export function diskMessage(error: unknown, path: string): string {
+  if (!(error instanceof Error && "code" in error)) throw error;
+  return `${path} can't be read: ${error.message}`;
+}
+
 const identify = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(" ");
 

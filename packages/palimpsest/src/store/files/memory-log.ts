@@ -17,7 +17,7 @@ import { parseLogLine, restoreText, type StoredText, storeText, type TextDelta }
  *   log ──▶ its id                       a purge writes a new file, with a new id: readers start again
  *   revision ──▶ files are renamed ──▶ applied
  *
- *   unreadable line ──▶ what is there is recorded as untrusted ──▶ checked
+ *   unreadable line, or one without its end ──▶ what is there is recorded as untrusted ──▶ checked
  *
  * A revision holds its new texts, whole or as the difference from the text before, so that it can be completed after a
  * crash at any moment: a line without its end never happened and is cut off; a revision that is not applied is applied at
@@ -44,12 +44,16 @@ export class MemoryLog {
 
   /** `unknown`: there is no history, or a part of it can't be read. Files that it does not know may be anybody's. */
   get origins(): "known" | "unknown" {
-    return this.#end === 0 || this.#isDoubtful ? "unknown" : "known";
+    return this.#end === 0 || this.isDoubtful ? "unknown" : "known";
   }
 
-  /** A line can't be read, and what is there has not been recorded since. */
+  /**
+   * A line can't be read, and what is there has not been recorded since. The same if the last line has no end: a process
+   * that was killed while it wrote has changed no file, but what was cut off later may have said that a text is a
+   * stranger's. Behind a revision that is not applied only `applied` can stand.
+   */
   get isDoubtful(): boolean {
-    return this.#isDoubtful;
+    return this.#isDoubtful || (this.#size > this.#end && this.#pending === undefined);
   }
 
   /** Oldest first. */

@@ -77,6 +77,16 @@ describe("what changes in a memory directory without a commit", () => {
     expect(await readFile(index, "utf8")).toContain("My own heading");
   });
 
+  it("is nobody's if no mark could be made, and the session is told so", async () => {
+    const { project, folder, memories, write } = await createDirectory();
+    await writeFile(join(project, ".memory-sessions"), "");
+    const session = await openMemorySession(deps, { folder, recorded: "all" });
+    expect(session.unmarked).toContain(".memory-sessions can't be written");
+    await write("during.md", "Two spaces.\n");
+    expect(await trustOf(memories, "during.md")).toBe("untrusted");
+    await session.close();
+  });
+
   it("is nobody's if the session's process died, at the next look; then the mark is gone", async () => {
     const { project, memories, write } = await createDirectory();
     const marks = join(project, ".memory-sessions");

@@ -1,4 +1,4 @@
-import { readdir, rm, rmdir } from "node:fs/promises";
+import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
@@ -20,7 +20,9 @@ import { lookAtProcess } from "./look-at-process.ts";
  * A mark that is left counts like an open one: nobody has looked since.
  */
 export interface MemorySession {
-  /** Call it when what changed meanwhile has been recorded. */
+  /** Why there is no mark, in one line for the user. Undefined if there is one. */
+  readonly unmarked: string | undefined;
+  /** Call it when what changed meanwhile has been recorded. The mark of a directory that was moved away stays: it may come back. */
   readonly close: () => Promise<void>;
 }
 
@@ -38,29 +40,41 @@ export async function openMemorySession(
   try {
     if (recorded === "all") await removeLeftMarks(deps, folder);
     await makeFolder(marks);
+    const wasThere = await isFolder(folder);
     const acquired = await acquireLock({ ...deps, ...thisMachine() }, join(marks, `${deps.uuid()}.lock`));
-    if (acquired.kind !== "acquired") return unmarked;
+    if (acquired.kind !== "acquired") return withoutMark(marks);
     return {
+      unmarked: undefined,
       close: async () => {
+        if (wasThere && !(await isFolder(folder))) return;
         await acquired.lease.release();
         await rmdir(marks).catch(() => undefined);
       },
     };
   } catch {
-    return unmarked;
+    return withoutMark(marks);
   }
 }
 
-const unmarked: MemorySession = { close: () => Promise.resolve() };
+const isFolder = async (path: string): Promise<boolean> =>
+  await lstat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
 
-/** How far to trust what was changed in the directory without a commit. */
+const withoutMark = (marks: string): MemorySession => ({
+  unmarked: `${marks} can't be written: without it nobody knows whether you or the agent changed the memory folder.`,
+  close: () => Promise.resolve(),
+});
+
+/** How far to trust what was changed in the directory without a commit. Not at all if the marks can't be read. */
 export async function judgeHandEdits(folder: string): Promise<MemoryTrust> {
-  return (await listMarks(folder)).length === 0 ? "trusted" : "untrusted";
+  return (await listMarks(folder))?.length === 0 ? "trusted" : "untrusted";
 }
 
 /** To be called when what had changed has been recorded. */
 export async function removeLeftMarks(deps: ClockDep, folder: string): Promise<void> {
-  for (const path of await listMarks(folder)) {
+  for (const path of (await listMarks(folder)) ?? []) {
     const seen = await readLock(path);
     if (seen === undefined) continue;
     const verdict = await judgeLock({ ...deps, ...thisMachine() }, seen);
@@ -71,10 +85,15 @@ export async function removeLeftMarks(deps: ClockDep, folder: string): Promise<v
 
 const thisMachine = () => ({ host: hostname(), lookAtProcess });
 
-async function listMarks(folder: string): Promise<readonly string[]> {
+/** Undefined if they can't be read. */
+async function listMarks(folder: string): Promise<readonly string[] | undefined> {
   const marks = marksFolder(folder);
-  const names = await readdir(marks).catch((): readonly string[] => []);
-  return names.filter((name) => name.endsWith(".lock")).map((name) => join(marks, name));
+  try {
+    const names = await readdir(marks);
+    return names.filter((name) => name.endsWith(".lock")).map((name) => join(marks, name));
+  } catch {
+    return (await lstat(marks).catch(() => undefined)) === undefined ? [] : undefined;
+  }
 }
 
 /** Found while a session is open whose agent may have done it. */

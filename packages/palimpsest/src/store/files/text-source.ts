@@ -15,6 +15,7 @@ export const notesSource = (folder: string): RecallSource =>
       return names.filter((name) => isSessionName(sessionId(name))).map((name) => join(folder, name, "notes.md"));
     },
     sessionOf: (path) => basename(dirname(path)),
+    idOf: (path) => basename(path),
     titleOf: () => "Notes",
   });
 
@@ -30,17 +31,19 @@ export const memorySource = (folder: string): RecallSource =>
         .map((name) => join(folder, name));
     },
     sessionOf: (path) => path.slice(folder.length + 1),
+    idOf: (path) => path.slice(folder.length + 1),
     titleOf: (path) => path.slice(folder.length + 1),
   });
 
 interface TextFiles {
   readonly list: () => Promise<readonly string[]>;
   readonly sessionOf: (path: string) => string;
+  readonly idOf: (path: string) => string;
   readonly titleOf: (path: string) => string;
 }
 
 /** Short texts, which are read as a whole whenever they change. */
-function textSource(name: "notes" | "memory", { list, sessionOf, titleOf }: TextFiles): RecallSource {
+function textSource(name: "notes" | "memory", { list, sessionOf, idOf, titleOf }: TextFiles): RecallSource {
   return {
     name,
     list: async () => {
@@ -65,20 +68,20 @@ function textSource(name: "notes" | "memory", { list, sessionOf, titleOf }: Text
         ({ mtime }) => mtime.toISOString(),
         () => undefined,
       );
-      return text === undefined ? undefined : textDocument({ key, kind: name, text, at: modified });
+      return text === undefined ? undefined : textDocument({ key, id: idOf(key), kind: name, text, at: modified });
     },
   };
 }
 
 interface TextDocument {
   readonly key: string;
+  readonly id: string;
   readonly kind: "notes" | "memory";
   readonly text: string;
   readonly at: string | undefined;
 }
 
-function textDocument({ key, kind, text, at }: TextDocument): OpenedDocument {
-  const id = basename(key);
+function textDocument({ key, id, kind, text, at }: TextDocument): OpenedDocument {
   return {
     key,
     // Never equal to an earlier one: a text that changed is indexed anew.

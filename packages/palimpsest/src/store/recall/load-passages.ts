@@ -13,6 +13,7 @@ export interface StoredText {
   readonly ref: string;
   readonly at: string | undefined;
   readonly form: "verbatim" | "gathered";
+  readonly place: "line" | "blob";
   readonly tool: string | undefined;
   readonly files: readonly string[];
   /** Of a result: the number of the text of its call. */
@@ -100,6 +101,7 @@ function toStoredText(row: Row): StoredText {
     ref: textIn(row, "ref"),
     at: optionalTextIn(row, "at"),
     form: textIn(row, "form") === "verbatim" ? "verbatim" : "gathered",
+    place: textIn(row, "place") === "blob" ? "blob" : "line",
     tool: optionalTextIn(row, "tool"),
     files: optionalTextIn(row, "files")?.split("\n") ?? [],
     called: numberIn(row, "called") || undefined,

@@ -7,10 +7,11 @@ import { findSnippet, lineFactor, type Snippet } from "../../recall/snippet.ts";
 import { passageStems, queryStems } from "../../recall/stem.ts";
 import { eachTerm, type Term } from "../../recall/term.ts";
 import { entryId, toolUseId } from "../../schema/brand.ts";
-import type { RecallDatabase } from "./database.ts";
 import type { DocumentTable, WordCount } from "./document-table.ts";
 import { countWords, findPassages, type FoundPassage, resolveScope, type SearchScope } from "./find-passages.ts";
 import { checkedMax, countedMax, foundMax, neighboursMax, positionsMax } from "./limits.ts";
+import { findNewest } from "./find-newest.ts";
+import { loadNeighbours } from "./load-neighbours.ts";
 import { loadCalls, loadPassages, type LoadedPassage, type StoredText } from "./load-passages.ts";
 import { speakerByKind, termToken } from "./prepare-text.ts";
 import { type CheckedPassages, rankLoaded, type SearchIndexDeps } from "./rank-loaded.ts";
@@ -21,14 +22,19 @@ export async function searchIndex(
   { query: written, page = 1, pageSize = pageSizeDefault, ...filters }: RecallOptions,
 ): Promise<SearchOutcome> {
   const query = parseQuery(written);
-  if (query.terms.length === 0) return { kind: "no-words" };
-  const scope = resolveScope(deps.table, filters);
-  const found = scope === undefined ? noneFound : await examine(deps, { query, scope, filters });
+  const isList = written.trim() === "" && Object.values(filters).some((filter) => filter !== undefined);
+  if (query.terms.length === 0 && !isList) return { kind: "no-words" };
+  const scope = isList ? undefined : resolveScope(deps.table, filters);
+  const found = isList
+    ? listed(findNewest(deps, filters))
+    : scope === undefined
+      ? noneFound
+      : await examine(deps, { query, scope, filters });
   const hits = mergeHits(deps, found.candidates);
   const size = Math.min(Math.max(1, pageSize), pageSizeMax);
   return {
     kind: "found",
-    hits: hits.slice((page - 1) * size, page * size).map((hit) => withCall(deps.database, hit)),
+    hits: hits.slice((page - 1) * size, page * size).map((hit) => finishHit(deps, hit)),
     page,
     pages: Math.ceil(hits.length / size),
     total: Math.max(found.total, found.candidates.length),
@@ -54,6 +60,18 @@ interface Examination {
   readonly query: Query;
   readonly scope: SearchScope;
   readonly filters: Omit<RecallOptions, "query">;
+}
+
+/** Each shown by its beginning. */
+function listed(newest: readonly LoadedPassage[]): Examined {
+  const candidates = newest.map((best) => {
+    const { text } = best;
+    const passage = { from: text.length - text.trimStart().length, to: text.length };
+    const found = findSnippet({ text, passage, weights: new Map(), phrases: [] });
+    const snippet = found ?? { snippet: "", line: "", offset: 0, weight: 0 };
+    return { text: best.within, best, snippet, score: 0 };
+  });
+  return { candidates, total: candidates.length };
 }
 
 async function examine(deps: SearchIndexDeps, { query, scope, filters }: Examination): Promise<Examined> {
@@ -230,7 +248,8 @@ function mergeHits({ table }: SearchIndexDeps, candidates: readonly ExaminedText
     const document = table.get(Math.floor(best.number / positionsMax));
     if (document === undefined) continue;
     const { ref, kind, at, form, tool, files } = text;
-    const full = `${document.session}/${ref}`;
+    // A memory is its own session.
+    const full = document.session === ref ? ref : `${document.session}/${ref}`;
     // Logs that other tools merged may answer a call twice.
     if (kind === "result" && shown.has(full)) continue;
     shown.add(full);
@@ -259,6 +278,6 @@ function mergeHits({ table }: SearchIndexDeps, candidates: readonly ExaminedText
   return [...byLine.values()];
 }
 
-function withCall(database: RecallDatabase, { text, ...hit }: MergedHit): SearchHit {
-  return { ...hit, call: loadCalls(database, [text]).get(text.called ?? 0) };
+function finishHit(deps: SearchIndexDeps, { text, ...hit }: MergedHit): SearchHit {
+  return { ...hit, call: loadCalls(deps.database, [text]).get(text.called ?? 0), ...loadNeighbours(deps, text) };
 }
