@@ -98,6 +98,7 @@ export { openStoreRecall, type OpenStoreRecallOptions } from "./session/open-rec
 export type { SearchHit, SearchTextKind, SearchOutcome, SearchOptions } from "./ports/session-search.ts";
 export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/model-port.ts";
 export type { SecretFinding } from "./text/find-secrets.ts";
+export type { DreamLease, DreamLeaseOutcome, DreamLeases } from "./ports/dream-lease.ts";
 export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/store.ts";
 export type { SessionList, SessionSummary } from "./ports/store.ts";
 export type { GarbageStore } from "./ports/garbage-store.ts";
