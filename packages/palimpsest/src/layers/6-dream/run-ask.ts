@@ -15,7 +15,7 @@ import {
 import { forkPermission } from "../../memory/fork-permission.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
 import type { MemoryText } from "../../ports/memories.ts";
-import type { Millis } from "../../schema/brand.ts";
+import { millis, type Millis } from "../../schema/brand.ts";
 import { findJson } from "../../schema/find-json.ts";
 import type { Json, JsonObject } from "../../schema/json.ts";
 import { listField } from "../../schema/json.ts";
@@ -82,6 +82,7 @@ async function askWithTools(input: AskDreamInput, memory: string): Promise<AskDr
     // Later rounds read what earlier ones wrote.
     cacheWrite: "write",
     roundsMax: dreamRoundsMax,
+    timeMillisMax: dreamMillisMax,
     ownTools: dreamTools({ memory, recall, draft, transcripts, provenance, onWrite }),
     permit: forkPermission({
       ownTools: recall === undefined ? [memory] : [memory, recall],
@@ -110,8 +111,10 @@ async function askForText(input: AskDreamInput): Promise<AskDreamOutcome> {
   return { kind: "asked", reasons: readReasons(applied.answer), refused: applied.refused, usage };
 }
 
+/** The two requests together have the time of one dream. */
 const textTask = (step: DreamPromptStep): AskedStep => ({
   step,
+  timeMillisMax: millis(dreamMillisMax / 2),
   cacheWrite: "skip",
   roundsMax: dreamTextRoundsMax,
   ownTools: undefined,
@@ -126,7 +129,7 @@ async function answerQueries(answer: string, { transcripts }: AskDreamInput): Pr
   return parts.join("\n\n").slice(0, shownHitsCharsMax);
 }
 
-interface AskedStep extends Pick<ForkTask, "cacheWrite" | "roundsMax" | "ownTools" | "permit"> {
+interface AskedStep extends Pick<ForkTask, "cacheWrite" | "roundsMax" | "timeMillisMax" | "ownTools" | "permit"> {
   readonly step: DreamPromptStep;
 }
 
@@ -134,7 +137,7 @@ interface AskedStep extends Pick<ForkTask, "cacheWrite" | "roundsMax" | "ownTool
 function runFork(input: AskDreamInput, { step, ...task }: AskedStep): Promise<ForkOutcome> {
   const { fork, template, onEvent, signal } = input;
   const directive = dreamPrompt({ ...describeDirectory(input), step, template });
-  const limits = { triesMax: dreamTriesMax, timeMillisMax: dreamMillisMax, messagesMax: 0 };
+  const limits = { triesMax: dreamTriesMax, messagesMax: 0 };
   return fork.run({ ...task, ...limits, directive, source: "dream", onEvent }, signal);
 }
 

@@ -49,7 +49,7 @@ const monReason = {
 };
 
 it("a rule may not go for another one that only has the same frame", () => {
-  const suites = ["billing", "search", "mail", "login"].map((name, at) =>
+  const suites = ["billing", "search", "mail", "login", "print"].map((name, at) =>
     memoryText(`${name}.md`, memoryWithFront(name, `Always run the ${name} suite before a ${name} release.`), {
       at: 1_000 + at,
     }),
