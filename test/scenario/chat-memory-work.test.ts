@@ -18,7 +18,7 @@ const lint = saves("lint.md", memoryText(rule, rule));
 const savesLint: ForkAnswer = () => [lint];
 
 const worldWith = (extraction: ForkAnswer, variables: Readonly<Record<string, string>> = {}): Promise<AgentWorld> =>
-  agentWorld({ responder: backgroundResponder({ extraction }) }, variables);
+  agentWorld({ responder: backgroundResponder({ extraction }) }, { PALIMPSEST_FLAG_EXTRACTION: "1", ...variables });
 
 const memoryNames = async (world: AgentWorld): Promise<readonly string[]> =>
   (await (await memoriesOf(world)).list()).filter(({ role }) => role === "memory").map(({ path }) => path);
@@ -201,7 +201,7 @@ describe("palimpsest -p", () => {
     const events = out
       .trim()
       .split("\n")
-      .map((line): { type: string; revision?: string } => JSON.parse(line));
+      .map((line) => JSON.parse(line) as { readonly type: string });
     expect(events.map(({ type }) => type).slice(-3)).toEqual(["turn-end", "memories-saved", "result"]);
     expect(events.at(-2)).toMatchObject({ by: "extraction", revision: "r1", memories: [{ path: "lint.md" }] });
     const { err } = await print(await worldWith(savesLint), "--on", "extraction");

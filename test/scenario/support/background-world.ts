@@ -14,7 +14,7 @@ interface BackgroundAnswers {
 
 const markByWork = {
   extraction: "Look through the conversation above",
-  dream: "Tidy the memories",
+  dream: "You tidy up the memory directory",
 } as const;
 type Work = keyof typeof markByWork;
 

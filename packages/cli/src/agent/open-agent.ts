@@ -50,6 +50,7 @@ import {
 import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 import { BackgroundEvents } from "./memory/background-events.ts";
+import type { BackgroundMemoryInput } from "./memory/open-session-extraction.ts";
 import { openAgentMemory } from "./memory/open-agent-memory.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
@@ -114,33 +115,14 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
   const told = { news: background.news, startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
-  const events = new BackgroundEvents();
-  const warnings = new OnceQueue();
-  const paused: string[] = [];
-  const beside = { settings, sandbox: background.sandbox, onEvent: events.emit, warn: warnings.add };
-  const contextInput = {
-    background: beside,
-    deps: agentDeps,
-    box,
-    requests,
-    memory,
-    prefix: prefixInput,
-    known: findModel(model, models),
-  };
-  const contextCosts = { costs: costs.own, onPaused: (message: string) => void paused.push(message) };
-  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...contextCosts });
+  const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
+  const beside = { settings, sandbox: background.sandbox, costs: costs.own };
+  const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...beside });
+  const { context } = begun;
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const newsInput = {
-    instructions,
-    allowRules,
-    compacting,
-    background,
-    retention,
-    warnings,
-    paused,
-    redaction: parts.redaction,
-  };
+  const { redaction } = parts;
+  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
@@ -157,7 +139,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
-    onBackground: (listener) => events.listen(listener),
+    ...begun.controls,
     mode: skillsAndPlan.mode,
     queue,
     ...backgroundControls(background, compacting, retention),
@@ -190,30 +172,48 @@ const collectWarnings = (...sources: readonly { readonly warnings: readonly stri
 interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
-    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory" | "background">,
+    Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory">,
+    Pick<BackgroundMemoryInput, "settings" | "sandbox">,
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
-  readonly onPaused: (message: string) => void;
+}
+
+interface AgentContextStart {
+  readonly context: SessionContext<AgentCompactionSetup>;
+  /** What background work tells the user. */
+  readonly news: readonly NewsSource[];
+  readonly controls: Pick<Agent, "onBackground" | "lastSaved">;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, background, deps, costs, onPaused, ...start }: AgentContextInput,
-): SessionContext<AgentCompactionSetup> {
+  { box, prefix, requests, instructions, memory, settings, sandbox, deps, costs, ...start }: AgentContextInput,
+): AgentContextStart {
+  const events = new BackgroundEvents();
+  const warnings = new OnceQueue();
+  const paused: string[] = [];
+  const background = { settings, sandbox, onEvent: events.emit, warn: warnings.add };
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
     // The simulator's prices are paid by nobody.
     spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
-    onPaused,
+    onPaused: (message) => void paused.push(message),
     compacting: (started) =>
       agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
     onUndone: () => box.readAgain(),
   });
   context.start(start);
-  return context;
+  return {
+    context,
+    news: [
+      { code: "memory", take: () => warnings.take() },
+      { code: "background-budget", take: () => paused.splice(0) },
+    ],
+    controls: { onBackground: (listener) => events.listen(listener), lastSaved: () => events.saved },
+  };
 }
 
 interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
@@ -223,9 +223,8 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
   readonly retention: Retention;
-  readonly warnings: OnceQueue;
-  /** That background work has no money left. */
-  readonly paused: string[];
+  /** Those of the context itself. */
+  readonly own: readonly NewsSource[];
 }
 
 /** News of background work, for the user. */
@@ -236,29 +235,27 @@ const backgroundNews = ({
   compacting: { notes },
   background,
   retention,
-  warnings,
-  paused,
+  own,
   redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
-  { code: "memory", take: () => warnings.take() },
+  ...own,
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
-  { code: "background-budget", take: () => paused.splice(0) },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
 ];
 
 /** Shows and ends background work. */
 type BackgroundControls = Pick<
   Agent,
-  "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside"
+  "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "dream" | "aside" | "stopAside"
 >;
 
 const backgroundControls = (
   { jobs, handOver, sandbox, serversSettled }: JobsAndServers,
-  { notes, extraction, preparation }: AgentCompactionSetup,
+  { notes, extraction, dream, preparation }: AgentCompactionSetup,
   retention: Retention,
 ): BackgroundControls => ({
   serversSettled,
@@ -266,14 +263,16 @@ const backgroundControls = (
   jobs: () => jobs?.list() ?? [],
   jobControl: jobs,
   handOverJobs: handOver,
+  dream,
   aside: () => ({
     notes: notes?.state === "running" ? "running" : "idle",
     extraction: extraction?.state ?? "idle",
+    dream: dream?.task?.status === "running" ? "running" : "idle",
     preparation: preparation?.state ?? "none",
   }),
   stopAside: async () => {
     retention.stop();
-    await Promise.all([notes?.stop(), extraction?.finish(), preparation?.cancel()]);
+    await Promise.all([notes?.stop(), extraction?.finish(), dream?.finish(), preparation?.cancel()]);
   },
 });
 

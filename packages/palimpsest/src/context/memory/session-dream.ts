@@ -276,11 +276,12 @@ function describeSaved(outcome: DreamOutcome): MemoriesSavedEvent | undefined {
   if (outcome.kind !== "dreamt" || outcome.revision === undefined) return undefined;
   const memories = outcome.receipt.made
     .filter(({ path }) => memoryRole(path) === "memory")
-    .map(({ path, before, after }) => ({
-      path,
-      name: parseMemory(after ?? before ?? "", path).name,
-      change: after === undefined ? ("deleted" as const) : ("saved" as const),
-    }));
+    .map(({ path, before, after }) => {
+      const { name, description } = parseMemory(after ?? before ?? "", path);
+      return after === undefined
+        ? { path, name, description: "", change: "deleted" as const }
+        : { path, name, description, change: "saved" as const };
+    });
   return memories.length === 0
     ? undefined
     : { kind: "memories-saved", by: "dream", revision: outcome.revision.id, memories };
