@@ -5,7 +5,7 @@ import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import type { ChatState } from "../../packages/cli/src/tui/state/chat-state.ts";
 import { formatBackground } from "../../packages/cli/src/tui/text/status-figures.ts";
 import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
-import { backgroundResponder, type ForkAnswer, forksIn } from "./support/background-world.ts";
+import { backgroundResponder, type ForkAnswer, forksIn, memoryNames } from "./support/background-world.ts";
 import { called } from "./support/called.ts";
 import { type ChatWorld, isAtRest, itemsOf, openChat } from "./support/chat-world.ts";
 import { memoriesOf, memoryText, model, resultsOf, saves } from "./support/memory-world.ts";
@@ -19,9 +19,6 @@ const savesLint: ForkAnswer = () => [lint];
 
 const worldWith = (extraction: ForkAnswer, variables: Readonly<Record<string, string>> = {}): Promise<AgentWorld> =>
   agentWorld({ responder: backgroundResponder({ extraction }) }, { PALIMPSEST_FLAG_EXTRACTION: "1", ...variables });
-
-const memoryNames = async (world: AgentWorld): Promise<readonly string[]> =>
-  (await (await memoriesOf(world)).list()).filter(({ role }) => role === "memory").map(({ path }) => path);
 
 async function say({ chat, front }: ChatWorld, text: string): Promise<void> {
   chat.submit(text);

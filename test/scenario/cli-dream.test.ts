@@ -2,37 +2,28 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
-import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { DreamLeases } from "../../packages/palimpsest/src/ports/dream-lease.ts";
 import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
-import { backgroundResponder, type ForkAnswer, forksIn } from "./support/background-world.ts";
+import {
+  addsMakefiles,
+  backgroundResponder,
+  dreamTexts,
+  type ForkAnswer,
+  forksIn,
+  merged,
+  merges,
+  memoryNames,
+  rememberTexts,
+} from "./support/background-world.ts";
 import { called } from "./support/called.ts";
 import type { Said } from "./support/command-line.ts";
-import { memoriesOf, memoryCall, memoryText, model, resultsOf } from "./support/memory-world.ts";
+import { memoryCall, model, resultsOf } from "./support/memory-world.ts";
 import { says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
 
-const texts = {
-  "tabs.md": memoryText("Indent with tabs", "Indent with tabs, never with spaces."),
-  "indent.md": memoryText("Code indent", "Makefiles are indented with tabs as well."),
-  "release.md": memoryText("Release day", "The release is on 2026-12-04."),
-};
-
-async function remember(world: AgentWorld, files: Readonly<Record<string, string>> = texts): Promise<void> {
-  const saved = await (
-    await memoriesOf(world)
-  ).commit({
-    author: "user",
-    provenance: { at: millis(Date.now() - 86_400_000), trust: "trusted" },
-    message: "saved",
-    changes: Object.entries(files).map(([path, text]) => ({ path, expected: "any", text })),
-  });
-  expect(saved.kind).toBe("committed");
-}
-
 const worldWith = async (dream: ForkAnswer): Promise<AgentWorld> => {
   const world = await agentWorld({ responder: backgroundResponder({ dream }) });
-  await remember(world);
+  await rememberTexts(world);
   return world;
 };
 
@@ -53,31 +44,9 @@ const leasesOf = async ({ env, work }: AgentWorld): Promise<DreamLeases> => {
   return project.deps.dreams;
 };
 
-const memoryNames = async (world: AgentWorld): Promise<readonly string[]> =>
-  (await (await memoriesOf(world)).list()).filter(({ role }) => role === "memory").map(({ path }) => path);
-
-const merged = memoryText(
-  "Indent with tabs",
-  "Indent with tabs, never with spaces.\nMakefiles are indented with tabs as well.",
-);
-const addsMakefiles = memoryCall({
-  command: "str_replace",
-  path: "/memories/tabs.md",
-  old_str: "never with spaces.",
-  new_str: "never with spaces.\nMakefiles are indented with tabs as well.",
-});
-const merges: ForkAnswer = (round) =>
-  round === 0
-    ? [
-        { type: "text", text: "Two memories are about indentation." },
-        addsMakefiles,
-        memoryCall({ command: "delete", path: "/memories/indent.md" }),
-      ]
-    : says('{"removed": []}');
-
 const deletesAll: ForkAnswer = (round) =>
   round === 0
-    ? Object.keys(texts).map((path) => memoryCall({ command: "delete", path: `/memories/${path}` }))
+    ? Object.keys(dreamTexts).map((path) => memoryCall({ command: "delete", path: `/memories/${path}` }))
     : says('{"removed": []}');
 
 describe("palimpsest dream", () => {
@@ -90,7 +59,7 @@ describe("palimpsest dream", () => {
     expect(out).toMatch(
       /2 memories were changed\. Revision r2: `palimpsest memory revert r2` takes all of it back\.\n$/,
     );
-    expect(err).toMatch(/dream: running for 0 s, updating: 1 reply, 2 calls, .*tabs\.md/);
+    expect(err).toMatch(/dream: running for \d s, updating: 2 replies, 2 calls, indent\.md, tabs\.md/);
     expect(err).toContain("It cost $0.0");
     expect(await memoryNames(world)).toEqual(["release.md", "tabs.md"]);
     const { env, work: cwd } = world;

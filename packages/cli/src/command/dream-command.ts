@@ -10,6 +10,7 @@ import { dreamObstacleText, dreamReportText, dreamTaskText, noDreamText } from "
 import { lookAtMemories } from "../memory/open-memories.ts";
 import { command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
+import type { Options } from "../program/parse-arguments.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { printProblems, wrongFlag } from "../program/report-problems.ts";
 import {
@@ -25,6 +26,12 @@ import { agentFailure } from "../session/session-failure.ts";
 import { type FlagInput, flagValues } from "../settings/flag-values.ts";
 import { type Answerer, formatCost } from "../text/format.ts";
 
+/** Those that matter to a session without a conversation. */
+const dreamFlags: ReadonlySet<string> = new Set(["policy", "sandbox", "no-sandbox", "on", "off"]);
+const dreamSettingOptions: Options = Object.fromEntries(
+  Object.entries(settingOptions).filter(([flag]) => dreamFlags.has(flag)),
+);
+
 export const dreamCommand = command({
   name: "dream",
   summary: "tidy this project's memories now; every change is audited and shown",
@@ -32,7 +39,7 @@ export const dreamCommand = command({
     "dry-run": { type: "boolean", summary: "show what it would change, and change nothing" },
     force: { type: "boolean", summary: "also if dreams are off, the project is not trusted, or nothing is new" },
     ...modelOptions,
-    ...settingOptions,
+    ...dreamSettingOptions,
     ...modelOption,
   },
   json: "outcome, mode, revision, made, dropped, findings, removals, conflicts, refused, queries, costUsd, message",
@@ -117,8 +124,8 @@ class Progress {
 
   constructor({ err }: CommandContext, dream: AgentDream) {
     dream.watch((task) => {
-      const { status, turnsTotal, files } = task;
-      const now = `${turnsTotal} ${files.join(" ")}`;
+      const { status, turnsTotal, phase } = task;
+      const now = `${turnsTotal} ${phase}`;
       if (status !== "running" || now === this.#last) return;
       this.#last = now;
       this.#written = this.#written.then(() => err.write(`${progressText(task)}\n`));

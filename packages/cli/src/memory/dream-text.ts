@@ -64,10 +64,10 @@ const basisText: Readonly<Record<AcceptedRemoval["basis"], string>> = {
 };
 
 function droppedText(
-  { path, after }: DreamChange,
+  { path, before, after }: DreamChange,
   { findings, conflicts }: Pick<DreamReceipt, "findings" | "conflicts">,
 ): string {
-  const verb = after === undefined ? "deleted" : "changed";
+  const verb = after === undefined ? "deleted" : before === undefined ? "written" : "changed";
   if (conflicts.includes(path)) return `${path} was not ${verb}: somebody else has changed it meanwhile`;
   const reasons = findings.filter((finding) => finding.path === path).map(findingText);
   const because = reasons.length === 0 ? "a change that it depends on was dropped" : reasons.join("; ");
