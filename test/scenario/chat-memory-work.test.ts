@@ -5,7 +5,7 @@ import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import type { ChatState } from "../../packages/cli/src/tui/state/chat-state.ts";
 import { formatBackground } from "../../packages/cli/src/tui/text/status-figures.ts";
 import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
-import { backgroundResponder, type ForkAnswer, forksIn } from "./support/background-world.ts";
+import { backgroundResponder, type ForkAnswer, forksIn, memoryNames } from "./support/background-world.ts";
 import { called } from "./support/called.ts";
 import { type ChatWorld, isAtRest, itemsOf, openChat } from "./support/chat-world.ts";
 import { memoriesOf, memoryText, model, resultsOf, saves } from "./support/memory-world.ts";
@@ -18,10 +18,7 @@ const lint = saves("lint.md", memoryText(rule, rule));
 const savesLint: ForkAnswer = () => [lint];
 
 const worldWith = (extraction: ForkAnswer, variables: Readonly<Record<string, string>> = {}): Promise<AgentWorld> =>
-  agentWorld({ responder: backgroundResponder({ extraction }) }, variables);
-
-const memoryNames = async (world: AgentWorld): Promise<readonly string[]> =>
-  (await (await memoriesOf(world)).list()).filter(({ role }) => role === "memory").map(({ path }) => path);
+  agentWorld({ responder: backgroundResponder({ extraction }) }, { PALIMPSEST_FLAG_EXTRACTION: "1", ...variables });
 
 async function say({ chat, front }: ChatWorld, text: string): Promise<void> {
   chat.submit(text);
@@ -201,7 +198,7 @@ describe("palimpsest -p", () => {
     const events = out
       .trim()
       .split("\n")
-      .map((line): { type: string; revision?: string } => JSON.parse(line));
+      .map((line) => JSON.parse(line) as { readonly type: string });
     expect(events.map(({ type }) => type).slice(-3)).toEqual(["turn-end", "memories-saved", "result"]);
     expect(events.at(-2)).toMatchObject({ by: "extraction", revision: "r1", memories: [{ path: "lint.md" }] });
     const { err } = await print(await worldWith(savesLint), "--on", "extraction");

@@ -73,7 +73,6 @@ export function agentFigures({ model, settings, session, context, mode, sandbox 
 
 export const agentBackground = ({ jobs, aside }: Agent): BackgroundWork => ({
   ...aside(),
-  dream: "idle",
   jobs: jobs().filter(({ state }) => state.kind === "running").length,
   agents: 0,
 });

@@ -310,6 +310,7 @@ export class Chat implements TerminalUiHandlers {
       this.#view.event(agent, event);
       this.#deps.changed?.(agent, event);
     });
+    agent.dream?.watch(({ status }) => (status === "running" ? this.#timers.jobs() : void this.#pollJobs()));
     this.#view.refresh(agent);
     this.#reportChange();
     // Jobs of the same session go on when it is opened again.

@@ -57,6 +57,8 @@ async function runPrintedTurn(
     const saved: LoopEvent[] = [];
     agent.onBackground((event) => void saved.push(event));
     for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
+    // A dream that was asked for is awaited, unless the user no longer wants to wait.
+    stop.signal.addEventListener("abort", () => void agent.dream?.kill());
     await agent.stopAside();
     for (const event of saved) await output.event(event);
     return await output.end();

@@ -58,7 +58,7 @@ export function policyRows(policy: Policy): readonly PolicyRow[] {
     ...(compact === undefined ? [withSwitch("compact.auto", row("compaction", "never"))] : compactRows(compact)),
     ...(summary === undefined ? [] : summaryRows(summary)),
     withSwitch("extraction", row("extraction", policy.extraction)),
-    asPlanned(withSwitch("dream", row("dream", policy.dream))),
+    withSwitch("dream", row("dream", policy.dream)),
     ...memoryRows(background),
     row("cache marks", marksText[marks], oursIf(marks === "planned")),
   ];

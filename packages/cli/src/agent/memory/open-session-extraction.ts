@@ -1,20 +1,19 @@
-import { join } from "node:path";
 import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
 import type { ConversationContext } from "palimpsest/internal/context/conversation";
 import type { StartedConversation } from "palimpsest/internal/context/session-context";
 import { SessionLine } from "palimpsest/internal/context/line";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
-import type { ExtractionPromptValues } from "palimpsest/internal/layers/5-extract/prompt";
 import type { MemoryWriteMode } from "palimpsest/internal/layers/5-extract/run-extract";
 import type { Fork } from "palimpsest/internal/ports/fork";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { memoryToolName } from "../../tool/memory-tool.ts";
+import { recallToolName } from "../../tool/recall-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
 import type { FollowedSettings } from "../follow-settings.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
-import { placeholderProblems, readUserText } from "../user-text.ts";
+import { readMemoryPrompt } from "../user-text.ts";
 
 export interface BackgroundMemoryInput {
   readonly context: ConversationContext;
@@ -50,11 +49,7 @@ export function openSessionExtraction(
       state: () => backgroundMemoryState(settings, { turns: options.turns ?? "many", flag: "flags.extraction" }),
       spend: input.spend,
       known: () => context.conversation.known,
-      prompt: async () => {
-        const { text, warnings } = await readExtractionPrompt(workspace.home);
-        for (const warning of warnings) input.warn(warning);
-        return text;
-      },
+      prompt: () => readPrompt(workspace.home, { work: "extraction", warn: input.warn }),
       cacheMillis: () => millisByLifetime[context.conversation.lifetimes.rolling],
       onEvent: input.onEvent,
     },
@@ -63,15 +58,15 @@ export function openSessionExtraction(
 }
 
 /** What a background fork may use for reading, if the agent has it. */
-const readTools = ["recall", "read", "grep", "glob", "bash"];
+export const readTools = ["read", "grep", "glob", "bash"];
 
-export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriteMode {
+function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriteMode {
   const names = new Set(box.tools.map(({ name }) => name));
   if (!names.has(memoryToolName)) return { kind: "text" };
   return {
     kind: "tool",
     own: [],
-    readTools: readTools.filter((name) => names.has(name)),
+    readTools: [recallToolName, ...readTools].filter((name) => names.has(name)),
     sandbox: sandbox().kind === "held" ? "held" : "unheld",
   };
 }
@@ -89,32 +84,26 @@ export function backgroundMemoryState(
   settings: FollowedSettings,
   { turns, flag }: BackgroundMemoryPlace,
 ): "on" | "off" {
-  const { trust, untrusted, settings: values } = settings.current();
-  if (trust === "refused" || (trust !== "trusted" && untrusted.length > 0)) return "off";
+  if (isUntrusted(settings)) return "off";
   if (turns === "many") return "on";
-  const { value, source } = values[flag];
+  const { value, source } = settings.current().settings[flag];
   return value && /^(?:flag|environment) /.test(source) ? "on" : "off";
 }
 
-const promptValues: Readonly<Record<keyof ExtractionPromptValues, true>> = {
-  since: true,
-  today: true,
-  how: true,
-  memories: true,
-};
-
-/** The user's own prompt for memories: a file of this name in the home folder replaces ours. Must not reject. */
-export async function readExtractionPrompt(home: string): Promise<UserPrompt> {
-  const path = join(home, "prompts", "extraction.md");
-  const { text, warning } = await readUserText(path, "prompt for memories");
-  const problems = placeholderProblems({ path, text, known: Object.keys(promptValues) });
-  return {
-    text: text === "" ? undefined : text,
-    warnings: [...(warning === undefined ? [] : [warning]), ...problems],
-  };
+/** The user has refused to trust the project, or it wants more than it may and they were not asked. */
+export function isUntrusted(settings: FollowedSettings): boolean {
+  const { trust, untrusted } = settings.current();
+  return trust === "refused" || (trust !== "trusted" && untrusted.length > 0);
 }
 
-interface UserPrompt {
-  readonly text: string | undefined;
-  readonly warnings: readonly string[];
+interface PromptRequest {
+  readonly work: "extraction" | "dream";
+  readonly warn: (warning: string) => void;
+}
+
+/** Must not reject. */
+export async function readPrompt(home: string, { work, warn }: PromptRequest): Promise<string | undefined> {
+  const { text, warnings } = await readMemoryPrompt(home, work);
+  for (const warning of warnings) warn(warning);
+  return text;
 }

@@ -73,7 +73,7 @@ export function dreamPrompt({ template = defaultPrompt, ...input }: DreamPromptI
  * - `logs`: what was saved lately, with a heading; empty if there are no logs;
  * - `material`: texts of memories and passages of transcripts, for a dream without tools; empty with tools.
  */
-interface DreamPromptValues {
+export interface DreamPromptValues {
   readonly today: string;
   readonly how: string;
   readonly limits: string;
