@@ -13,6 +13,8 @@ import {
   showMemory,
 } from "../../memory/directory/show-memory.ts";
 import { forkPermission } from "../../memory/fork-permission.ts";
+import type { ForkRecall } from "../../memory/fork-recall.ts";
+import { memoryForkTool } from "../../memory/directory/memory-fork-tool.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
 import type { MemoryText } from "../../ports/memories.ts";
 import { millis, type Millis } from "../../schema/brand.ts";
@@ -31,7 +33,6 @@ import {
   shownMemoriesBytesMax,
 } from "./limits.ts";
 import { dreamPrompt, type DreamPromptStep } from "./prompt.ts";
-import { type DreamRecall, dreamTools } from "./run-dream-tools.ts";
 
 /** Tools in the parent's list that a dream may use, by name. */
 export interface DreamToolNames {
@@ -49,7 +50,7 @@ export interface AskDreamInput {
   readonly base: readonly MemoryText[];
   readonly driftByPath: ReadonlyMap<string, readonly DriftFinding[]>;
   readonly draft: DraftDirectory;
-  readonly transcripts: DreamRecall;
+  readonly transcripts: ForkRecall;
   readonly canSearch: boolean;
   readonly tools: DreamToolNames;
   readonly now: Millis;
@@ -77,21 +78,29 @@ async function askWithTools(input: AskDreamInput, memory: string): Promise<AskDr
   const { draft, transcripts, onWrite, tools, now } = input;
   const recall = input.canSearch ? tools.recall : undefined;
   const provenance = () => ({ at: now, trust: "trusted" }) as const;
+  const refused: RefusedWrite[] = [];
+  const ownTools = [
+    memoryForkTool(
+      { memories: draft, author: "dream", provenance },
+      { name: memory, onWrite, onRefused: (refusal) => refused.push(refusal) },
+    ),
+    ...(recall === undefined ? [] : [transcripts.tool(recall)]),
+  ];
   const outcome = await runFork(input, {
     step: { kind: "tools", memory, recall, read: tools.read },
     // Later rounds read what earlier ones wrote.
     cacheWrite: "write",
     roundsMax: dreamRoundsMax,
     timeMillisMax: dreamMillisMax,
-    ownTools: dreamTools({ memory, recall, draft, transcripts, provenance, onWrite }),
+    ownTools,
     permit: forkPermission({
-      ownTools: recall === undefined ? [memory] : [memory, recall],
+      ownTools: ownTools.map(({ name }) => name),
       readTools: tools.read,
       sandbox: tools.sandbox,
     }),
   });
   if (outcome.kind !== "answered") return toFailure(outcome, input);
-  return { kind: "asked", reasons: readReasons(findJson(outcome.text)), refused: [], usage: outcome.usage };
+  return { kind: "asked", reasons: readReasons(findJson(outcome.text)), refused, usage: outcome.usage };
 }
 
 /** Without our tools: first the questions, if there is something to ask, then all changes in one answer. */
