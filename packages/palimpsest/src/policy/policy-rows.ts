@@ -293,20 +293,20 @@ const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonl
       ]),
 ];
 
-/** `after a correction or 8,000 new tokens, at the end while the cache is warm` */
-function extractionText({ everyTurns, corrections, growthTokens, atEnd }: ExtractionRule): string {
-  const causes = [
-    ...(corrections === undefined ? [] : ["a correction"]),
-    ...(growthTokens === undefined ? [] : [`${formatCount(growthTokens)} new tokens`]),
-  ];
-  return [
-    ...(everyTurns === undefined
-      ? []
-      : [everyTurns === 1 ? "after each turn" : `after each ${formatCount(everyTurns)} turns`]),
-    ...(causes.length === 0 ? [] : [`after ${causes.join(" or ")}`]),
-    ...(atEnd === undefined ? [] : ["at the end while the cache is warm"]),
-  ].join(", ");
-}
+/** `after a correction, at the end while the cache is warm` */
+const extractionText = ({ everyTurns, corrections, growthTokens, atEnd }: ExtractionRule): string =>
+  [
+    everyTurns === undefined
+      ? ""
+      : everyTurns === 1
+        ? "after each turn"
+        : `after each ${formatCount(everyTurns)} turns`,
+    corrections === undefined ? "" : "after a correction",
+    growthTokens === undefined ? "" : `after ${formatCount(growthTokens)} new tokens`,
+    atEnd === undefined ? "" : "at the end while the cache is warm",
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
 
 /** The lines about clearing. */
 function clearRows(policy: Policy): readonly PolicyRow[] {
