@@ -172,7 +172,11 @@ describe("dreams by themselves", () => {
     const print = (...argv: readonly string[]) =>
       called(
         { home: world.home, cwd: world.work, env: { ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: world.url } },
-        ...["-p", "Hi.", "--model", model, ...argv],
+        "-p",
+        "Hi.",
+        "--model",
+        model,
+        ...argv,
       );
     await print();
     expect(forksIn(world.seen, "dream")).toEqual([]);

@@ -88,7 +88,7 @@ describe("a dream by itself", () => {
         kind: "memories-saved",
         by: "dream",
         revision: "r3",
-        memories: [{ path: "b.md", name: "B", description: expect.any(String), change: "deleted" }],
+        memories: [{ path: "b.md", name: "B", description: expect.any(String) as string, change: "deleted" }],
       },
     ]);
   });
