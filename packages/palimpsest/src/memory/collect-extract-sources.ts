@@ -14,6 +14,14 @@ export interface ExtractSources extends WriteSources {
   readonly memoriesWrittenBy: "nobody" | "agent";
 }
 
+/** What the user said since an entry. Costs work in proportion to what is new. */
+export const listNewTexts = (entries: readonly Entry[], since: EntryId | undefined): readonly string[] =>
+  entries.slice(findNew(entries, since)).flatMap((entry) => (entry.sidechain ? [] : (userText(entry) ?? [])));
+
+/** `since`: the newest entry that was considered before; undefined: none was. */
+const findNew = (entries: readonly Entry[], since: EntryId | undefined): number =>
+  since === undefined ? 0 : entries.findLastIndex(({ id }) => id === since) + 1;
+
 /** Tools whose results repeat what is stored already. */
 const recallingTools: ReadonlySet<string> = new Set(["memory", "recall"]);
 
@@ -22,7 +30,7 @@ const recallingTools: ReadonlySet<string> = new Set(["memory", "recall"]);
  * entry that was considered before; undefined: none was.
  */
 export function collectExtractSources(entries: readonly Entry[], since: EntryId | undefined): ExtractSources {
-  const from = since === undefined ? 0 : entries.findLastIndex(({ id }) => id === since) + 1;
+  const from = findNew(entries, since);
   const callById = new Map<ToolUseId, Extract<Block, { type: "tool_use" }>>();
   const [own, others, known]: [string[], string[], string[]] = [[], [], []];
   const messages: EntryId[] = [];

@@ -3,7 +3,7 @@ import { estimateFork } from "../../cache/background-budget.ts";
 import { type ExtractionMoment, type ExtractionRule, findExtractionCause } from "../../layers/5-extract/plan.ts";
 import { extractCloseWaitMillisMax, extractFailuresMax, usualExtraction } from "../../layers/5-extract/limits.ts";
 import { type ExtractDeps, extractMemories, type ExtractOutcome } from "../../layers/5-extract/run-extract.ts";
-import { collectExtractSources, type ExtractSources } from "../../memory/collect-extract-sources.ts";
+import { collectExtractSources, type ExtractSources, listNewTexts } from "../../memory/collect-extract-sources.ts";
 import { collectTrustSources } from "../../memory/trust-sources.ts";
 import { type EntryId, entryId, type Millis, type NanoUsd } from "../../schema/brand.ts";
 import type { Model } from "../../schema/model.ts";
@@ -123,16 +123,18 @@ export class SessionExtraction {
       return;
     }
     const { fold } = this.#input.session;
-    const sources = collectExtractSources(fold.path.entries, readCursor(fold.projection.settings));
-    if (findExtractionCause(rule, this.#describeMoment(at, sources)) !== undefined) this.#start(rule, sources);
+    const cursor = readCursor(fold.projection.settings);
+    const said = listNewTexts(fold.path.entries, cursor);
+    if (findExtractionCause(rule, this.#describeMoment(at, said)) === undefined) return;
+    this.#start(rule, collectExtractSources(fold.path.entries, cursor));
   }
 
-  #describeMoment(at: ExtractionMoment["at"], { own }: ExtractSources): ExtractionMoment {
+  #describeMoment(at: ExtractionMoment["at"], said: readonly string[]): ExtractionMoment {
     const isWarm = this.#lastReplyAt !== undefined && this.#deps.now() - this.#lastReplyAt < this.#deps.cacheMillis();
     return {
       at,
       turns: this.#turns,
-      said: own,
+      said,
       tokens: this.#input.line.usedTokens - this.#floorTokens,
       cache: isWarm ? "warm" : "cold",
     };
