@@ -183,9 +183,7 @@ describe("the published table", () => {
       "notes again after",
       "extraction takes",
       "dream after",
-      "recall, memories",
-      "recall, each",
-      "recall, a session",
+      "recall",
     ]);
   });
 

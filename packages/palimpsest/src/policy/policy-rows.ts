@@ -280,18 +280,11 @@ const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonl
           "elsewhere",
         ),
       ]),
-  ...(recall === undefined
-    ? []
-    : [
-        row(
-          "recall, memories",
-          `${formatCount(recall.filesMax)} of ${formatCount(recall.scannedMax)} at most`,
-          "elsewhere",
-        ),
-        row("recall, each", `${formatCount(recall.linesMax)} lines, ${formatCount(recall.fileKbMax)} KB`, "elsewhere"),
-        row("recall, a session", `${formatCount(recall.sessionKbMax)} KB`, "elsewhere"),
-      ]),
+  ...(recall === undefined ? [] : [row("recall", recallText(recall), "elsewhere")]),
 ];
+
+const recallText = (recall: NonNullable<BackgroundRule["recall"]>): string =>
+  `${recall.filesMax} of ${recall.scannedMax} memories, ${recall.linesMax} lines and ${recall.fileKbMax} KB each, ${recall.sessionKbMax} KB a session`;
 
 /** `after a correction, at the end while the cache is warm` */
 const extractionText = ({ everyTurns, corrections, growthTokens, atEnd }: ExtractionRule): string =>
