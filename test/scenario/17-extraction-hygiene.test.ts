@@ -187,7 +187,7 @@ describe("an extraction beside a conversation", () => {
     const [parent, fork] = [world.main.at(-1), world.forks.at(-1)];
     if (parent === undefined || fork === undefined) throw new Error("nothing was sent");
     expect(fork.params.tools).toMatchObject(foreign);
-    const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: write = 0 } = parent.usage;
+    const { cache_read_input_tokens: read, cache_creation_input_tokens: write } = parent.usage;
     expect(fork.usage.cache_read_input_tokens).toBeGreaterThanOrEqual(0.95 * ((read ?? 0) + (write ?? 0)));
   });
 

@@ -60,7 +60,7 @@ it("an extraction that is killed before or within any write leaves the old memor
         const state = await readState(folder);
         expect({ point, state }).toEqual({
           point,
-          state: expect.stringMatching(/^(?:old lint, no|new lint, new) push$/),
+          state: expect.stringMatching(/^(?:old lint, no|new lint, new) push$/) as string,
         });
         states.set(state, (states.get(state) ?? 0) + 1);
         expect(await run(folder, {})).toMatchObject({ code: 0 });

@@ -24,11 +24,6 @@ export const pending: readonly Pending[] = [
     waitsFor: "layers/5-extraction",
   },
   {
-    acceptance: 17,
-    variant: "a consolidator scripted to delete everything loses nothing",
-    waitsFor: "layers/6-dream",
-  },
-  {
     acceptance: 19,
     variant: "mailbox: kill at every step before and after the acknowledgement",
     waitsFor: "layers/7-agents",

@@ -17,7 +17,7 @@ type Params = Anthropic.MessageCreateParamsNonStreaming;
 /** What the model answers an extraction with: a text, or calls. */
 export type ExtractionAnswer = (directive: string, request: number) => string | readonly MoveBlock[];
 
-interface ExtractWorldOptions extends Partial<ContextOptions<"anthropic">> {
+interface ExtractWorldOptions extends Partial<ContextOptions> {
   readonly answer?: ExtractionAnswer;
   /** What the model answers the user with. */
   readonly reply?: (said: string) => string | readonly MoveBlock[];
@@ -55,7 +55,7 @@ export function lastText({ messages }: Pick<Params, "messages">): string {
 const textsIn = ({ content }: MessagesRequest["messages"][number]): readonly string[] =>
   typeof content === "string"
     ? [content]
-    : content.flatMap((block) => (block.type === "text" && "text" in block ? [String(block.text)] : []));
+    : content.flatMap((block) => (block.type === "text" && "text" in block ? [block.text] : []));
 
 const say = (said: string | readonly MoveBlock[]) => ({
   move: {

@@ -191,16 +191,14 @@ function startAgentContext(
   { box, prefix, requests, instructions, memory, settings, sandbox, deps, costs, ...start }: AgentContextInput,
 ): AgentContextStart {
   const events = new BackgroundEvents();
-  const warnings = new OnceQueue();
-  const paused: string[] = [];
-  const background = { settings, sandbox, onEvent: events.emit, warn: warnings.add };
+  const background = { settings, sandbox, onEvent: events.emit, warn: events.warnings.add };
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
     // The simulator's prices are paid by nobody.
     spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
-    onPaused: (message) => void paused.push(message),
+    onPaused: events.paused.add,
     compacting: (started) =>
       agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
     onUndone: () => box.readAgain(),
@@ -209,8 +207,8 @@ function startAgentContext(
   return {
     context,
     news: [
-      { code: "memory", take: () => warnings.take() },
-      { code: "background-budget", take: () => paused.splice(0) },
+      { code: "memory", take: () => events.warnings.take() },
+      { code: "background-budget", take: () => events.paused.take() },
     ],
     controls: { onBackground: (listener) => events.listen(listener), lastSaved: () => events.saved },
   };
@@ -275,19 +273,3 @@ const backgroundControls = (
     await Promise.all([notes?.stop(), extraction?.finish(), dream?.finish(), preparation?.cancel()]);
   },
 });
-
-/** Warnings for the user, each of them once. */
-class OnceQueue {
-  readonly #known = new Set<string>();
-  #waiting: string[] = [];
-
-  readonly add = (warning: string): void => {
-    if (this.#known.has(warning)) return;
-    this.#known.add(warning);
-    this.#waiting.push(warning);
-  };
-
-  take(): readonly string[] {
-    return this.#waiting.splice(0);
-  }
-}

@@ -1,6 +1,6 @@
 import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
 import { noHooks } from "../ports/hooks.ts";
-import type { PermissionDep, PermissionRequest, ToolContext } from "../ports/tool.ts";
+import type { PermissionDep, PermissionRequest, Tool, ToolContext } from "../ports/tool.ts";
 import type { Message } from "../schema/block.ts";
 import { tokens } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
@@ -238,8 +238,12 @@ function replaceTools(
   { ownTools = [] }: ForkTask,
 ): ReturnType<AgentDeps["toolsForFork"]> {
   if (ownTools.length === 0) return forked;
-  const planByName = new Map(ownTools.map(({ name, plan }) => [name, plan]));
-  return { ...forked, tools: forked.tools.map((tool) => ({ ...tool, plan: planByName.get(tool.name) ?? tool.plan })) };
+  const ownByName = new Map(ownTools.map((tool) => [tool.name, tool]));
+  const tools = forked.tools.map((tool): Tool => {
+    const own = ownByName.get(tool.name);
+    return own === undefined ? tool : { ...tool, plan: (input, context) => own.plan(input, context) };
+  });
+  return { ...forked, tools };
 }
 
 function rewriteInputs(

@@ -55,3 +55,6 @@ export const sourcedShareMin = 0.5;
 export const repeatedShareMin = 0.8;
 /** Fewer words say the same by chance. */
 export const sentenceWordsMin = 3;
+
+/** A question of a background fork to the transcripts is a few words. */
+export const forkQueryCharsMax = 300;

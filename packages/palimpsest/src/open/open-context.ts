@@ -22,6 +22,7 @@ import { openSession, type Session, type SessionDeps, type OpenSessionOutcome } 
 import { clearableResults } from "../layers/2-clear/is-rerunnable.ts";
 import { getPreset } from "../policy/policy-catalogue.ts";
 import { redactSecrets, ruleScanner } from "../memory/redact-secrets.ts";
+import type { ClockDep } from "../ports/clock-dep.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { Tool } from "../ports/tool.ts";
 import type { RecallIndexes } from "../ports/recall-index.ts";
@@ -203,17 +204,27 @@ async function buildContext<P extends Provider>(
     await start();
   };
   await core.view.followReceipts();
-  const memory =
-    store.memories &&
-    new ContextMemory({
-      deps: { memories: store.memories, now: sessionDeps.now },
-      session: createMemorySession(session),
-      tree: options.workingTree,
-      rank: options.rankMemories,
-      dream: background.dream,
-    });
+  const memory = buildMemory(options, { memories: store.memories, now: sessionDeps.now, session, background });
   return new Context<P>({ provider, core, sessionDeps, memory, onEvent: options.onEvent, change });
 }
+
+interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {
+  readonly memories: StorePorts["memories"] | undefined;
+  readonly background: ContextBackground<P>;
+}
+
+const buildMemory = <P extends Provider>(
+  { workingTree: tree, rankMemories: rank }: ContextOptions<P>,
+  { memories, now, session, background }: MemoryInput<P>,
+): ContextMemory | undefined =>
+  memories &&
+  new ContextMemory({
+    deps: { memories, now },
+    session: createMemorySession(session),
+    tree,
+    rank,
+    dream: background.dream,
+  });
 
 function buildParts<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
   const texts = typeof system === "string" ? [system] : system;

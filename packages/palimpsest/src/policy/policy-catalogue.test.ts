@@ -183,7 +183,9 @@ describe("the published table", () => {
       "notes again after",
       "extraction takes",
       "dream after",
-      "recall",
+      "recall, memories",
+      "recall, each",
+      "recall, a session",
     ]);
   });
 

@@ -1,7 +1,8 @@
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import type { Responder, Move, MoveBlock } from "./responder.ts";
+import { classifyDream, dreamChanges, dreamQuestions } from "./dream-answers.ts";
 import { echoMove } from "./echo-responder.ts";
-import { hasMemoryTool, memoryToolCalls, memoryWrites } from "./memory-writes.ts";
+import { hasMemoryTool, memoryList, memoryToolCalls, memoryWrites } from "./memory-writes.ts";
 import {
   messageBlocks,
   lastUserText,
@@ -39,6 +40,12 @@ function extractMove(request: MessagesRequest): Move {
       return sayOrCall(memoryToolCalls(request), "It is written down.");
     case "memories":
       return callOnce(request, { blocks: () => memoryWrites(request), done: "There is nothing more to remember." });
+    case "dream-questions":
+      return sayText(dreamQuestions(request));
+    case "dream-changes":
+      return sayText(dreamChanges(request));
+    case "memory-list":
+      return sayText(memoryList(request));
     case "progress":
       return sayText(progressLine(request));
     case "other":
@@ -46,7 +53,16 @@ function extractMove(request: MessagesRequest): Move {
   }
 }
 
-export type ExtractTask = "summary" | "notes" | "remembering" | "memories" | "progress" | "other";
+export type ExtractTask =
+  | "summary"
+  | "notes"
+  | "remembering"
+  | "memories"
+  | "memory-list"
+  | "dream-questions"
+  | "dream-changes"
+  | "progress"
+  | "other";
 
 export function classifyTask(request: MessagesRequest): ExtractTask {
   const ask = lastUserText(request);
@@ -54,6 +70,9 @@ export function classifyTask(request: MessagesRequest): ExtractTask {
   if (fewWords.test(ask) || progressAsk.test(ask) || (fewWords.test(system) && aboutProgress.test(system)))
     return "progress";
   if (/<summary>/i.test(ask)) return "summary";
+  const dream = classifyDream(ask);
+  if (dream !== undefined) return dream;
+  if (/\bone JSON list\b/.test(ask) && savingVerb.test(ask) && /\bmemories\b/i.test(ask)) return "memory-list";
   const filed = classifyFileTask(request, ask);
   if (filed !== undefined) return filed;
   const asksForTitle = /\b(?:title|topic|headline)\b/i.test(ask);

@@ -13,7 +13,7 @@ import {
   writeInput,
   findWriteTool,
 } from "./request-text.ts";
-import { type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { memoryTool } from "../prompt/tool-set.ts";
 
 type MemoryType = "user" | "feedback" | "project" | "reference";
@@ -22,6 +22,36 @@ interface Memory {
   readonly type: MemoryType;
   readonly file: string;
   readonly statement: string;
+}
+
+/**
+ * The answer to a request for memories as one list in JSON: what the user said that lasts, from the message on that the
+ * request names as the first new one, unless the request names its file already.
+ */
+export function memoryList(request: MessagesRequest): string {
+  const ask = lastUserText(request);
+  const said = extractFacts(request).messages;
+  const from = Math.max(
+    0,
+    said.findLastIndex((message) => message.replaceAll(/\s+/g, " ").startsWith(firstNew(ask))),
+  );
+  const found = said.slice(from).flatMap(findLastingStatements).map(classifyMemory);
+  const byFile = new Map(found.filter(({ file }) => !ask.includes(file)).map((memory) => [memory.file, memory]));
+  const files = [...byFile.values()].slice(0, memoriesMax).map(({ type, file, statement }) => ({
+    path: file,
+    name: file.replace(/\.md$/, "").replaceAll("_", " "),
+    description: quoteLine(statement),
+    type,
+    body: statement,
+  }));
+  return JSON.stringify(files);
+}
+
+/** The beginning of the first new message; empty if the request names none. */
+function firstNew(ask: string): string {
+  const quoted = /\bbegins ("(?:[^"\\\n]|\\.)*")/.exec(ask)?.[1];
+  const text = quoted === undefined ? undefined : tryParseJson(quoted);
+  return typeof text === "string" ? text : "";
 }
 
 /** Calls that write one file for each lasting statement of the user that the request does not name already. */
@@ -42,12 +72,14 @@ export function memoryWrites(request: MessagesRequest): readonly MoveBlock[] {
 }
 
 const lasting =
-  /\b(?:always|never|from now on|remember|i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name)|we decided|deadline)\b/i;
+  /\b(?:always|never|from now on|remember|i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name)|we decided|deadline|should|must|do not|don'?t|make sure|no longer|no need|on purpose|instead of|where possible|every|skill|i would (?:call|only)|i (?:meant|thought)|we (?:deprecated|removed))\b/i;
+/** Behind the first line of a longer message there is pasted text, which says such words in passing. */
+const typedCharsMax = 1_000;
 /** A statement that looks like a secret is never written down. */
 const secret = /\b(?:api[ _-]?key|password|passphrase|secret|token)\b\s*(?:is\b|[:=])/i;
 
 const findLastingStatements = (message: string): readonly string[] =>
-  message
+  (message.length <= typedCharsMax ? message : (message.split("\n", 1)[0] ?? ""))
     .split(/(?<=[.!?])\s+|\n+/)
     .map((sentence) => sentence.trim())
     .filter((sentence) => lasting.test(sentence) && !secret.test(sentence) && !sentence.endsWith("?"));

@@ -4,6 +4,9 @@ type Listener = (event: LoopEvent) => void;
 
 /** Events of background work, which happen between turns too. Those that come before anybody listens are kept. */
 export class BackgroundEvents {
+  readonly warnings = new OnceQueue();
+  /** That background work has no money left. */
+  readonly paused = new OnceQueue();
   #listener: Listener | undefined;
   #waiting: LoopEvent[] = [];
   #saved: MemoriesSavedEvent | undefined;
@@ -23,5 +26,21 @@ export class BackgroundEvents {
   listen(listener: Listener): void {
     this.#listener = listener;
     for (const event of this.#waiting.splice(0)) listener(event);
+  }
+}
+
+/** Warnings for the user, each of them once. */
+class OnceQueue {
+  readonly #known = new Set<string>();
+  #waiting: string[] = [];
+
+  readonly add = (warning: string): void => {
+    if (this.#known.has(warning)) return;
+    this.#known.add(warning);
+    this.#waiting.push(warning);
+  };
+
+  take(): readonly string[] {
+    return this.#waiting.splice(0);
   }
 }

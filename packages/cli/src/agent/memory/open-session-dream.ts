@@ -1,5 +1,5 @@
 import { SessionDream } from "palimpsest/internal/context/memory/session-dream";
-import type { SearchTranscripts } from "palimpsest/internal/layers/6-dream/run-dream-tools";
+import type { SearchTranscripts } from "palimpsest/internal/memory/fork-recall";
 import type { DreamTask } from "palimpsest/internal/layers/6-dream/dream-task";
 import { DriftCheck } from "palimpsest/internal/memory/directory/find-drift";
 import { fileWorkingTree } from "palimpsest/internal/store/files/file-working-tree";

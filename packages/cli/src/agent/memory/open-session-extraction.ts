@@ -4,7 +4,7 @@ import type { StartedConversation } from "palimpsest/internal/context/session-co
 import { SessionLine } from "palimpsest/internal/context/line";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
-import type { MemoryWriting } from "palimpsest/internal/layers/5-extract/run-extract";
+import type { MemoryWriteMode } from "palimpsest/internal/layers/5-extract/run-extract";
 import type { Fork } from "palimpsest/internal/ports/fork";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
@@ -60,7 +60,7 @@ export function openSessionExtraction(
 /** What a background fork may use for reading, if the agent has it. */
 export const readTools = ["read", "grep", "glob", "bash"];
 
-function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriting {
+function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriteMode {
   const names = new Set(box.tools.map(({ name }) => name));
   if (!names.has(memoryToolName)) return { kind: "text" };
   return {

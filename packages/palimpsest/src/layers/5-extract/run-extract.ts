@@ -29,6 +29,7 @@ import {
   extractCommitTriesMax,
   extractedMemoriesMax,
   extractMillisMax,
+  extractTextRoundsMax,
   extractTriesMax,
   manifestMemoriesMax,
   shownMemoriesMax,
@@ -40,11 +41,11 @@ export interface ExtractDeps extends MemoriesDep, ClockDep {
   readonly rank: RankMemories;
   /** What refuses texts with secrets; by default the engine's own rules. */
   readonly secrets?: SecretScanner | undefined;
-  readonly writing: MemoryWriting;
+  readonly writing: MemoryWriteMode;
 }
 
 /** How a background fork writes memories. */
-export type MemoryWriting =
+export type MemoryWriteMode =
   /** The parent's tool list has the memory tool. `own`: what else the engine answers itself, such as `recall`. */
   | {
       readonly kind: "tool";
@@ -99,7 +100,7 @@ export async function extractMemories(
   const refused: RefusedWrite[] = [];
   const provenance = { ...input.provenance, at: now(), trust: "trusted" } as const;
   const writer = { memories: checked, author: "extraction", provenance: () => provenance } as const;
-  const tool = memoryForkTool(writer, (refusal) => refused.push(refusal));
+  const tool = memoryForkTool(writer, { onRefused: (refusal) => refused.push(refusal) });
   const task = await buildTask(deps, { ...input, base, tool, hasWritten: () => draft.changes.length > 0 });
   const outcome = await deps.fork.run(task, signal);
   const { usage } = outcome;
@@ -157,7 +158,7 @@ async function buildTask(
   });
   const limits = { triesMax: extractTriesMax, timeMillisMax: extractMillisMax, ...reach };
   const common = { directive, source: "extraction", cacheWrite: "skip", ...limits } as const;
-  if (writing.kind === "text") return { ...common, roundsMax: 1, permit: denyAll };
+  if (writing.kind === "text") return { ...common, roundsMax: extractTextRoundsMax, permit: denyAll };
   const own = [tool, ...writing.own];
   return {
     ...common,

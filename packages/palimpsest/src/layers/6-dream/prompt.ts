@@ -130,8 +130,19 @@ ${form === "" ? '{"removed": [' : '"removed": ['}{"path": "deploy.md", "text": "
 
 \`why\` is one of contradicted, outdated, duplicate, gone. \`gone\` needs no evidence if what the sentence names is reported as not found below. Without a reason that holds, the change to that file is not made. A sentence that only moved, or that another memory says in the same words, needs none.`;
 
-const describeLimits = ({ index }: DreamPromptInput): string =>
-  `You have at most ${dreamRoundsMax} replies, ${dreamQueriesMax} questions to the transcripts and ${dreamHitsMax} passages for each. The index has ${formatCount(index.lines)} lines now; ${formatCount(index.linesMax)} lines and ${formatCount(index.bytesMax)} bytes are the most that it may have.`;
+function describeLimits({ index, step }: Omit<DreamPromptInput, "template">): string {
+  const size = `The index has ${formatCount(index.lines)} lines now; ${formatCount(index.linesMax)} lines and ${formatCount(index.bytesMax)} bytes are the most that it may have.`;
+  switch (step.kind) {
+    case "tools": {
+      const questions = `${dreamQueriesMax} questions to the transcripts with ${dreamHitsMax} passages each`;
+      return `You have at most ${dreamRoundsMax} replies${step.recall === undefined ? "" : ` and ${questions}`}. ${size}`;
+    }
+    case "queries":
+      return `Ask at most ${dreamQueriesMax} questions; each is answered with up to ${dreamHitsMax} passages.`;
+    case "writes":
+      return size;
+  }
+}
 
 /** One line each. Words of untrusted memories are quoted. */
 function renderManifest(rows: readonly ManifestRow[]): string {

@@ -48,6 +48,23 @@ const monReason = {
   evidence: "Deploys run on Friday.",
 };
 
+it("a rule may not go for another one that only has the same frame", () => {
+  const suites = ["billing", "search", "mail", "login", "print"].map((name, at) =>
+    memoryText(`${name}.md`, memoryWithFront(name, `Always run the ${name} suite before a ${name} release.`), {
+      at: 1_000 + at,
+    }),
+  );
+  const [billing] = suites;
+  if (billing === undefined) throw new Error("no memory");
+  const reason = {
+    path: "billing.md",
+    text: "Always run the billing suite before a billing release.",
+    why: "contradicted",
+    evidence: "Always run the search suite before a search release.",
+  };
+  expect(found(audit([remove(billing)], { base: suites, reasons: [reason] }))).toEqual(["billing.md fact-lost"]);
+});
+
 describe("a fact that is gone", () => {
   const said = (text: string, at: number, by: "user" | "outside" = "user") => ({ text, at: millis(at), by });
   const quote = "we deploy on Tuesday from now on";

@@ -16,7 +16,7 @@ import {
 } from "./removal-reasons.ts";
 import { findingCharsMax, lostShareMax } from "./limits.ts";
 import { findNewDates, findRelativeDate, hasRelativeSource, stripDates } from "./relative-dates.ts";
-import { readFacts, StandingFacts } from "./standing-facts.ts";
+import { type Fact, readFacts, StandingFacts } from "./standing-facts.ts";
 
 export interface AuditInput {
   /** The directory that the changes were made on, or as it is by now. */
@@ -82,6 +82,8 @@ interface AuditState extends AuditInput {
   readonly sources: readonly string[];
   /** What `own` states, for facts that an untrusted memory repeats. */
   readonly ownFacts: StandingFacts;
+  /** What each memory says; read once. */
+  readonly factsByPath: ReadonlyMap<string, readonly Fact[]>;
 }
 
 function createState(input: AuditInput): AuditState {
@@ -99,6 +101,9 @@ function createState(input: AuditInput): AuditState {
     outside,
     sources: [...own, ...outside],
     ownFacts: new StandingFacts(own),
+    factsByPath: new Map(
+      base.filter(({ role }) => role === "memory").map(({ path, text }) => [path, readFacts(text, path)]),
+    ),
   };
 }
 
@@ -149,13 +154,13 @@ function listSentences(text: string, path: string): readonly [readonly string[],
 function findSources(
   path: string,
   texts: readonly string[],
-  { base, ownFacts }: AuditState,
+  { base, ownFacts, factsByPath }: AuditState,
 ): readonly (MemorySource & { readonly trust: MemoryTrust })[] {
   const written = new StandingFacts([texts.join("\n")]);
   return base
     .filter((memory) => memory.role === "memory" && memory.path !== path)
-    .filter(({ text, path: from, trust }) =>
-      readFacts(text, from).some((fact) => written.has(fact) && (trust === "trusted" || !ownFacts.has(fact))),
+    .filter(({ path: from, trust }) =>
+      (factsByPath.get(from) ?? []).some((fact) => written.has(fact) && (trust === "trusted" || !ownFacts.has(fact))),
     )
     .map(({ path: from, revision, trust }) => ({ path: from, revision, trust }));
 }
@@ -184,12 +189,17 @@ function findTextProblems({ change, before, added, trust }: JudgedChange, state:
 
 /** Sentences without a source. A date of its own may stand for a relative one of a source; a link to a memory is no word. */
 function findInvented(sentences: readonly string[], sources: readonly string[]): readonly string[] {
-  return sentences.filter((sentence) => {
+  const checked = sentences.map((sentence) => {
     const plain = stripLinks(sentence);
-    const isResolved = findNewDates(plain, sources).length > 0;
-    if (isResolved && !hasRelativeSource(stripDates(plain), sources)) return true;
-    return findUnsourced(isResolved ? stripDates(plain) : plain, sources).length > 0;
+    const isDated = findNewDates(plain, sources).length > 0;
+    const text = isDated ? stripDates(plain) : plain;
+    return { sentence, parts: splitSentences(text), isInvented: isDated && !hasRelativeSource(text, sources) };
   });
+  // All at once: the sources are long.
+  const unsourced = new Set(findUnsourced(checked.flatMap(({ parts }) => parts).join("\n"), sources));
+  return checked
+    .filter(({ parts, isInvented }) => isInvented || parts.some((part) => unsourced.has(part)))
+    .map(({ sentence }) => sentence);
 }
 
 /** What the changes do together. */
@@ -244,12 +254,13 @@ function findIndexProblem(
   const newest = kept.findLast(({ before, change }) => before === undefined && change.text !== undefined);
   if (newest === undefined) return [];
   const index = state.baseByPath.get(indexPath)?.text ?? "";
-  const describe = ([path, text]: readonly [string, string]) => ({ ...parseMemory(text, path), path });
-  const before = state.base.filter(({ role }) => role === "memory").map(({ path, text }) => describe([path, text]));
-  const { warnings } = cutIndex(updateIndex({ index, before, after: [...after].map(describe) }));
+  const before = state.base.filter(({ role }) => role === "memory").map(({ path, text }) => indexMemory([path, text]));
+  const { warnings } = cutIndex(updateIndex({ index, before, after: [...after].map(indexMemory) }));
   const [warning] = warnings;
   return warning === undefined ? [] : [finding(newest.change.path, "index-limit", warning)];
 }
+
+const indexMemory = ([path, text]: readonly [string, string]) => ({ ...parseMemory(text, path), path });
 
 /** Whether most of the directory would be gone, had nobody looked. */
 function losesTooMuch(findings: readonly AuditFinding[], { base, baseByPath }: AuditState): boolean {

@@ -2,7 +2,7 @@ import type { MemoryText } from "../../ports/memories.ts";
 import type { Millis } from "../../schema/brand.ts";
 import { contentWords } from "../content-words.ts";
 import { type DriftFinding, memoryTime } from "../directory/show-memory.ts";
-import { evidenceShareMin, evidenceWordsMin } from "./limits.ts";
+import { evidenceShareMin, evidenceWordsMin, frameMemoriesMin, frameShareMin } from "./limits.ts";
 import type { Fact, StandingFacts } from "./standing-facts.ts";
 
 /** Why a sentence of a memory is gone, as the consolidator says. Nothing of it is believed unless it is found. */
@@ -55,7 +55,8 @@ interface LostFact {
  *   user     the evidence stands in a message of the user that is newer than the memory
  *   memory   the evidence stands in another trusted memory that is newer and still says it afterwards
  *
- * Evidence must have to do with the sentence: what the user said about something else is none.
+ * Evidence must have to do with the sentence: what the user said about something else is none. Words that other memories
+ * have too are a frame ("always run the … suite before a … release") and not what the sentence is about.
  */
 export function findReason({ memory, fact }: LostFact, sources: ReasonSources): AcceptedRemoval | undefined {
   for (const reason of sources.reasons) {
@@ -81,9 +82,10 @@ function findBasis(
   const drift = sources.driftByPath.get(memory.path) ?? [];
   if (drift.some(({ name }) => fact.sentence.includes(name))) return "drift";
   const quoted = new Set(contentWords(evidence));
-  const shared = [...fact.words].filter((word) => quoted.has(word)).length;
-  if (quoted.size < evidenceWordsMin || shared < evidenceShareMin * fact.words.size) return undefined;
+  const shared = [...fact.words].filter((word) => quoted.has(word));
+  if (quoted.size < evidenceWordsMin || shared.length < evidenceShareMin * fact.words.size) return undefined;
   const quote = flatten(evidence);
+  if (!hasTopic(shared, { memory, quote, base: sources.base })) return undefined;
   const isNewer = (at: Millis | undefined): boolean => at !== undefined && at > memoryTime(memory);
   const isSaid = sources.passages.some(
     ({ text, by, at }) => by === "user" && isNewer(at) && flatten(text).includes(quote),
@@ -98,6 +100,29 @@ function findBasis(
       flatten(other.text).includes(quote),
   );
   return isKept && [...sources.after.values()].some((text) => flatten(text).includes(quote)) ? "memory" : undefined;
+}
+
+interface TopicSources {
+  readonly memory: MemoryText;
+  readonly quote: string;
+  readonly base: readonly MemoryText[];
+}
+
+/** Whether one of these words is rare among the memories that are neither the sentence's nor the quotation's. */
+function hasTopic(words: readonly string[], { memory, quote, base }: TopicSources): boolean {
+  const memories = base.filter(({ role, trust }) => role === "memory" && trust === "trusted");
+  const others = memories.filter(({ path, text }) => path !== memory.path && !flatten(text).includes(quote));
+  const frameMemories = Math.max(frameMemoriesMin, Math.ceil(frameShareMin * memories.length));
+  return words.some((word) => others.filter((other) => wordsIn(other).has(word)).length < frameMemories);
+}
+
+/** Split once for each text. */
+const wordsByMemory = new WeakMap<MemoryText, ReadonlySet<string>>();
+
+function wordsIn(memory: MemoryText): ReadonlySet<string> {
+  const known = wordsByMemory.get(memory) ?? new Set(contentWords(memory.text));
+  wordsByMemory.set(memory, known);
+  return known;
 }
 
 /** Without case, marks of emphasis and the kind of spaces. */
