@@ -106,7 +106,7 @@ describe("/dream", () => {
     const world = await worldWith(() => new Promise(() => {}));
     const opened = await openChat(world);
     await command(opened, "/dream");
-    await vi.waitFor(() => expect(forksIn(world.seen, "dream")).toEqual([]));
+    await vi.waitFor(() => expect(opened.agents[0]?.dream?.task?.status).toBe("running"));
     await opened.left();
     expect(await memoryNames(world)).toHaveLength(3);
     expect(await (await projectOf(world)).deps.dreams?.lastAt()).toBeUndefined();
