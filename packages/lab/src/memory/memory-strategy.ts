@@ -1,3 +1,4 @@
+import { UnreadMessages } from "palimpsest/internal/context/memory/unread-messages";
 import { createHash } from "node:crypto";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import type { ExtractionRule } from "palimpsest/internal/layers/5-extract/plan";
@@ -93,14 +94,16 @@ async function runExtraction(
   const entries = rounds.slice(0, lastRound + 1).flatMap(({ before, reply }) => [...before, ...reply]);
   const covered = rounds.slice(0, coveredRounds).flatMap(({ before, reply }) => [...before, ...reply]);
   setNow(rounds[lastRound]?.at ?? session.endedAt);
-  const sources = collectExtractSources(entries, covered.at(-1)?.id);
-  const fork = chooses === undefined ? new RuleFork(entries) : readerFork(sources.own.filter(chooses));
+  const unread = new UnreadMessages(entries.slice(covered.length), new Map()).messages;
+  const own = unread.map(({ text }) => text);
+  const sources = { own, ...collectExtractSources(entries, unread[0]?.id) };
+  const fork = chooses === undefined ? new RuleFork(entries) : readerFork(own.filter(chooses));
   await extractMemories(
     { memories, now, rank: rankMemories, fork, writing: { kind: "text" } },
     {
       sources,
       trust: collectTrustSources(entries),
-      provenance: { session: sessionId(session.name), messages: sources.messages },
+      provenance: { session: sessionId(session.name), messages: unread.map(({ id }) => id) },
       turnsMax: rule.turnsMax,
       reach: {},
     },

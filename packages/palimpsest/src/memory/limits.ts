@@ -58,3 +58,5 @@ export const sentenceWordsMin = 3;
 
 /** A question of a background fork to the transcripts is a few words. */
 export const forkQueryCharsMax = 300;
+/** What was said besides the user's words, as a source of a memory: about 300 tool results. More takes seconds. */
+export const extractScanCharsMax = 500_000;
