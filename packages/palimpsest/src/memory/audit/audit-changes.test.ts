@@ -276,6 +276,26 @@ describe("what is written", () => {
     expect(found(outcome)).toEqual(["z.md index-limit", "y.md index-limit"]);
     expect(keptPaths(outcome)).toEqual(["x.md"]);
   });
+
+  const describeApi = (description: string) =>
+    `---\nname: Api\ndescription: ${description}\ntype: project\n---\n\nFact about the api.\n`;
+  const long = `the api ${"fact ".repeat(40)}`.trim();
+  const described = (longs: number) =>
+    Array.from({ length: 190 }, (_, at) => memoryText(`m${at}.md`, describeApi(at < longs ? long : "the api")));
+  const redescribe = (memories: readonly MemoryText[], description: string) =>
+    memories.map(({ path, hash }) => ({ path, expected: hash, text: describeApi(description) }));
+
+  it("keeps the index within its limits if descriptions become longer, too", () => {
+    const memories = described(152);
+    const outcome = audit(redescribe(memories.slice(152, 158), long), { base: memories });
+    expect(found(outcome)).toEqual([157, 156, 155, 154].map((at) => `m${at}.md index-limit`));
+    expect(outcome.verdict).toBe("repaired");
+  });
+
+  it("may shorten an index that is too long already", () => {
+    const memories = described(190);
+    expect(found(audit(redescribe(memories.slice(0, 3), "the api"), { base: memories }))).toEqual([]);
+  });
 });
 
 describe("the verdict", () => {

@@ -1,6 +1,6 @@
 import type { MemoryChange, MemoryProvenance, MemorySource, MemoryText, MemoryTrust } from "../../ports/memories.ts";
 import type { Millis } from "../../schema/brand.ts";
-import { cutIndex, updateIndex } from "../directory/memory-index.ts";
+import { cutIndex, formatPointer, updateIndex } from "../directory/memory-index.ts";
 import { indexPath, memoryRole } from "../directory/memory-path.ts";
 import { parseMemory } from "../directory/memory-text.ts";
 import type { DriftFinding } from "../directory/show-memory.ts";
@@ -246,19 +246,28 @@ const createReasonSources = (
   driftByPath,
 });
 
-/** The index is written at the commit. If it would grow over a limit, the last new memory is left out. */
+/** The index is written at the commit. If more of it would be cut than before, the last change that lengthens it is left out. */
 function findIndexProblem(
   kept: readonly JudgedChange[],
   { after, state }: { readonly after: ReadonlyMap<string, string>; readonly state: AuditState },
 ): readonly AuditFinding[] {
-  const newest = kept.findLast(({ before, change }) => before === undefined && change.text !== undefined);
-  if (newest === undefined) return [];
   const index = state.baseByPath.get(indexPath)?.text ?? "";
   const before = state.base.filter(({ role }) => role === "memory").map(({ path, text }) => indexMemory([path, text]));
-  const { warnings } = cutIndex(updateIndex({ index, before, after: [...after].map(indexMemory) }));
-  const [warning] = warnings;
-  return warning === undefined ? [] : [finding(newest.change.path, "index-limit", warning)];
+  const [old, next] = [before, [...after].map(indexMemory)].map((memories) => {
+    const whole = updateIndex({ index, before, after: memories });
+    const { lines, warnings } = cutIndex(whole);
+    return { cut: whole.trimEnd().split("\n").length - lines.length, warning: warnings[0] };
+  });
+  if (old === undefined || next?.warning === undefined || next.cut <= old.cut) return [];
+  const longest = kept.findLast(({ before: was }) => was === undefined) ?? kept.findLast(lengthensIndex);
+  return longest === undefined ? [] : [finding(longest.change.path, "index-limit", next.warning)];
 }
+
+const lengthensIndex = ({ before, change: { path, text } }: JudgedChange): boolean =>
+  text !== undefined && pointerBytes(path, text) > (before === undefined ? 0 : pointerBytes(path, before.text));
+
+const pointerBytes = (path: string, text: string): number =>
+  Buffer.byteLength(formatPointer(indexMemory([path, text])));
 
 const indexMemory = ([path, text]: readonly [string, string]) => ({ ...parseMemory(text, path), path });
 
