@@ -195,6 +195,17 @@ describe.each(["tools", "text"] as const)("17. Memory hygiene: a dream with %s",
     expect(await readFile(join(world.folder, "memory", ".history", "log.jsonl"), "utf8")).not.toContain(secret);
   });
 
+  it("that answers with something else has failed, and is not called tidy", async () => {
+    const world = await createDreamWorld();
+    await world.seed(facts);
+    const fork = scriptedFork(() => "I am a teapot.");
+    const dream = world.open(fork, mode === "text" ? { tools: () => textOnly } : {});
+    const outcome = await dream.run({ mode: "commit" });
+    expect(outcome).toMatchObject({ kind: "failed", message: expect.stringContaining("The answer has no JSON") });
+    expect(dream.task).toMatchObject({ status: "failed" });
+    expect(await world.texts()).toEqual(facts);
+  });
+
   it("merges what says the same, and one revert brings it back", async () => {
     const world = await createDreamWorld();
     await world.seed({ ...facts, "indent-again.md": "Use tabs, not spaces. See [Port](port.md)." });
