@@ -153,6 +153,53 @@ describe.each(["tools", "text"] as const)("17. Memory hygiene: a dream with %s",
     expect(texts["deploy.md"]).toBe(facts["deploy.md"]);
   });
 
+  it("scripted to change a word of a memory changes nothing, whatever word it is", async () => {
+    const rewritten = {
+      "cut.md": [
+        "The branch is cut on Tuesday by whoever is on call.",
+        "The branch is cut on Thursday by whoever is on call.",
+      ],
+      "lint.md": ["Run the linter before committing.", "Run the linter after committing."],
+      "anna.md": ["Only Anna may deploy.", "Anna may deploy."],
+      "pnpm.md": ["We prefer pnpm over npm.", "We prefer npm over pnpm."],
+      "flag.md": ["Keep the feature flag on.", "Keep the feature flag off."],
+    } as const;
+    const pick = (at: 0 | 1) => Object.fromEntries(Object.entries(rewritten).map(([path, texts]) => [path, texts[at]]));
+    const world = await createDreamWorld();
+    await world.seed({ ...facts, ...pick(0), "day.md": "The team meets on Thursday." });
+    const before = await world.texts();
+    const { outcome, texts } = await dreamOf(mode, { write: pick(1) }, world);
+    expect(rules(outcome).toSorted()).toEqual(
+      Object.keys(rewritten)
+        .map((path) => `${path} fact-lost`)
+        .toSorted(),
+    );
+    expect(texts).toEqual(before);
+  });
+
+  it("scripted to delete a memory for words of the user that only mention it keeps it", async () => {
+    const world = await createDreamWorld();
+    await world.seed(facts);
+    const quote = "deploys run fine";
+    const hit = {
+      id: entryId("e1"),
+      kind: "user",
+      at: new Date(world.now()).toISOString(),
+      call: undefined,
+      snippet: `Thanks, ${quote} now.`,
+      offset: 0,
+      score: 1,
+      also: [],
+    } as const;
+    const search = async () => ({ kind: "found", hits: [hit], page: 1, pages: 1, total: 1, shown: 1 }) as const;
+    const removed = [{ path: "deploy.md", text: facts["deploy.md"], why: "outdated", evidence: quote }];
+    const fork = scriptedFork(consolidator(mode, { remove: ["deploy.md"], removed }));
+    const over = mode === "text" ? { tools: () => textOnly } : {};
+    const outcome = await world.open(fork, { ...over, search }).run({ mode: "commit" });
+    expect(rules(outcome)).toEqual(["deploy.md fact-lost"]);
+    expect(await world.texts()).toEqual(facts);
+  });
+
   it("scripted to obey injected text puts no word of it into a trusted memory and deletes nothing", async () => {
     const world = await createDreamWorld();
     await world.seed(facts);
@@ -193,6 +240,18 @@ describe.each(["tools", "text"] as const)("17. Memory hygiene: a dream with %s",
     expect(texts).toEqual(facts);
     expect((await readdir(world.folder)).toSorted()).toEqual(before.toSorted());
     expect(await readFile(join(world.folder, "memory", ".history", "log.jsonl"), "utf8")).not.toContain(secret);
+  });
+
+  it("that answers with something else has failed, and is not called tidy", async () => {
+    const world = await createDreamWorld();
+    await world.seed(facts);
+    const fork = scriptedFork(() => "I am a teapot.");
+    const dream = world.open(fork, mode === "text" ? { tools: () => textOnly } : {});
+    const outcome = await dream.run({ mode: "commit" });
+    if (outcome.kind !== "failed") expect.unreachable();
+    expect(outcome.message).toContain("The answer has no JSON");
+    expect(dream.task).toMatchObject({ status: "failed" });
+    expect(await world.texts()).toEqual(facts);
   });
 
   it("merges what says the same, and one revert brings it back", async () => {

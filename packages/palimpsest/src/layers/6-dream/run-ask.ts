@@ -100,7 +100,12 @@ async function askWithTools(input: AskDreamInput, memory: string): Promise<AskDr
     }),
   });
   if (outcome.kind !== "answered") return toFailure(outcome, input);
-  return { kind: "asked", reasons: readReasons(findJson(outcome.text)), refused, usage: outcome.usage };
+  const { text, usage } = outcome;
+  const answer = findJson(text);
+  // Changes without reasons are for the audit; who neither wrote nor answered has not looked at the memories.
+  if (answer === undefined && draft.changes.length === 0)
+    return { kind: "failed", message: "The answer has no JSON object with what was removed.", usage };
+  return { kind: "asked", reasons: readReasons(answer), refused, usage };
 }
 
 /** Without our tools: first the questions, if there is something to ask, then all changes in one answer. */

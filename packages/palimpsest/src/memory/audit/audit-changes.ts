@@ -1,9 +1,10 @@
 import type { MemoryChange, MemoryProvenance, MemorySource, MemoryText, MemoryTrust } from "../../ports/memories.ts";
 import type { Millis } from "../../schema/brand.ts";
-import { cutIndex, updateIndex } from "../directory/memory-index.ts";
+import { cutIndex, formatPointer, updateIndex } from "../directory/memory-index.ts";
 import { indexPath, memoryRole } from "../directory/memory-path.ts";
 import { parseMemory } from "../directory/memory-text.ts";
 import type { DriftFinding } from "../directory/show-memory.ts";
+import { contentWords } from "../content-words.ts";
 import { findUnsourced, splitSentences } from "../find-unsourced.ts";
 import { judgeTrust } from "../judge-trust.ts";
 import { findDeadLinks, stripLinks } from "./dead-links.ts";
@@ -16,7 +17,8 @@ import {
 } from "./removal-reasons.ts";
 import { findingCharsMax, lostShareMax } from "./limits.ts";
 import { findNewDates, findRelativeDate, hasRelativeSource, stripDates } from "./relative-dates.ts";
-import { type Fact, readFacts, StandingFacts } from "./standing-facts.ts";
+import { isNarrowed, isNegated } from "./sentence-words.ts";
+import { type Fact, readFact, readFacts, StandingFacts } from "./standing-facts.ts";
 
 export interface AuditInput {
   /** The directory that the changes were made on, or as it is by now. */
@@ -80,6 +82,9 @@ interface AuditState extends AuditInput {
   readonly outside: readonly string[];
   /** Both. */
   readonly sources: readonly string[];
+  /** The content words of all sources. */
+  readonly sourceWords: ReadonlySet<string>;
+  readonly sourceFacts: StandingFacts;
   /** What `own` states, for facts that an untrusted memory repeats. */
   readonly ownFacts: StandingFacts;
   /** What each memory says; read once. */
@@ -100,6 +105,8 @@ function createState(input: AuditInput): AuditState {
     own,
     outside,
     sources: [...own, ...outside],
+    sourceWords: new Set([...own, ...outside].flatMap(contentWords)),
+    sourceFacts: new StandingFacts([...own, ...outside]),
     ownFacts: new StandingFacts(own),
     factsByPath: new Map(
       base.filter(({ role }) => role === "memory").map(({ path, text }) => [path, readFacts(text, path)]),
@@ -160,7 +167,9 @@ function findSources(
   return base
     .filter((memory) => memory.role === "memory" && memory.path !== path)
     .filter(({ path: from, trust }) =>
-      (factsByPath.get(from) ?? []).some((fact) => written.has(fact) && (trust === "trusted" || !ownFacts.has(fact))),
+      (factsByPath.get(from) ?? []).some(
+        (fact) => written.resembles(fact) && (trust === "trusted" || !ownFacts.resembles(fact)),
+      ),
     )
     .map(({ path: from, revision, trust }) => ({ path: from, revision, trust }));
 }
@@ -178,6 +187,7 @@ function findTextProblems({ change, before, added, trust }: JudgedChange, state:
     ...findInvented(added.body, state.sources),
     // A title or a description may be made of the text that it stands over.
     ...findInvented(added.head, [...state.sources, added.body.join("\n")]),
+    ...added.body.filter((sentence) => hasNewWord(sentence, state) || isNewRemark(sentence, state)),
   ]);
   const isPoisoned = trust === "untrusted" && before?.trust === "trusted";
   return [
@@ -185,6 +195,17 @@ function findTextProblems({ change, before, added, trust }: JudgedChange, state:
     ...[...invented].map((sentence) => finding(path, "no-source", sentence)),
     ...(isPoisoned ? [finding(path, "untrusted", texts.join(" "))] : []),
   ];
+}
+
+/** One word is enough to make another fact of a sentence. */
+const hasNewWord = (sentence: string, { sourceWords }: AuditState): boolean =>
+  contentWords(stripDates(stripLinks(sentence))).some((word) => !sourceWords.has(word));
+
+/** "This is not so", "Never": a few words without a topic can turn round what stands before them. */
+function isNewRemark(sentence: string, { sourceFacts }: AuditState): boolean {
+  const fact = readFact(stripLinks(sentence));
+  const isShort = fact.words.size === 0 || (fact.words.size === 1 && (isNegated(sentence) || isNarrowed(sentence)));
+  return isShort && !sourceFacts.states(fact);
 }
 
 /** Sentences without a source. A date of its own may stand for a relative one of a source; a link to a memory is no word. */
@@ -232,7 +253,7 @@ function applyChanges(kept: readonly JudgedChange[], { baseByPath }: AuditState)
 
 /** Facts of a memory that stand nowhere any more. */
 const listGone = (memory: MemoryText, { standing }: ReasonSources) =>
-  readFacts(memory.text, memory.path).filter((fact) => !standing.has(fact));
+  readFacts(memory.text, memory.path).filter((fact) => !standing.states(fact));
 
 const createReasonSources = (
   after: ReadonlyMap<string, string>,
@@ -246,19 +267,28 @@ const createReasonSources = (
   driftByPath,
 });
 
-/** The index is written at the commit. If it would grow over a limit, the last new memory is left out. */
+/** The index is written at the commit. If more of it would be cut than before, the last change that lengthens it is left out. */
 function findIndexProblem(
   kept: readonly JudgedChange[],
   { after, state }: { readonly after: ReadonlyMap<string, string>; readonly state: AuditState },
 ): readonly AuditFinding[] {
-  const newest = kept.findLast(({ before, change }) => before === undefined && change.text !== undefined);
-  if (newest === undefined) return [];
   const index = state.baseByPath.get(indexPath)?.text ?? "";
   const before = state.base.filter(({ role }) => role === "memory").map(({ path, text }) => indexMemory([path, text]));
-  const { warnings } = cutIndex(updateIndex({ index, before, after: [...after].map(indexMemory) }));
-  const [warning] = warnings;
-  return warning === undefined ? [] : [finding(newest.change.path, "index-limit", warning)];
+  const [old, next] = [before, [...after].map(indexMemory)].map((memories) => {
+    const whole = updateIndex({ index, before, after: memories });
+    const { lines, warnings } = cutIndex(whole);
+    return { cut: whole.trimEnd().split("\n").length - lines.length, warning: warnings[0] };
+  });
+  if (old === undefined || next?.warning === undefined || next.cut <= old.cut) return [];
+  const longest = kept.findLast(({ before: was }) => was === undefined) ?? kept.findLast(lengthensIndex);
+  return longest === undefined ? [] : [finding(longest.change.path, "index-limit", next.warning)];
 }
+
+const lengthensIndex = ({ before, change: { path, text } }: JudgedChange): boolean =>
+  text !== undefined && pointerBytes(path, text) > (before === undefined ? 0 : pointerBytes(path, before.text));
+
+const pointerBytes = (path: string, text: string): number =>
+  Buffer.byteLength(formatPointer(indexMemory([path, text])));
 
 const indexMemory = ([path, text]: readonly [string, string]) => ({ ...parseMemory(text, path), path });
 
