@@ -73,6 +73,24 @@ describe("/dream", () => {
     expect(await memoryNames(world)).toHaveLength(3);
   });
 
+  it("asks no model again while nothing is new, neither here nor in another process: its own booking is not news", async () => {
+    const world = await worldWith(merges);
+    const opened = await openChat(world);
+    await command(opened, "Hello");
+    await command(opened, "/dream");
+    await opened.front.until(shows("2 memories were changed."));
+    const before = forksIn(world.seen, "dream").length;
+    await command(opened, "/dream");
+    expect(itemsOf(opened.front.state).at(-1)).toContain("Nothing was said or saved here since the last dream");
+    const { home, work: cwd, url } = world;
+    const env = { ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: url, PALIMPSEST_MODEL: model };
+    expect((await called({ home, cwd, env }, "dream")).out).toContain("Nothing to do: nothing was said or saved");
+    expect(forksIn(world.seen, "dream")).toHaveLength(before);
+    await command(opened, "The release is on 2026-12-05.");
+    await command(opened, "/dream");
+    await vi.waitFor(() => expect(forksIn(world.seen, "dream").length).toBeGreaterThan(before));
+  });
+
   it("/tasks shows its phase, replies, calls and files, and ends it: then nothing is changed", async () => {
     const world = await worldWith(async (round, directive) => {
       if (round > 0) await new Promise(() => {});

@@ -141,6 +141,18 @@ describe("palimpsest dream", () => {
     expect(world.seen.length).toBeGreaterThan(before);
   });
 
+  it("works without a key: the simulator saves what lasts, and merges what is said twice", async () => {
+    const world = await agentWorld({ responder: backgroundResponder({}) });
+    const simulated = (...argv: readonly string[]): Promise<Said> =>
+      called({ home: world.home, cwd: world.work }, ...argv, "--model", "simulator", "--responder", "extract");
+    const rule = "Always indent the code with tabs.";
+    expect((await simulated("-p", rule, "--on", "extraction")).err).toContain("Saved 1 memory");
+    await called({ home: world.home, cwd: world.work, input: `${rule}\n` }, "memory", "edit", "tabs");
+    expect(await memoryNames(world)).toEqual(["feedback_always_indent_the_code_with.md", "tabs.md"]);
+    expect((await simulated("dream")).out).toContain("1 memory was changed.");
+    expect(await memoryNames(world)).toHaveLength(1);
+  });
+
   it("has nothing to do in a project without memories, also without a key", async () => {
     const world = await agentWorld({ responder: backgroundResponder({}) });
     const { code, out } = await called({ home: world.home, cwd: world.work }, "dream");

@@ -68,6 +68,17 @@ describe("palimpsest memory", () => {
     for (const text of await textsOnDisk()) expect(text).not.toContain("Quetzal");
   });
 
+  it("forget and edit take a whole path or name, never a beginning", async () => {
+    const tabs = (name: string): string => `---\nname: ${name}\ndescription: tabs\ntype: user\n---\n\nTabs.\n`;
+    await write("tabs", tabs("Tabs"));
+    await write("tabs-are-4-wide", tabs("Width of tabs"));
+    expect((await world.call("memory", "forget", "tabs", "--yes")).out).toContain("(tabs.md)");
+    expectRefusal(await world.call("memory", "forget", "tabs", "--yes"), 3, "Did you mean tabs-are-4-wide.md?");
+    expect((await write("tabs-are", tabs("New"))).err).toContain("tabs-are.md: revision");
+    expect((await world.call("memory", "show", "tabs-are-4")).out).toContain("name: Width of tabs");
+    expect((await world.call("memory", "forget", "tabs-are", "width of tabs", "--yes")).out).toContain("2 memories");
+  });
+
   it("Claude Code's memories come over as untrusted, unless the user vouches for them", async () => {
     const home = await realpath(world.work);
     const folder = join(home, ".claude/projects", home.replaceAll(/[^A-Za-z0-9]/g, "-"), "memory");

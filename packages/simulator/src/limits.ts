@@ -157,3 +157,5 @@ export const storedResponseCharsMax = 256 * 2 ** 20;
 /** Questions of one consolidation of memories, and words of each: a search weighs single words. */
 export const dreamQuestionsMax = 20;
 export const questionWordsMax = 8;
+/** Memories that one consolidation looks at. */
+export const dreamViewsMax = 200;

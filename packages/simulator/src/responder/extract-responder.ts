@@ -1,8 +1,15 @@
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import type { Responder, Move, MoveBlock } from "./responder.ts";
-import { classifyDream, dreamChanges, dreamQuestions } from "./dream-answers.ts";
+import { classifyDream, dreamChanges, dreamMove, dreamQuestions } from "./dream-answers.ts";
 import { echoMove } from "./echo-responder.ts";
-import { hasMemoryTool, memoryList, memoryToolCalls, memoryWrites } from "./memory-writes.ts";
+import {
+  hasMemoryFunction,
+  hasMemoryTool,
+  memoryCreates,
+  memoryList,
+  memoryToolCalls,
+  memoryWrites,
+} from "./memory-writes.ts";
 import {
   messageBlocks,
   lastUserText,
@@ -40,6 +47,10 @@ function extractMove(request: MessagesRequest): Move {
       return sayOrCall(memoryToolCalls(request), "It is written down.");
     case "memories":
       return callOnce(request, { blocks: () => memoryWrites(request), done: "There is nothing more to remember." });
+    case "memory-creates":
+      return callOnce(request, { blocks: () => memoryCreates(request), done: "Nothing to save." });
+    case "dream-calls":
+      return dreamMove(request);
     case "dream-questions":
       return sayText(dreamQuestions(request));
     case "dream-changes":
@@ -58,9 +69,11 @@ export type ExtractTask =
   | "notes"
   | "remembering"
   | "memories"
+  | "memory-creates"
   | "memory-list"
   | "dream-questions"
   | "dream-changes"
+  | "dream-calls"
   | "progress"
   | "other";
 
@@ -90,7 +103,10 @@ const summaryAsk =
   /\bsummari[sz](?:e|ing)\b|\bsum (?:\w+ ){0,3}up\b|\brecap\b|\btl;?dr\b|\bsummary of\b|\b(?:write|give|make|create|provide|produce|draft|generate|need|want|update)\b[^.?!\n]{0,60}\bsummary\b/i;
 
 /** Notes or memories, whichever the request mentions more often. Paths do not count. */
-function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "remembering" | "memories" | undefined {
+function classifyFileTask(
+  request: MessagesRequest,
+  ask: string,
+): "notes" | "remembering" | "memories" | "memory-creates" | undefined {
   const words = ask
     .split(/\s+/)
     .filter((word) => !word.includes("/") && !/.\.md\b/.test(word))
@@ -101,6 +117,7 @@ function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "rem
   const memories = savingVerb.test(words) ? countMatches(words, /\bmemor(?:y|ies)\b/gi) : 0;
   if (hasMemoryTool(request) && (memories > notes || rememberAsk.test(words))) return "remembering";
   if (notes >= memories && notes > 0 && findEditTool(request) !== undefined) return "notes";
+  if (memories > 0 && hasMemoryFunction(request)) return "memory-creates";
   const canWrite = findWriteTool(request) !== undefined || findEditTool(request) !== undefined;
   return memories > 0 && canWrite ? "memories" : undefined;
 }

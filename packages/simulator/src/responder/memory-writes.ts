@@ -12,6 +12,8 @@ import {
   findEditTool,
   writeInput,
   findWriteTool,
+  hasProperty,
+  listTools,
 } from "./request-text.ts";
 import { type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { memoryTool } from "../prompt/tool-set.ts";
@@ -25,10 +27,10 @@ interface Memory {
 }
 
 /**
- * The answer to a request for memories as one list in JSON: what the user said that lasts, from the message on that the
- * request names as the first new one, unless the request names its file already.
+ * What the user said that lasts, from the message on that the request names as the first new one, unless the request names
+ * its file already.
  */
-export function memoryList(request: MessagesRequest): string {
+function findNewMemories(request: MessagesRequest): readonly Memory[] {
   const ask = lastUserText(request);
   const said = extractFacts(request).messages;
   const from = Math.max(
@@ -37,15 +39,34 @@ export function memoryList(request: MessagesRequest): string {
   );
   const found = said.slice(from).flatMap(findLastingStatements).map(classifyMemory);
   const byFile = new Map(found.filter(({ file }) => !ask.includes(file)).map((memory) => [memory.file, memory]));
-  const files = [...byFile.values()].slice(0, memoriesMax).map(({ type, file, statement }) => ({
-    path: file,
-    name: file.replace(/\.md$/, "").replaceAll("_", " "),
-    description: quoteLine(statement),
-    type,
-    body: statement,
-  }));
-  return JSON.stringify(files);
+  return [...byFile.values()].slice(0, memoriesMax);
 }
+
+/** The answer to a request for memories as one list in JSON. */
+export const memoryList = (request: MessagesRequest): string =>
+  JSON.stringify(
+    findNewMemories(request).map(({ type, file, statement }) => ({
+      path: file,
+      name: memoryName(file),
+      description: quoteLine(statement),
+      type,
+      body: statement,
+    })),
+  );
+
+/** Whether a client defines the commands of the provider's memory tool as a function of its own. */
+export const hasMemoryFunction = (request: MessagesRequest): boolean =>
+  listTools(request).some(({ name, schema }) => name === memoryTool.name && hasProperty(schema, "command"));
+
+/** Calls of the client's memory function that create a file for each memory, in the user's own words alone. */
+export const memoryCreates = (request: MessagesRequest): readonly MoveBlock[] =>
+  findNewMemories(request).map((memory) =>
+    memoryToolCall({
+      command: "create",
+      path: `${memoryToolFolder}/${memory.file}`,
+      file_text: `${memoryHead(memory)}${memory.statement}\n`,
+    }),
+  );
 
 /** The beginning of the first new message; empty if the request names none. */
 function firstNew(ask: string): string {
@@ -101,9 +122,14 @@ const slugWords = 5;
 const memorySlug = (statement: string): string =>
   (statement.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["unnamed"]).slice(0, slugWords).join("_");
 
-function memoryFileText({ type, file, statement }: Memory): string {
-  const name = file.replace(/\.md$/, "").replaceAll("_", " ");
-  const head = `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(quoteLine(statement))}\ntype: ${type}\n---\n\n`;
+const memoryName = (file: string): string => file.replace(/\.md$/, "").replaceAll("_", " ");
+
+const memoryHead = ({ type, file, statement }: Memory): string =>
+  `---\nname: ${JSON.stringify(memoryName(file))}\ndescription: ${JSON.stringify(quoteLine(statement))}\ntype: ${type}\n---\n\n`;
+
+function memoryFileText(memory: Memory): string {
+  const { type, statement } = memory;
+  const head = memoryHead(memory);
   if (type !== "feedback") return `${head}${statement}\n`;
   return `${head}${statement}\n\n**Why:** the user said so, in these words.\n**How to apply:** wherever it concerns the work at hand.\n`;
 }
@@ -140,7 +166,7 @@ export function memoryToolCalls(request: MessagesRequest): readonly MoveBlock[] 
   return [...linesByType(request)].flatMap(([type, lines]) => fileCalls({ type, lines, listing, done }));
 }
 
-const memoryToolFolder = "/memories";
+export const memoryToolFolder = "/memories";
 const memoryHeading = (type: MemoryType): string => `# Memories: ${type}`;
 
 /** Every lasting statement, including those in the message that asks to remember. */
@@ -187,7 +213,9 @@ function fileCalls({
   ];
 }
 
-const isCall = ({ input }: ToolCallRecord, wanted: { readonly command: string; readonly path: string }): boolean =>
-  textField(input, "command") === wanted.command && textField(input, "path") === wanted.path;
+export const isCall = (
+  { input }: ToolCallRecord,
+  wanted: { readonly command: string; readonly path: string },
+): boolean => textField(input, "command") === wanted.command && textField(input, "path") === wanted.path;
 
-const memoryToolCall = (input: JsonObject): MoveBlock => ({ type: "tool_use", name: memoryTool.name, input });
+export const memoryToolCall = (input: JsonObject): MoveBlock => ({ type: "tool_use", name: memoryTool.name, input });

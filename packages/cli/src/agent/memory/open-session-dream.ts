@@ -1,6 +1,8 @@
 import { SessionDream } from "palimpsest/internal/context/memory/session-dream";
 import type { SearchTranscripts } from "palimpsest/internal/memory/fork-recall";
 import type { DreamTask } from "palimpsest/internal/layers/6-dream/dream-task";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { readLog } from "palimpsest/internal/session/counted-log";
 import { DriftCheck } from "palimpsest/internal/memory/directory/find-drift";
 import { fileWorkingTree } from "palimpsest/internal/store/files/file-working-tree";
 import { createProjectRecall } from "../../host/project-recall.ts";
@@ -126,11 +128,19 @@ async function findObstacle(
   const memoriesNow = await memories.list();
   if (!memoriesNow.some(({ role }) => role === "memory")) return { kind: "no-memories" };
   const lastAt = await dreams?.lastAt();
-  if (lastAt === undefined || session.fold.messages.length > 0) return undefined;
-  const isNew =
-    (await memories.history()).some(({ at, author }) => author !== "dream" && at > lastAt) ||
-    (await sessions.list()).some(
-      ({ sessionId, modified }) => sessionId !== session.id && Date.parse(modified) > lastAt,
-    );
-  return isNew ? undefined : { kind: "nothing-new", lastAt };
+  if (lastAt === undefined || isSaidSince(session.fold.path.everyBranch, lastAt)) return undefined;
+  if ((await memories.history()).some(({ at, author }) => author !== "dream" && at > lastAt)) return undefined;
+  for (const { sessionId, modified } of await sessions.list()) {
+    if (sessionId === session.id || Date.parse(modified) <= lastAt) continue;
+    const log = await readLog(deps, sessionId);
+    if (log === undefined || isSaidSince(log.fold.path.everyBranch, lastAt)) return undefined;
+  }
+  return { kind: "nothing-new", lastAt };
+}
+
+/** Messages count, and bookings do not: a dream books its price in the transcript of a session, after it has begun. */
+function isSaidSince(entries: Iterable<Entry>, lastAt: number): boolean {
+  for (const { kind, timestamp } of entries)
+    if ((kind === "user" || kind === "assistant") && Date.parse(timestamp ?? "") > lastAt) return true;
+  return false;
 }

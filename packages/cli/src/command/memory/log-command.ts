@@ -8,7 +8,13 @@ import { lookAtMemories, noMemories } from "../../memory/open-memories.ts";
 export const logCommand = command({
   name: "log",
   summary: "list the revisions of the memories, newest first",
-  operands: { memory: { shown: "memory", summary: "only those that changed it", takes: "optional" } },
+  operands: {
+    memory: {
+      shown: "memory",
+      summary: "only those that changed it: its path, its name, or the beginning of either",
+      takes: "optional",
+    },
+  },
   options: { diff: { type: "boolean", summary: "show what each revision changed" } },
   json: "an array: id, at, author, provenance, message, changes (path, before, after)",
   run: async (context, { operands, options, format }) => {
