@@ -25,8 +25,18 @@ describe("a fork that keeps memories", () => {
     ["a command that names no strength", "bash", [shell()], "denied"],
     ["a command that may write the project", "bash", [shell({ strength: "workspace" })], "denied"],
     ["a command outside the sandbox", "bash", [shell({ strength: "none" })], "denied"],
-    ["a command that asks to leave the sandbox", "bash", [shell({ strength: "read-only", outsideReason: "need it" })], "denied"],
-    ["a command that the parser does not know", "bash", [shell({ strength: "read-only", effect: "unknown" })], "denied"],
+    [
+      "a command that asks to leave the sandbox",
+      "bash",
+      [shell({ strength: "read-only", outsideReason: "need it" })],
+      "denied",
+    ],
+    [
+      "a command that the parser does not know",
+      "bash",
+      [shell({ strength: "read-only", effect: "unknown" })],
+      "denied",
+    ],
     [
       "a command with a redirection",
       "bash",

@@ -29,6 +29,7 @@ export interface AuditInput {
   /** What the consolidator found in transcripts. */
   readonly passages: readonly SeenPassage[];
   readonly driftByPath: ReadonlyMap<string, readonly DriftFinding[]>;
+  readonly evidenceNeeds?: ReasonSources["evidenceNeeds"];
   readonly now: Millis;
 }
 
@@ -257,7 +258,7 @@ const listGone = (memory: MemoryText, { standing }: ReasonSources) =>
 
 const createReasonSources = (
   after: ReadonlyMap<string, string>,
-  { base, reasons, passages, driftByPath }: AuditState,
+  { base, reasons, passages, driftByPath, evidenceNeeds }: AuditState,
 ): ReasonSources => ({
   standing: new StandingFacts([...after].map(([path, text]) => parseMemory(text, path).body || text)),
   after,
@@ -265,6 +266,7 @@ const createReasonSources = (
   reasons,
   passages,
   driftByPath,
+  evidenceNeeds,
 });
 
 /** The index is written at the commit. If more of it would be cut than before, the last change that lengthens it is left out. */

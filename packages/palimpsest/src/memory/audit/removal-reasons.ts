@@ -44,6 +44,11 @@ export interface ReasonSources {
   readonly reasons: readonly RemovalReason[];
   readonly passages: readonly SeenPassage[];
   readonly driftByPath: ReadonlyMap<string, readonly DriftFinding[]>;
+  /**
+   * `topic`: it is enough that evidence has to do with the sentence, if the user says it at this moment and the new text is
+   * about the same. Absent: it must also say otherwise.
+   */
+  readonly evidenceNeeds?: "contradiction" | "topic" | undefined;
 }
 
 interface LostFact {
@@ -92,7 +97,8 @@ function findBasis(
   if (!hasTopic(shared, { memory, quote, base: sources.base })) return undefined;
   const isNewer = (at: Millis | undefined): boolean => at !== undefined && at > memoryTime(memory);
   const contradicts = (text: string): boolean =>
-    flatten(text).includes(quote) && findQuoted(text, quote).some((sentence) => isRival(sentence, fact));
+    flatten(text).includes(quote) &&
+    (sources.evidenceNeeds === "topic" || findQuoted(text, quote).some((sentence) => isRival(sentence, fact)));
   const isSaid = sources.passages.some(({ text, by, at }) => by === "user" && isNewer(at) && contradicts(text));
   if (isSaid) return "user";
   const isKept = sources.base.some(

@@ -102,6 +102,8 @@ function findHarm(
       ...others.map((text) => ({ text, by: "outside", at: now }) as const),
     ],
     driftByPath: new Map(),
+    // A file is deleted only if the user said the contrary; a new text of it says what they said instead.
+    evidenceNeeds: change.text === undefined ? "contradiction" : "topic",
     now,
   });
   const [harm] = findings;
