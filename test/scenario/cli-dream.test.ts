@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import type { DreamLeases } from "../../packages/palimpsest/src/ports/dream-lease.ts";
-import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
 import {
   addsMakefiles,
   backgroundResponder,
@@ -13,6 +12,7 @@ import {
   merged,
   merges,
   memoryNames,
+  readsAndWritesOutside,
   rememberTexts,
 } from "./support/background-world.ts";
 import { called } from "./support/called.ts";
@@ -175,18 +175,7 @@ describe("palimpsest dream", () => {
   });
 
   it("reads, but writes nothing outside of the draft: neither by tools nor by the shell nor by a path", async () => {
-    const call = (name: string, input: Record<string, string>): MoveBlock => ({ type: "tool_use", name, input });
-    const world = await worldWith((round) =>
-      round === 0
-        ? [
-            call("bash", { command: "cat note.txt" }),
-            call("bash", { command: "echo owned > note.txt" }),
-            call("bash", { command: "find . -name note.txt -delete" }),
-            call("write", { file_path: join(world.work, "note.txt"), content: "owned" }),
-            memoryCall({ command: "create", path: "/memories/../../note.txt", file_text: "owned" }),
-          ]
-        : says('{"removed": []}'),
-    );
+    const world = await worldWith((round) => (round === 0 ? readsAndWritesOutside(world) : says('{"removed": []}')));
     const path = join(world.work, "note.txt");
     await writeFile(path, "as it was\n");
     const { code, out } = await dream(world);

@@ -53,6 +53,7 @@ describe("palimpsest memory", () => {
     expectRefusal(await world.call("memory", "revert", oldest?.id ?? ""), 5, "changed after revision");
     expectRefusal(await world.call("memory", "revert", "r999"), 3, "no revision r999");
     expectRefusal(await world.call("memory", "show", "runer"), 3, "Did you mean runner");
+    expectRefusal(await world.call("memory", "undo"), 2, "palimpsest memory revert <revision>");
   });
 
   it("a text with a secret is refused before anything is written", async () => {

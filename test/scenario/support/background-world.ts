@@ -1,6 +1,7 @@
 import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
 import type { MoveBlock, Responder } from "../../../packages/simulator/src/responder/responder.ts";
 import { says } from "./simulated.ts";
+import { join } from "node:path";
 import { expect } from "vitest";
 import { millis } from "../../../packages/palimpsest/src/schema/brand.ts";
 import { memoriesOf, memoryCall, memoryText } from "./memory-world.ts";
@@ -100,6 +101,17 @@ export const merges: ForkAnswer = (round) =>
         memoryCall({ command: "delete", path: "/memories/indent.md" }),
       ]
     : says('{"removed": []}');
+
+const call = (name: string, input: Record<string, string>): MoveBlock => ({ type: "tool_use", name, input });
+
+/** Reads `note.txt` in the project, then tries to change it by every tool that could. */
+export const readsAndWritesOutside = ({ work }: Pick<AgentWorld, "work">): readonly MoveBlock[] => [
+  call("bash", { command: "cat note.txt" }),
+  call("bash", { command: "echo owned > note.txt" }),
+  call("bash", { command: "find . -name note.txt -delete" }),
+  call("write", { file_path: join(work, "note.txt"), content: "owned" }),
+  memoryCall({ command: "create", path: "/memories/../../note.txt", file_text: "owned" }),
+];
 
 export const memoryNames = async (world: AgentWorld): Promise<readonly string[]> =>
   (await (await memoriesOf(world)).list()).filter(({ role }) => role === "memory").map(({ path }) => path);

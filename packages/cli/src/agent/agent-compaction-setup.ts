@@ -42,7 +42,7 @@ export interface CompactionSetupInput extends StartedConversation {
   readonly requests: CompactionRequests | undefined;
   readonly memory?: Pick<SessionMemory, "part"> | undefined;
   /** For work beside the conversation. Absent: there is none. */
-  readonly background?: Pick<BackgroundMemoryInput, "settings" | "sandbox" | "onEvent" | "warn"> | undefined;
+  readonly background?: Pick<BackgroundMemoryInput, "settings" | "sandbox" | "mode" | "onEvent" | "warn"> | undefined;
 }
 
 export interface AgentCompactionSetup extends CompactionSetup {

@@ -51,6 +51,8 @@ export interface Agent {
   readonly onBackground: (listener: (event: LoopEvent) => void) => void;
   /** What background work of this agent has saved last. */
   readonly lastSaved: () => MemoriesSavedEvent | undefined;
+  /** `simulated`: what the model costs is paid by nobody. */
+  readonly billing: "real" | "simulated";
   /** Fixed until the session is closed: changes of the files count for the next session. */
   readonly hooks: readonly HookSetting[];
   /** The resolved settings as they are now, to show them. */

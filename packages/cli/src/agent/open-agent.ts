@@ -116,8 +116,9 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const told = { news: background.news, startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
-  const beside = { settings, sandbox: background.sandbox, costs: costs.own };
-  const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...beside });
+  const mode = () => skillsAndPlan.mode.current();
+  const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own };
+  const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
   const { context } = begun;
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
@@ -173,7 +174,7 @@ interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
     Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory">,
-    Pick<BackgroundMemoryInput, "settings" | "sandbox">,
+    Pick<BackgroundMemoryInput, "settings" | "sandbox" | "mode">,
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
@@ -183,21 +184,22 @@ interface AgentContextStart {
   readonly context: SessionContext<AgentCompactionSetup>;
   /** What background work tells the user. */
   readonly news: readonly NewsSource[];
-  readonly controls: Pick<Agent, "onBackground" | "lastSaved">;
+  readonly controls: Pick<Agent, "onBackground" | "lastSaved" | "billing">;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, settings, sandbox, deps, costs, ...start }: AgentContextInput,
+  { box, prefix, requests, instructions, memory, settings, sandbox, mode, deps, costs, ...start }: AgentContextInput,
 ): AgentContextStart {
   const events = new BackgroundEvents();
-  const background = { settings, sandbox, onEvent: events.emit, warn: events.warnings.add };
+  // The simulator's prices are paid by nobody.
+  const isSimulated = parts.options.model.kind === "simulator";
+  const background = { settings, sandbox, mode, onEvent: events.emit, warn: events.warnings.add };
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
-    // The simulator's prices are paid by nobody.
-    spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
+    spend: isSimulated ? undefined : parts.deps.spend,
     onPaused: events.paused.add,
     compacting: (started) =>
       agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
@@ -210,7 +212,11 @@ function startAgentContext(
       { code: "memory", take: () => events.warnings.take() },
       { code: "background-budget", take: () => events.paused.take() },
     ],
-    controls: { onBackground: (listener) => events.listen(listener), lastSaved: () => events.saved },
+    controls: {
+      onBackground: (listener) => events.listen(listener),
+      lastSaved: () => events.saved,
+      billing: isSimulated ? "simulated" : "real",
+    },
   };
 }
 

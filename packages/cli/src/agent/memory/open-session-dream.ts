@@ -1,11 +1,9 @@
 import { SessionDream } from "palimpsest/internal/context/memory/session-dream";
-import type { SearchTranscripts } from "palimpsest/internal/memory/fork-recall";
 import type { DreamTask } from "palimpsest/internal/layers/6-dream/dream-task";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { readLog } from "palimpsest/internal/session/counted-log";
 import { DriftCheck } from "palimpsest/internal/memory/directory/find-drift";
 import { fileWorkingTree } from "palimpsest/internal/store/files/file-working-tree";
-import { createProjectRecall } from "../../host/project-recall.ts";
 import { memoryToolName } from "../../tool/memory-tool.ts";
 import { recallToolName } from "../../tool/recall-tool.ts";
 import { findWordsIn } from "../../tool/search/find-words.ts";
@@ -16,6 +14,7 @@ import {
   isUntrusted,
   readPrompt,
   readTools,
+  searchProject,
 } from "./open-session-extraction.ts";
 
 /** The dreams of an agent's session, for its user. */
@@ -71,7 +70,7 @@ export function openSessionDream(parts: AgentParts, input: BackgroundMemoryInput
   let automatic: Promise<unknown> = Promise.resolve();
   const isOn = (): boolean =>
     settings.current().settings.autoMemoryEnabled.value &&
-    backgroundMemoryState(settings, { turns, flag: "flags.dream" }) === "on";
+    backgroundMemoryState(settings, { turns, mode: input.mode(), flag: "flags.dream" }) === "on";
   return {
     get task() {
       return dream.task;
@@ -99,22 +98,6 @@ function toolNames({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbo
     read: readTools.filter((name) => names.has(name)),
     sandbox: sandbox().kind === "held" ? "held" : "unheld",
   } as const;
-}
-
-/** Other sessions of the project, of any agent. */
-function searchProject({ workspace, options, session }: AgentParts): SearchTranscripts {
-  const recall = createProjectRecall({
-    locate: async () => {
-      const project = await workspace.project();
-      return project.kind === "located" ? project : undefined;
-    },
-    home: workspace.home,
-    env: options.env,
-  });
-  return async (query) => {
-    const outcome = await recall.search({ ...query, otherThan: session.id });
-    return outcome.kind === "searched" ? outcome.searched : undefined;
-  };
 }
 
 async function findObstacle(

@@ -21,7 +21,10 @@ export const dreamCommand: ChatCommand = async ({ flags }, chat) => {
     return stay;
   }
   const mode = flags.includes("--dry-run") ? "dry-run" : "commit";
-  const shown = dream.run({ mode, force: true }).then((outcome) => showOutcome(chat, { outcome, mode }));
+  const shown = dream
+    .run({ mode, force: true })
+    .then((outcome) => showOutcome(chat, { outcome, mode }))
+    .catch((error: unknown) => refuse(chat, { message: `the dream could not be shown: ${String(error)}` }));
   tell(chat, "Dreaming in the background: /tasks shows how far it is.");
   // Through a pipe the chat would end, and the dream with it.
   if (chat.ui.answeredBy === "nobody") await shown;

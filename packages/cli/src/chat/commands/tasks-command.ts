@@ -1,6 +1,9 @@
+import { listMemoryWork } from "palimpsest/internal/context/past-costs";
+import { memoryRole } from "palimpsest/internal/memory/directory/memory-path";
 import type { Job } from "palimpsest/internal/ports/jobs";
 import { dreamTaskText, dreamTurnsText } from "../../memory/dream-text.ts";
-import { clip, formatNumber, joinLines, formatElapsed } from "../../text/format.ts";
+import { openMemories } from "../../memory/open-memories.ts";
+import { clip, formatNumber, joinLines, formatElapsed, quantity } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
 import { print, tell } from "./chat-lines.ts";
@@ -17,6 +20,7 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const backgroundLines = [
     ...(notes === "running" ? ["notes are being taken"] : []),
     ...(extraction === "running" ? ["memories are being extracted from what was said"] : []),
+    ...(await describeLastExtraction(chat)),
     ...(preparation === "none" ? [] : [`a summary made ahead is ${preparation === "ready" ? "ready" : "on its way"}`]),
   ];
   if (jobs.length === 0 && dream === undefined && backgroundLines.length === 0) {
@@ -33,6 +37,24 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   if (jobs.length > 0 || dream?.status === "running") await pickTask(chat, jobs);
   return stay;
 };
+
+/** How the last extraction of this session ended, as far as it was booked; no line if there was none. */
+async function describeLastExtraction({ agent, context }: ChatCommandContext): Promise<readonly string[]> {
+  const { session } = agent;
+  const works = listMemoryWork(session.fold.path.everyBranch).filter(({ source }) => source === "extraction");
+  const [last, before] = works.toReversed();
+  if (last === undefined) return [];
+  if (last.failed !== undefined) return [`the last extraction failed: ${joinLines(last.failed.message)}`];
+  const opened = await openMemories(context);
+  const since = before === undefined ? 0 : Date.parse(before.at);
+  const history = opened.kind === "open" ? await opened.memories.history() : [];
+  const saved = history.find(
+    ({ author, at, provenance }) => author === "extraction" && provenance.session === session.id && at > since,
+  );
+  if (saved === undefined) return ["the last extraction saved nothing"];
+  const count = saved.changes.filter(({ path }) => memoryRole(path) === "memory").length;
+  return [`the last extraction saved ${quantity(count, "memory")}: revision ${saved.id}`];
+}
 
 function stateText({ state, startedAt }: Job): string {
   if (state.kind === "running") return `running for ${formatElapsed(Date.now() - startedAt)}`;
