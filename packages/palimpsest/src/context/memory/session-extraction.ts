@@ -216,7 +216,7 @@ export class SessionExtraction {
 
   async #recordOutcome(outcome: ExtractOutcome, step: ExtractionStep): Promise<void> {
     const { usage } = outcome;
-    const failed = outcome.kind === "failed" ? { why: outcome.why, message: outcome.message } : undefined;
+    const failed = describeFailure(outcome);
     if (failed?.why === "aborted" && usage.length === 0) return;
     const cost = backgroundCostDraft({ source: "extraction", model: this.#deps.fork.model, usage, failed });
     // What failed, or was written by somebody else at the same time, is looked at again.
@@ -228,6 +228,13 @@ export class SessionExtraction {
   async #record(...drafts: readonly Draft[]): Promise<void> {
     await this.#log.append(...drafts);
   }
+}
+
+/** An extraction of which nothing was saved because of a check is booked with the first reason. */
+function describeFailure(outcome: ExtractOutcome): { readonly why: string; readonly message: string } | undefined {
+  if (outcome.kind === "failed") return { why: outcome.why, message: outcome.message };
+  const [refused] = outcome.kind === "nothing" ? outcome.refused : [];
+  return refused === undefined ? undefined : { why: "refused", message: refused.why };
 }
 
 interface ExtractionStep {
