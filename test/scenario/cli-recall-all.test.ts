@@ -183,10 +183,10 @@ describe("palimpsest recall --all", () => {
     const workspace = openWorkspace({ env: { PALIMPSEST_HOME: world.home, HOME: home }, cwd: world.work });
     const project = await workspace.project();
     if (project.kind === "failed") throw new Error(project.message);
-    for (const name of ["echidna.md", "logs/2026/echidna.md"])
+    for (const name of ["echidna.md", "animals/2026/echidna.md"])
       await write(join(project.folder, "memory", name), `The echidnaword in ${name}.\n`);
     const { out } = await all("echidnaword");
-    for (const name of ["echidna.md", "logs/2026/echidna.md"]) {
+    for (const name of ["echidna.md", "animals/2026/echidna.md"]) {
       expect(out.split("\n").filter((line) => line.startsWith(`${name}  memory`))).toHaveLength(1);
       expect((await all(name)).out).toBe(`The echidnaword in ${name}.\n`);
     }
