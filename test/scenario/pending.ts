@@ -29,11 +29,6 @@ export const pending: readonly Pending[] = [
     waitsFor: "layers/6-dream",
   },
   {
-    acceptance: 19,
-    variant: "mailbox: kill at every step before and after the acknowledgement",
-    waitsFor: "layers/7-agents",
-  },
-  {
     acceptance: 11,
     variant: "the report of a sub-agent that ran, not one that the test wrote",
     waitsFor: "layers/7-agents",

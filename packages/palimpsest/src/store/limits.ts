@@ -155,6 +155,9 @@ export const mailboxLockPauseMs = millis(1);
 /** After so many looks the lock is judged: its holder may be dead. */
 export const mailboxLockLooksMax = 8;
 
+/** A temporary file is in use for milliseconds; an older one was left by a process that was killed. */
+export const temporaryLeftMs = millis(60_000);
+
 /** If the system reports no changes of files, a message is found after this time. */
 export const mailboxPollMs = millis(500);
 

@@ -9,8 +9,17 @@ import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
 import type { Lease } from "../../ports/store.ts";
 import type { Durability } from "../../ports/transcripts.ts";
 import { type Json, tryParseJson } from "../../schema/json.ts";
-import { mailboxLockLooksMax, mailboxLockPauseMs, mailboxLockWaitMs } from "../limits.ts";
-import { createFile, isTaken, isTemporaryFor, openNoFollow, replaceFile, syncFolder, writeAll } from "./disk.ts";
+import { mailboxLockLooksMax, mailboxLockPauseMs, mailboxLockWaitMs, temporaryLeftMs } from "../limits.ts";
+import {
+  createFile,
+  isTaken,
+  isTemporaryFor,
+  openNoFollow,
+  replaceFile,
+  syncFolder,
+  temporaryShape,
+  writeAll,
+} from "./disk.ts";
 import { acquireLock, type LockDeps } from "./file-leases.ts";
 import { lookAtProcess, type ProcessState } from "./look-at-process.ts";
 import { openIfThere, readPart } from "./memory-log.ts";
@@ -138,10 +147,15 @@ const newHead = (): string => JSON.stringify({ log: randomUUID() });
 const encodeLines = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => `${line}\n`).join(""));
 const decode = (data: Uint8Array): string => new TextDecoder().decode(data);
 
-/** Left by writers that were killed. Only under the lock. */
+/** Left by writers that were killed. Only under the lock; those of the lock itself may be in use for a moment. */
 async function removeLeftTemporaries(path: string): Promise<void> {
-  for (const name of await readdir(dirname(path)))
-    if (isTemporaryFor(name, path)) await rm(join(dirname(path), name), { force: true });
+  const folder = dirname(path);
+  for (const name of await readdir(folder)) {
+    if (!temporaryShape.test(name)) continue;
+    const left = join(folder, name);
+    const { mtimeMs } = lstatSync(left, { throwIfNoEntry: false }) ?? { mtimeMs: 0 };
+    if (isTemporaryFor(name, path) || Date.now() - mtimeMs > temporaryLeftMs) await rm(left, { force: true });
+  }
 }
 
 export type LogLockDeps = ClockDep & IdsDep & LockDeps;
