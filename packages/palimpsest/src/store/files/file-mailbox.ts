@@ -54,7 +54,7 @@ export class FileMailbox implements Mailbox {
     this.folder = folder;
     this.#sync = toSync(durability);
     this.#messages = new LineLog({
-      path: join(folder, messagesName),
+      path: join(folder, "messages.jsonl"),
       onReset: () => {
         this.#state.forgetMessages();
         this.#damaged = [];
@@ -192,12 +192,12 @@ export class FileMailbox implements Mailbox {
     return false;
   }
 
-  /** The folder, since the file is replaced. Where nothing can be watched, the caller polls. */
+  /** The file, because every lock changes the folder; only its receiver replaces it. What can't be watched is polled. */
   #watch(onChange: () => void): () => void {
     try {
-      const watcher = watch(this.folder, (_, name) => {
-        if (name === null || name === messagesName) onChange();
-      });
+      const { path } = this.#messages;
+      const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+      const watcher = watch(isThere ? path : this.folder, onChange);
       watcher.on("error", () => watcher.close());
       return () => watcher.close();
     } catch (error) {
@@ -236,8 +236,6 @@ export class FileMailbox implements Mailbox {
     for (const record of records ?? []) this.#state.restoreSender(record);
   }
 }
-
-const messagesName = "messages.jsonl";
 
 const idShape = z.string().min(1).transform(envelopeId);
 const sendersShape = z.object({
