@@ -9,8 +9,8 @@ import { RedisClient, type RedisReply } from "./redis.ts";
 /** A way to send and receive, as the two sides of a conversation use it. */
 export interface MailPost {
   send(to: string, text: string): Promise<void>;
-  /** Waits for messages, reads and acknowledges them; gives their texts. */
-  receive(): Promise<readonly string[]>;
+  /** Waits for messages, handles them, then acknowledges them; gives their number. */
+  receive(handle?: (text: string) => Promise<void>): Promise<number>;
   close(): void;
 }
 
@@ -32,12 +32,13 @@ export async function openFilePost(options: {
       const outcome = await mailboxes.send({ id, from: own, to, at: deps.now(), body: { type: "text", text } });
       if (outcome.kind !== "sent") throw new Error(outcome.message);
     },
-    receive: async () => {
+    receive: async (handle) => {
       await mailbox.waitForNews(never);
       const outcome = await mailbox.unread();
       if (outcome.kind === "failed") throw new Error(outcome.message);
+      for (const { body } of outcome.envelopes) await handle?.(body.type === "text" ? body.text : "");
       await mailbox.markRead(outcome.envelopes.map(({ id }) => id));
-      return outcome.envelopes.map(({ body }) => (body.type === "text" ? body.text : ""));
+      return outcome.envelopes.length;
     },
     close: () => undefined,
   };
@@ -52,15 +53,16 @@ export async function openRedisPost(options: { path: string; name: string }): Pr
     send: async (to, text) => {
       await writer.ask("XADD", `mail:${to}`, "*", "from", options.name, "text", text);
     },
-    receive: async () => {
+    receive: async (handle) => {
       const reply = await reader.ask(
         ...["XREADGROUP", "GROUP", "agent", options.name, "COUNT", "50", "BLOCK", "0", "STREAMS", own, ">"],
       );
       const entries = readEntries(reply);
+      for (const { text } of entries) await handle?.(text);
       await reader.ask("XACK", own, "agent", ...entries.map(({ id }) => id));
       // A mailbox keeps no read messages for long either.
       await reader.ask("XDEL", own, ...entries.map(({ id }) => id));
-      return entries.map(({ text }) => text);
+      return entries.length;
     },
     close: () => {
       reader.close();

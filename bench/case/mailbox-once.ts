@@ -7,4 +7,4 @@ const post =
     ? await openFilePost({ folder: place, name: "pong", durability: "never" })
     : await openRedisPost({ path: place, name: "pong" });
 process.stdout.write("ready\n");
-for (;;) for (const text of await post.receive()) await post.send("ping", text);
+for (;;) await post.receive((text) => post.send("ping", text));

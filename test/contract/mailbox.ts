@@ -180,19 +180,19 @@ export function mailboxesContract({ name, make }: MailboxesUnderTest): void {
       );
     });
 
-    it("keep the order of a sender over a thousand messages that are read on the way", async () => {
+    it("keep the order of a sender over hundreds of messages that are read on the way", async () => {
       const mailboxes = await make();
       const box = await openBox(mailboxes, ann);
       const seen: string[] = [];
-      for (let n = 0; n < 1_000; n += 1) {
+      for (let n = 0; n < 400; n += 1) {
         await sendText(mailboxes, { id: `m${n}`, to: "ann" });
         if (n % 40 !== 39) continue;
         const envelopes = await readAll(box);
         seen.push(...envelopes.map(({ id, sequence }) => `${id} ${sequence}`));
         await box.markRead(envelopes.map(({ id }) => id));
       }
-      expect(seen).toEqual(Array.from({ length: 1_000 }, (_, n) => `m${n} ${n + 1}`));
-      expect(await sendText(mailboxes, { id: "m999", to: "ann" })).toMatchObject({ kind: "sent" });
+      expect(seen).toEqual(Array.from({ length: 400 }, (_, n) => `m${n} ${n + 1}`));
+      expect(await sendText(mailboxes, { id: "m399", to: "ann" })).toMatchObject({ kind: "sent" });
       expect(await readAll(box)).toEqual([]);
     });
 

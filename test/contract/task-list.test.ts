@@ -62,7 +62,7 @@ describe("a task list in files", () => {
     const list = openFiles(folder).open("docs");
     await createTask(list, "1");
     const ann = teammateAddress("ann", "docs");
-    for (let n = 0; n < 150; n += 1) {
+    for (let n = 0; n < 110; n += 1) {
       await list.claim(taskId("1"), ann);
       await list.release(taskId("1"), ann);
     }

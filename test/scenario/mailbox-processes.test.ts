@@ -4,7 +4,7 @@ import { exchangeUnderKills, findFaults } from "./support/mail-peers.ts";
 
 it("three processes that are killed at random lose no message, handle none twice and keep each sender's order", async () => {
   const size = { peers: 3, count: 200 };
-  const report = await exchangeUnderKills({ folder: await temporaryFolder(), ...size, killEveryMs: 400 });
+  const report = await exchangeUnderKills({ folder: await temporaryFolder(), ...size, killEvery: 80 });
   expect(findFaults(report, size)).toEqual([]);
   expect(report.kills).toBeGreaterThan(1);
 });

@@ -55,8 +55,8 @@ interface ExchangeOptions {
   readonly peers: number;
   /** Messages that each sends. */
   readonly count: number;
-  /** Between two kills, on average. */
-  readonly killEveryMs: number;
+  /** Handled between two kills, on average: a slow machine is not killed more often. */
+  readonly killEvery: number;
 }
 
 interface ExchangeReport {
@@ -67,7 +67,7 @@ interface ExchangeReport {
 
 /** Real processes send to each other; one of them is killed every now and then, and started again. */
 export async function exchangeUnderKills(options: ExchangeOptions): Promise<ExchangeReport> {
-  const { folder, peers, count, killEveryMs } = options;
+  const { folder, peers, count, killEvery } = options;
   const mailboxes = fileMailboxes({ deps: storeDeps, folder: join(folder, "mail"), durability: "never" });
   for (let peer = 0; peer < peers; peer += 1) {
     await writeFile(join(folder, `${peerName(peer)}.jsonl`), "");
@@ -76,16 +76,15 @@ export async function exchangeUnderKills(options: ExchangeOptions): Promise<Exch
   const started = performance.now();
   const running = Array.from({ length: peers }, (_, peer) => startPeer(options, peer));
   let kills = 0;
-  let failure: string | undefined;
   const total = (): number => running.reduce((sum, { handled }) => sum + handled, 0);
   try {
-    while (total() < peers * count) {
-      await wait(killEveryMs * (0.5 + Math.random()));
+    for (let next = killEvery; total() < peers * count;) {
+      await wait(Math.random() * pauseMsMax);
+      const ended = running.findIndex(({ child }) => child.exitCode !== null);
+      if (ended !== -1) throw new Error(`peer ${ended} ended by itself`);
+      if (total() < next) continue;
+      next = total() + killEvery * 2 * Math.random();
       const victim = Math.floor(Math.random() * peers);
-      for (const [peer, { child }] of running.entries())
-        if (child.exitCode !== null) failure ??= `peer ${peer} ended with ${child.exitCode}`;
-      if (failure !== undefined) throw new Error(failure);
-      if (total() >= peers * count) break;
       await end(running[victim]?.child);
       kills += 1;
       running[victim] = startPeer(options, victim, running[victim]?.handled);
@@ -97,6 +96,9 @@ export async function exchangeUnderKills(options: ExchangeOptions): Promise<Exch
   const records = await Promise.all(running.map((_, peer) => readPeer(folder, peer)));
   return { kills, ms, records };
 }
+
+/** Longer than any step of a peer, so that a kill hits any of them. */
+const pauseMsMax = 20;
 
 const script = resolve(import.meta.dirname, "../child/mail-peer.ts");
 
