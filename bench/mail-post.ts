@@ -55,7 +55,17 @@ export async function openRedisPost(options: { path: string; name: string }): Pr
     },
     receive: async (handle) => {
       const reply = await reader.ask(
-        ...["XREADGROUP", "GROUP", "agent", options.name, "COUNT", "50", "BLOCK", "0", "STREAMS", own, ">"],
+        "XREADGROUP",
+        "GROUP",
+        "agent",
+        options.name,
+        "COUNT",
+        "50",
+        "BLOCK",
+        "0",
+        "STREAMS",
+        own,
+        ">",
       );
       const entries = readEntries(reply);
       for (const { text } of entries) await handle?.(text);

@@ -33,7 +33,7 @@ export const mailboxCase: BenchCase = {
         await compareLatency(join(folder, "latency"), servers.everysec),
       ];
     } finally {
-      await Promise.all(Object.values(servers).map((server) => server?.close()));
+      for (const server of Object.values(servers)) await server?.close();
       await rm(folder, { recursive: true, force: true });
     }
   },

@@ -5,7 +5,6 @@ import { exchangeUnderKills, findFaults } from "../scenario/support/mail-peers.t
 it("ten processes exchange 100,000 messages under random kills: none lost, none handled twice, in order per sender", async () => {
   const size = { peers: 10, count: 10_000 };
   const report = await exchangeUnderKills({ folder: await temporaryFolder(), ...size, killEvery: 500 });
-  console.log(`${report.kills} kills, ${(report.ms / 1000).toFixed(0)} s`);
   expect(findFaults(report, size)).toEqual([]);
   expect(report.kills).toBeGreaterThan(100);
 });
