@@ -138,8 +138,11 @@ describe("a mailbox in files", () => {
     expect(seen).toEqual(["1", "2", "3", "4"]);
   });
 
-  it("follows no link in place of its files", async () => {
-    const { sender, messages } = await makePair();
+  it("follows no link in place of its files or its folder", async () => {
+    const { folder, sender, messages } = await makePair();
+    await symlink(await temporaryFolder(), join(folder, "teams", "docs", "bob"));
+    expect(await sender.open(teammateAddress("bob", "docs"))).toMatchObject({ kind: "failed" });
+    expect(await sender.list()).toEqual([ann]);
     const victim = join(await temporaryFolder(), "victim");
     await writeFile(victim, "text");
     await symlink(victim, messages);

@@ -22,7 +22,7 @@ interface FileMailboxOptions {
 }
 
 /**
- * One mailbox, for its senders and its receiver. Whoever writes holds `lock`.
+ * One mailbox, for its senders and its receiver. A process that writes holds `lock`.
  *
  *   messages.jsonl    {"id":…,"from":…,"to":…,"at":…,"sequence":…,"body":{…}}     by senders
  *   read.jsonl        {"read":["<id>",…]}                                         by the receiver

@@ -74,7 +74,8 @@ class MailFolder {
     if (mailbox === undefined) return { kind: "failed", why: "io", message: `${address} can't have a mailbox here.` };
     try {
       await makeFolder(mailbox.folder);
-      return { kind: "open", mailbox };
+      if (mailbox.exists()) return { kind: "open", mailbox };
+      return { kind: "failed", why: "io", message: `${mailbox.folder} is no folder; a link is not followed.` };
     } catch (error) {
       return writeFailure(error, mailbox.folder);
     }

@@ -52,7 +52,7 @@ export function fileTaskLists({ deps, folder, durability }: FileTaskListsOptions
 }
 
 /**
- * Each line is a whole task as it is from then on. Whoever changes one holds `.tasks-lock`, which is why two agents can't both
+ * Each line is a whole task as it is from then on. A process that changes one holds `.tasks-lock`, so two agents can't both
  * claim it. A list with many old lines is written again.
  */
 class FileTaskList implements TaskList {

@@ -44,7 +44,7 @@ interface LineLogOptions {
 /**
  * A file of JSON lines that several processes read, and append to under a lock of theirs.
  *
- *   {"log":"<id>"}     the first line: who rewrites the file gives it a new id, and its readers start again
+ *   {"log":"<id>"}     the first line: a rewritten file has a new id, and its readers start again
  *   …                  a line without its newline was never written: it is not read, and the next writer cuts it off
  *
  * Reading takes no lock: bytes before a newline never change. It is synchronous: a few small reads are quicker than as many

@@ -9,7 +9,7 @@ type SecretOutcome =
   | { readonly kind: "missing" | "unsafe"; readonly message: string };
 
 /**
- * The secret of a folder of sockets: whoever can read it is the same user. Refused if another user could read it or
+ * The secret of a folder of sockets: a process that can read it runs for the same user. Refused if another user could read it or
  * replace it, because then a stranger may listen there.
  */
 export async function readSocketSecret(folder: string): Promise<SecretOutcome> {
