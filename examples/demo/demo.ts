@@ -47,7 +47,7 @@ narrator.say(`
 The transcript only grew; what the model saw was a projection of it. Next:
 
   examples/demo/agent.ts               the loop of this demo
-  bin/palimpsest                       an agent in this terminal; it needs a key
+  bin/palimpsest                       an agent in this terminal; without a key: --model simulator
   bin/palimpsest replay <a session>    what a session of yours would have cost`);
 process.exitCode = narrator.failedClaims === 0 ? 0 : 1;
 

@@ -1,9 +1,11 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { fileDreamLeases } from "../../packages/palimpsest/src/store/files/file-dream-lease.ts";
+import { acquireLock } from "../../packages/palimpsest/src/store/files/file-leases.ts";
 import { lookAtProcess } from "../../packages/palimpsest/src/store/files/look-at-process.ts";
 import { memoryDreamLeases } from "../../packages/palimpsest/src/store/memory/memory-dream-lease.ts";
 import { dreamLeasesContract, held } from "./dream-lease.ts";
@@ -86,6 +88,20 @@ describe("the lock file of a dream", () => {
     expect(await leases.acquire()).toMatchObject({ kind: "busy" });
     time += 60_000;
     expect(await leases.lastAt()).toBe(Math.round((await stat(path)).mtimeMs));
+    held(await leases.acquire());
+  });
+
+  it("is freed in the end if somebody else has the guard when the dream ends", async () => {
+    const { folder, path, leases } = await make({ guardWaitMs: millis(20) });
+    const lease = held(await leases.acquire());
+    const lockDeps = { ...storeDeps, host: hostname(), lookAtProcess };
+    const guard = await acquireLock(lockDeps, join(folder, ".history", "dream-guard"));
+    if (guard.kind !== "acquired") throw new Error(guard.kind);
+    const ended = lease.succeed();
+    await wait(80);
+    await guard.lease.release();
+    await ended;
+    expect(await readFile(path, "utf8")).toBe("");
     held(await leases.acquire());
   });
 

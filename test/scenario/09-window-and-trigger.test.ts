@@ -228,7 +228,8 @@ describe("9. Window and trigger", () => {
       expect(computePressure(tokens(used), resolved.thresholds, resolved.autoCompact).compact).toBe(false);
     const { switches } = await explain({ DISABLE_COMPACT: "true" });
     const on = Object.entries(switches).flatMap(([name, one]) => (one.on ? [name] : []));
-    expect(on).toEqual(["offload"]);
+    // None of these rewrites the view.
+    expect(on).toEqual(["offload", "extraction", "dream"]);
     expect(switches["compact.manual"]).toEqual({
       on: false,
       source: "environment DISABLE_COMPACT",

@@ -5,7 +5,13 @@ import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import type { ChatState } from "../../packages/cli/src/tui/state/chat-state.ts";
 import { formatBackground } from "../../packages/cli/src/tui/text/status-figures.ts";
 import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
-import { backgroundResponder, type ForkAnswer, forksIn } from "./support/background-world.ts";
+import {
+  backgroundResponder,
+  type ForkAnswer,
+  forksIn,
+  memoryNames,
+  readsAndWritesOutside,
+} from "./support/background-world.ts";
 import { called } from "./support/called.ts";
 import { type ChatWorld, isAtRest, itemsOf, openChat } from "./support/chat-world.ts";
 import { memoriesOf, memoryText, model, resultsOf, saves } from "./support/memory-world.ts";
@@ -18,10 +24,7 @@ const lint = saves("lint.md", memoryText(rule, rule));
 const savesLint: ForkAnswer = () => [lint];
 
 const worldWith = (extraction: ForkAnswer, variables: Readonly<Record<string, string>> = {}): Promise<AgentWorld> =>
-  agentWorld({ responder: backgroundResponder({ extraction }) }, variables);
-
-const memoryNames = async (world: AgentWorld): Promise<readonly string[]> =>
-  (await (await memoriesOf(world)).list()).filter(({ role }) => role === "memory").map(({ path }) => path);
+  agentWorld({ responder: backgroundResponder({ extraction }) }, { PALIMPSEST_FLAG_EXTRACTION: "1", ...variables });
 
 async function say({ chat, front }: ChatWorld, text: string): Promise<void> {
   chat.submit(text);
@@ -74,6 +77,53 @@ describe("memories that are saved in the background", () => {
     gate.resolve();
     await opened.front.until((state) => pill(state) === "");
     expect(itemsOf(opened.front.state).filter((line) => line.startsWith("Saved"))).toEqual([]);
+    await say(opened, "/tasks");
+    expect(itemsOf(opened.front.state).at(-1)).toBe("the last extraction saved nothing");
+  });
+
+  it("are counted by /tasks, and a failure is said there and by receipts", async () => {
+    let forks = 0;
+    const world = await worldWith(() => [forks++ === 0 ? lint : saves("lint.md", "Unheard of.")]);
+    const opened = await openChat(world);
+    await say(opened, rule);
+    await opened.front.until(hasSaved);
+    await say(opened, "/tasks");
+    expect(itemsOf(opened.front.state).at(-1)).toBe("the last extraction saved 1 memory: revision r1");
+    await say(opened, "Never push to main.");
+    await vi.waitFor(() => expect(forksIn(world.seen)).toHaveLength(6));
+    await opened.front.until(({ status }) => status.background.extraction === "idle");
+    await say(opened, "/tasks");
+    expect(itemsOf(opened.front.state).at(-1)).toBe("the last extraction failed: It ran out of replies.");
+    const { home, work: cwd } = world;
+    const { out } = await called({ home, cwd }, "receipts", opened.agents[0]?.session.id ?? fail());
+    expect(out).toMatch(/extraction\n +ran +2 times\n +failed +\S+ \S+ +It ran out of replies\.\n/);
+    expect((await called({ home, cwd }, "recall", "--all", "linter")).out).not.toContain("logs/");
+  });
+
+  it("say how to take them back from the shell if they are saved while the user leaves", async () => {
+    const gate = Promise.withResolvers<void>();
+    const world = await worldWith(async () => {
+      await gate.promise;
+      return [lint];
+    });
+    const opened = await openChat(world);
+    await say(opened, rule);
+    opened.chat.quit();
+    await opened.front.until(({ phase }) => phase.kind === "saving");
+    gate.resolve();
+    await opened.left();
+    expect(itemsOf(opened.front.state).at(-1)).toBe(
+      "plain: Saved 1 memory: Always run the. `palimpsest memory revert r1` takes this back.",
+    );
+  });
+
+  it("are not extracted in plan mode, in which nothing may be written", async () => {
+    const world = await worldWith(savesLint);
+    const agent = await world.open({ kind: "new" }, model);
+    await agent.mode.change("plan");
+    await turn(agent, rule);
+    await agent.close();
+    expect(forksIn(world.seen)).toEqual([]);
   });
 
   it("are awaited when the user leaves, who sees it; Esc leaves at once", async () => {
@@ -201,7 +251,7 @@ describe("palimpsest -p", () => {
     const events = out
       .trim()
       .split("\n")
-      .map((line): { type: string; revision?: string } => JSON.parse(line));
+      .map((line) => JSON.parse(line) as { readonly type: string });
     expect(events.map(({ type }) => type).slice(-3)).toEqual(["turn-end", "memories-saved", "result"]);
     expect(events.at(-2)).toMatchObject({ by: "extraction", revision: "r1", memories: [{ path: "lint.md" }] });
     const { err } = await print(await worldWith(savesLint), "--on", "extraction");
@@ -211,18 +261,8 @@ describe("palimpsest -p", () => {
 
 describe("what extracts memories", () => {
   it("may read, but writes nothing outside of the memories: neither by tools nor by the shell nor by a path", async () => {
-    const call = (name: string, input: Record<string, string>): MoveBlock => ({ type: "tool_use", name, input });
     const world = await worldWith((round) =>
-      round === 0
-        ? [
-            call("bash", { command: "cat note.txt" }),
-            call("bash", { command: "echo owned > note.txt" }),
-            call("bash", { command: "find . -name note.txt -delete" }),
-            call("write", { file_path: join(world.work, "note.txt"), content: "owned" }),
-            saves("../../note.txt", "owned"),
-            saves("lint.md", memoryText(rule, rule)),
-          ]
-        : says("Done."),
+      round === 0 ? [...readsAndWritesOutside(world), saves("lint.md", memoryText(rule, rule))] : says("Done."),
     );
     const path = join(world.work, "note.txt");
     await writeFile(path, "as it was\n");

@@ -53,6 +53,7 @@ describe("palimpsest memory", () => {
     expectRefusal(await world.call("memory", "revert", oldest?.id ?? ""), 5, "changed after revision");
     expectRefusal(await world.call("memory", "revert", "r999"), 3, "no revision r999");
     expectRefusal(await world.call("memory", "show", "runer"), 3, "Did you mean runner");
+    expectRefusal(await world.call("memory", "undo"), 2, "palimpsest memory revert <revision>");
   });
 
   it("a text with a secret is refused before anything is written", async () => {
@@ -66,6 +67,17 @@ describe("palimpsest memory", () => {
     expect((await world.call("memory", "forget", "gone", "--yes")).out).toContain("Forgot 1 memory (gone.md)");
     expect((await list()).map(({ path }) => path)).toEqual(["runner.md"]);
     for (const text of await textsOnDisk()) expect(text).not.toContain("Quetzal");
+  });
+
+  it("forget and edit take a whole path or name, never a beginning", async () => {
+    const tabs = (name: string): string => `---\nname: ${name}\ndescription: tabs\ntype: user\n---\n\nTabs.\n`;
+    await write("tabs", tabs("Tabs"));
+    await write("tabs-are-4-wide", tabs("Width of tabs"));
+    expect((await world.call("memory", "forget", "tabs", "--yes")).out).toContain("(tabs.md)");
+    expectRefusal(await world.call("memory", "forget", "tabs", "--yes"), 3, "Did you mean tabs-are-4-wide.md?");
+    expect((await write("tabs-are", tabs("New"))).err).toContain("tabs-are.md: revision");
+    expect((await world.call("memory", "show", "tabs-are-4")).out).toContain("name: Width of tabs");
+    expect((await world.call("memory", "forget", "tabs-are", "width of tabs", "--yes")).out).toContain("2 memories");
   });
 
   it("Claude Code's memories come over as untrusted, unless the user vouches for them", async () => {

@@ -231,6 +231,14 @@ describe("the option background", () => {
     });
   });
 
+  it("is refused with a key that it does not have", async () => {
+    const background = JSON.parse('{ "extracton": "on" }') as NonNullable<ContextOptions["background"]>;
+    await expect(openContext({ model, background, store: memoryStore(), summarizer: ask })).rejects.toMatchObject({
+      code: "bad-option",
+      message: "The option background has no extracton; it has extraction and dream.",
+    });
+  });
+
   it("needs nothing if it is off", async () => {
     const context = await openContext({ model, background: { extraction: "off", dream: "off" } });
     await context.close();

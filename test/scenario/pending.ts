@@ -19,16 +19,6 @@ export const pending: readonly Pending[] = [
   { acceptance: 10, variant: "running and just finished agents are told again", waitsFor: "layers/7-agents" },
   { acceptance: 10, variant: "schedules are told again", waitsFor: "schedules" },
   {
-    acceptance: 17,
-    variant: "text that came from recalled memory, an instruction file or a summary is never extracted again",
-    waitsFor: "layers/5-extraction",
-  },
-  {
-    acceptance: 17,
-    variant: "a consolidator scripted to delete everything loses nothing",
-    waitsFor: "layers/6-dream",
-  },
-  {
     acceptance: 11,
     variant: "the report of a sub-agent that ran, not one that the test wrote",
     waitsFor: "layers/7-agents",

@@ -133,3 +133,31 @@ describe.skipIf(process.platform === "win32")("line by line", () => {
     expect(await chat.exited).toBe(0);
   });
 });
+
+const rule = "Always run the linter before you commit.";
+const remembering = `moves:
+  - text: Good.
+  - tools:
+      - name: memory
+        input:
+          command: create
+          path: /memories/lint.md
+          file_text: ${JSON.stringify(`---\nname: Linter\ndescription: ${rule}\ntype: feedback\n---\n\n${rule}\n`)}`;
+
+describe.skipIf(process.platform === "win32")("memories that were just saved", () => {
+  it("unfold in the viewer, and Ctrl-R takes them back with a text in the editor", async () => {
+    const chat = await newChatWorld(remembering).open({ columns: 100, rows: 30 });
+    send(chat, rule);
+    await chat.waitFor("Saved 1 memory: Linter. Ctrl-R takes this back.");
+    chat.press("ctrl+o");
+    await chat.waitFor("Esc back");
+    chat.press("enter");
+    await chat.waitFor(`lint.md: ${rule}`);
+    chat.press("escape");
+    await chat.waitFor(isPromptShown);
+    chat.type("half a sentence");
+    chat.press("ctrl+r");
+    await chat.waitFor("was taken back (lint.md");
+    expect(shows(chat, "half a sentence")).toBe(true);
+  });
+});

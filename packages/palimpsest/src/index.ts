@@ -100,6 +100,7 @@ export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/model-p
 export type { SecretFinding } from "./text/find-secrets.ts";
 export type { SpendEntry, SpendSums } from "./cache/background-budget.ts";
 export type { SpendLog } from "./ports/spend-log.ts";
+export type { DreamLease, DreamLeaseOutcome, DreamLeases } from "./ports/dream-lease.ts";
 export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/store.ts";
 export type { SessionList, SessionSummary } from "./ports/store.ts";
 export type { GarbageStore } from "./ports/garbage-store.ts";

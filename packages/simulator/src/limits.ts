@@ -154,3 +154,8 @@ export const openAiCachedSlicesMax = 200_000;
 /** Responses that are kept for `previous_response_id` and comparisons, and the characters that they hold together; beyond it the oldest are dropped. */
 export const storedResponsesMax = 2_000;
 export const storedResponseCharsMax = 256 * 2 ** 20;
+/** Questions of one consolidation of memories, and words of each: a search weighs single words. */
+export const dreamQuestionsMax = 20;
+export const questionWordsMax = 8;
+/** Memories that one consolidation looks at. */
+export const dreamViewsMax = 200;

@@ -6,8 +6,8 @@ import {
   type ContextEvent,
   type ContextOptions,
   fileStore,
-  openContext,
 } from "../../../packages/palimpsest/src/index.ts";
+import { openContextBy } from "../../../packages/palimpsest/src/open/open-context.ts";
 import type { MessagesRequest } from "../../../packages/palimpsest/src/schema/wire/messages-request.ts";
 import { type MoveBlock, type Responder, Simulator, simulatorFetch } from "../../../packages/simulator/src/index.ts";
 import { temporaryFolder } from "../../contract/temporary-folder.ts";
@@ -24,6 +24,10 @@ interface ExtractWorldOptions extends Partial<ContextOptions> {
   /** What the model answers a compaction with. */
   readonly summary?: string;
   readonly folder?: string;
+  /** A session's log over this size is dropped from memory up to its newest boundary. */
+  readonly tailBytes?: number;
+  /** Forks are answered when it has resolved. */
+  readonly forksWait?: Promise<void>;
 }
 
 export interface SentRequest {
@@ -70,6 +74,8 @@ export async function extractWorld({
   reply = () => "Done.",
   summary = "",
   folder,
+  tailBytes,
+  forksWait,
   ...options
 }: ExtractWorldOptions = {}): Promise<ExtractWorld> {
   const place = folder ?? (await temporaryFolder());
@@ -90,14 +96,18 @@ export async function extractWorld({
     sent.push({ params: structuredClone(params), usage: message.usage });
     return message;
   };
-  const context = await openContext({
+  const opening = {
     model: "claude-sonnet-5-5",
     store: fileStore({ folder: join(place, "store") }),
     background: { extraction: "on" },
-    summarizer: ({ params }) => send(params, forks),
-    onEvent: (event) => void events.push(event),
+    summarizer: async ({ params }: { readonly params: Params }) => {
+      await forksWait;
+      return await send(params, forks);
+    },
+    onEvent: (event: ContextEvent) => void events.push(event),
     ...options,
-  });
+  } as const;
+  const context = await openContextBy(opening, tailBytes === undefined ? {} : { tailBytes });
   onTestFinished(() => context.close());
   const { memory } = context;
   if (memory === undefined) throw new Error("files keep memories");

@@ -29,6 +29,7 @@ import { redactWorkingState } from "./session/session-redaction.ts";
 import { readUserText, type UserText } from "./user-text.ts";
 import { type PrefixInput, renderPrefix } from "./system-prompt/render-prefix.ts";
 import type { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
+import { type AgentDream, openSessionDream } from "./memory/open-session-dream.ts";
 import { type BackgroundMemoryInput, openSessionExtraction } from "./memory/open-session-extraction.ts";
 import type { SessionMemory } from "./memory/session-memory.ts";
 import type { Toolbox } from "./tools/toolbox.ts";
@@ -41,12 +42,13 @@ export interface CompactionSetupInput extends StartedConversation {
   readonly requests: CompactionRequests | undefined;
   readonly memory?: Pick<SessionMemory, "part"> | undefined;
   /** For work beside the conversation. Absent: there is none. */
-  readonly background?: Pick<BackgroundMemoryInput, "settings" | "sandbox" | "onEvent" | "warn"> | undefined;
+  readonly background?: Pick<BackgroundMemoryInput, "settings" | "sandbox" | "mode" | "onEvent" | "warn"> | undefined;
 }
 
 export interface AgentCompactionSetup extends CompactionSetup {
   readonly notes: SessionNotes | undefined;
   readonly extraction: SessionExtraction | undefined;
+  readonly dream: AgentDream | undefined;
 }
 
 /**
@@ -61,14 +63,21 @@ export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupIn
     model: prefix.model,
     run: (task, signal) => new ConversationForks(context).run(task, signal),
   };
-  const extraction =
-    input.background && openSessionExtraction(parts, { ...input.background, context, box, fork, spend: input.spend });
+  const memoryInput = input.background && { ...input.background, context, box, fork, spend: input.spend };
+  const extraction = memoryInput && openSessionExtraction(parts, memoryInput);
+  const dream = memoryInput && openSessionDream(parts, memoryInput);
   return {
     session,
     facts: new SessionFactBook(deps, session),
     fork,
     extraction,
-    background: extraction === undefined ? [] : [extraction],
+    dream,
+    background: [
+      ...(extraction === undefined ? [] : [extraction]),
+      ...(dream === undefined
+        ? []
+        : [{ roundEnded: (calls: number) => (calls === 0 ? dream.turnEnded() : undefined) }]),
+    ],
     notes: openSessionNotes(parts, {
       deps: context.deps,
       box,

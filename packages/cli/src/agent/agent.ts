@@ -7,10 +7,11 @@ import type { Job, Jobs } from "palimpsest/internal/ports/jobs";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import type { LoopEvent, MemoriesSavedEvent } from "palimpsest/internal/schema/loop-event";
 import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
+import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
 export interface Agent {
@@ -42,10 +43,16 @@ export interface Agent {
   readonly handOverJobs: () => Jobs | undefined;
   /** Resolves with the MCP servers once each has answered or failed. Must not reject. */
   readonly serversSettled: JobsAndServers["serversSettled"];
+  /** Consolidates the project's memories. Absent if the store has none. */
+  readonly dream: AgentDream | undefined;
   /** Other background work. */
   readonly aside: () => BackgroundState;
   /** Calls the listener with each event of background work, in a turn or between turns; kept ones first. */
   readonly onBackground: (listener: (event: LoopEvent) => void) => void;
+  /** What background work of this agent has saved last. */
+  readonly lastSaved: () => MemoriesSavedEvent | undefined;
+  /** `simulated`: what the model costs is paid by nobody. */
+  readonly billing: "real" | "simulated";
   /** Fixed until the session is closed: changes of the files count for the next session. */
   readonly hooks: readonly HookSetting[];
   /** The resolved settings as they are now, to show them. */
@@ -66,6 +73,7 @@ export type UserNotice = Omit<Extract<HookPayload, { name: "Notification" }>, "n
 interface BackgroundState {
   readonly notes: "idle" | "running";
   readonly extraction: "idle" | "running";
+  readonly dream: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
 }
 

@@ -110,21 +110,23 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
   const hooks = settings.current().settings.hooks.value;
-  const modelInput = { port: picked.model, declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
+  const learned = limitsLearned(opening.resolved);
+  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
   const told = { news: background.news, startedOn: prefix.startedOn };
-  const agentDeps = createAgentDeps(parts, { model, ...modelInput, ...sessionInput, ...told });
-  const events = new BackgroundEvents();
-  const beside = { events, settings, sandbox: background.sandbox, costs: costs.own };
+  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
-  const context = startAgentContext(parts, { ...contextInput, ...fixedPart, ...beside, instructions });
+  const mode = () => skillsAndPlan.mode.current();
+  const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own };
+  const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
+  const { context } = begun;
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const newsInput = { instructions, allowRules, compacting, background, retention, events, redaction: parts.redaction };
+  const { redaction } = parts;
+  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
-  const start = { options, session, model, instructions: prefix.instructions };
-  const announced = await announceSessionStart(agentDeps, start);
-  if (announced.kind === "failed") return announced;
+  const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
+  if (started.kind === "failed") return started;
   const queue: string[] = [];
   return {
     kind: "agent",
@@ -133,12 +135,12 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, announced),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
-    onBackground: (listener) => events.listen(listener),
+    ...begun.controls,
     mode: skillsAndPlan.mode,
     queue,
     ...backgroundControls(background, compacting, retention),
@@ -172,31 +174,50 @@ interface AgentContextInput
   extends
     Pick<NewConversation, "countedFixed" | "moved" | "known">,
     Pick<CompactionSetupInput, "box" | "prefix" | "requests" | "instructions" | "memory">,
-    Pick<BackgroundMemoryInput, "settings" | "sandbox">,
+    Pick<BackgroundMemoryInput, "settings" | "sandbox" | "mode">,
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
-  readonly events: BackgroundEvents;
+}
+
+interface AgentContextStart {
+  readonly context: SessionContext<AgentCompactionSetup>;
+  /** What background work tells the user. */
+  readonly news: readonly NewsSource[];
+  readonly controls: Pick<Agent, "onBackground" | "lastSaved" | "billing">;
 }
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, settings, sandbox, events, deps, costs, ...start }: AgentContextInput,
-): SessionContext<AgentCompactionSetup> {
-  const background = { settings, sandbox, onEvent: events.emit, warn: events.warnings.add };
+  { box, prefix, requests, instructions, memory, settings, sandbox, mode, deps, costs, ...start }: AgentContextInput,
+): AgentContextStart {
+  const events = new BackgroundEvents();
+  // The simulator's prices are paid by nobody.
+  const isSimulated = parts.options.model.kind === "simulator";
+  const background = { settings, sandbox, mode, onEvent: events.emit, warn: events.warnings.add };
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,
     costs,
-    // The simulator's prices are paid by nobody.
-    spend: parts.options.model.kind === "simulator" ? undefined : parts.deps.spend,
+    spend: isSimulated ? undefined : parts.deps.spend,
     onPaused: events.paused.add,
     compacting: (started) =>
       agentCompactionSetup(parts, { ...started, box, prefix, instructions, requests, memory, background }),
     onUndone: () => box.readAgain(),
   });
   context.start(start);
-  return context;
+  return {
+    context,
+    news: [
+      { code: "memory", take: () => events.warnings.take() },
+      { code: "background-budget", take: () => events.paused.take() },
+    ],
+    controls: {
+      onBackground: (listener) => events.listen(listener),
+      lastSaved: () => events.saved,
+      billing: isSimulated ? "simulated" : "real",
+    },
+  };
 }
 
 interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
@@ -206,7 +227,8 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
   readonly retention: Retention;
-  readonly events: BackgroundEvents;
+  /** Those of the context itself. */
+  readonly own: readonly NewsSource[];
 }
 
 /** News of background work, for the user. */
@@ -217,28 +239,27 @@ const backgroundNews = ({
   compacting: { notes },
   background,
   retention,
-  events,
+  own,
   redaction,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
-  { code: "memory", take: () => events.warnings.take() },
+  ...own,
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
-  { code: "background-budget", take: () => events.paused.take() },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },
 ];
 
 /** Shows and ends background work. */
 type BackgroundControls = Pick<
   Agent,
-  "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside"
+  "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "dream" | "aside" | "stopAside"
 >;
 
 const backgroundControls = (
   { jobs, handOver, sandbox, serversSettled }: JobsAndServers,
-  { notes, extraction, preparation }: AgentCompactionSetup,
+  { notes, extraction, dream, preparation }: AgentCompactionSetup,
   retention: Retention,
 ): BackgroundControls => ({
   serversSettled,
@@ -246,13 +267,15 @@ const backgroundControls = (
   jobs: () => jobs?.list() ?? [],
   jobControl: jobs,
   handOverJobs: handOver,
+  dream,
   aside: () => ({
     notes: notes?.state === "running" ? "running" : "idle",
     extraction: extraction?.state ?? "idle",
+    dream: dream?.task?.status === "running" ? "running" : "idle",
     preparation: preparation?.state ?? "none",
   }),
   stopAside: async () => {
     retention.stop();
-    await Promise.all([notes?.stop(), extraction?.finish(), preparation?.cancel()]);
+    await Promise.all([notes?.stop(), extraction?.finish(), dream?.finish(), preparation?.cancel()]);
   },
 });

@@ -1,4 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ExtractionPromptValues } from "palimpsest/internal/layers/5-extract/prompt";
+import type { DreamPromptValues } from "palimpsest/internal/layers/6-dream/prompt";
 import { errorCode } from "../tool/error-code.ts";
 
 /** What the user has written to replace one of our texts. */
@@ -36,3 +39,43 @@ export function placeholderProblems({ path, text, known }: PlaceholderInput): re
     (name) => `${path}: {{${name}}} stands for nothing; there are ${shown}`,
   );
 }
+
+interface MemoryPrompt {
+  /** Undefined: ours is taken. */
+  readonly text: string | undefined;
+  /** A line each, for the user. */
+  readonly warnings: readonly string[];
+}
+
+/** The user's own prompt for work that keeps memories: `prompts/<work>.md` in the home folder. Must not reject. */
+export async function readMemoryPrompt(home: string, work: "extraction" | "dream"): Promise<MemoryPrompt> {
+  const path = join(home, "prompts", `${work}.md`);
+  const { what, values } = memoryPrompts[work];
+  const { text, warning } = await readUserText(path, what);
+  const problems = placeholderProblems({ path, text, known: Object.keys(values) });
+  return {
+    text: text === "" ? undefined : text,
+    warnings: [...(warning === undefined ? [] : [warning]), ...problems],
+  };
+}
+
+const extractionValues: Readonly<Record<keyof ExtractionPromptValues, true>> = {
+  since: true,
+  today: true,
+  how: true,
+  memories: true,
+};
+
+const dreamValues: Readonly<Record<keyof DreamPromptValues, true>> = {
+  today: true,
+  how: true,
+  limits: true,
+  manifest: true,
+  logs: true,
+  material: true,
+};
+
+const memoryPrompts = {
+  extraction: { what: "prompt for memories", values: extractionValues },
+  dream: { what: "prompt for dreams", values: dreamValues },
+} as const;

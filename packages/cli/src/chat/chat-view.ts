@@ -62,18 +62,17 @@ const unknownThresholds: Thresholds = {
 };
 
 /** What the status line shows about the agent. */
-export function agentFigures({ model, settings, session, context, mode, sandbox }: Agent): AgentFigures {
+export function agentFigures({ model, settings, session, context, mode, sandbox, billing }: Agent): AgentFigures {
   const { thresholds, autoCompact } = settings();
   const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = context.conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
-  const costs = { hitRate, costNanos, unpricedRequests };
+  const costs = { hitRate, costNanos, unpricedRequests, billing };
   const sandboxState = sandbox().kind === "held" ? "held" : "none";
   return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: sandboxState };
 }
 
 export const agentBackground = ({ jobs, aside }: Agent): BackgroundWork => ({
   ...aside(),
-  dream: "idle",
   jobs: jobs().filter(({ state }) => state.kind === "running").length,
   agents: 0,
 });

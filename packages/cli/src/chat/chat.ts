@@ -23,6 +23,7 @@ import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
 import { PendingInput } from "./pending-input.ts";
 import { ChatTimers } from "./chat-timers.ts";
+import { savedForGoodText } from "../tui/text/event-lines.ts";
 import { type Step, WorkQueue } from "./work-queue.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 
@@ -307,9 +308,12 @@ export class Chat implements TerminalUiHandlers {
   #onOpened(): void {
     const { agent } = this.#current;
     agent.onBackground((event) => {
-      this.#view.event(agent, event);
+      if (this.#isLeaving && event.kind === "memories-saved")
+        this.#view.act({ kind: "tell", tone: "plain", text: savedForGoodText(event) });
+      else this.#view.event(agent, event);
       this.#deps.changed?.(agent, event);
     });
+    agent.dream?.watch(({ status }) => (status === "running" ? this.#timers.jobs() : void this.#pollJobs()));
     this.#view.refresh(agent);
     this.#reportChange();
     // Jobs of the same session go on when it is opened again.

@@ -1,5 +1,5 @@
 import { readNotesOptions } from "../agent/session/open-session-notes.ts";
-import { readExtractionPrompt } from "../agent/memory/open-session-extraction.ts";
+import { readMemoryPrompt } from "../agent/user-text.ts";
 import { allSettingsProblems } from "../agent/all-settings-problems.ts";
 import { openWorkspace } from "../host/workspace.ts";
 import { policyRows } from "palimpsest/internal/policy/policy-rows";
@@ -50,12 +50,13 @@ const columnsDefault = 80;
 /** Problems of the user's replacements for our prompts and template, whether this run uses them or not. */
 async function userTextProblems(context: CommandContext): Promise<readonly string[]> {
   const { home } = openWorkspace(context);
-  const [summaries, notes, extraction] = await Promise.all([
+  const [summaries, notes, extraction, dream] = await Promise.all([
     readUserPrompt(context),
     readNotesOptions(home),
-    readExtractionPrompt(home),
+    readMemoryPrompt(home, "extraction"),
+    readMemoryPrompt(home, "dream"),
   ]);
-  return [...(summaries?.problems ?? []), ...(notes.warnings ?? []), ...extraction.warnings];
+  return [...(summaries?.problems ?? []), ...(notes.warnings ?? []), ...extraction.warnings, ...dream.warnings];
 }
 
 function asJson({ reading, resolved, servers }: ExplainInput, problems: readonly Problem[]): object {

@@ -4,6 +4,9 @@ import { deferCommand, group } from "../program/command.ts";
 export const memoryCommand = group({
   name: "memory",
   summary: "list, show, change and forget memories; check which instructions are loaded",
+  hintByWord: {
+    undo: "`palimpsest memory revert <revision>` takes a revision back; `palimpsest memory log` lists them.",
+  },
   commands: [
     deferCommand({
       name: "list",

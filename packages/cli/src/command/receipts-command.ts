@@ -1,11 +1,17 @@
 import { openWorkspace } from "../host/workspace.ts";
-import { readCompactionSpent, type NotesUpdate, listNotesUpdates } from "palimpsest/internal/context/past-costs";
+import {
+  readCompactionSpent,
+  type NotesUpdate,
+  listMemoryWork,
+  listNotesUpdates,
+} from "palimpsest/internal/context/past-costs";
 import { addBranchReceipts, pastReceipts } from "palimpsest/internal/session/past-receipts";
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import type { Path } from "palimpsest/internal/transcript/path";
 import {
   type BoundaryFacts,
   readBoundaryFacts,
+  memoryWorkText,
   notesUpdatesText,
   type ListedBoundary,
   type ListedEdit,
@@ -23,7 +29,7 @@ export const receiptsCommand = command({
   name: "receipts",
   summary: "show what every edit of a session did, why, and what it cost",
   operands: { session: sessionOperand },
-  json: "path and edits: id, kind, at, state, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: updates of every branch, what they cost and why one failed",
+  json: "path and edits: id, kind, at, state, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: updates of every branch, what they cost and why one failed; memory: the same of extractions and dreams (source)",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -39,6 +45,7 @@ export const receiptsCommand = command({
       const listed = edits.map((edit): ListedEdit => ({ ...edit, boundary: withCost(facts.get(edit.id), priceOf) }));
       const spent = listSpendings(opened.fold.path, priceOf);
       const notes = listNotesUpdates(opened.fold.path.everyBranch);
+      const memory = listMemoryWork(opened.fold.path.everyBranch);
       const session = log.session?.id ?? operands.session;
       if (format === "json") {
         await context.out.json({
@@ -46,6 +53,7 @@ export const receiptsCommand = command({
           edits: listed.map((edit) => asJson(edit, session)),
           spent: spent.map((cost) => spendingJson(cost)),
           notes: notes.map((update) => notesUpdateJson(update, priceOf)),
+          memory: memory.map((work) => notesUpdateJson(work, priceOf)),
         });
         return exitCode.fine;
       }
@@ -58,6 +66,11 @@ export const receiptsCommand = command({
       await context.out.write(texts.length === 0 ? "No edits.\n" : texts.join(""));
       const costNanos = priceOf(notes.flatMap(({ calls }) => calls));
       await context.out.write(notesUpdatesText(notes, { style, costNanos }));
+      for (const source of ["extraction", "dream"] as const) {
+        const works = memory.filter((work) => work.source === source);
+        const nanos = priceOf(works.flatMap(({ calls }) => calls));
+        await context.out.write(memoryWorkText(works, { style, costNanos: nanos }));
+      }
       return exitCode.fine;
     } finally {
       await log.source.close();

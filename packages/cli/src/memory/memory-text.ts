@@ -1,6 +1,7 @@
 import type { Memory, MemoryAuthor, MemoryProvenance, MemoryRevision } from "palimpsest/internal/ports/memories";
 import { formatAge, memoryTime, nameByAuthor } from "palimpsest/internal/memory/directory/show-memory";
 import { millis } from "palimpsest/internal/schema/brand";
+import { diffTexts } from "palimpsest/internal/text/diff-texts";
 import { clip, quantity, shortId } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
 import { shortPath } from "./find-memory.ts";
@@ -89,6 +90,14 @@ function changedFilesText(changes: MemoryRevision["changes"]): string {
 }
 
 const filesNamedMax = 3;
+
+/** What a change does to a text, line by line, with a few lines around it. */
+export const changedLinesText = (before: string, after: string): string =>
+  diffTexts({ before, after })
+    .hunks.map((lines) => lines.map(({ kind, text }) => `  ${signByKind[kind]} ${text}`).join("\n"))
+    .join("\n  …\n");
+
+const signByKind = { same: " ", removed: "-", added: "+" } as const;
 
 /** As the user reads them. */
 export const authorText = (author: MemoryAuthor): string => (author === "user" ? "you" : nameByAuthor[author]);

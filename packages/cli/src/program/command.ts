@@ -39,6 +39,8 @@ export interface CommandGroup {
   readonly commands: readonly ListedCommand[];
   /** What it does without a subcommand. */
   readonly itself?: CommandAction | DeferredCommand;
+  /** What to say about a word that is no command here, but that users try. */
+  readonly hintByWord?: Readonly<Record<string, string>>;
 }
 
 /** A command that does something. Created with `command`, which hides the types of its arguments. */

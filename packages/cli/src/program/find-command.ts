@@ -55,6 +55,8 @@ function unknownCommand({ group, called, words }: UnmatchedInput): Failure {
   const [word = ""] = words;
   const names = group.commands.map(({ name }) => name);
   const failed = usageFailure(unknownWordText({ what: "command", word, names }), called);
+  const hint = Object.hasOwn(group.hintByWord ?? {}, word) ? group.hintByWord?.[word] : undefined;
+  if (hint !== undefined) return { ...failed, hint };
   if (group.itself === undefined || nearestName(word, names) !== undefined) return failed;
   const option = words.findIndex((argument) => argument.startsWith("-"));
   const task = option === -1 ? words : words.slice(0, option);

@@ -81,6 +81,11 @@ export const program = group({
       load: async () => (await import("../command/memory-command.ts")).memoryCommand,
     }),
     deferCommand({
+      name: "dream",
+      summary: "tidy this project's memories now; every change is audited and shown",
+      load: async () => (await import("../command/dream-command.ts")).dreamCommand,
+    }),
+    deferCommand({
       name: "doctor",
       summary: "check that everything palimpsest needs is there",
       load: async () => (await import("../command/doctor-command.ts")).doctorCommand,

@@ -16,7 +16,7 @@ import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-ev
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import { formatLeftOut } from "palimpsest/internal/schema/edit-kinds";
-import { formatMemoriesSaved, formatRemedies } from "../tui/text/event-lines.ts";
+import { savedForGoodText, formatRemedies } from "../tui/text/event-lines.ts";
 import { compactionReporter } from "../compact/compaction-reporter.ts";
 import { readUserPrompt } from "../compact/compaction-failure.ts";
 import { moneyBySource } from "../text/cost-by-source-name.ts";
@@ -57,6 +57,8 @@ async function runPrintedTurn(
     const saved: LoopEvent[] = [];
     agent.onBackground((event) => void saved.push(event));
     for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
+    // A dream that was asked for is awaited, unless the user no longer wants to wait.
+    stop.signal.addEventListener("abort", () => void agent.dream?.kill());
     await agent.stopAside();
     for (const event of saved) await output.event(event);
     return await output.end();
@@ -120,7 +122,7 @@ function agentOutput(
       else if (event.kind === "cleared") await err.write(`${clearEventText(event)}\n`);
       else if (event.kind === "left-out") await err.write(`${omissionText(event)}\n`);
       else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
-      else if (event.kind === "memories-saved") await err.write(`${savedText(event)}\n`);
+      else if (event.kind === "memories-saved") await err.write(`${savedForGoodText(event)}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
     },
     end: async () => {
@@ -186,9 +188,6 @@ class Denials {
 
 const clearEventText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" }>): string =>
   `cleared (${trigger}): ${because}`;
-
-const savedText = (event: Extract<LoopEvent, { kind: "memories-saved" }>): string =>
-  `${formatMemoriesSaved(event)} \`palimpsest memory revert ${event.revision}\` takes this back.`;
 
 const omissionText = (event: Extract<LoopEvent, { kind: "left-out" }>): string =>
   `${formatLeftOut(event)} The provider said: ${event.because}${/[.!?]$/.test(event.because) ? "" : "."} \`palimpsest undo\` takes it back.`;

@@ -1,4 +1,4 @@
-import type { NotesUpdate } from "palimpsest/internal/context/past-costs";
+import type { MemoryWork, NotesUpdate } from "palimpsest/internal/context/past-costs";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { EntryId, NanoUsd } from "palimpsest/internal/schema/brand";
 import type { PaidCall, BoundaryMetadata, ReloadedInstructions } from "palimpsest/internal/schema/edit";
@@ -97,6 +97,24 @@ export function notesUpdatesText(updates: readonly NotesUpdate[], { style, costN
   return [
     style("bold", "notes"),
     labelLine("taken", `${quantity(updates.length, "time")}${failuresText}`),
+    ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
+    "",
+  ].join("\n");
+}
+
+/** Extractions, or dreams: how many, what they cost, and why those failed that did. Empty if there is none. */
+export function memoryWorkText(works: readonly MemoryWork[], { style, costNanos }: NotesUpdatesLook): string {
+  const [first] = works;
+  if (first === undefined) return "";
+  const calls = works.flatMap((work) => work.calls);
+  return [
+    style("bold", first.source),
+    labelLine("ran", quantity(works.length, "time")),
+    ...works.flatMap(({ at, failed }) =>
+      failed === undefined
+        ? []
+        : [labelLine("failed", `${at.slice(0, 19).replace("T", " ")}  ${joinLines(failed.message)}`)],
+    ),
     ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
     "",
   ].join("\n");

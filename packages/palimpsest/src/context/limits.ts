@@ -61,3 +61,6 @@ export const spendFreshMs = 60_000;
 
 /** After so many dreams in a row that failed, a session starts no more by itself: the next one would most likely fail too. */
 export const dreamFailuresMax = 1;
+
+/** Rewinds reach back a few turns; a cursor is one extraction. */
+export const cursorsKept = 50;

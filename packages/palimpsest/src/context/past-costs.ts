@@ -194,6 +194,25 @@ export const backgroundCostDraft = ({ source, model, usage, failed }: Background
   },
 });
 
+/** An extraction or a dream that cost something or failed. */
+export interface MemoryWork extends NotesUpdate {
+  readonly source: BackgroundCost["source"];
+}
+
+/** Lists each once, although a retry may have booked it again. `entries`: of every branch, since all were paid. */
+export function listMemoryWork(entries: Iterable<Entry>): readonly MemoryWork[] {
+  const byFirst = new Map<EntryId, MemoryWork>();
+  for (const entry of entries) {
+    if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name !== memorySpentName) continue;
+    const { again: id = entry.id, value } = entry.edit;
+    const spent = memorySpentShape.safeParse(value).data;
+    if (spent === undefined || byFirst.has(id)) continue;
+    const failed = notesFailedShape.safeParse(value).data?.failed;
+    byFirst.set(id, { ...spent, id, at: entry.timestamp ?? "", failed });
+  }
+  return [...byFirst.values()];
+}
+
 function backgroundCallsIn(edit: Edit, source: BackgroundCost["source"]): readonly PaidCall[] {
   if (edit.type !== "setting" || edit.name !== memorySpentName) return [];
   const spent = memorySpentShape.safeParse(edit.value).data;

@@ -3,13 +3,11 @@ import type { Block } from "../schema/block.ts";
 import type { Entry } from "../schema/entry.ts";
 import { textField } from "../schema/json.ts";
 import { attachmentText } from "../transcript/attachment-text.ts";
-import { userText } from "../transcript/user-text.ts";
 import type { WriteSources } from "./directory/checked-memories.ts";
+import { extractScanCharsMax } from "./limits.ts";
 import { resultTexts } from "./trust-sources.ts";
 
-export interface ExtractSources extends WriteSources {
-  /** The entries of the user's new messages. */
-  readonly messages: readonly EntryId[];
+export interface ExtractSources extends Omit<WriteSources, "own"> {
   /** `agent`: the main agent itself changed a memory in the new messages. */
   readonly memoriesWrittenBy: "nobody" | "agent";
 }
@@ -18,25 +16,22 @@ export interface ExtractSources extends WriteSources {
 const recallingTools: ReadonlySet<string> = new Set(["memory", "recall"]);
 
 /**
- * What was said since an entry, by whom, and what a session was told that later ones are told as well. `since`: the newest
- * entry that was considered before; undefined: none was.
+ * What else was said since the user's first unread message, and what a session was told that later ones are told as well.
+ * `first`: that message; if the session has dropped it, everything counts that is still there.
  */
-export function collectExtractSources(entries: readonly Entry[], since: EntryId | undefined): ExtractSources {
-  const from = since === undefined ? 0 : entries.findLastIndex(({ id }) => id === since) + 1;
+export function collectExtractSources(entries: readonly Entry[], first: EntryId | undefined): ExtractSources {
+  const from = Math.max(
+    0,
+    entries.findIndex(({ id }) => id === first),
+  );
   const callById = new Map<ToolUseId, Extract<Block, { type: "tool_use" }>>();
-  const [own, others, known]: [string[], string[], string[]] = [[], [], []];
-  const messages: EntryId[] = [];
+  const [others, known]: [string[], string[]] = [[], []];
   let memoriesWrittenBy: ExtractSources["memoriesWrittenBy"] = "nobody";
   for (const [at, entry] of entries.entries()) {
     if (entry.sidechain) continue;
     known.push(...knownTexts(entry));
     if (entry.kind !== "user" && entry.kind !== "assistant" && entry.kind !== "attachment") continue;
     const isNew = at >= from;
-    const said = userText(entry);
-    if (isNew && said !== undefined) {
-      own.push(said);
-      if (entry.id !== undefined) messages.push(entry.id);
-    }
     if (entry.kind === "attachment" || (entry.kind === "user" && entry.summary)) continue;
     for (const block of entry.blocks) {
       if (block.type === "tool_use") callById.set(block.id, block);
@@ -49,7 +44,7 @@ export function collectExtractSources(entries: readonly Entry[], since: EntryId 
       if (isNew && call?.name === "memory" && isWrite(call) && block.is_error !== true) memoriesWrittenBy = "agent";
     }
   }
-  return { own, others, known, messages, memoriesWrittenBy };
+  return { others: takeNewest(others), known, memoriesWrittenBy };
 }
 
 const isWrite = ({ input }: Extract<Block, { type: "tool_use" }>): boolean => textField(input, "command") !== "view";
@@ -65,3 +60,10 @@ function knownTexts(entry: Entry): readonly string[] {
 
 /** What the user typed while the agent worked, and files that they named. */
 const isUsersAttachment = (type: string | undefined): boolean => type === "queued_command" || type === "file";
+
+/** The newest texts, as many as fit: looking for the source of a sentence costs work in proportion to them. */
+function takeNewest(texts: readonly string[]): readonly string[] {
+  let used = 0;
+  const over = texts.findLastIndex((text) => (used += text.length) > extractScanCharsMax);
+  return texts.slice(over + 1);
+}

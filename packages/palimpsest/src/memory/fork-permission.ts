@@ -28,7 +28,8 @@ function isRead(act: ToolAction, sandbox: ForkPermissionOptions["sandbox"]): boo
       return true;
     case "shell": {
       if (act.effect !== "read-only" || act.outsideReason !== undefined) return false;
-      return sandbox === "unheld" || act.strength === undefined || act.strength === "read-only";
+      // A call that names no strength runs in the host's, whatever that is.
+      return sandbox === "unheld" || act.strength === "read-only";
     }
     case "write":
     case "fetch":

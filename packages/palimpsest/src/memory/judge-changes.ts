@@ -38,7 +38,7 @@ function addedText(text: string, { path, before }: { readonly path: string; read
 /** Memories count as what they are: the agent may rename or merge the user's without making them a stranger's. */
 function addMemories({ own, outside, arrived }: TrustSources, existing: readonly MemoryText[]): TrustSources {
   const textsWith = (trust: MemoryText["trust"]): readonly string[] =>
-    existing.filter((memory) => memory.role !== "index" && memory.trust === trust).map(({ text }) => text);
+    existing.filter((memory) => memory.role === "memory" && memory.trust === trust).map(({ text }) => text);
   const untrusted = textsWith("untrusted");
   return {
     own: [...own, ...textsWith("trusted")],

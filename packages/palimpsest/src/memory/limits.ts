@@ -55,3 +55,8 @@ export const sourcedShareMin = 0.5;
 export const repeatedShareMin = 0.8;
 /** Fewer words say the same by chance. */
 export const sentenceWordsMin = 3;
+
+/** A question of a background fork to the transcripts is a few words. */
+export const forkQueryCharsMax = 300;
+/** What was said besides the user's words, as a source of a memory: about 300 tool results. More takes seconds. */
+export const extractScanCharsMax = 500_000;

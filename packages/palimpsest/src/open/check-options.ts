@@ -5,7 +5,7 @@ import type { Policy } from "../layers/policy.ts";
 import { policyShape } from "../layers/policy-shape.ts";
 import { type PolicyName, policyNames, savingLevels } from "../schema/policy-names.ts";
 import type { CountText } from "../tokens/text-counter.ts";
-import type { ContextOptions } from "./options.ts";
+import type { BackgroundOptions, ContextOptions } from "./options.ts";
 
 /** An older Node lacks what the engine uses all over, and would fail in the middle of a conversation with a riddle. */
 export function checkPlatform(setMethods: object = Set.prototype): void {
@@ -48,8 +48,7 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (secrets !== "keep" && secrets !== "redact") throw wrongOption("secrets", "keep or redact");
   if (secretScanner !== undefined && typeof secretScanner.scan !== "function")
     throw wrongOption("secretScanner", "an object with a function scan");
-  for (const [name, value] of Object.entries(background ?? {}))
-    if (value !== undefined && value !== "on" && value !== "off") throw wrongOption(`background.${name}`, "on or off");
+  if (background !== undefined) checkBackground(background);
   if (Object.values(background ?? {}).includes("on")) {
     if (typeof summarizer !== "function")
       throw wrongOption("background", "off, unless summarizer is a function: it answers the forks");
@@ -64,6 +63,16 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   if (session !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,179}$/.test(session))
     throw wrongOption("session", "at most 180 letters, digits, dots, dashes and underscores");
 }
+
+function checkBackground(background: BackgroundOptions): void {
+  for (const [name, value] of Object.entries(background)) {
+    if (!backgroundNames.has(name))
+      throw badOptionError(`The option background has no ${name}; it has ${[...backgroundNames].join(" and ")}.`);
+    if (value !== undefined && value !== "on" && value !== "off") throw wrongOption(`background.${name}`, "on or off");
+  }
+}
+
+const backgroundNames: ReadonlySet<string> = new Set(["extraction", "dream"] satisfies (keyof BackgroundOptions)[]);
 
 function checkPolicy(policy: PolicyName | Policy): void {
   if (typeof policy === "string") {

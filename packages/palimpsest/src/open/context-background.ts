@@ -9,7 +9,8 @@ import { SessionDream } from "../context/memory/session-dream.ts";
 import { SessionExtraction } from "../context/memory/session-extraction.ts";
 import type { Provider } from "../context/provider-formats.ts";
 import type { MemoryWriteMode } from "../layers/5-extract/run-extract.ts";
-import type { SearchTranscripts } from "../layers/6-dream/run-dream-tools.ts";
+import { extractRecall } from "../layers/5-extract/limits.ts";
+import { ForkRecall, type SearchTranscripts } from "../memory/fork-recall.ts";
 import { ConversationForks } from "../loop/conversation-forks.ts";
 import { DriftCheck } from "../memory/directory/find-drift.ts";
 import { memoryToolDefinition } from "../memory/directory/memory-tool.ts";
@@ -107,7 +108,7 @@ export class ContextBackground<P extends Provider> {
         drift: drift && ((memories) => drift.check(memories)),
         tools: () => ({
           memory: this.#hasMemoryTool ? memoryToolDefinition.name : undefined,
-          recall: this.#running.conversation.baseline.tools.find(({ name }) => name === "recall")?.name,
+          recall: this.#recallTool,
           read: [],
           sandbox: "unheld",
         }),
@@ -141,7 +142,15 @@ export class ContextBackground<P extends Provider> {
 
   /** The provider's memory tool, if the caller offers it, else a list in the reply: the prefix stays the caller's. */
   get #writing(): MemoryWriteMode {
-    return this.#hasMemoryTool ? { kind: "tool", own: [], readTools: [], sandbox: "unheld" } : { kind: "text" };
+    if (!this.#hasMemoryTool) return { kind: "text" };
+    const recall = this.#recallTool;
+    const own = recall === undefined ? [] : [new ForkRecall(this.#deps.search, extractRecall).tool(recall)];
+    return { kind: "tool", own, readTools: [], sandbox: "unheld" };
+  }
+
+  /** Whatever the caller's own tool of this name does: in a fork it searches. */
+  get #recallTool(): string | undefined {
+    return this.#running.conversation.baseline.tools.find(({ name }) => name === "recall")?.name;
   }
 
   get #hasMemoryTool(): boolean {

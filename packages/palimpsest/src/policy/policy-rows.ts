@@ -1,5 +1,4 @@
 import { ledgerWholeTokensMax } from "../layers/4-compact/limits.ts";
-import type { ExtractionRule } from "../layers/5-extract/plan.ts";
 import { resultCharsDefault, roundCharsMax } from "../layers/1-offload/limits.ts";
 import type {
   BackgroundRule,
@@ -11,31 +10,14 @@ import type {
   ServerClearRule,
   SizeRule,
 } from "../layers/policy.ts";
-import type { Basis, RowState } from "../schema/setting-row.ts";
+import type { Basis } from "../schema/setting-row.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
-import { formatCount, plural } from "../text/format-count.ts";
-import type { SwitchName } from "../schema/switch-rows.ts";
+import { formatCount } from "../text/format-count.ts";
 import type { ClearWorth, PriceRule } from "../cache/clear-price.ts";
 import type { Layer } from "../layers/layer.ts";
 import { layers } from "../layers/layers.ts";
-
-/** One line of the description of a policy. */
-interface PolicyRow {
-  readonly name: string;
-  readonly value: string;
-  readonly basis: Basis;
-  /** The switch that overrides the policy for this line. */
-  readonly switch?: SwitchName;
-  readonly state?: RowState;
-}
-
-const row = (name: string, value: string, basis: Basis = "published"): PolicyRow => ({ name, value, basis });
-
-const withSwitch = (name: SwitchName, line: PolicyRow): PolicyRow => ({ ...line, switch: name });
-
-const asPlanned = (line: PolicyRow): PolicyRow => ({ ...line, state: "planned" });
-
-const formatAmount = (count: number, thing: string): string => `${formatCount(count)} ${plural(count, thing)}`;
+import { memoryRows } from "./memory-rows.ts";
+import { asPlanned, formatAmount, oursIf, type PolicyRow, row, withSwitch } from "./policy-row.ts";
 
 /** Everything that a policy sets, one line each, in the order of the layers. What it does not have has no line. */
 export function policyRows(policy: Policy): readonly PolicyRow[] {
@@ -58,13 +40,11 @@ export function policyRows(policy: Policy): readonly PolicyRow[] {
     ...(compact === undefined ? [withSwitch("compact.auto", row("compaction", "never"))] : compactRows(compact)),
     ...(summary === undefined ? [] : summaryRows(summary)),
     withSwitch("extraction", row("extraction", policy.extraction)),
-    asPlanned(withSwitch("dream", row("dream", policy.dream))),
+    withSwitch("dream", row("dream", policy.dream)),
     ...memoryRows(background),
     row("cache marks", marksText[marks], oursIf(marks === "planned")),
   ];
 }
-
-const oursIf = (isOurs: boolean): Basis => (isOurs ? "ours" : "published");
 
 const countingText = {
   usage: "last usage; budgets by characters / 4",
@@ -263,50 +243,6 @@ const failureRows = ({
   row("retries, too long", formatCount(retriesMax)),
   withSwitch("compact.reactive", row("reactive", reactive)),
 ];
-
-const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonly PolicyRow[] => [
-  ...(extraction === undefined
-    ? []
-    : [
-        row("extraction when", extractionText(extraction), oursIf(extraction.everyTurns === undefined)),
-        row("extraction takes", `${formatAmount(extraction.turnsMax, "reply")} at most`, "elsewhere"),
-      ]),
-  ...(dream === undefined
-    ? []
-    : [
-        row(
-          "dream after",
-          `${formatCount(dream.hoursMin)} h and ${formatAmount(dream.sessionsMin, "session")}`,
-          "elsewhere",
-        ),
-      ]),
-  ...(recall === undefined
-    ? []
-    : [
-        row(
-          "recall, memories",
-          `${formatCount(recall.filesMax)} of ${formatCount(recall.scannedMax)} at most`,
-          "elsewhere",
-        ),
-        row("recall, each", `${formatCount(recall.linesMax)} lines, ${formatCount(recall.fileKbMax)} KB`, "elsewhere"),
-        row("recall, a session", `${formatCount(recall.sessionKbMax)} KB`, "elsewhere"),
-      ]),
-];
-
-/** `after a correction or 8,000 new tokens, at the end while the cache is warm` */
-function extractionText({ everyTurns, corrections, growthTokens, atEnd }: ExtractionRule): string {
-  const causes = [
-    ...(corrections === undefined ? [] : ["a correction"]),
-    ...(growthTokens === undefined ? [] : [`${formatCount(growthTokens)} new tokens`]),
-  ];
-  return [
-    ...(everyTurns === undefined
-      ? []
-      : [everyTurns === 1 ? "after each turn" : `after each ${formatCount(everyTurns)} turns`]),
-    ...(causes.length === 0 ? [] : [`after ${causes.join(" or ")}`]),
-    ...(atEnd === undefined ? [] : ["at the end while the cache is warm"]),
-  ].join(", ");
-}
 
 /** The lines about clearing. */
 function clearRows(policy: Policy): readonly PolicyRow[] {

@@ -1,6 +1,6 @@
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 
-/** `meta`: a user message written by the engine. `stand-in`: the text that replaces a collapsed range of rounds. */
+/** `user`: what the user typed. `meta`: what a program or an agent wrote in the user's name. `stand-in`: the text that replaces a collapsed range of rounds. */
 export const searchTextKinds = [
   "user",
   "meta",

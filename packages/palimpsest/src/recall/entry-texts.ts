@@ -5,6 +5,7 @@ import type { Entry } from "../schema/entry.ts";
 import { field, isArray, isObject, type Json, type JsonObject, parseJson, tryParseJson } from "../schema/json.ts";
 import { namedSecretKind, secretMark } from "../text/find-secrets.ts";
 import { attachmentText } from "../transcript/attachment-text.ts";
+import { userText } from "../transcript/user-text.ts";
 
 /** One searchable text of an entry. */
 export interface EntryText {
@@ -32,13 +33,13 @@ export function entryTexts(entry: Entry): readonly EntryText[] {
   const { id } = entry;
   if (id === undefined) return [];
   switch (entry.kind) {
-    case "user": {
-      const kind = entry.summary ? "summary" : entry.meta ? "meta" : "user";
-      return blockTexts({ id, kind, blocks: entry.blocks });
-    }
+    case "user":
+      return userTexts(entry, id);
     case "assistant":
       return blockTexts({ id, kind: "reply", blocks: entry.blocks });
     case "attachment": {
+      const queued = userText(entry);
+      if (queued !== undefined) return [{ kind: "user", id, text: queued, form: "gathered" }];
       const text = attachmentText(entry.attachment);
       return text === undefined ? [] : [{ kind: "attachment", id, text, form: "gathered" }];
     }
@@ -47,6 +48,15 @@ export function entryTexts(entry: Entry): readonly EntryText[] {
     case "other":
       return [];
   }
+}
+
+/** Of kind `user` is only what the user typed: not the output of commands, reminders, or the prompt of a sub-agent. */
+function userTexts(entry: Extract<Entry, { kind: "user" }>, id: EntryId): readonly EntryText[] {
+  if (entry.summary) return blockTexts({ id, kind: "summary", blocks: entry.blocks });
+  const isOthers = (block: Block): boolean =>
+    entry.meta || entry.sidechain || (block.type === "text" && userText({ ...entry, blocks: [block] }) === undefined);
+  const { others = [], typed = [] } = Object.groupBy(entry.blocks, (block) => (isOthers(block) ? "others" : "typed"));
+  return [...blockTexts({ id, kind: "meta", blocks: others }), ...blockTexts({ id, kind: "user", blocks: typed })];
 }
 
 export function entryBlobs(entry: Entry): readonly BlobText[] {

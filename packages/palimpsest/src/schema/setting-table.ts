@@ -212,8 +212,7 @@ const plainRows: PlainRows = {
   autoDreamEnabled: masterSwitchRow({
     environment: ["PALIMPSEST_AUTO_DREAM_ENABLED"],
     byProject: onlyOff,
-    about: "Memories are consolidated between sessions.",
-    state: "planned",
+    about: "Memories are consolidated by themselves: at most once a day, after five other sessions.",
   }),
   ...storageRows,
   policy: {

@@ -77,10 +77,9 @@ const detailsBySwitch = {
   },
   dream: {
     default: true,
-    about: "Memories are consolidated in the background.",
+    about: "Memories are consolidated in the background, with the same exceptions.",
     basis: "published",
     byProject: onlyOff,
-    state: "planned",
   },
   progress: {
     default: true,

@@ -116,6 +116,8 @@ export const dreamOverdueMs = millis(60 * 60_000);
 /** The lease of a dream is written in milliseconds; who waits longer for another process to have done it does not dream. */
 export const dreamGuardWaitMs = millis(5_000);
 export const dreamGuardPauseMs = millis(5);
+/** Who ends a dream waits so many times longer: a lease that stays keeps everybody from dreaming while its process lives. */
+export const dreamFreeTriesMax = 12;
 
 // What was paid.
 

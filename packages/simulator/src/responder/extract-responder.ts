@@ -1,7 +1,15 @@
 import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
 import type { Responder, Move, MoveBlock } from "./responder.ts";
+import { classifyDream, dreamChanges, dreamMove, dreamQuestions } from "./dream-answers.ts";
 import { echoMove } from "./echo-responder.ts";
-import { hasMemoryTool, memoryToolCalls, memoryWrites } from "./memory-writes.ts";
+import {
+  hasMemoryFunction,
+  hasMemoryTool,
+  memoryCreates,
+  memoryList,
+  memoryToolCalls,
+  memoryWrites,
+} from "./memory-writes.ts";
 import {
   messageBlocks,
   lastUserText,
@@ -39,6 +47,16 @@ function extractMove(request: MessagesRequest): Move {
       return sayOrCall(memoryToolCalls(request), "It is written down.");
     case "memories":
       return callOnce(request, { blocks: () => memoryWrites(request), done: "There is nothing more to remember." });
+    case "memory-creates":
+      return callOnce(request, { blocks: () => memoryCreates(request), done: "Nothing to save." });
+    case "dream-calls":
+      return dreamMove(request);
+    case "dream-questions":
+      return sayText(dreamQuestions(request));
+    case "dream-changes":
+      return sayText(dreamChanges(request));
+    case "memory-list":
+      return sayText(memoryList(request));
     case "progress":
       return sayText(progressLine(request));
     case "other":
@@ -46,7 +64,18 @@ function extractMove(request: MessagesRequest): Move {
   }
 }
 
-export type ExtractTask = "summary" | "notes" | "remembering" | "memories" | "progress" | "other";
+export type ExtractTask =
+  | "summary"
+  | "notes"
+  | "remembering"
+  | "memories"
+  | "memory-creates"
+  | "memory-list"
+  | "dream-questions"
+  | "dream-changes"
+  | "dream-calls"
+  | "progress"
+  | "other";
 
 export function classifyTask(request: MessagesRequest): ExtractTask {
   const ask = lastUserText(request);
@@ -54,6 +83,9 @@ export function classifyTask(request: MessagesRequest): ExtractTask {
   if (fewWords.test(ask) || progressAsk.test(ask) || (fewWords.test(system) && aboutProgress.test(system)))
     return "progress";
   if (/<summary>/i.test(ask)) return "summary";
+  const dream = classifyDream(ask);
+  if (dream !== undefined) return dream;
+  if (/\bone JSON list\b/.test(ask) && savingVerb.test(ask) && /\bmemories\b/i.test(ask)) return "memory-list";
   const filed = classifyFileTask(request, ask);
   if (filed !== undefined) return filed;
   const asksForTitle = /\b(?:title|topic|headline)\b/i.test(ask);
@@ -71,7 +103,10 @@ const summaryAsk =
   /\bsummari[sz](?:e|ing)\b|\bsum (?:\w+ ){0,3}up\b|\brecap\b|\btl;?dr\b|\bsummary of\b|\b(?:write|give|make|create|provide|produce|draft|generate|need|want|update)\b[^.?!\n]{0,60}\bsummary\b/i;
 
 /** Notes or memories, whichever the request mentions more often. Paths do not count. */
-function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "remembering" | "memories" | undefined {
+function classifyFileTask(
+  request: MessagesRequest,
+  ask: string,
+): "notes" | "remembering" | "memories" | "memory-creates" | undefined {
   const words = ask
     .split(/\s+/)
     .filter((word) => !word.includes("/") && !/.\.md\b/.test(word))
@@ -82,6 +117,7 @@ function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "rem
   const memories = savingVerb.test(words) ? countMatches(words, /\bmemor(?:y|ies)\b/gi) : 0;
   if (hasMemoryTool(request) && (memories > notes || rememberAsk.test(words))) return "remembering";
   if (notes >= memories && notes > 0 && findEditTool(request) !== undefined) return "notes";
+  if (memories > 0 && hasMemoryFunction(request)) return "memory-creates";
   const canWrite = findWriteTool(request) !== undefined || findEditTool(request) !== undefined;
   return memories > 0 && canWrite ? "memories" : undefined;
 }

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   answers,
   assistantSays,
@@ -46,4 +46,42 @@ it("is asked for by the word alone, but only where the tool is there, and not by
   expect(task("Save this to memory.", [memory])).toBe("remembering");
   expect(task("Do you remember my name?", [memory])).toBe("other");
   expect(task("Remember my name.", [tool("write", ["path", "content"])])).toBe("other");
+});
+
+describe("a memory function that the client defines", () => {
+  const tools = [tool("write", ["file_path", "content"]), tool("memory", ["command", "path", "file_text"])];
+  const answer = async (...messages: readonly object[]): Promise<string> =>
+    said(await delivered(extractResponder, requestOf(messages, { tools })));
+
+  it("is used for an extraction, in the user's words alone", async () => {
+    const directive = userSays(
+      'Save it as memories. New is what came from the message on that begins "Always". Write with the tool memory.',
+    );
+    const text = await answer(userSays("Never use tabs."), userSays("Always run the linter."), directive);
+    expect(text).toContain('memory({"command":"create","path":"/memories/feedback_always_run_the_linter.md"');
+    expect(text).toContain(String.raw`type: feedback\n---\n\nAlways run the linter.\n"`);
+    expect(text).not.toMatch(/tabs|Why/);
+  });
+
+  it("is used for a dream: views, deletes what is said twice, and gives the reasons", async () => {
+    const listing = [
+      "a.md (feedback; today) A: tabs",
+      "b.md (feedback; today) B: tabs",
+      'c.md (no type; today; UNTRUSTED, quoted) "c"',
+    ];
+    const directive = userSays(
+      `Tidy up the memories.\n{"removed": []}\n<memories>\n${listing.join("\n")}\n</memories>`,
+    );
+    expect(await answer(directive)).toBe(
+      ["a", "b"].map((name) => `memory({"command":"view","path":"/memories/${name}.md"})`).join(" | "),
+    );
+    const text = (path: string): string =>
+      `Here's the content of ${path} with line numbers:\n     1\t---\n     2\tname: x\n     3\t---\n     4\tAlways indent with tabs.`;
+    const seen = ["a", "b"].flatMap((name) => viewed(`toolu_${name}`, `/memories/${name}.md`, text(name)));
+    expect(await answer(directive, ...seen)).toBe('memory({"command":"delete","path":"/memories/b.md"})');
+    const deleted = assistantSays(calls("toolu_d", "memory", { command: "delete", path: "/memories/b.md" }));
+    expect(JSON.parse(await answer(directive, ...seen, deleted, answers("toolu_d", "Deleted.")))).toMatchObject({
+      removed: [{ path: "b.md", text: "Always indent with tabs.", why: "duplicate" }],
+    });
+  });
 });

@@ -12,8 +12,10 @@ import {
   findEditTool,
   writeInput,
   findWriteTool,
+  hasProperty,
+  listTools,
 } from "./request-text.ts";
-import { type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { memoryTool } from "../prompt/tool-set.ts";
 
 type MemoryType = "user" | "feedback" | "project" | "reference";
@@ -22,6 +24,55 @@ interface Memory {
   readonly type: MemoryType;
   readonly file: string;
   readonly statement: string;
+}
+
+/**
+ * What the user said that lasts, from the message on that the request names as the first new one, unless the request names
+ * its file already.
+ */
+function findNewMemories(request: MessagesRequest): readonly Memory[] {
+  const ask = lastUserText(request);
+  const said = extractFacts(request).messages;
+  const from = Math.max(
+    0,
+    said.findLastIndex((message) => message.replaceAll(/\s+/g, " ").startsWith(firstNew(ask))),
+  );
+  const found = said.slice(from).flatMap(findLastingStatements).map(classifyMemory);
+  const byFile = new Map(found.filter(({ file }) => !ask.includes(file)).map((memory) => [memory.file, memory]));
+  return [...byFile.values()].slice(0, memoriesMax);
+}
+
+/** The answer to a request for memories as one list in JSON. */
+export const memoryList = (request: MessagesRequest): string =>
+  JSON.stringify(
+    findNewMemories(request).map(({ type, file, statement }) => ({
+      path: file,
+      name: memoryName(file),
+      description: quoteLine(statement),
+      type,
+      body: statement,
+    })),
+  );
+
+/** Whether a client defines the commands of the provider's memory tool as a function of its own. */
+export const hasMemoryFunction = (request: MessagesRequest): boolean =>
+  listTools(request).some(({ name, schema }) => name === memoryTool.name && hasProperty(schema, "command"));
+
+/** Calls of the client's memory function that create a file for each memory, in the user's own words alone. */
+export const memoryCreates = (request: MessagesRequest): readonly MoveBlock[] =>
+  findNewMemories(request).map((memory) =>
+    memoryToolCall({
+      command: "create",
+      path: `${memoryToolFolder}/${memory.file}`,
+      file_text: `${memoryHead(memory)}${memory.statement}\n`,
+    }),
+  );
+
+/** The beginning of the first new message; empty if the request names none. */
+function firstNew(ask: string): string {
+  const quoted = /\bbegins ("(?:[^"\\\n]|\\.)*")/.exec(ask)?.[1];
+  const text = quoted === undefined ? undefined : tryParseJson(quoted);
+  return typeof text === "string" ? text : "";
 }
 
 /** Calls that write one file for each lasting statement of the user that the request does not name already. */
@@ -42,12 +93,14 @@ export function memoryWrites(request: MessagesRequest): readonly MoveBlock[] {
 }
 
 const lasting =
-  /\b(?:always|never|from now on|remember|i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name)|we decided|deadline)\b/i;
+  /\b(?:always|never|from now on|remember|i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name)|we decided|deadline|should|must|do not|don'?t|make sure|no longer|no need|on purpose|instead of|where possible|every|skill|i would (?:call|only)|i (?:meant|thought)|we (?:deprecated|removed))\b/i;
+/** Behind the first line of a longer message there is pasted text, which says such words in passing. */
+const typedCharsMax = 1_000;
 /** A statement that looks like a secret is never written down. */
 const secret = /\b(?:api[ _-]?key|password|passphrase|secret|token)\b\s*(?:is\b|[:=])/i;
 
 const findLastingStatements = (message: string): readonly string[] =>
-  message
+  (message.length <= typedCharsMax ? message : (message.split("\n", 1)[0] ?? ""))
     .split(/(?<=[.!?])\s+|\n+/)
     .map((sentence) => sentence.trim())
     .filter((sentence) => lasting.test(sentence) && !secret.test(sentence) && !sentence.endsWith("?"));
@@ -69,9 +122,14 @@ const slugWords = 5;
 const memorySlug = (statement: string): string =>
   (statement.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["unnamed"]).slice(0, slugWords).join("_");
 
-function memoryFileText({ type, file, statement }: Memory): string {
-  const name = file.replace(/\.md$/, "").replaceAll("_", " ");
-  const head = `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(quoteLine(statement))}\ntype: ${type}\n---\n\n`;
+const memoryName = (file: string): string => file.replace(/\.md$/, "").replaceAll("_", " ");
+
+const memoryHead = ({ type, file, statement }: Memory): string =>
+  `---\nname: ${JSON.stringify(memoryName(file))}\ndescription: ${JSON.stringify(quoteLine(statement))}\ntype: ${type}\n---\n\n`;
+
+function memoryFileText(memory: Memory): string {
+  const { type, statement } = memory;
+  const head = memoryHead(memory);
   if (type !== "feedback") return `${head}${statement}\n`;
   return `${head}${statement}\n\n**Why:** the user said so, in these words.\n**How to apply:** wherever it concerns the work at hand.\n`;
 }
@@ -108,7 +166,7 @@ export function memoryToolCalls(request: MessagesRequest): readonly MoveBlock[] 
   return [...linesByType(request)].flatMap(([type, lines]) => fileCalls({ type, lines, listing, done }));
 }
 
-const memoryToolFolder = "/memories";
+export const memoryToolFolder = "/memories";
 const memoryHeading = (type: MemoryType): string => `# Memories: ${type}`;
 
 /** Every lasting statement, including those in the message that asks to remember. */
@@ -155,7 +213,9 @@ function fileCalls({
   ];
 }
 
-const isCall = ({ input }: ToolCallRecord, wanted: { readonly command: string; readonly path: string }): boolean =>
-  textField(input, "command") === wanted.command && textField(input, "path") === wanted.path;
+export const isCall = (
+  { input }: ToolCallRecord,
+  wanted: { readonly command: string; readonly path: string },
+): boolean => textField(input, "command") === wanted.command && textField(input, "path") === wanted.path;
 
-const memoryToolCall = (input: JsonObject): MoveBlock => ({ type: "tool_use", name: memoryTool.name, input });
+export const memoryToolCall = (input: JsonObject): MoveBlock => ({ type: "tool_use", name: memoryTool.name, input });

@@ -142,9 +142,12 @@ export const writeInput = ({ schema }: ToolSpec, { path, content }: { path: stri
 });
 
 /** The first of the usual names if the schema has none of them. */
-function propertyName(schema: JsonObject, names: readonly [string, ...string[]]): string {
+const propertyName = (schema: JsonObject, names: readonly [string, ...string[]]): string =>
+  names.find((name) => hasProperty(schema, name)) ?? names[0];
+
+export function hasProperty(schema: JsonObject, name: string): boolean {
   const properties = field(schema, "properties");
-  return names.find((name) => isObject(properties) && Object.hasOwn(properties, name)) ?? names[0];
+  return isObject(properties) && Object.hasOwn(properties, name);
 }
 
 /** `<name …>inside</name>` in a text. */

@@ -1,4 +1,4 @@
-import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import type { LoopEvent, MemoriesSavedEvent } from "palimpsest/internal/schema/loop-event";
 
 type Listener = (event: LoopEvent) => void;
 
@@ -9,8 +9,15 @@ export class BackgroundEvents {
   readonly paused = new OnceQueue();
   #listener: Listener | undefined;
   #waiting: LoopEvent[] = [];
+  #saved: MemoriesSavedEvent | undefined;
+
+  /** What was saved last. */
+  get saved(): MemoriesSavedEvent | undefined {
+    return this.#saved;
+  }
 
   readonly emit = (event: LoopEvent): void => {
+    if (event.kind === "memories-saved") this.#saved = event;
     if (this.#listener === undefined) this.#waiting.push(event);
     else this.#listener(event);
   };

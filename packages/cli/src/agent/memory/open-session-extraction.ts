@@ -1,20 +1,23 @@
-import { join } from "node:path";
 import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
 import type { ConversationContext } from "palimpsest/internal/context/conversation";
 import type { StartedConversation } from "palimpsest/internal/context/session-context";
 import { SessionLine } from "palimpsest/internal/context/line";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { SessionExtraction } from "palimpsest/internal/context/memory/session-extraction";
-import type { ExtractionPromptValues } from "palimpsest/internal/layers/5-extract/prompt";
+import { extractRecall } from "palimpsest/internal/layers/5-extract/limits";
 import type { MemoryWriteMode } from "palimpsest/internal/layers/5-extract/run-extract";
+import { ForkRecall, type SearchTranscripts } from "palimpsest/internal/memory/fork-recall";
 import type { Fork } from "palimpsest/internal/ports/fork";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { createProjectRecall } from "../../host/project-recall.ts";
+import type { PermissionMode } from "../../tool/permission/decide-permission.ts";
 import { memoryToolName } from "../../tool/memory-tool.ts";
+import { recallToolName } from "../../tool/recall-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
 import type { FollowedSettings } from "../follow-settings.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
-import { placeholderProblems, readUserText } from "../user-text.ts";
+import { readMemoryPrompt } from "../user-text.ts";
 
 export interface BackgroundMemoryInput {
   readonly context: ConversationContext;
@@ -23,19 +26,20 @@ export interface BackgroundMemoryInput {
   readonly fork: Fork;
   readonly settings: FollowedSettings;
   readonly sandbox: () => SandboxUse;
+  /** The session's permission mode. */
+  readonly mode: () => PermissionMode;
   readonly spend: StartedConversation["spend"];
   readonly onEvent: (event: LoopEvent) => void;
   readonly warn: (warning: string) => void;
 }
 
 /** Undefined if the store has no memories, or the session began without them. */
-export function openSessionExtraction(
-  { session, deps, secrets, options, workspace }: AgentParts,
-  input: BackgroundMemoryInput,
-): SessionExtraction | undefined {
+export function openSessionExtraction(parts: AgentParts, input: BackgroundMemoryInput): SessionExtraction | undefined {
+  const { session, deps, secrets, options, workspace } = parts;
   const { memories } = deps;
   const { context, fork, settings } = input;
   if (memories === undefined) return undefined;
+  const search = searchProject(parts);
   return new SessionExtraction(
     {
       now: context.deps.now,
@@ -45,16 +49,17 @@ export function openSessionExtraction(
       fork,
       rank: rankMemories,
       secrets,
-      writing: () => chooseWriting(input),
+      writing: () => chooseWriting(input, search),
       instructions: () => context.conversation.baseline.system.map(({ text }) => text),
-      state: () => backgroundMemoryState(settings, { turns: options.turns ?? "many", flag: "flags.extraction" }),
+      state: () =>
+        backgroundMemoryState(settings, {
+          turns: options.turns ?? "many",
+          mode: input.mode(),
+          flag: "flags.extraction",
+        }),
       spend: input.spend,
       known: () => context.conversation.known,
-      prompt: async () => {
-        const { text, warnings } = await readExtractionPrompt(workspace.home);
-        for (const warning of warnings) input.warn(warning);
-        return text;
-      },
+      prompt: () => readPrompt(workspace.home, { work: "extraction", warn: input.warn }),
       cacheMillis: () => millisByLifetime[context.conversation.lifetimes.rolling],
       onEvent: input.onEvent,
     },
@@ -63,58 +68,72 @@ export function openSessionExtraction(
 }
 
 /** What a background fork may use for reading, if the agent has it. */
-const readTools = ["recall", "read", "grep", "glob", "bash"];
+export const readTools = ["read", "grep", "glob", "bash"];
 
-export function chooseWriting({ box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">): MemoryWriteMode {
+function chooseWriting(
+  { box, sandbox }: Pick<BackgroundMemoryInput, "box" | "sandbox">,
+  search: SearchTranscripts,
+): MemoryWriteMode {
   const names = new Set(box.tools.map(({ name }) => name));
   if (!names.has(memoryToolName)) return { kind: "text" };
   return {
     kind: "tool",
-    own: [],
+    own: names.has(recallToolName) ? [new ForkRecall(search, extractRecall).tool(recallToolName)] : [],
     readTools: readTools.filter((name) => names.has(name)),
     sandbox: sandbox().kind === "held" ? "held" : "unheld",
   };
 }
 
+/** Searches the other sessions of the project, of any agent. */
+export function searchProject({ workspace, options, session }: AgentParts): SearchTranscripts {
+  const recall = createProjectRecall({
+    locate: async () => {
+      const project = await workspace.project();
+      return project.kind === "located" ? project : undefined;
+    },
+    home: workspace.home,
+    env: options.env,
+  });
+  return async (query) => {
+    const outcome = await recall.search({ ...query, otherThan: session.id });
+    return outcome.kind === "searched" ? outcome.searched : undefined;
+  };
+}
+
 interface BackgroundMemoryPlace {
   readonly turns: "one" | "many";
+  readonly mode: PermissionMode;
   readonly flag: "flags.extraction" | "flags.dream";
 }
 
 /**
- * Off in a project that is not trusted, whose texts would become memories, and for a single turn, unless the user asked for
- * it: with a flag, or a variable.
+ * Off in a project that is not trusted, whose texts would become memories; in plan mode, in which every write is denied; and
+ * for a single turn, unless the user asked for it: with a flag, or a variable.
  */
 export function backgroundMemoryState(
   settings: FollowedSettings,
-  { turns, flag }: BackgroundMemoryPlace,
+  { turns, mode, flag }: BackgroundMemoryPlace,
 ): "on" | "off" {
-  const { trust, untrusted, settings: values } = settings.current();
-  if (trust === "refused" || (trust !== "trusted" && untrusted.length > 0)) return "off";
+  if (isUntrusted(settings) || mode === "plan") return "off";
   if (turns === "many") return "on";
-  const { value, source } = values[flag];
+  const { value, source } = settings.current().settings[flag];
   return value && /^(?:flag|environment) /.test(source) ? "on" : "off";
 }
 
-const promptValues: Readonly<Record<keyof ExtractionPromptValues, true>> = {
-  since: true,
-  today: true,
-  how: true,
-  memories: true,
-};
-
-/** The user's own prompt for memories: a file of this name in the home folder replaces ours. Must not reject. */
-export async function readExtractionPrompt(home: string): Promise<UserPrompt> {
-  const path = join(home, "prompts", "extraction.md");
-  const { text, warning } = await readUserText(path, "prompt for memories");
-  const problems = placeholderProblems({ path, text, known: Object.keys(promptValues) });
-  return {
-    text: text === "" ? undefined : text,
-    warnings: [...(warning === undefined ? [] : [warning]), ...problems],
-  };
+/** The user has refused to trust the project, or it wants more than it may and they were not asked. */
+export function isUntrusted(settings: FollowedSettings): boolean {
+  const { trust, untrusted } = settings.current();
+  return trust === "refused" || (trust !== "trusted" && untrusted.length > 0);
 }
 
-interface UserPrompt {
-  readonly text: string | undefined;
-  readonly warnings: readonly string[];
+interface PromptRequest {
+  readonly work: "extraction" | "dream";
+  readonly warn: (warning: string) => void;
+}
+
+/** Must not reject. */
+export async function readPrompt(home: string, { work, warn }: PromptRequest): Promise<string | undefined> {
+  const { text, warnings } = await readMemoryPrompt(home, work);
+  for (const warning of warnings) warn(warning);
+  return text;
 }

@@ -34,17 +34,18 @@ export const memoryCommand: ChatCommand = async ({ rest }, chat) => {
 
 /** Takes back the newest revision that an extraction or a dream of this session made. */
 async function undoSaved(chat: ChatCommandContext, memories: Memories): Promise<void> {
+  const { agent } = chat;
   const history = await memories.history();
-  const newest = history.find(
-    ({ author, provenance }) =>
-      (author === "extraction" || author === "dream") && provenance.session === chat.agent.session.id,
-  );
+  // A dream belongs to no session: once the chat has ended, only the log names it.
+  const newest =
+    agent.lastSaved()?.revision ??
+    history.find(({ author, provenance }) => author === "extraction" && provenance.session === agent.session.id)?.id;
   if (newest === undefined) return tell(chat, "Nothing was saved in the background in this session.");
-  const outcome = await revertMemory(memories, { revision: newest.id, at: millis(Date.now()) });
+  const outcome = await revertMemory(memories, { revision: newest, at: millis(Date.now()) });
   if (outcome.kind !== "failure") return tell(chat, outcome.message);
-  const undone = history.find(({ message }) => message.startsWith(`revert ${newest.id}:`));
+  const undone = history.find(({ message }) => message.startsWith(`revert ${newest}:`));
   if (undone === undefined) return refuse(chat, outcome);
-  tell(chat, `Revision ${newest.id} was taken back already. \`palimpsest memory revert ${undone.id}\` brings it back.`);
+  tell(chat, `Revision ${newest} was taken back already. \`palimpsest memory revert ${undone.id}\` brings it back.`);
 }
 
 /** The instruction files, what they cost a session, and what is wrong with memories. */

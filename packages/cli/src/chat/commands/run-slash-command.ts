@@ -29,6 +29,7 @@ const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCo
   export: async () => (await import("./export-command.ts")).exportCommand,
   memory: async () => (await import("./memory-command.ts")).memoryCommand,
   remember: async () => (await import("./remember-command.ts")).rememberCommand,
+  dream: async () => (await import("./dream-command.ts")).dreamCommand,
   quit: async () => async () => ({ kind: "quit" }),
 };
 

@@ -1,50 +1,92 @@
+import { listMemoryWork } from "palimpsest/internal/context/past-costs";
+import { memoryRole } from "palimpsest/internal/memory/directory/memory-path";
 import type { Job } from "palimpsest/internal/ports/jobs";
-import { clip, formatNumber, joinLines, formatElapsed } from "../../text/format.ts";
+import { dreamTaskText, dreamTurnsText } from "../../memory/dream-text.ts";
+import { openMemories } from "../../memory/open-memories.ts";
+import { clip, formatNumber, joinLines, formatElapsed, quantity } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
 import { print, tell } from "./chat-lines.ts";
 
-/** Shows background work. A job can be looked at and ended; the agent still gets the output that the user has seen. */
+/**
+ * Shows background work. A job or a dream can be looked at and ended; the agent still gets the output of a job that the
+ * user has seen.
+ */
 export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
   const jobs = agent.jobs();
+  const dream = agent.dream?.task;
   const { notes, extraction, preparation } = agent.aside();
   const backgroundLines = [
     ...(notes === "running" ? ["notes are being taken"] : []),
     ...(extraction === "running" ? ["memories are being extracted from what was said"] : []),
+    ...(await describeLastExtraction(chat)),
     ...(preparation === "none" ? [] : [`a summary made ahead is ${preparation === "ready" ? "ready" : "on its way"}`]),
   ];
-  if (jobs.length === 0 && backgroundLines.length === 0) {
+  if (jobs.length === 0 && dream === undefined && backgroundLines.length === 0) {
     tell(chat, "Nothing runs beside the conversation.");
     return stay;
   }
   print(chat, (style) =>
     [
       ...jobs.map((job) => `${style("bold", job.id)}  ${stateText(job)}  ${joinLines(job.command)}`),
+      ...(dream === undefined ? [] : [`${style("bold", dreamTask)}  ${dreamTaskText(dream, Date.now())}`]),
       ...backgroundLines,
     ].join("\n"),
   );
-  if (jobs.length > 0) await pickJob(chat, jobs);
+  if (jobs.length > 0 || dream?.status === "running") await pickTask(chat, jobs);
   return stay;
 };
+
+/** How the last extraction of this session ended, as far as it was booked; no line if there was none. */
+async function describeLastExtraction({ agent, context }: ChatCommandContext): Promise<readonly string[]> {
+  const { session } = agent;
+  const works = listMemoryWork(session.fold.path.everyBranch).filter(({ source }) => source === "extraction");
+  const [last, before] = works.toReversed();
+  if (last === undefined) return [];
+  if (last.failed !== undefined) return [`the last extraction failed: ${joinLines(last.failed.message)}`];
+  const opened = await openMemories(context);
+  const since = before === undefined ? 0 : Date.parse(before.at);
+  const history = opened.kind === "open" ? await opened.memories.history() : [];
+  const saved = history.find(
+    ({ author, at, provenance }) => author === "extraction" && provenance.session === session.id && at > since,
+  );
+  if (saved === undefined) return ["the last extraction saved nothing"];
+  const count = saved.changes.filter(({ path }) => memoryRole(path) === "memory").length;
+  return [`the last extraction saved ${quantity(count, "memory")}: revision ${saved.id}`];
+}
 
 function stateText({ state, startedAt }: Job): string {
   if (state.kind === "running") return `running for ${formatElapsed(Date.now() - startedAt)}`;
   return `ended ${formatElapsed(Date.now() - state.at)} ago (${state.how})`;
 }
 
-async function pickJob(chat: ChatCommandContext, jobs: readonly Job[]): Promise<void> {
-  const { ui, signal } = chat;
-  const choices = jobs.toReversed().map((job) => ({
-    value: job.id,
-    label: clip(job.command, messageCharsMax),
-    description: `${job.id}, ${stateText(job)}`,
-  }));
+/** The name of a dream in the list; no job has it. */
+const dreamTask = "dream";
+
+async function pickTask(chat: ChatCommandContext, jobs: readonly Job[]): Promise<void> {
+  const { ui, agent, signal } = chat;
+  const dream = agent.dream?.task;
+  const choices = [
+    ...jobs.toReversed().map((job) => ({
+      value: job.id,
+      label: clip(job.command, messageCharsMax),
+      description: `${job.id}, ${stateText(job)}`,
+    })),
+    ...(dream === undefined
+      ? []
+      : [{ value: dreamTask, label: dreamTask, description: dreamTaskText(dream, Date.now()) }]),
+  ];
   const id = await ui.choose({ title: "Which one?", choices, search: "typed", verb: "look" }, signal);
+  if (signal.aborted) return;
+  if (id === dreamTask) return showDream(chat);
   const job = jobs.find((candidate) => candidate.id === id);
-  if (job === undefined || signal.aborted) return;
+  if (job === undefined) return;
   showJob(chat, job);
-  if (job.state.kind === "running") await offerEnd(chat, job);
+  if (job.state.kind !== "running") return;
+  if (!(await wantsEnd(chat, { title: job.id, description: "with all its processes; the agent is told" }))) return;
+  await agent.jobControl?.end(job.id);
+  tell(chat, `${job.id} is ended.`);
 }
 
 function showJob(chat: ChatCommandContext, { id }: Job): void {
@@ -58,14 +100,27 @@ function showJob(chat: ChatCommandContext, { id }: Job): void {
   print(chat, (style) => [style("bold", `${id}, since the agent last looked`), ...earlier, ...text].join("\n"));
 }
 
-async function offerEnd(chat: ChatCommandContext, { id }: Job): Promise<void> {
-  const { ui, agent, signal } = chat;
+async function showDream(chat: ChatCommandContext): Promise<void> {
+  const { dream } = chat.agent;
+  if (dream?.task === undefined) return;
+  const { task } = dream;
+  print(chat, (style) => [style("bold", "what the dream has said"), dreamTurnsText(task)].join("\n"));
+  if (task.status !== "running") return;
+  const description = "its changes are thrown away; the memories stay as they are";
+  if (!(await wantsEnd(chat, { title: dreamTask, description }))) return;
+  await dream.kill();
+  const isKilled = dream.task.status === "killed";
+  tell(chat, isKilled ? "The dream is ended; nothing was changed." : "The dream had ended already.");
+}
+
+async function wantsEnd(
+  { ui, signal }: ChatCommandContext,
+  { title, description }: { readonly title: string; readonly description: string },
+): Promise<boolean> {
   const choices = [
     { value: "leave", label: "Let it run" },
-    { value: "end", label: "End it", description: "with all its processes; the agent is told" },
+    { value: "end", label: "End it", description },
   ];
-  const answer = await ui.choose({ title: id, choices, search: "none" }, signal);
-  if (answer !== "end" || signal.aborted) return;
-  await agent.jobControl?.end(id);
-  tell(chat, `${id} is ended.`);
+  const answer = await ui.choose({ title, choices, search: "none" }, signal);
+  return answer === "end" && !signal.aborted;
 }

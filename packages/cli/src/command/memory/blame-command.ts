@@ -9,7 +9,7 @@ export const blameCommand = command({
   name: "blame",
   summary: "show which revision each line of a memory came from",
   operands: {
-    memory: { shown: "memory", summary: "its path or name" },
+    memory: { shown: "memory", summary: "its path, its name, or the beginning of either" },
     line: { shown: "line", summary: "only this line, with the session and messages it came from", takes: "optional" },
   },
   json: "an array of lines: line, text, revision, at, author, provenance",

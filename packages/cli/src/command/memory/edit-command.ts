@@ -4,7 +4,7 @@ import { editText } from "../../program/edit-text.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
 import { readPipe } from "../../program/read-pipe.ts";
 import { commitAsUser, writeRefusal } from "../../memory/change-memory.ts";
-import { findMemory } from "../../memory/find-memory.ts";
+import { findWholeName } from "../../memory/find-memory.ts";
 import { openMemories } from "../../memory/open-memories.ts";
 import { memoryTemplate } from "../../memory/user-memory.ts";
 import { millis } from "palimpsest/internal/schema/brand";
@@ -12,7 +12,12 @@ import { millis } from "palimpsest/internal/schema/brand";
 export const editCommand = command({
   name: "edit",
   summary: "change a memory in your editor, or create one",
-  operands: { memory: { shown: "memory", summary: "its path or name; a new path creates one" } },
+  operands: {
+    memory: {
+      shown: "memory",
+      summary: "its whole path (`.md` may be left out) or whole name; any other path creates one",
+    },
+  },
   options: { trust: { type: "boolean", summary: "change nothing: you have read it and vouch for what it says" } },
   details: [
     "VISUAL or EDITOR is opened. A text on stdin replaces the memory without an editor.",
@@ -24,7 +29,7 @@ export const editCommand = command({
     const opened = await openMemories(context);
     if (opened.kind === "failure") return opened;
     const { memories } = opened;
-    const found = await findMemory(memories, operands.memory);
+    const found = await findWholeName(memories, operands.memory);
     if (found.kind === "failure" && found.code !== exitCode.notFound) return found;
     const memory = found.kind === "found" ? await memories.read(found.memory.path) : undefined;
     const path = memory?.path ?? (operands.memory.endsWith(".md") ? operands.memory : `${operands.memory}.md`);
@@ -56,7 +61,10 @@ interface UserText {
 }
 
 /** The text that is there: writing it again vouches for it. */
-const confirm = (memory: MemoryText | undefined, found: Awaited<ReturnType<typeof findMemory>>): UserText | Failure =>
+const confirm = (
+  memory: MemoryText | undefined,
+  found: Awaited<ReturnType<typeof findWholeName>>,
+): UserText | Failure =>
   memory === undefined
     ? found.kind === "failure"
       ? found

@@ -2,14 +2,16 @@ import { canAskUser } from "../../compact/ask-to-commit.ts";
 import { command } from "../../program/command.ts";
 import { askYesNo } from "../../program/ask-yes-no.ts";
 import { exitCode, failure } from "../../program/failure.ts";
-import { findMemory } from "../../memory/find-memory.ts";
+import { findWholeName } from "../../memory/find-memory.ts";
 import { describeForget, forgetMemory } from "../../memory/forget-memory.ts";
 import { openMemories } from "../../memory/open-memories.ts";
 
 export const forgetCommand = command({
   name: "forget",
   summary: "remove memories with their history and what was made from them",
-  operands: { memories: { shown: "memory", summary: "paths or names", takes: "some" } },
+  operands: {
+    memories: { shown: "memory", summary: "whole paths (`.md` may be left out) or whole names", takes: "some" },
+  },
   options: { yes: { type: "boolean", short: "y", summary: "do not ask" } },
   json: "paths: what is gone",
   details: [
@@ -22,7 +24,7 @@ export const forgetCommand = command({
     const { memories } = opened;
     const paths: string[] = [];
     for (const name of operands.memories) {
-      const found = await findMemory(memories, name);
+      const found = await findWholeName(memories, name);
       if (found.kind === "failure") return found;
       paths.push(found.memory.path);
     }

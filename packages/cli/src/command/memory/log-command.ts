@@ -1,15 +1,20 @@
-import { diffTexts } from "palimpsest/internal/text/diff-texts";
 import type { Memories, MemoryRevision } from "palimpsest/internal/ports/memories";
 import { command } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
 import { findMemory } from "../../memory/find-memory.ts";
-import { memoryLogText } from "../../memory/memory-text.ts";
+import { changedLinesText, memoryLogText } from "../../memory/memory-text.ts";
 import { lookAtMemories, noMemories } from "../../memory/open-memories.ts";
 
 export const logCommand = command({
   name: "log",
   summary: "list the revisions of the memories, newest first",
-  operands: { memory: { shown: "memory", summary: "only those that changed it", takes: "optional" } },
+  operands: {
+    memory: {
+      shown: "memory",
+      summary: "only those that changed it: its path, its name, or the beginning of either",
+      takes: "optional",
+    },
+  },
   options: { diff: { type: "boolean", summary: "show what each revision changed" } },
   json: "an array: id, at, author, provenance, message, changes (path, before, after)",
   run: async (context, { operands, options, format }) => {
@@ -38,17 +43,8 @@ async function diffText(memories: Memories, { changes }: MemoryRevision): Promis
   for (const { path, before, after } of changes) {
     const old = before === undefined ? "" : await memories.text(before);
     const now = after === undefined ? "" : await memories.text(after);
-    const text = old === undefined || now === undefined ? "  its text was forgotten" : changedLines(old, now);
+    const text = old === undefined || now === undefined ? "  its text was forgotten" : changedLinesText(old, now);
     parts.push(`${path}\n${text}\n`);
   }
   return parts.join("");
 }
-
-function changedLines(before: string, after: string): string {
-  const { hunks } = diffTexts({ before, after });
-  return hunks
-    .map((lines) => lines.map(({ kind, text }) => `  ${signByKind[kind]} ${text}`).join("\n"))
-    .join("\n  …\n");
-}
-
-const signByKind = { same: " ", removed: "-", added: "+" } as const;

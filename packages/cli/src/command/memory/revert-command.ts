@@ -1,7 +1,7 @@
 import { millis } from "palimpsest/internal/schema/brand";
 import { command } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
-import { findMemory } from "../../memory/find-memory.ts";
+import { findWholeName } from "../../memory/find-memory.ts";
 import { openMemories } from "../../memory/open-memories.ts";
 import { revertMemory } from "../../memory/revert-memory.ts";
 
@@ -23,7 +23,7 @@ export const revertCommand = command({
     const { memories } = opened;
     let path = operands.memory;
     if (path !== undefined) {
-      const found = await findMemory(memories, path);
+      const found = await findWholeName(memories, path);
       // A deleted memory is in the history only; its path still names it.
       if (found.kind === "found") path = found.memory.path;
     }

@@ -31,6 +31,7 @@ const status: Status = {
   hitRate: 0.914,
   costNanos: nanoUsd(123_400_000),
   unpricedRequests: 0,
+  billing: "real",
   mode: "acceptEdits",
   sandbox: "held",
   background: { notes: "running", extraction: "idle", dream: "idle", preparation: "none", jobs: 2, agents: 0 },
@@ -102,6 +103,10 @@ describe("the status line drops what is least important", () => {
       drawStatus({ ...status, costNanos: nanoUsd(costNanos), unpricedRequests }, { width: 120, theme });
     expect(costs(0, 2)).toContain(" │ price unknown │ ");
     expect(costs(123_400_000, 2)).toContain(" │ $0.12 and more │ ");
+  });
+
+  test("a simulated price says so", () => {
+    expect(drawStatus({ ...status, billing: "simulated" }, { width: 120, theme })).toMatch(/\$[\d.]+ simulated │/);
   });
 
   test("a long or foreign name of a model is cut and drives nothing", () => {

@@ -85,9 +85,10 @@ function formatBar(share: number): string {
 }
 
 /** Rounded to cents; amounts below one cent keep four digits. */
-function formatCost({ usd, unpricedRequests }: StatusFigures): string {
+function formatCost({ usd, unpricedRequests, billing }: StatusFigures): string {
   if (usd === 0 && unpricedRequests > 0) return "price unknown";
-  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}${unpricedRequests > 0 ? " and more" : ""}`;
+  const rest = `${unpricedRequests > 0 ? " and more" : ""}${billing === "simulated" ? " simulated" : ""}`;
+  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}${rest}`;
 }
 
 /** Empty in the default mode, in which each change is asked about. */

@@ -47,7 +47,7 @@ describe("what is typed", () => {
     ["/compact --hard", "/compact knows no --hard. It is used as /compact [--yes] [instructions]"],
     ["/context all", "/context takes nothing of the kind. It is used as /context"],
     ["/recall", "/recall needs more. It is used as /recall <words or id>"],
-    ["/dream", "/dream is not here yet."],
+    ["/agents", "/agents is not here yet."],
   ])("%j is told, not sent", (text, told) => {
     expect(parseSlash(text)).toEqual({ kind: "invalid", message: told });
   });

@@ -126,7 +126,12 @@ export const slashCommands = [
     takes: "needs",
     rest: "text",
   },
-  { ...commandDefaults, name: "dream", summary: "tidy what is remembered", flags: ["--dry-run"], state: "later" },
+  {
+    ...commandDefaults,
+    name: "dream",
+    summary: "tidy what is remembered, in the background; --dry-run only shows what it would do",
+    flags: ["--dry-run", "--force"],
+  },
   { ...commandDefaults, name: "agents", summary: "the agents at work", state: "later" },
   { ...commandDefaults, name: "quit", aliases: ["exit"], summary: "quit; the session is kept" },
 ] as const satisfies readonly SlashCommand[];

@@ -76,6 +76,8 @@ export interface AgentFigures {
   readonly costNanos: NanoUsd;
   /** Requests whose model has no known price: their cost is missing in `costNanos`. */
   readonly unpricedRequests: number;
+  /** `simulated`: the costs are paid by nobody. */
+  readonly billing: "real" | "simulated";
   /** The permission mode; `default` unless it was changed. */
   readonly mode: string;
   /** `held`: the operating system confines the commands that the agent runs. */

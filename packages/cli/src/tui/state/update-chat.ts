@@ -63,6 +63,7 @@ export const createChat = (figures: {
     hitRate: 0,
     costNanos: nanoUsd(0),
     unpricedRequests: 0,
+    billing: "real",
     mode: "default",
     sandbox: "held",
     background: { notes: "idle", extraction: "idle", dream: "idle", preparation: "none", jobs: 0, agents: 0 },

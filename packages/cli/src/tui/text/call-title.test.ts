@@ -143,6 +143,7 @@ describe("the status line", () => {
     hitRate: 0.999,
     costNanos: nanoUsd(1_500_000_000),
     unpricedRequests: 0,
+    billing: "real",
     background,
   });
 

@@ -95,6 +95,10 @@ export const formatSavedMemory = ({ path, description, change }: SavedMemory): s
 export const undoMemoriesHint = (place: "screen" | "line"): string =>
   place === "screen" ? "Ctrl-R takes this back." : "/memory undo takes this back.";
 
+/** For a user who is about to leave the chat, or has none. */
+export const savedForGoodText = (event: EventOfKind<"memories-saved">): string =>
+  `${formatMemoriesSaved(event)} \`palimpsest memory revert ${event.revision}\` takes this back.`;
+
 export const revertText = (revision: string): string =>
   `Revision ${revision}. To take it back: Ctrl-R until your next message, /memory undo as long as it is the newest, \`palimpsest memory revert ${revision}\` at any time.`;
 

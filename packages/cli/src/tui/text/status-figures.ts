@@ -20,12 +20,14 @@ export interface StatusFigures {
   readonly usd: number;
   /** Requests whose cost is not in `usd`, because their model has no known price. */
   readonly unpricedRequests: number;
+  readonly billing: Status["billing"];
   /** What runs in the background; empty if nothing does. */
   readonly pill: string;
 }
 
 export function statusFigures(status: Status): StatusFigures {
-  const { model, usedTokens, thresholds, autoCompact, hitRate, costNanos, unpricedRequests, background } = status;
+  const { model, usedTokens, thresholds, autoCompact, hitRate, costNanos, unpricedRequests, billing, background } =
+    status;
   const { percentLeft, warning, blocking } = computePressure(usedTokens, thresholds, autoCompact);
   const { window } = thresholds;
   return {
@@ -38,6 +40,7 @@ export function statusFigures(status: Status): StatusFigures {
     hitPercent: Math.floor(hitRate * 100),
     usd: costNanos / 1e9,
     unpricedRequests,
+    billing,
     pill: formatBackground(background),
   };
 }

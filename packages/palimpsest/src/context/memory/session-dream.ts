@@ -278,7 +278,9 @@ function describeSaved(outcome: DreamOutcome): MemoriesSavedEvent | undefined {
     .filter(({ path }) => memoryRole(path) === "memory")
     .map(({ path, before, after }) => {
       const { name, description } = parseMemory(after ?? before ?? "", path);
-      return { path, name, description, change: after === undefined ? ("deleted" as const) : ("saved" as const) };
+      return after === undefined
+        ? { path, name, description: "", change: "deleted" as const }
+        : { path, name, description, change: "saved" as const };
     });
   return memories.length === 0
     ? undefined

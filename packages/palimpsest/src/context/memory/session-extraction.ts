@@ -1,11 +1,15 @@
-import { z } from "zod";
 import { estimateFork } from "../../cache/background-budget.ts";
 import { type ExtractionMoment, type ExtractionRule, findExtractionCause } from "../../layers/5-extract/plan.ts";
-import { extractCloseWaitMillisMax, extractFailuresMax, usualExtraction } from "../../layers/5-extract/limits.ts";
+import {
+  extractCloseWaitMillisMax,
+  extractFailuresMax,
+  extractStopMillisMax,
+  usualExtraction,
+} from "../../layers/5-extract/limits.ts";
 import { type ExtractDeps, extractMemories, type ExtractOutcome } from "../../layers/5-extract/run-extract.ts";
 import { collectExtractSources, type ExtractSources } from "../../memory/collect-extract-sources.ts";
 import { collectTrustSources } from "../../memory/trust-sources.ts";
-import { type EntryId, entryId, type Millis, type NanoUsd } from "../../schema/brand.ts";
+import type { EntryId, Millis, NanoUsd } from "../../schema/brand.ts";
 import type { Model } from "../../schema/model.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { FinalAppender, Session } from "../../session/session.ts";
@@ -16,6 +20,7 @@ import type { ResolvedSettingsDep, WaitDep } from "../deps.ts";
 import type { Line } from "../line.ts";
 import { backgroundCostDraft } from "../past-costs.ts";
 import { clipMessages } from "./agent-memories.ts";
+import { type UnreadMessage, UnreadMessages } from "./unread-messages.ts";
 
 export interface SessionExtractionDeps extends WaitDep, ResolvedSettingsDep, Omit<ExtractDeps, "writing"> {
   /** Asked before each extraction, since the tools may change. */
@@ -24,7 +29,7 @@ export interface SessionExtractionDeps extends WaitDep, ResolvedSettingsDep, Omi
   readonly instructions: () => readonly string[];
   /** Asked before each extraction. `off`: the user, a rule or the place forbids it. */
   readonly state: () => "on" | "off";
-  readonly spend: Pick<BackgroundSpend, "mayStart">;
+  readonly spend: Pick<BackgroundSpend, "mayStart" | "flush">;
   /** What is known of the conversation's model, for the price of a fork. */
   readonly known: () => Model | undefined;
   /** The user's own prompt, if there is one. Must not reject. */
@@ -47,8 +52,8 @@ interface ExtractionInput {
  *   running ──a turn ends, and the rule wants it──▶ running, wanted ──ends──▶ running: once, for all that came meanwhile
  *   any ──finish──▶ one last extraction, if the rule wants it at the end ──at most 10 s──▶ finished
  *
- * The cursor, the newest entry that was considered, is a setting in the transcript: a resumed session goes on from there,
- * and a rewound one from where its path was.
+ * What was looked at is recorded as a setting in the transcript (`unread-messages.ts`): a resumed session goes on from
+ * there, and a rewound one from where its path was.
  */
 export class SessionExtraction {
   readonly #deps: SessionExtractionDeps;
@@ -64,12 +69,15 @@ export class SessionExtraction {
   #floorTokens: number;
   #lastReplyAt: Millis | undefined;
   #finished: Promise<void> | undefined;
+  readonly #unread: UnreadMessages;
 
   constructor(deps: SessionExtractionDeps, input: ExtractionInput) {
     this.#deps = deps;
     this.#input = input;
     this.#log = input.session;
     this.#floorTokens = input.line.usedTokens;
+    const { path, projection } = input.session.fold;
+    this.#unread = new UnreadMessages(path.entries, projection.settings);
     input.session.onClose((closing) => {
       this.#log = closing;
       return this.finish();
@@ -98,15 +106,25 @@ export class SessionExtraction {
     return this.#finished;
   }
 
+  /** What runs may end, what was wanted meanwhile may run, and then one last extraction, all within one limit. */
   async #finish(): Promise<void> {
-    this.#isWanted = false;
-    if (this.#running === undefined) this.#consider("session-end");
-    if (this.#running === undefined) return;
     const waiting = new AbortController();
-    await Promise.race([this.#running, this.#deps.wait(extractCloseWaitMillisMax, waiting.signal)]);
+    const late = this.#deps.wait(extractCloseWaitMillisMax, waiting.signal).then(() => "late" as const);
+    let last: "to-come" | "considered" = "to-come";
+    for (;;) {
+      if (this.#running === undefined && last === "to-come") {
+        last = "considered";
+        this.#consider("session-end");
+      }
+      if (this.#running === undefined) break;
+      if ((await Promise.race([this.#running, late])) !== "late") continue;
+      this.#stopped.abort();
+      await Promise.race([this.#running, this.#deps.wait(extractStopMillisMax, waiting.signal)]);
+      break;
+    }
     waiting.abort();
-    this.#stopped.abort();
-    await this.#running;
+    // What was spent last is written down before the session is closed.
+    await this.#deps.spend.flush();
   }
 
   get #rule(): ExtractionRule | undefined {
@@ -122,38 +140,41 @@ export class SessionExtraction {
       this.#isWanted = true;
       return;
     }
-    const { fold } = this.#input.session;
-    const sources = collectExtractSources(fold.path.entries, readCursor(fold.projection.settings));
-    if (findExtractionCause(rule, this.#describeMoment(at, sources)) !== undefined) this.#start(rule, sources);
+    this.#unread.follow(this.#input.session.fold.path.entries);
+    const messages = [...this.#unread.messages];
+    if (findExtractionCause(rule, this.#describeMoment(at, messages)) !== undefined) this.#start(rule, messages);
   }
 
-  #describeMoment(at: ExtractionMoment["at"], { own }: ExtractSources): ExtractionMoment {
+  #describeMoment(at: ExtractionMoment["at"], messages: readonly UnreadMessage[]): ExtractionMoment {
     const isWarm = this.#lastReplyAt !== undefined && this.#deps.now() - this.#lastReplyAt < this.#deps.cacheMillis();
     return {
       at,
       turns: this.#turns,
-      said: own,
+      said: messages.map(({ text }) => text),
       tokens: this.#input.line.usedTokens - this.#floorTokens,
       cache: isWarm ? "warm" : "cold",
     };
   }
 
   /** Everything that the extraction considers is fixed before the first await: the conversation continues meanwhile. */
-  #start(rule: ExtractionRule, sources: ExtractSources): void {
+  #start(rule: ExtractionRule, messages: readonly UnreadMessage[]): void {
     const { session, line } = this.#input;
     const newest = session.leaf;
     if (newest === null) return;
     const { entries } = session.fold.path;
+    const own = messages.map(({ text }) => text);
+    const { known, others, memoriesWrittenBy } = collectExtractSources(entries, messages[0]?.id);
+    const trust = collectTrustSources(entries);
     const input = {
-      sources: { ...sources, known: [...sources.known, ...this.#deps.instructions()] },
-      trust: collectTrustSources(entries),
-      provenance: { session: session.id, messages: clipMessages(sources.messages) },
+      sources: { own, others, known: [...known, ...this.#deps.instructions()] },
+      // Messages that the session has dropped are the user's all the same.
+      trust: { ...trust, own: [...trust.own, ...own] },
+      provenance: { session: session.id, messages: clipMessages(messages.map(({ id }) => id)) },
       turnsMax: rule.turnsMax,
       reach: measureReach(line.snapshot()),
     };
-    this.#turns = 0;
-    this.#floorTokens = line.usedTokens;
-    this.#running = this.#run(input, { newest, writtenBy: sources.memoriesWrittenBy }).finally(() => {
+    const step = { messages, newest, turns: this.#turns, usedTokens: line.usedTokens, writtenBy: memoriesWrittenBy };
+    this.#running = this.#run(input, step).finally(() => {
       this.#running = undefined;
       if (!this.#isWanted) return;
       this.#isWanted = false;
@@ -165,7 +186,7 @@ export class SessionExtraction {
   async #run(input: Omit<Parameters<typeof extractMemories>[1], "prompt">, step: ExtractionStep): Promise<void> {
     try {
       // The agent has saved what it found worth it.
-      if (step.writtenBy === "agent") return await this.#record(cursorDraft(step.newest));
+      if (step.writtenBy === "agent") return await this.#record(this.#markRead(step));
       if ((await this.#deps.spend.mayStart(this.#estimate())).kind === "over") return;
       const prompt = await this.#deps.prompt();
       const deps = { ...this.#deps, writing: this.#deps.writing() };
@@ -181,19 +202,27 @@ export class SessionExtraction {
     }
   }
 
+  /** From here on only what came since counts. */
+  #markRead({ messages, newest, turns, usedTokens }: ExtractionStep): Draft {
+    this.#turns -= turns;
+    this.#floorTokens = Math.min(usedTokens, this.#input.line.usedTokens);
+    return this.#unread.read(messages, newest);
+  }
+
   #estimate(): NanoUsd {
     const contextTokens = this.#input.line.usedTokens;
     return estimateFork(this.#deps.known(), { ...usualExtraction, contextTokens });
   }
 
-  async #recordOutcome(outcome: ExtractOutcome, { newest }: ExtractionStep): Promise<void> {
+  async #recordOutcome(outcome: ExtractOutcome, step: ExtractionStep): Promise<void> {
     const { usage } = outcome;
-    const failed = outcome.kind === "failed" ? { why: outcome.why, message: outcome.message } : undefined;
+    const failed = describeFailure(outcome);
     if (failed?.why === "aborted" && usage.length === 0) return;
     const cost = backgroundCostDraft({ source: "extraction", model: this.#deps.fork.model, usage, failed });
-    // What failed is considered again with the next turn, unless the conversation has gone back before it.
-    const isDone = failed === undefined && this.#input.session.fold.path.has(newest);
-    await this.#record(cost, ...(isDone ? [cursorDraft(newest)] : []));
+    // What failed, or was written by somebody else at the same time, is looked at again.
+    const isDone = outcome.kind !== "failed" && outcome.conflicts.length === 0;
+    const isOnPath = this.#input.session.fold.path.has(step.newest);
+    await this.#record(cost, ...(isDone && isOnPath ? [this.#markRead(step)] : []));
   }
 
   async #record(...drafts: readonly Draft[]): Promise<void> {
@@ -201,17 +230,21 @@ export class SessionExtraction {
   }
 }
 
-interface ExtractionStep {
-  /** The newest entry that is considered. */
-  readonly newest: EntryId;
-  readonly writtenBy: ExtractSources["memoriesWrittenBy"];
+/** An extraction of which nothing was saved because of a check is booked with the first reason. */
+function describeFailure(outcome: ExtractOutcome): { readonly why: string; readonly message: string } | undefined {
+  if (outcome.kind === "failed") return { why: outcome.why, message: outcome.message };
+  const [refused] = outcome.kind === "nothing" ? outcome.refused : [];
+  return refused === undefined ? undefined : { why: "refused", message: refused.why };
 }
 
-const cursorName = "extraction.covers";
-const cursorShape = z.object({ entry: z.string().transform(entryId) });
-
-const cursorDraft = (entry: EntryId): Draft => ({ type: "setting", name: cursorName, value: { entry } });
-
-function readCursor(settings: Session["fold"]["projection"]["settings"]): EntryId | undefined {
-  return cursorShape.safeParse(settings.get(cursorName)).data?.entry;
+interface ExtractionStep {
+  /** The unread messages that it looks at. */
+  readonly messages: readonly UnreadMessage[];
+  /** The newest entry that it looks at. */
+  readonly newest: EntryId;
+  /** Complete turns when it began. */
+  readonly turns: number;
+  /** Size of the context when it began. */
+  readonly usedTokens: number;
+  readonly writtenBy: ExtractSources["memoriesWrittenBy"];
 }

@@ -13,7 +13,6 @@ export const dreamTriesMax = 3;
 /** Questions to the transcripts of earlier sessions, and passages for each: narrow ones, since whole transcripts fit nowhere. */
 export const dreamQueriesMax = 20;
 export const dreamHitsMax = 50;
-export const dreamQueryCharsMax = 300;
 /** Quotes that are looked up in the transcripts after a dream, to see whether a reason holds. */
 export const dreamEvidenceLookupsMax = 20;
 /** Memories whose lines are listed at the start: as many as an index has. */

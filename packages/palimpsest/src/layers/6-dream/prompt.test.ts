@@ -35,9 +35,13 @@ describe("the words that a dream is asked for with", () => {
     expect(dreamPrompt({ ...input, step, logs: [] })).toMatchSnapshot();
   });
 
-  it("are as they were reviewed, without tools", () => {
-    const memories = "deploy.md\nDeploys run on Friday.";
+  const memories = "deploy.md\nDeploys run on Friday.";
+
+  it("are as they were reviewed, for questions without tools", () => {
     expect(dreamPrompt({ ...input, step: { kind: "queries", memories } })).toMatchSnapshot();
+  });
+
+  it("are as they were reviewed, for changes without tools", () => {
     expect(dreamPrompt({ ...input, step: { kind: "writes", memories, hits: "user: on Monday" } })).toMatchSnapshot();
   });
 

@@ -13,9 +13,11 @@ import {
   showMemory,
 } from "../../memory/directory/show-memory.ts";
 import { forkPermission } from "../../memory/fork-permission.ts";
+import type { ForkRecall } from "../../memory/fork-recall.ts";
+import { memoryForkTool } from "../../memory/directory/memory-fork-tool.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
 import type { MemoryText } from "../../ports/memories.ts";
-import type { Millis } from "../../schema/brand.ts";
+import { millis, type Millis } from "../../schema/brand.ts";
 import { findJson } from "../../schema/find-json.ts";
 import type { Json, JsonObject } from "../../schema/json.ts";
 import { listField } from "../../schema/json.ts";
@@ -31,7 +33,6 @@ import {
   shownMemoriesBytesMax,
 } from "./limits.ts";
 import { dreamPrompt, type DreamPromptStep } from "./prompt.ts";
-import { type DreamRecall, dreamTools } from "./run-dream-tools.ts";
 
 /** Tools in the parent's list that a dream may use, by name. */
 export interface DreamToolNames {
@@ -49,7 +50,7 @@ export interface AskDreamInput {
   readonly base: readonly MemoryText[];
   readonly driftByPath: ReadonlyMap<string, readonly DriftFinding[]>;
   readonly draft: DraftDirectory;
-  readonly transcripts: DreamRecall;
+  readonly transcripts: ForkRecall;
   readonly canSearch: boolean;
   readonly tools: DreamToolNames;
   readonly now: Millis;
@@ -77,20 +78,34 @@ async function askWithTools(input: AskDreamInput, memory: string): Promise<AskDr
   const { draft, transcripts, onWrite, tools, now } = input;
   const recall = input.canSearch ? tools.recall : undefined;
   const provenance = () => ({ at: now, trust: "trusted" }) as const;
+  const refused: RefusedWrite[] = [];
+  const ownTools = [
+    memoryForkTool(
+      { memories: draft, author: "dream", provenance },
+      { name: memory, onWrite, onRefused: (refusal) => refused.push(refusal) },
+    ),
+    ...(recall === undefined ? [] : [transcripts.tool(recall)]),
+  ];
   const outcome = await runFork(input, {
     step: { kind: "tools", memory, recall, read: tools.read },
     // Later rounds read what earlier ones wrote.
     cacheWrite: "write",
     roundsMax: dreamRoundsMax,
-    ownTools: dreamTools({ memory, recall, draft, transcripts, provenance, onWrite }),
+    timeMillisMax: dreamMillisMax,
+    ownTools,
     permit: forkPermission({
-      ownTools: recall === undefined ? [memory] : [memory, recall],
+      ownTools: ownTools.map(({ name }) => name),
       readTools: tools.read,
       sandbox: tools.sandbox,
     }),
   });
   if (outcome.kind !== "answered") return toFailure(outcome, input);
-  return { kind: "asked", reasons: readReasons(findJson(outcome.text)), refused: [], usage: outcome.usage };
+  const { text, usage } = outcome;
+  const answer = findJson(text);
+  // Changes without reasons are for the audit; who neither wrote nor answered has not looked at the memories.
+  if (answer === undefined && draft.changes.length === 0)
+    return { kind: "failed", message: "The answer has no JSON object with what was removed.", usage };
+  return { kind: "asked", reasons: readReasons(answer), refused, usage };
 }
 
 /** Without our tools: first the questions, if there is something to ask, then all changes in one answer. */
@@ -110,8 +125,10 @@ async function askForText(input: AskDreamInput): Promise<AskDreamOutcome> {
   return { kind: "asked", reasons: readReasons(applied.answer), refused: applied.refused, usage };
 }
 
+/** The two requests together have the time of one dream. */
 const textTask = (step: DreamPromptStep): AskedStep => ({
   step,
+  timeMillisMax: millis(dreamMillisMax / 2),
   cacheWrite: "skip",
   roundsMax: dreamTextRoundsMax,
   ownTools: undefined,
@@ -126,7 +143,7 @@ async function answerQueries(answer: string, { transcripts }: AskDreamInput): Pr
   return parts.join("\n\n").slice(0, shownHitsCharsMax);
 }
 
-interface AskedStep extends Pick<ForkTask, "cacheWrite" | "roundsMax" | "ownTools" | "permit"> {
+interface AskedStep extends Pick<ForkTask, "cacheWrite" | "roundsMax" | "timeMillisMax" | "ownTools" | "permit"> {
   readonly step: DreamPromptStep;
 }
 
@@ -134,7 +151,7 @@ interface AskedStep extends Pick<ForkTask, "cacheWrite" | "roundsMax" | "ownTool
 function runFork(input: AskDreamInput, { step, ...task }: AskedStep): Promise<ForkOutcome> {
   const { fork, template, onEvent, signal } = input;
   const directive = dreamPrompt({ ...describeDirectory(input), step, template });
-  const limits = { triesMax: dreamTriesMax, timeMillisMax: dreamMillisMax, messagesMax: 0 };
+  const limits = { triesMax: dreamTriesMax, messagesMax: 0 };
   return fork.run({ ...task, ...limits, directive, source: "dream", onEvent }, signal);
 }
 

@@ -17,9 +17,9 @@ import type {
 import type { SecretScanner } from "../../ports/secret-scanner.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
-import { dreamCommitTriesMax, dreamEvidenceLookupsMax } from "./limits.ts";
+import { dreamCommitTriesMax, dreamEvidenceLookupsMax, dreamHitsMax, dreamQueriesMax } from "./limits.ts";
 import { askDream, type DreamToolNames } from "./run-ask.ts";
-import { DreamRecall, type SearchTranscripts } from "./run-dream-tools.ts";
+import { ForkRecall, type SearchTranscripts } from "../../memory/fork-recall.ts";
 
 export interface DreamDeps extends ClockDep, MemoriesDep {
   readonly fork: Fork;
@@ -94,7 +94,7 @@ export async function runDream(deps: DreamDeps, input: DreamInput, signal: Abort
   if (!base.some(({ role }) => role === "memory"))
     return { kind: "dreamt", receipt: emptyReceipt, revision: undefined, usage: [] };
   const draft = new DraftDirectory({ base, scanner: deps.scanner ?? ruleScanner, now: deps.now });
-  const transcripts = new DreamRecall(deps.search);
+  const transcripts = new ForkRecall(deps.search, { queriesMax: dreamQueriesMax, hitsMax: dreamHitsMax });
   const asked = await askDream({
     fork: deps.fork,
     base,
@@ -141,7 +141,7 @@ interface DraftState extends Pick<DreamInput, "mode"> {
   readonly wanted: readonly MemoryChange[];
   readonly reasons: readonly RemovalReason[];
   readonly refused: readonly RefusedWrite[];
-  readonly transcripts: DreamRecall;
+  readonly transcripts: ForkRecall;
   readonly usage: readonly JsonObject[];
   readonly signal: AbortSignal;
 }

@@ -48,11 +48,29 @@ const monReason = {
   evidence: "Deploys run on Friday.",
 };
 
+it("a rule may not go for another one that only has the same frame", () => {
+  const suites = ["billing", "search", "mail", "login", "print"].map((name, at) =>
+    memoryText(`${name}.md`, memoryWithFront(name, `Always run the ${name} suite before a ${name} release.`), {
+      at: 1_000 + at,
+    }),
+  );
+  const [billing] = suites;
+  if (billing === undefined) throw new Error("no memory");
+  const reason = {
+    path: "billing.md",
+    text: "Always run the billing suite before a billing release.",
+    why: "contradicted",
+    evidence: "Always run the search suite before a search release.",
+  };
+  expect(found(audit([remove(billing)], { base: suites, reasons: [reason] }))).toEqual(["billing.md fact-lost"]);
+});
+
 describe("a fact that is gone", () => {
   const said = (text: string, at: number, by: "user" | "outside" = "user") => ({ text, at: millis(at), by });
   const quote = "we deploy on Tuesday from now on";
   const userReason = { ...monReason, evidence: quote };
-  const rows: readonly (readonly [string, Parameters<typeof audit>, readonly string[]])[] = [
+  type Row = readonly [string, Parameters<typeof audit>, readonly string[]];
+  const rows: readonly Row[] = [
     ["needs a reason", [[remove(friday)]], ["deploy-old.md fact-lost"]],
     [
       "needs none if it stands elsewhere",
@@ -98,6 +116,46 @@ describe("a fact that is gone", () => {
       ],
       ["deploy.md fact-lost"],
     ],
+    ...[
+      "Thanks, deploys run fine now.",
+      "Deploys run on time now.",
+      "Do deploys run on Tuesday?",
+      "Don't forget that deploys run on Monday.",
+      "Deploys run on Monday from now on.",
+      "Deploys run on Monday and that is good.",
+    ].map((words): Row => [
+      `may not go for words that do not contradict it: ${words}`,
+      [
+        [write("deploy.md", "Deploy.")],
+        { reasons: [{ ...userReason, evidence: words }], passages: [said(words, 3_000)] },
+      ],
+      ["deploy.md fact-lost"],
+    ]),
+    ...[
+      "Deploys run on Tuesday.",
+      "Deploys don't run on Monday.",
+      "We no longer run deploys on Monday.",
+      "Deploys have moved to Tuesday.",
+      "Run deploys on Tuesday instead.",
+    ].map((words): Row => [
+      `may go for words that contradict it: ${words}`,
+      [
+        [write("deploy.md", "Deploy.")],
+        { reasons: [{ ...userReason, evidence: words }], passages: [said(words, 3_000)] },
+      ],
+      [],
+    ]),
+    [
+      "may not go for half of a sentence that contradicts only by itself",
+      [
+        [write("deploy.md", "Deploy.")],
+        {
+          reasons: [{ ...userReason, evidence: "deploys run on Tuesday" }],
+          passages: [said("Is it true that deploys run on Tuesday?", 3_000)],
+        },
+      ],
+      ["deploy.md fact-lost"],
+    ],
     [
       "may not go for a reason about another sentence",
       [[remove(friday)], { reasons: [{ ...friReason, text: "Ask Ann first." }] }],
@@ -133,6 +191,58 @@ describe("a fact that is gone", () => {
   ];
   it.each(rows)("%s", (_, given, expected) => {
     expect(found(audit(...given))).toEqual(expected);
+  });
+
+  const changedRows: readonly (readonly [string, string, string])[] = [
+    [
+      "another day",
+      "The release branch is cut on Tuesday by whoever is on call in the Berlin office.",
+      "The release branch is cut on Thursday by whoever is on call in the Berlin office.",
+    ],
+    [
+      "another unit",
+      "All amounts of the billing service are stored in cents in the ledger table.",
+      "All amounts of the billing service are stored in dollars in the ledger table.",
+    ],
+    ["after for before", "Run the linter before committing.", "Run the linter after committing."],
+    ["no only", "Only Anna may deploy.", "Anna may deploy."],
+    ["the reverse", "We prefer pnpm over npm.", "We prefer npm over pnpm."],
+    ["off for on", "Keep the feature flag on.", "Keep the feature flag off."],
+  ];
+  it.each(changedRows)("is gone if it says %s, whatever other memories say", (_, before, after) => {
+    const memories = [memoryText("x.md", `${before}\n`), memoryText("y.md", "Thursday, dollars.\n"), friday, monday];
+    const outcome = audit([{ path: "x.md", expected: "any", text: `${after}\n` }], { base: memories });
+    expect(found(outcome)).toEqual(["x.md fact-lost"]);
+    expect(outcome.verdict).toBe("refused");
+  });
+
+  const script = "scripts/deploy.sh";
+  const driftRows: readonly (readonly [string, string, readonly string[]])[] = [
+    ["may go if it only says where something is", "Deploy with scripts/deploy.sh first.", []],
+    [
+      "may not go with a prohibition",
+      "Never deploy with scripts/deploy.sh unless Ann has approved.",
+      ["d.md fact-lost"],
+    ],
+    ["may not go with a duty of somebody", "Deploy with scripts/deploy.sh after Ann has approved.", ["d.md fact-lost"]],
+    ["may not go with another file", "Deploy with scripts/deploy.sh and src/deploy.ts.", ["d.md fact-lost"]],
+    [
+      "may not go with much else",
+      "Deploy with scripts/deploy.sh, write the changelog, tag the commit and tell the team.",
+      ["d.md fact-lost"],
+    ],
+  ];
+  it.each(driftRows)("%s, if a file that it names is missing", (_, sentence, expected) => {
+    const memories = [friday, monday, memoryText("d.md", `${sentence}\n`)];
+    const outcome = auditChanges({
+      base: memories,
+      changes: [{ path: "d.md", expected: "any", text: undefined }],
+      reasons: [{ path: "d.md", text: sentence, why: "gone", evidence: "" }],
+      passages: [],
+      driftByPath: new Map([["d.md", [{ kind: "file", name: script }]]]),
+      now: millis(9_000),
+    });
+    expect(found(outcome)).toEqual(expected);
   });
 
   it("is named with its reason and what bears it out", () => {
@@ -175,6 +285,16 @@ describe("what is written", () => {
       [],
     ],
     ["needs a source", [[write("cat.md", "The office cat is called Whiskers.", "Cat")]], ["cat.md no-source"]],
+    [
+      "needs a source for each word",
+      [[write("deploy.md", "Deploys run on Monday. The api rarely listens on port 4000.")]],
+      ["deploy.md no-source"],
+    ],
+    [
+      "may not end in a remark that no source has",
+      [[write("deploy.md", "Deploys run on Monday. This is not so.")]],
+      ["deploy.md no-source", "deploy.md untrusted"],
+    ],
     [
       "needs a source for each number",
       [[write("port2.md", "The api listens on port 4001.", "Port")]],
@@ -259,6 +379,26 @@ describe("what is written", () => {
     expect(found(outcome)).toEqual(["z.md index-limit", "y.md index-limit"]);
     expect(keptPaths(outcome)).toEqual(["x.md"]);
   });
+
+  const describeApi = (description: string) =>
+    `---\nname: Api\ndescription: ${description}\ntype: project\n---\n\nFact about the api.\n`;
+  const long = `the api ${"fact ".repeat(40)}`.trim();
+  const described = (longs: number) =>
+    Array.from({ length: 190 }, (_, at) => memoryText(`m${at}.md`, describeApi(at < longs ? long : "the api")));
+  const redescribe = (memories: readonly MemoryText[], description: string) =>
+    memories.map(({ path, hash }) => ({ path, expected: hash, text: describeApi(description) }));
+
+  it("keeps the index within its limits if descriptions become longer, too", () => {
+    const memories = described(152);
+    const outcome = audit(redescribe(memories.slice(152, 158), long), { base: memories });
+    expect(found(outcome)).toEqual([157, 156, 155, 154].map((at) => `m${at}.md index-limit`));
+    expect(outcome.verdict).toBe("repaired");
+  });
+
+  it("may shorten an index that is too long already", () => {
+    const memories = described(190);
+    expect(found(audit(redescribe(memories.slice(0, 3), "the api"), { base: memories }))).toEqual([]);
+  });
 });
 
 describe("the verdict", () => {
@@ -334,7 +474,7 @@ describe("whatever a consolidator does", () => {
         const accepted = new Set(outcome.removals.map(({ path, sentence }) => `${path} ${sentence}`));
         for (const { path, text } of given)
           for (const fact of readFacts(text, path))
-            expect(standing.has(fact) || accepted.has(`${path} ${fact.sentence}`)).toBe(true);
+            expect(standing.states(fact) || accepted.has(`${path} ${fact.sentence}`)).toBe(true);
         if (outcome.verdict !== "refused") expect(audit(outcome.kept, { base: given, reasons }).findings).toEqual([]);
       }),
     );

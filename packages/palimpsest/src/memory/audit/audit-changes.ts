@@ -1,9 +1,10 @@
 import type { MemoryChange, MemoryProvenance, MemorySource, MemoryText, MemoryTrust } from "../../ports/memories.ts";
 import type { Millis } from "../../schema/brand.ts";
-import { cutIndex, updateIndex } from "../directory/memory-index.ts";
+import { cutIndex, formatPointer, updateIndex } from "../directory/memory-index.ts";
 import { indexPath, memoryRole } from "../directory/memory-path.ts";
 import { parseMemory } from "../directory/memory-text.ts";
 import type { DriftFinding } from "../directory/show-memory.ts";
+import { contentWords } from "../content-words.ts";
 import { findUnsourced, splitSentences } from "../find-unsourced.ts";
 import { judgeTrust } from "../judge-trust.ts";
 import { findDeadLinks, stripLinks } from "./dead-links.ts";
@@ -16,7 +17,8 @@ import {
 } from "./removal-reasons.ts";
 import { findingCharsMax, lostShareMax } from "./limits.ts";
 import { findNewDates, findRelativeDate, hasRelativeSource, stripDates } from "./relative-dates.ts";
-import { readFacts, StandingFacts } from "./standing-facts.ts";
+import { isNarrowed, isNegated } from "./sentence-words.ts";
+import { type Fact, readFact, readFacts, StandingFacts } from "./standing-facts.ts";
 
 export interface AuditInput {
   /** The directory that the changes were made on, or as it is by now. */
@@ -27,6 +29,7 @@ export interface AuditInput {
   /** What the consolidator found in transcripts. */
   readonly passages: readonly SeenPassage[];
   readonly driftByPath: ReadonlyMap<string, readonly DriftFinding[]>;
+  readonly evidenceNeeds?: ReasonSources["evidenceNeeds"];
   readonly now: Millis;
 }
 
@@ -80,8 +83,13 @@ interface AuditState extends AuditInput {
   readonly outside: readonly string[];
   /** Both. */
   readonly sources: readonly string[];
+  /** The content words of all sources. */
+  readonly sourceWords: ReadonlySet<string>;
+  readonly sourceFacts: StandingFacts;
   /** What `own` states, for facts that an untrusted memory repeats. */
   readonly ownFacts: StandingFacts;
+  /** What each memory says; read once. */
+  readonly factsByPath: ReadonlyMap<string, readonly Fact[]>;
 }
 
 function createState(input: AuditInput): AuditState {
@@ -98,7 +106,12 @@ function createState(input: AuditInput): AuditState {
     own,
     outside,
     sources: [...own, ...outside],
+    sourceWords: new Set([...own, ...outside].flatMap(contentWords)),
+    sourceFacts: new StandingFacts([...own, ...outside]),
     ownFacts: new StandingFacts(own),
+    factsByPath: new Map(
+      base.filter(({ role }) => role === "memory").map(({ path, text }) => [path, readFacts(text, path)]),
+    ),
   };
 }
 
@@ -149,13 +162,15 @@ function listSentences(text: string, path: string): readonly [readonly string[],
 function findSources(
   path: string,
   texts: readonly string[],
-  { base, ownFacts }: AuditState,
+  { base, ownFacts, factsByPath }: AuditState,
 ): readonly (MemorySource & { readonly trust: MemoryTrust })[] {
   const written = new StandingFacts([texts.join("\n")]);
   return base
     .filter((memory) => memory.role === "memory" && memory.path !== path)
-    .filter(({ text, path: from, trust }) =>
-      readFacts(text, from).some((fact) => written.has(fact) && (trust === "trusted" || !ownFacts.has(fact))),
+    .filter(({ path: from, trust }) =>
+      (factsByPath.get(from) ?? []).some(
+        (fact) => written.resembles(fact) && (trust === "trusted" || !ownFacts.resembles(fact)),
+      ),
     )
     .map(({ path: from, revision, trust }) => ({ path: from, revision, trust }));
 }
@@ -173,6 +188,7 @@ function findTextProblems({ change, before, added, trust }: JudgedChange, state:
     ...findInvented(added.body, state.sources),
     // A title or a description may be made of the text that it stands over.
     ...findInvented(added.head, [...state.sources, added.body.join("\n")]),
+    ...added.body.filter((sentence) => hasNewWord(sentence, state) || isNewRemark(sentence, state)),
   ]);
   const isPoisoned = trust === "untrusted" && before?.trust === "trusted";
   return [
@@ -182,14 +198,30 @@ function findTextProblems({ change, before, added, trust }: JudgedChange, state:
   ];
 }
 
+/** One word is enough to make another fact of a sentence. */
+const hasNewWord = (sentence: string, { sourceWords }: AuditState): boolean =>
+  contentWords(stripDates(stripLinks(sentence))).some((word) => !sourceWords.has(word));
+
+/** "This is not so", "Never": a few words without a topic can turn round what stands before them. */
+function isNewRemark(sentence: string, { sourceFacts }: AuditState): boolean {
+  const fact = readFact(stripLinks(sentence));
+  const isShort = fact.words.size === 0 || (fact.words.size === 1 && (isNegated(sentence) || isNarrowed(sentence)));
+  return isShort && !sourceFacts.states(fact);
+}
+
 /** Sentences without a source. A date of its own may stand for a relative one of a source; a link to a memory is no word. */
 function findInvented(sentences: readonly string[], sources: readonly string[]): readonly string[] {
-  return sentences.filter((sentence) => {
+  const checked = sentences.map((sentence) => {
     const plain = stripLinks(sentence);
-    const isResolved = findNewDates(plain, sources).length > 0;
-    if (isResolved && !hasRelativeSource(stripDates(plain), sources)) return true;
-    return findUnsourced(isResolved ? stripDates(plain) : plain, sources).length > 0;
+    const isDated = findNewDates(plain, sources).length > 0;
+    const text = isDated ? stripDates(plain) : plain;
+    return { sentence, parts: splitSentences(text), isInvented: isDated && !hasRelativeSource(text, sources) };
   });
+  // All at once: the sources are long.
+  const unsourced = new Set(findUnsourced(checked.flatMap(({ parts }) => parts).join("\n"), sources));
+  return checked
+    .filter(({ parts, isInvented }) => isInvented || parts.some((part) => unsourced.has(part)))
+    .map(({ sentence }) => sentence);
 }
 
 /** What the changes do together. */
@@ -222,11 +254,11 @@ function applyChanges(kept: readonly JudgedChange[], { baseByPath }: AuditState)
 
 /** Facts of a memory that stand nowhere any more. */
 const listGone = (memory: MemoryText, { standing }: ReasonSources) =>
-  readFacts(memory.text, memory.path).filter((fact) => !standing.has(fact));
+  readFacts(memory.text, memory.path).filter((fact) => !standing.states(fact));
 
 const createReasonSources = (
   after: ReadonlyMap<string, string>,
-  { base, reasons, passages, driftByPath }: AuditState,
+  { base, reasons, passages, driftByPath, evidenceNeeds }: AuditState,
 ): ReasonSources => ({
   standing: new StandingFacts([...after].map(([path, text]) => parseMemory(text, path).body || text)),
   after,
@@ -234,22 +266,33 @@ const createReasonSources = (
   reasons,
   passages,
   driftByPath,
+  evidenceNeeds,
 });
 
-/** The index is written at the commit. If it would grow over a limit, the last new memory is left out. */
+/** The index is written at the commit. If more of it would be cut than before, the last change that lengthens it is left out. */
 function findIndexProblem(
   kept: readonly JudgedChange[],
   { after, state }: { readonly after: ReadonlyMap<string, string>; readonly state: AuditState },
 ): readonly AuditFinding[] {
-  const newest = kept.findLast(({ before, change }) => before === undefined && change.text !== undefined);
-  if (newest === undefined) return [];
   const index = state.baseByPath.get(indexPath)?.text ?? "";
-  const describe = ([path, text]: readonly [string, string]) => ({ ...parseMemory(text, path), path });
-  const before = state.base.filter(({ role }) => role === "memory").map(({ path, text }) => describe([path, text]));
-  const { warnings } = cutIndex(updateIndex({ index, before, after: [...after].map(describe) }));
-  const [warning] = warnings;
-  return warning === undefined ? [] : [finding(newest.change.path, "index-limit", warning)];
+  const before = state.base.filter(({ role }) => role === "memory").map(({ path, text }) => indexMemory([path, text]));
+  const [old, next] = [before, [...after].map(indexMemory)].map((memories) => {
+    const whole = updateIndex({ index, before, after: memories });
+    const { lines, warnings } = cutIndex(whole);
+    return { cut: whole.trimEnd().split("\n").length - lines.length, warning: warnings[0] };
+  });
+  if (old === undefined || next?.warning === undefined || next.cut <= old.cut) return [];
+  const longest = kept.findLast(({ before: was }) => was === undefined) ?? kept.findLast(lengthensIndex);
+  return longest === undefined ? [] : [finding(longest.change.path, "index-limit", next.warning)];
 }
+
+const lengthensIndex = ({ before, change: { path, text } }: JudgedChange): boolean =>
+  text !== undefined && pointerBytes(path, text) > (before === undefined ? 0 : pointerBytes(path, before.text));
+
+const pointerBytes = (path: string, text: string): number =>
+  Buffer.byteLength(formatPointer(indexMemory([path, text])));
+
+const indexMemory = ([path, text]: readonly [string, string]) => ({ ...parseMemory(text, path), path });
 
 /** Whether most of the directory would be gone, had nobody looked. */
 function losesTooMuch(findings: readonly AuditFinding[], { base, baseByPath }: AuditState): boolean {

@@ -13,6 +13,15 @@ export function findRelativeDate(sentence: string): string | undefined {
 
 export const stripRelativeDates = (sentence: string): string => sentence.replaceAll(form, " ");
 
+/** `§` for each, with the words that lead up to it: "on the coming Friday". */
+export const markRelativeDates = (sentence: string): string => sentence.replaceAll(markedForm, "§");
+
+const markedForm = new RegExp(String.raw`(?:\b(?:on|in|at|the)\s+)*(?:${form.source})`, "giu");
+
+/** `§` for each date, as `markRelativeDates` has it: "on Friday, 2026-11-20", "in the week of 2026-11-16". */
+export const markDates = (sentence: string): string =>
+  sentence.replaceAll(/(?:\b(?:on|in|at|the|week of)\s+)*(?:\b[a-z]+day,?\s+)?\(?\b\d{4}-\d\d(?:-\d\d)?\b\)?/gi, "§");
+
 const dateForm = /\b\d{4}-\d\d(?:-\d\d)?\b/g;
 
 /** Dates that stand in no source: `2026-11-18`. */

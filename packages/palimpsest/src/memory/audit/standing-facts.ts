@@ -3,7 +3,8 @@ import { parseMemory } from "../directory/memory-text.ts";
 import { findNames, splitSentences } from "../find-unsourced.ts";
 import { stripLinks } from "./dead-links.ts";
 import { factShareMin, factWordsExact } from "./limits.ts";
-import { stripRelativeDates } from "./relative-dates.ts";
+import { findRelativeDate, markDates, markRelativeDates, stripRelativeDates } from "./relative-dates.ts";
+import { findNegated, spell } from "./sentence-words.ts";
 
 /** One sentence of a memory, as far as words can tell what it says. */
 export interface Fact {
@@ -22,27 +23,15 @@ export interface Fact {
 export function readFacts(text: string, path: string): readonly Fact[] {
   const { body, description } = parseMemory(text, path);
   return splitSentences(stripLinks(body.trim() === "" ? description : body))
-    .map(readFact)
+    .map((sentence) => readFact(sentence))
     .filter(({ words }) => words.size > 0);
 }
 
-function readFact(sentence: string): Fact {
+export function readFact(sentence: string): Fact {
   // "Tomorrow" becomes a date.
   const lasting = stripRelativeDates(sentence);
   const words = new Set(contentWords(lasting));
   return { sentence, words, negated: findNegated(lasting), names: findNames(lasting) };
-}
-
-const negation =
-  /\b(?:not|never|no|none|nor|without|off|except|unless|avoid|stop|instead|cannot|\w+n't|nicht|kein\w*|nie|niemals|ohne|jamais|sans|nunca|sin)\b|[不没非无]|ない/iu;
-
-function findNegated(sentence: string): ReadonlySet<string> {
-  const words = new Set<string>();
-  for (const clause of sentence.split(/[,;:()–—]|\bbut\b|\baber\b/iu)) {
-    const at = clause.search(negation);
-    if (at !== -1) for (const word of contentWords(clause.slice(at))) words.add(word);
-  }
-  return words;
 }
 
 interface StandingSentence {
@@ -52,41 +41,61 @@ interface StandingSentence {
   readonly negated: ReadonlySet<string>;
 }
 
-/**
- * Which facts some texts state. A fact stands in a text if its words stand there within three sentences, the same ones
- * negated: all of them if they are few, nearly all if they are many, and in any case its names and numbers. It says
- * nothing about the order of words, and nothing about a paraphrase in other words: that one counts as gone.
- */
+/** Which facts some texts state. */
 export class StandingFacts {
   readonly #sentences: StandingSentence[] = [];
   readonly #placesByWord = new Map<string, number[]>();
-  readonly #known = new Set<string>();
+  /** One to three sentences in a row, as their words; and the same with a mark for each date. */
+  readonly #spelled = new Set<string>();
+  readonly #dated = new Set<string>();
 
   constructor(texts: readonly string[]) {
-    for (const [text, whole] of texts.entries())
-      for (const sentence of splitSentences(stripLinks(whole))) {
+    for (const [text, whole] of texts.entries()) {
+      const sentences = splitSentences(stripLinks(whole));
+      addRuns(sentences.map(spell), this.#spelled);
+      addRuns(
+        sentences.map((sentence) => spell(markDates(sentence))),
+        this.#dated,
+      );
+      for (const sentence of sentences) {
         const words = new Set(contentWords(sentence));
         const place = this.#sentences.length;
         this.#sentences.push({ text, lower: sentence.toLowerCase(), words, negated: findNegated(sentence) });
-        this.#known.add(sentence);
         for (const word of words) {
           const places = this.#placesByWord.get(word);
           if (places === undefined) this.#placesByWord.set(word, [place]);
           else places.push(place);
         }
       }
+    }
   }
 
-  has(fact: Fact): boolean {
-    if (this.#known.has(fact.sentence)) return true;
+  /**
+   * Whether a text has the fact as whole sentences, with all its words in their order. One sentence may have become two or
+   * three, and a date may stand for "tomorrow". Other words, another order or a word more count as another fact. A title of
+   * one word stands if the word does.
+   */
+  states(fact: Fact): boolean {
+    const { sentence } = fact;
+    const spelled = spell(sentence);
+    if (this.#spelled.has(spelled)) return true;
+    if (findRelativeDate(sentence) !== undefined && this.#dated.has(spell(markRelativeDates(sentence)))) return true;
+    return !spelled.includes(" ") && this.resembles(fact);
+  }
+
+  /**
+   * Whether a text has its words within three sentences, the same ones negated: all of them if they are few, nearly all if
+   * they are many, and in any case its names and numbers. It tells where a text may come from, not that it says the same.
+   */
+  resembles(fact: Fact): boolean {
     const starts = new Set<number>();
     for (const word of fact.words)
       for (const place of this.#placesByWord.get(word) ?? [])
         for (let start = Math.max(0, place - windowSentences + 1); start <= place; start += 1) starts.add(start);
-    return [...starts].some((start) => this.#states(fact, start));
+    return [...starts].some((start) => this.#holds(fact, start));
   }
 
-  #states({ words, negated, names }: Fact, start: number): boolean {
+  #holds({ words, negated, names }: Fact, start: number): boolean {
     const first = this.#sentences[start];
     const window = this.#sentences.slice(start, start + windowSentences).filter(({ text }) => text === first?.text);
     const found = [...words].filter((word) =>
@@ -96,6 +105,11 @@ export class StandingFacts {
     if (found.length < shareMin * words.size) return false;
     return names.every((name) => window.some(({ lower }) => lower.includes(name)));
   }
+}
+
+function addRuns(spelled: readonly string[], into: Set<string>): void {
+  for (const start of spelled.keys())
+    for (let size = 1; size <= windowSentences; size += 1) into.add(spelled.slice(start, start + size).join(" "));
 }
 
 /** One sentence may become two, and a list item gets a sentence before it. */

@@ -13,15 +13,18 @@ interface LoggedChanges {
 
 /**
  * The day's log with one more line for each change: when, which memory, what it is about and where it came from. A dream
- * reads it. Nothing of an untrusted memory is repeated but its path.
+ * reads it. Nothing of an untrusted memory is repeated.
  */
 export function appendDayLog(log: string | undefined, { changes, at, session }: LoggedChanges): string {
   const heading = `# Memories of ${isoTime(at).slice(0, 10)}`;
   const from = session === undefined ? "" : ` (session ${session})`;
+  const time = isoTime(at).slice(11, 16);
   const lines = changes.map(({ path, text, provenance }) => {
-    const about =
-      text === undefined || provenance?.trust === "untrusted" ? "" : `: ${parseMemory(text, path).description}`;
-    return `- ${isoTime(at).slice(11, 16)} ${text === undefined ? "deleted" : "saved"} ${path}${about}${from}`;
+    // Not even its path, which the model chose: the log counts as ours.
+    if (provenance?.trust === "untrusted") return `- ${time} changed a memory that came from outside${from}`;
+    return text === undefined
+      ? `- ${time} deleted ${path}${from}`
+      : `- ${time} saved ${path}: ${parseMemory(text, path).description}${from}`;
   });
   return `${[(log ?? heading).trimEnd(), ...lines].join("\n")}\n`;
 }

@@ -9,7 +9,7 @@ import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
 import type { DreamLease, DreamLeaseOutcome, DreamLeases } from "../../ports/dream-lease.ts";
 import { millis, type Millis } from "../../schema/brand.ts";
 import { tryParseJson } from "../../schema/json.ts";
-import { dreamGuardPauseMs, dreamGuardWaitMs, dreamOverdueMs } from "../limits.ts";
+import { dreamFreeTriesMax, dreamGuardPauseMs, dreamGuardWaitMs, dreamOverdueMs } from "../limits.ts";
 import {
   createFile,
   isAbsent,
@@ -29,6 +29,8 @@ interface FileDreamLeasesOptions {
   readonly folder: string;
   /** How machines and processes are identified; this machine by default. */
   readonly lockDeps?: LockDeps | undefined;
+  /** How long another process is waited for that changes the file just now. */
+  readonly guardWaitMs?: Millis | undefined;
 }
 
 /**
@@ -38,7 +40,8 @@ interface FileDreamLeasesOptions {
  */
 export function fileDreamLeases(options: FileDreamLeasesOptions): DreamLeases {
   const path = join(options.folder, ".consolidate-lock");
-  const lock = new DreamLock({ ...options.deps, ...(options.lockDeps ?? { host: hostname(), lookAtProcess }) }, path);
+  const deps = { ...options.deps, ...(options.lockDeps ?? { host: hostname(), lookAtProcess }) };
+  const lock = new DreamLock({ ...deps, guardWaitMs: options.guardWaitMs ?? dreamGuardWaitMs }, path);
   return {
     lastAt: async () => lock.look().then(({ lastAt }) => lastAt),
     acquire: async () => {
@@ -61,11 +64,15 @@ interface SeenDream {
   readonly running?: { readonly token: string | undefined; readonly since: Millis } | undefined;
 }
 
+interface DreamLockDeps extends ClockDep, IdsDep, LockDeps {
+  readonly guardWaitMs: Millis;
+}
+
 class DreamLock {
-  readonly #deps: ClockDep & IdsDep & LockDeps;
+  readonly #deps: DreamLockDeps;
   readonly #path: string;
 
-  constructor(deps: ClockDep & IdsDep & LockDeps, path: string) {
+  constructor(deps: DreamLockDeps, path: string) {
     this.#deps = deps;
     this.#path = path;
   }
@@ -121,15 +128,18 @@ class DreamLock {
     return { lastAt, succeed: () => end(now), fail: () => end(lastAt) };
   }
 
-  /** If the disk refuses, the text stays until this process ends; then it counts as a crash. */
+  /** If the disk refuses or the guard stays held, the text stays until this process ends; then it counts as a crash. */
   async #free(token: string, at: Millis | undefined): Promise<void> {
     try {
-      await this.#guarded(async () => {
-        if ((await this.look()).running?.token !== token) return lostLease(this.#path);
-        if (at === undefined) await rm(this.#path, { force: true });
-        else await this.#replace("", at);
-        return undefined;
-      });
+      for (let attempt = 0; attempt < dreamFreeTriesMax; attempt += 1) {
+        const outcome = await this.#guarded(async () => {
+          if ((await this.look()).running?.token !== token) return lostLease(this.#path);
+          if (at === undefined) await rm(this.#path, { force: true });
+          else await this.#replace("", at);
+          return undefined;
+        });
+        if (outcome?.kind !== "busy") return;
+      }
     } catch (error) {
       writeFailure(error, this.#path);
     }
@@ -163,7 +173,7 @@ class DreamLock {
   }
 
   async #guarded<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | Guarded> {
-    const until = performance.now() + dreamGuardWaitMs;
+    const until = performance.now() + this.#deps.guardWaitMs;
     for (;;) {
       const guard = await acquireLock(this.#deps, join(dirname(this.#path), ".history", "dream-guard"));
       if (guard.kind === "failed") return guard;

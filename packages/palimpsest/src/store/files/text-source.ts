@@ -1,4 +1,4 @@
-import { indexPath } from "../../memory/directory/memory-path.ts";
+import { memoryRole } from "../../memory/directory/memory-path.ts";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import type { OpenedDocument, RecallDocument, RecallSource } from "../../ports/recall-index.ts";
@@ -19,15 +19,14 @@ export const notesSource = (folder: string): RecallSource =>
     titleOf: () => "Notes",
   });
 
-/** The memories of a folder, without its index, which only repeats them, and hidden files. A memory counts as a session of its own. */
+/** The memories of a folder, without its index and logs, which only repeat them, and hidden files. A memory counts as a session of its own. */
 export const memorySource = (folder: string): RecallSource =>
   textSource("memory", {
     list: async () => {
       const names = await readdir(folder, { recursive: true }).catch((): string[] => []);
       return names
-        .filter(
-          (name) => name !== indexPath && name.endsWith(".md") && !name.split(sep).some((part) => part.startsWith(".")),
-        )
+        .filter((name) => name.endsWith(".md") && !name.split(sep).some((part) => part.startsWith(".")))
+        .filter((name) => memoryRole(name.replaceAll(sep, "/")) === "memory")
         .map((name) => join(folder, name));
     },
     sessionOf: (path) => path.slice(folder.length + 1),

@@ -33,7 +33,7 @@ const schema = `
 `;
 
 /** Raised with every change of the tables or of what stands in them: an index of another version is made anew. */
-const schemaVersion = 3;
+const schemaVersion = 4;
 
 export interface Sqlite {
   readonly DatabaseSync: typeof DatabaseSync;
