@@ -4,6 +4,7 @@ import { appendCase } from "./case/append.ts";
 import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
 import { headerCase } from "./case/header.ts";
+import { mailboxCase } from "./case/mailbox.ts";
 import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
 import { recallCase } from "./case/recall.ts";
@@ -33,6 +34,7 @@ const cases = [
   recallIndexCase,
   replayCase,
   sandboxCase,
+  mailboxCase,
   simulatorCase,
   startCase,
   typingCase,

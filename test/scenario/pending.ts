@@ -19,11 +19,6 @@ export const pending: readonly Pending[] = [
   { acceptance: 10, variant: "running and just finished agents are told again", waitsFor: "layers/7-agents" },
   { acceptance: 10, variant: "schedules are told again", waitsFor: "schedules" },
   {
-    acceptance: 19,
-    variant: "mailbox: kill at every step before and after the acknowledgement",
-    waitsFor: "layers/7-agents",
-  },
-  {
     acceptance: 11,
     variant: "the report of a sub-agent that ran, not one that the test wrote",
     waitsFor: "layers/7-agents",

@@ -32,7 +32,7 @@ export async function watchDisk(kill: KillPlan | undefined): Promise<DiskWatch> 
   const file = await fs.promises.open(process.execPath, "r");
   const handle = Object.getPrototypeOf(file) as Record<string, Method>;
   await file.close();
-  for (const name of ["write", "sync", "datasync", "chmod", "utimes"]) {
+  for (const name of ["write", "truncate", "sync", "datasync", "chmod", "utimes"]) {
     const method = handle[name];
     if (method !== undefined) handle[name] = watched(name, method);
   }

@@ -10,6 +10,7 @@ import type { LeasesDep, SessionListDep, StorePorts } from "palimpsest/internal/
 import { blobId, millis, sessionId, uuidFromHash } from "palimpsest/internal/schema/brand";
 import type { AdoptOnceDeps } from "palimpsest/internal/session/adopt-once";
 import type { SessionRemover } from "palimpsest/internal/session/delete-sessions";
+import { mailRemover } from "palimpsest/internal/session/mail-remover";
 import type { HashDep } from "palimpsest/internal/session/session-origin";
 import {
   type FilePorts,
@@ -39,10 +40,10 @@ export type FileProjectStore = AdoptOnceDeps & FilePorts & Pick<ProjectStore, "r
 
 export function openProjectStore(
   folder: string,
-  { durability, scanner }: Pick<FilePortsOptions, "durability" | "scanner">,
+  { durability, scanner, mailFolder }: Pick<FilePortsOptions, "durability" | "scanner" | "mailFolder">,
 ): FileProjectStore {
   const base = { now: () => millis(Date.now()), uuid: randomUUID };
-  const ports = filePorts({ deps: base, folder, durability, scanner });
+  const ports = filePorts({ deps: base, folder, durability, scanner, mailFolder });
   return {
     ...base,
     sha256,
@@ -50,7 +51,7 @@ export function openProjectStore(
     sessionOf: (source) => sessionId(uuidFromHash(sha256Hex(`${basename(folder)}\n${source}`))),
     wait,
     ...ports,
-    removers: [recallRemover(ports.recall)],
+    removers: [recallRemover(ports.recall), mailRemover(ports)],
   };
 }
 

@@ -49,6 +49,7 @@ import {
 import { openFileSource, openOwnFileSource } from "palimpsest/internal/store/files/file-source";
 import { makeFolder, replaceFile, writeFailure } from "palimpsest/internal/store/files/disk";
 import { homeFolder, findProject, locateProject } from "palimpsest/internal/store/files/project";
+import { homeMailFolder } from "palimpsest/internal/store/files/store";
 import { workRoot } from "palimpsest/internal/store/files/project-place";
 import { type FileProjectStore, openProjectStore, type ProjectStore, sha256, sha256Hex } from "./project-store.ts";
 import { createSecretScanner } from "./secret-scanner.ts";
@@ -183,7 +184,8 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
   const scanner = createSecretScanner();
   const depsFor = async (folder: string): Promise<FileProjectStore> => {
     durability ??= resolveDurability(options, place);
-    const opened = storeByFolder.get(folder) ?? openProjectStore(folder, { durability: await durability, scanner });
+    const storeOptions = { durability: await durability, scanner, mailFolder: homeMailFolder(home) };
+    const opened = storeByFolder.get(folder) ?? openProjectStore(folder, storeOptions);
     storeByFolder.set(folder, opened);
     return opened;
   };

@@ -1,10 +1,12 @@
 import type { Blobs, WriteFailure } from "./blobs.ts";
 import type { DreamLeases } from "./dream-lease.ts";
+import type { Mailboxes } from "./mailbox.ts";
 import type { Memories } from "./memories.ts";
 import type { GarbageStore } from "./garbage-store.ts";
 import type { SessionDeletion } from "./session-deletion.ts";
 import type { RecallIndexes } from "./recall-index.ts";
 import type { SpendLog } from "./spend-log.ts";
+import type { TaskLists } from "./task-list.ts";
 import type { Transcripts } from "./transcripts.ts";
 import type { Bytes, SessionId } from "../schema/brand.ts";
 
@@ -32,6 +34,10 @@ export interface StorePorts {
   readonly recall?: RecallIndexes;
   /** What the project's sessions have paid. Its absence means that each session counts only its own costs. */
   readonly spend?: SpendLog;
+  /** Messages between agents. With files they reach every session of the same home, also of other projects. */
+  readonly mailboxes?: Mailboxes;
+  /** The shared tasks of teams. */
+  readonly taskLists?: TaskLists;
 }
 
 /** The sessions of one project. */

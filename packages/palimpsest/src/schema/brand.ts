@@ -14,6 +14,12 @@ export type SessionId = Brand<string, "SessionId">;
 export type MemoryHash = Brand<string, "MemoryHash">;
 /** `r17`: the seventeenth revision of a memory directory. */
 export type MemoryRevisionId = Brand<string, "MemoryRevisionId">;
+/** Id of a message between agents. A sender that tries again uses the same id. */
+export type EnvelopeId = Brand<string, "EnvelopeId">;
+/** `name@team`, `bridge:<session>` or `uds:<path>`; only `agent-address.ts` makes it. */
+export type MailboxAddress = Brand<string, "MailboxAddress">;
+/** Id of a task in a team's task list. */
+export type TaskId = Brand<string, "TaskId">;
 
 export type Tokens = Brand<number, "Tokens">;
 export type Bytes = Brand<number, "Bytes">;
@@ -27,6 +33,9 @@ export const toolUseId = (text: string): ToolUseId => text as ToolUseId;
 export const sessionId = (text: string): SessionId => text as SessionId;
 export const memoryHash = (text: string): MemoryHash => text as MemoryHash;
 export const memoryRevisionId = (text: string): MemoryRevisionId => text as MemoryRevisionId;
+export const envelopeId = (text: string): EnvelopeId => text as EnvelopeId;
+export const mailboxAddress = (text: string): MailboxAddress => text as MailboxAddress;
+export const taskId = (text: string): TaskId => text as TaskId;
 export const tokens = (count: number): Tokens => count as Tokens;
 export const asTokens = (count: number | undefined): Tokens | undefined =>
   count === undefined ? undefined : tokens(count);

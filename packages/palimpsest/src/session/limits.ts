@@ -54,3 +54,6 @@ export const markedBytesMax = bytes(4 * 1024);
 /** Paths of one call that a search can filter by. Longer ones are data. */
 export const namedFilesMax = 20;
 export const namedPathCharsMax = 300;
+
+/** Twice what a mailbox holds unread: of older records none can be of a message that is still unread. */
+export const mailRecordsKeptMax = 2_000;

@@ -126,3 +126,70 @@ export const spendKeptMs = millis(8 * 24 * 60 * 60 * 1000);
 
 /** A hundred requests a minute, all day long; it is read in one piece, once a minute. */
 export const spendDayBytesMax = bytes(8 * mib);
+
+// Messages between agents.
+
+/** Of all senders together: a receiver that is this far behind is not reading. */
+export const mailboxUnreadMax = 1_000;
+
+/** Unread messages of this size take seconds to read; the largest single message has about 6 MB. */
+export const mailboxUnreadBytesMax = bytes(256 * mib);
+
+/** One look returns at most so many bytes, and at least one message: several times what a model's window holds. */
+export const unreadBytesMax = bytes(16 * mib);
+
+/** A sender repeats only messages whose answer it does not have; it can't have more of them open than a mailbox takes unread. */
+export const rememberedIdsMax = 64;
+
+/** An agent hears from few others; of more than this the ones that were quiet longest are forgotten. */
+export const rememberedSendersMax = 1_000;
+
+/** Read messages are removed when there are so many, or so many bytes, and more of them than of unread ones. */
+export const readMessagesKeptMax = 256;
+export const readBytesKeptMax = bytes(1 * mib);
+
+/** A message is stored in milliseconds; a sender that waits longer than this is told who holds the lock. */
+export const mailboxLockWaitMs = millis(15_000);
+
+/** Between two looks at a lock that is held; each a random part of this longer, so that waiters don't march in step. */
+export const mailboxLockPauseMs = millis(1);
+
+/** After so many looks the lock is judged: its holder may be dead. */
+export const mailboxLockLooksMax = 8;
+
+/** A temporary file is in use for milliseconds; an older one was left by a process that was killed. */
+export const temporaryLeftMs = millis(60_000);
+
+/** If the system reports no changes of files, a message is found after this time. */
+export const mailboxPollMs = millis(500);
+
+/** Mailboxes of which a process remembers how far it has read; the others are read again. */
+export const rememberedMailboxesMax = 256;
+
+// Tasks of a team.
+
+/** More tasks than a team of agents works off; a list is read in one piece. */
+export const teamTasksMax = 1_000;
+export const taskSubjectCharsMax = 300;
+/** Longer instructions and results belong into a file that the task names. */
+export const taskTextCharsMax = 50_000;
+/** A list whose lines are mostly of earlier states is written again. */
+export const taskLinesPerTaskMax = 4;
+export const taskLinesMin = 200;
+
+// Sockets between sessions.
+
+/** The largest message: a million characters that JSON writes with six bytes each, and its address. */
+export const socketMessageBytesMax = bytes(8 * mib);
+
+/** What is read of a stranger before its proof: two numbers and a hash. */
+export const socketGreetingBytesMax = bytes(4 * kib);
+
+/** Both sides are on this machine; a connection that takes longer hangs, or keeps others out. */
+export const socketConnectionMsMax = millis(20_000);
+
+/** Sessions that write to one at the same moment. */
+export const socketConnectionsMax = 64;
+
+/** Systems allow 104 or 108 bytes with the final zero. */
+export const socketPathBytesMax = 103;

@@ -17,7 +17,7 @@ export function formatBytes(bytes: number): string {
 /** The noun that goes with a count: `1 line`, `2 lines`, `0 matches`. */
 export function plural(count: number, noun: string): string {
   if (count === 1) return noun;
-  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${noun.endsWith("ch") ? "es" : "s"}`;
+  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${/(?:ch|x)$/.test(noun) ? "es" : "s"}`;
 }
 
 /** When an edit has paid for itself. `rounds` is undefined if it never does. */

@@ -282,7 +282,7 @@ export function openIfThere(path: string): number | undefined {
   }
 }
 
-function readPart(file: number, { start, end }: LineRange): Uint8Array {
+export function readPart(file: number, { start, end }: LineRange): Uint8Array {
   const data = new Uint8Array(end - start);
   let filled = 0;
   while (filled < data.length) {

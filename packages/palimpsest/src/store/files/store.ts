@@ -19,8 +19,10 @@ import { listSessions, type IndexRow } from "./list-sessions.ts";
 import { fileNotes, filePlan, notesPath, planPath } from "./file-notes.ts";
 import { fileRecall } from "./file-recall.ts";
 import { fileRunningGroups } from "./file-running-groups.ts";
+import { fileMailboxes } from "./file-mailboxes.ts";
 import { fileMemories } from "./file-memories.ts";
 import { fileSpendLog } from "./file-spend-log.ts";
+import { fileTaskLists } from "./file-task-lists.ts";
 import { fileTranscripts } from "./file-transcripts.ts";
 
 export interface FileStoreOptions {
@@ -37,12 +39,15 @@ export function fileStore({ folder, durability = "always", secretScanner }: File
   const deps = { now: () => millis(Date.now()), uuid: randomUUID };
   return {
     open: async () => {
+      const home = homeFolder(process.env);
       const located =
         folder === undefined
-          ? await locateProject(deps, { home: homeFolder(process.env), cwd: process.cwd() })
+          ? await locateProject(deps, { home, cwd: process.cwd() })
           : ({ kind: "located", folder: resolve(folder) } as const);
       if (located.kind === "failed") return located;
-      return { kind: "open", ...filePorts({ deps, folder: located.folder, durability, scanner: secretScanner }) };
+      const mailFolder = folder === undefined ? homeMailFolder(home) : undefined;
+      const options = { deps, folder: located.folder, durability, scanner: secretScanner, mailFolder };
+      return { kind: "open", ...filePorts(options) };
     },
   };
 }
@@ -54,7 +59,11 @@ export interface FilePortsOptions {
   readonly durability: Durability;
   /** What refuses memories with secrets; by default the engine's own rules. */
   readonly scanner?: SecretScanner | undefined;
+  /** Where agents get their messages: `<home>/mail` for all projects of a home; by default `.mail` in the folder, for it alone. */
+  readonly mailFolder?: string | undefined;
 }
+
+export const homeMailFolder = (home: string): string => join(home, "mail");
 
 export interface FilePorts extends Required<StorePorts>, Required<SessionFiles> {
   readonly transcripts: Required<Transcripts>;
@@ -69,7 +78,8 @@ export interface FileSessionList extends SessionList {
 }
 
 /** Everything that is stored for one project. Only this package knows the layout of its folder. */
-export function filePorts({ deps, folder, durability, scanner }: FilePortsOptions): FilePorts {
+export function filePorts({ deps, folder, durability, scanner, mailFolder }: FilePortsOptions): FilePorts {
+  const mail = { deps, folder: mailFolder ?? join(folder, ".mail"), durability };
   const leases = fileLeases({ deps, folder });
   const recall = fileRecall({ deps, folder });
   const memories = fileMemories({ deps, folder: join(folder, "memory"), scanner });
@@ -84,6 +94,8 @@ export function filePorts({ deps, folder, durability, scanner }: FilePortsOption
     garbage: fileGarbage({ deps, folder }),
     recall,
     spend: fileSpendLog({ folder }),
+    mailboxes: fileMailboxes(mail),
+    taskLists: fileTaskLists(mail),
     notesFileFor: (session) => fileNotes({ folder, session }),
     planFileFor: (session) => filePlan({ folder, session }),
     runningGroupsFor: (session) => fileRunningGroups({ folder, session }),

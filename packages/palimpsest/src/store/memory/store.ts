@@ -4,11 +4,13 @@ import type { RecallIndexes } from "../../ports/recall-index.ts";
 import type { SpendLog } from "../../ports/spend-log.ts";
 import type { Store, StorePorts } from "../../ports/store.ts";
 import { memoryDreamLeases } from "./memory-dream-lease.ts";
+import { memoryMailboxes } from "./memory-mailboxes.ts";
 import { memoryMemories } from "./memory-memories.ts";
 import type { GarbageStore } from "../../ports/garbage-store.ts";
 import { type BlobId, bytes, millis } from "../../schema/brand.ts";
 import { spendKeptMs } from "../limits.ts";
 import { type MemoryBlob, memoryBlobs, memoryByteSource } from "./memory-blobs.ts";
+import { memoryTaskLists } from "./memory-task-lists.ts";
 import { memoryLeases, memoryTranscripts } from "./memory-transcripts.ts";
 
 /** An index in memory. Each `open` makes a new one, and nothing of SQLite is loaded before. */
@@ -35,7 +37,8 @@ export function memoryStore(): Store {
   const recall = memoryRecall(deps);
   const sessions = { transcripts, sessions: transcripts, leases, deletion };
   const project = { memories, recall, dreams: memoryDreamLeases(deps), spend: memorySpendLog() };
-  const ports: StorePorts = { ...sessions, ...project, blobs, garbage };
+  const agents = { mailboxes: memoryMailboxes(), taskLists: memoryTaskLists(deps) };
+  const ports: StorePorts = { ...sessions, ...project, ...agents, blobs, garbage };
   return { open: () => Promise.resolve({ kind: "open", ...ports }) };
 }
 
