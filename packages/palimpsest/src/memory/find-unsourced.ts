@@ -13,7 +13,7 @@ export function findUnsourced(text: string, sources: readonly string[]): readonl
   const sourceText = sources.join("\n").toLowerCase();
   return sentences.filter((sentence) => {
     if (findNames(sentence).some((name) => !sourceText.includes(name))) return true;
-    const words = new Set(contentWords(sentence.replaceAll(dateForm, " ")));
+    const words = new Set(contentWords(stripDates(sentence)));
     if (words.size < 2 || applyLine.test(sentence)) return false;
     return places.share(words, stretchFor(words)) < sourcedShareMin;
   });
@@ -44,7 +44,11 @@ export const splitSentences = (text: string): readonly string[] =>
     .map((part) => part.replace(/^[\s#>*-]+(?=\S)/, "").trim())
     .filter((part) => /[\p{L}\p{N}]/u.test(part));
 
-const dateForm = /\b\d{4}-\d\d(?:-\d\d)?\b/g;
+/** `2026-11-18`, `2026-11`. */
+export const dateForm = /\b\d{4}-\d\d(?:-\d\d)?\b/g;
+
+export const stripDates = (sentence: string): string => sentence.replaceAll(dateForm, " ");
+
 const applyLine = /^\**how to apply\b/i;
 
 const findPlaces = (sentences: readonly string[], texts: readonly string[]): WordPlaces =>
@@ -58,6 +62,6 @@ export function findNames(sentence: string): readonly string[] {
   return tokens
     .map((token) => token.replaceAll(/^[.:!?]+|[.:!?]+$/g, ""))
     .filter((token) => /\d|[/\\@$=~_]|\w\.\w|^--?\w|[a-z][A-Z]/.test(token))
-    .filter((token) => token.replace(dateForm, "") !== "")
+    .filter((token) => stripDates(token).trim() !== "")
     .map((token) => token.toLowerCase());
 }

@@ -5,7 +5,7 @@ import { indexPath, memoryRole } from "../directory/memory-path.ts";
 import { parseMemory } from "../directory/memory-text.ts";
 import type { DriftFinding } from "../directory/show-memory.ts";
 import { contentWords } from "../content-words.ts";
-import { findUnsourced, splitSentences } from "../find-unsourced.ts";
+import { findUnsourced, splitSentences, stripDates } from "../find-unsourced.ts";
 import { judgeTrust } from "../judge-trust.ts";
 import { findDeadLinks, stripLinks } from "./dead-links.ts";
 import {
@@ -16,7 +16,7 @@ import {
   type SeenPassage,
 } from "./removal-reasons.ts";
 import { findingCharsMax, lostShareMax } from "./limits.ts";
-import { findNewDates, findRelativeDate, hasRelativeSource, stripDates } from "./relative-dates.ts";
+import { findNewDates, findRelativeDate, hasRelativeSource } from "./relative-dates.ts";
 import { isNarrowed, isNegated } from "./sentence-words.ts";
 import { type Fact, readFact, readFacts, StandingFacts } from "./standing-facts.ts";
 

@@ -1,5 +1,5 @@
 import { contentWords } from "../content-words.ts";
-import { splitSentences } from "../find-unsourced.ts";
+import { dateForm, splitSentences } from "../find-unsourced.ts";
 import { sourcedShareMin } from "../limits.ts";
 
 /** Words that mean another day each day: in a memory nobody knows any more which one. */
@@ -22,13 +22,9 @@ const markedForm = new RegExp(String.raw`(?:\b(?:on|in|at|the)\s+)*(?:${form.sou
 export const markDates = (sentence: string): string =>
   sentence.replaceAll(/(?:\b(?:on|in|at|the|week of)\s+)*(?:\b[a-z]+day,?\s+)?\(?\b\d{4}-\d\d(?:-\d\d)?\b\)?/gi, "§");
 
-const dateForm = /\b\d{4}-\d\d(?:-\d\d)?\b/g;
-
 /** Dates that stand in no source: `2026-11-18`. */
 export const findNewDates = (sentence: string, sources: readonly string[]): readonly string[] =>
   (sentence.match(dateForm) ?? []).filter((date) => !sources.some((source) => source.includes(date)));
-
-export const stripDates = (sentence: string): string => sentence.replaceAll(dateForm, " ");
 
 /** Whether a source says the same with a date that moves, so that a fixed date may stand for it. */
 export function hasRelativeSource(sentence: string, sources: readonly string[]): boolean {

@@ -1,8 +1,8 @@
 import type { Memories, MemoryChange, MemoryCommitOutcome, MemoryText } from "../../ports/memories.ts";
 import type { Millis } from "../../schema/brand.ts";
 import { auditChanges, type AuditRule } from "../audit/audit-changes.ts";
-import { findNewDates, findRelativeDate, hasRelativeSource, stripDates } from "../audit/relative-dates.ts";
-import { findRepeated, findUnsourced, splitSentences } from "../find-unsourced.ts";
+import { findNewDates, findRelativeDate, hasRelativeSource } from "../audit/relative-dates.ts";
+import { findRepeated, findUnsourced, splitSentences, stripDates } from "../find-unsourced.ts";
 import { planSave } from "./memory-history.ts";
 import { memoryRole } from "./memory-path.ts";
 import { parseMemory } from "./memory-text.ts";
