@@ -29,7 +29,8 @@ describe("a spend log in files", () => {
     await Promise.all(writers.map((writer) => once(writer, "close")));
     const { mainNanos, backgroundNanos } = await fileSpendLog({ folder }).since(all);
     expect([mainNanos, backgroundNanos]).toEqual([(count * (count + 1)) / 2, (count * (count + 1)) / 2]);
-    const lines = (await readFile(dayFile(folder), "utf8")).trimEnd().split("\n");
+    // A writer that takes the other's unfinished line for a torn one begins with an empty line.
+    const lines = (await readFile(dayFile(folder), "utf8")).split("\n").filter((line) => line !== "");
     expect(lines).toHaveLength(2 * count);
     for (const line of lines) expect(() => JSON.parse(line) as unknown).not.toThrow();
   });
