@@ -18,6 +18,8 @@ export type MemoryRevisionId = Brand<string, "MemoryRevisionId">;
 export type EnvelopeId = Brand<string, "EnvelopeId">;
 /** `name@team`, `bridge:<session>` or `uds:<path>`; only `agent-address.ts` makes it. */
 export type MailboxAddress = Brand<string, "MailboxAddress">;
+/** `agent-3f9c21ab`: an agent of a session, and the name of its transcript. */
+export type AgentId = Brand<string, "AgentId">;
 /** Id of a task in a team's task list. */
 export type TaskId = Brand<string, "TaskId">;
 
@@ -35,6 +37,7 @@ export const memoryHash = (text: string): MemoryHash => text as MemoryHash;
 export const memoryRevisionId = (text: string): MemoryRevisionId => text as MemoryRevisionId;
 export const envelopeId = (text: string): EnvelopeId => text as EnvelopeId;
 export const mailboxAddress = (text: string): MailboxAddress => text as MailboxAddress;
+export const agentId = (text: string): AgentId => text as AgentId;
 export const taskId = (text: string): TaskId => text as TaskId;
 export const tokens = (count: number): Tokens => count as Tokens;
 export const asTokens = (count: number | undefined): Tokens | undefined =>

@@ -1,0 +1,58 @@
+import type { AgentRun } from "../schema/agent-run.ts";
+import type { AgentId } from "../schema/brand.ts";
+import type { Draft } from "../transcript/draft.ts";
+
+/** The agents of one conversation: the ones that it started, in this process. */
+export interface Agents {
+  /** Resolves when the agent runs, or says why it does not. Must not reject. */
+  start(request: AgentRequest): Promise<StartAgentOutcome>;
+  /** Resolves when its turn is over. If the signal is aborted, the agent is stopped. Must not reject. */
+  wait(id: AgentId, signal: AbortSignal): Promise<AgentRun | undefined>;
+  /** A running agent gets it before its next request; an ended or lost one goes on with it. Must not reject. */
+  send(message: AgentText): Promise<SendToAgentOutcome>;
+  /** Its conversation stays and can be continued. Must not reject. */
+  stop(id: AgentId): Promise<void>;
+  /** Oldest first, with the agents that these have started. The most recently ended ones are kept. */
+  list(): readonly AgentRun[];
+  /** The whole report of an agent that has ended. Must not reject. */
+  report(id: AgentId): Promise<string | undefined>;
+  /** Reports of background agents that have ended and that the conversation has not seen; each is returned once. */
+  takeNews(): readonly Draft[];
+  /** Ends all agents; none can be started afterwards. Must not reject. */
+  close(): Promise<void>;
+}
+
+export interface AgentRequest {
+  /** The name of a definition, or `fork`: it begins with the conversation so far. */
+  readonly type: string;
+  /** Absent: after its type. */
+  readonly name?: string | undefined;
+  /** A few words, for lists. */
+  readonly description: string;
+  /** Its task. */
+  readonly prompt: string;
+  readonly place: "foreground" | "background";
+  /** `own`: it works in a git worktree of its own. */
+  readonly worktree: "shared" | "own";
+  /** Absent: the model of its definition, or its parent's. A fork always has its parent's. */
+  readonly model?: string | undefined;
+}
+
+/** `message` is for the model that asked. */
+export type StartAgentOutcome =
+  | { readonly kind: "started"; readonly run: AgentRun }
+  | { readonly kind: "refused"; readonly message: string };
+
+export interface AgentText {
+  /** A name or an id. */
+  readonly to: string;
+  readonly text: string;
+  /** Whose words they are: a name, or the user. */
+  readonly from: { readonly kind: "agent"; readonly name: string } | { readonly kind: "user" };
+}
+
+export type SendToAgentOutcome =
+  /** `resumed`: it had ended or was lost, and goes on now. */
+  | { readonly kind: "queued" | "resumed"; readonly run: AgentRun }
+  | { readonly kind: "unknown"; readonly names: readonly string[] }
+  | { readonly kind: "refused"; readonly message: string };

@@ -1,0 +1,53 @@
+import type { AgentId, Millis, NanoUsd, Tokens } from "./brand.ts";
+
+/**
+ * One agent that a conversation has started, as it is now.
+ *
+ *   running ──its turn ends──▶ ended ──a message──▶ running: the same conversation goes on
+ *   running ──the process ends──▶ lost ──a message──▶ running
+ */
+export interface AgentRun {
+  readonly id: AgentId;
+  /** Unique among the agents of the session; messages are sent to it. */
+  readonly name: string;
+  /** The name of its definition; `fork` for a fork of the conversation. */
+  readonly type: string;
+  /** Its task in a few words, for lists. */
+  readonly description: string;
+  /** The agent that started it; undefined for the main conversation. */
+  readonly parent?: AgentId | undefined;
+  /** 1 for an agent of the main conversation. */
+  readonly depth: number;
+  readonly place: "foreground" | "background";
+  readonly model: string;
+  readonly startedAt: Millis;
+  readonly state: AgentState;
+  readonly usage: AgentUsage;
+  /** What it does now, in a few words. */
+  readonly progress?: string | undefined;
+  readonly worktree?: AgentWorktree | undefined;
+}
+
+export type AgentState =
+  | { readonly kind: "running" }
+  | { readonly kind: "ended"; readonly at: Millis; readonly how: AgentEnd; readonly report: string }
+  /** It ran when its process ended. Its transcript is there. */
+  | { readonly kind: "lost" };
+
+/** `limit`: of rounds or of money. `stopped`: by the user, by its parent, or because the session was closed. */
+export type AgentEnd = "answered" | "failed" | "limit" | "stopped";
+
+export interface AgentUsage {
+  readonly requests: number;
+  readonly calls: number;
+  /** Everything that was sent and received. */
+  readonly tokens: Tokens;
+  readonly nanos: NanoUsd;
+}
+
+/** A git worktree of its own. `kept`: it has changes; `removed`: it had none. */
+export interface AgentWorktree {
+  readonly path: string;
+  readonly branch: string;
+  readonly state: "in-use" | "kept" | "removed";
+}
