@@ -42,6 +42,8 @@ export interface CostReport {
   readonly session: CostSummary;
   readonly bySource: Readonly<Partial<Record<CostSource, CostSummary>>>;
   readonly byModel: Readonly<Record<string, CostSummary>>;
+  /** By the names of the agents that the session has started. */
+  readonly byAgent: Readonly<Record<string, CostSummary>>;
   /** Only the newest requests, oldest first. */
   readonly requests: readonly RequestCost[];
 }
@@ -53,7 +55,11 @@ export interface PaidRequest {
   readonly usage: JsonObject;
   /** Tokens of tools and system prompt. */
   readonly headerTokens: Tokens;
+  /** The agent that paid, if it was not the session's own conversation. */
+  readonly agent?: string | undefined;
 }
+
+type PaidListener = (cost: Pick<RequestCost, "source" | "totalNanos">, paid: PaidRequest) => void;
 
 /**
  * What a session costs, request by request. Sums are whole billionths of a dollar, and so exact up to nine million
@@ -63,9 +69,10 @@ export class CostLedger {
   readonly #overrides: readonly ModelOverride[];
   readonly #bySource = new Map<CostSource, CostFigures>();
   readonly #byModel = new Map<string, CostFigures>();
+  readonly #byAgent = new Map<string, CostFigures>();
   readonly #requests: RequestCost[] = [];
+  readonly #listeners: PaidListener[] = [];
   #session: CostFigures = zeroFigures;
-  #onPaid: ((cost: Pick<RequestCost, "source" | "totalNanos">) => void) | undefined;
 
   /** `overrides` holds the users' own prices. */
   constructor(overrides: readonly ModelOverride[] = []) {
@@ -77,21 +84,22 @@ export class CostLedger {
   }
 
   add(paid: PaidRequest): RequestCost {
-    const { source, model } = paid;
+    const { source, model, agent } = paid;
     const cost = computeCost(paid, findModel(model, this.#overrides));
     this.#session = addFigures(this.#session, cost);
     this.#bySource.set(source, addFigures(this.#bySource.get(source) ?? zeroFigures, cost));
     this.#byModel.set(model, addFigures(this.#byModel.get(model) ?? zeroFigures, cost));
+    if (agent !== undefined) this.#byAgent.set(agent, addFigures(this.#byAgent.get(agent) ?? zeroFigures, cost));
     const request = { number: this.#session.requests, source, model, ...cost };
     this.#requests.push(request);
     if (this.#requests.length > requestCostsMax) this.#requests.shift();
-    this.#onPaid?.(request);
+    for (const listener of this.#listeners) listener(request, paid);
     return request;
   }
 
-  /** The listener gets every request that is added from now on. It replaces an earlier one. */
-  onPaid(listener: (cost: Pick<RequestCost, "source" | "totalNanos">) => void): void {
-    this.#onPaid = listener;
+  /** The listener gets every request that is added from now on. */
+  onPaid(listener: PaidListener): void {
+    this.#listeners.push(listener);
   }
 
   /** What a request would cost, without adding it; 0 for a model without a known price. */
@@ -104,11 +112,15 @@ export class CostLedger {
     return {
       session: this.session,
       bySource: Object.fromEntries([...this.#bySource].map(([source, figures]) => [source, summarizeFigures(figures)])),
-      byModel: Object.fromEntries([...this.#byModel].map(([model, figures]) => [model, summarizeFigures(figures)])),
+      byModel: summarizeEach(this.#byModel),
+      byAgent: summarizeEach(this.#byAgent),
       requests: [...this.#requests],
     };
   }
 }
+
+const summarizeEach = (figuresByName: ReadonlyMap<string, CostFigures>): Readonly<Record<string, CostSummary>> =>
+  Object.fromEntries([...figuresByName].map(([name, figures]) => [name, summarizeFigures(figures)]));
 
 function computeCost({ usage, headerTokens }: PaidRequest, model: Model | undefined): CostFigures {
   const figures = parseSpent(usage).map((spent) => runCost(spent, { model, headerTokens }));

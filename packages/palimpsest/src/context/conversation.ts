@@ -3,11 +3,14 @@ import { type BreakCause, BreakDetector, type HashDep } from "../cache/break-det
 import {
   type Breakpoint,
   type BreakpointInput,
+  comparePlaces,
   type Lifetimes,
+  type MessagePlace,
   placeBreakpoints,
   type BreakpointStrategy,
 } from "../cache/breakpoint.ts";
 import type { CostLedger, CostSource } from "../cache/cost-ledger.ts";
+import { forkBreakpoints } from "../cache/fork-breakpoints.ts";
 import { ImageGuard } from "../layers/1-offload/image-guard.ts";
 import type { Layer } from "../layers/layer.ts";
 import { layers as allLayers } from "../layers/layers.ts";
@@ -76,11 +79,24 @@ export interface NewConversation extends Pick<
   readonly layers?: readonly Layer[];
   /** Why its first request can't read what an earlier run of the session wrote to the cache. */
   readonly moved?: BreakCause | undefined;
+  /** For a fork: where its parent wrote to the cache. */
+  readonly written?: WrittenPlaces | undefined;
+  /** For a fork: the last block that it shares with other forks of the same point. */
+  readonly common?: MessagePlace | undefined;
 }
 
 export const createMainConversation = (
   { hash }: HashDep,
-  { moved, known, cache, compacting, layers = allLayers, ...parts }: NewConversation,
+  {
+    moved,
+    known,
+    cache,
+    compacting,
+    layers = allLayers,
+    written = new WrittenPlaces(),
+    common,
+    ...parts
+  }: NewConversation,
 ): Conversation => ({
   ...parts,
   known,
@@ -88,13 +104,20 @@ export const createMainConversation = (
   compacting,
   layers,
   pieces: new RequestSerializer(),
-  written: new WrittenPlaces(),
+  written,
   images: new ImageGuard(),
   doubts: new UsageDoubts(),
   breaks: new BreakDetector({ hash }, moved),
   source: "main",
-  mark: (input, way) => placeBreakpoints(way, input),
+  mark: (input, way) =>
+    common === undefined || isWritten(input, common)
+      ? placeBreakpoints(way, input)
+      : forkBreakpoints(input, { common, cacheWrite: "write" }),
 });
+
+/** What the forks of one point share is written by the first of their requests. */
+const isWritten = ({ written }: BreakpointInput, common: MessagePlace): boolean =>
+  written.some((place) => comparePlaces(place, common) >= 0);
 
 type SessionReader = Pick<Session, "fold" | "ledger" | "readBy">;
 

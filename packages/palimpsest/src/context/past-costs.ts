@@ -1,6 +1,6 @@
-import { CostLedger, type PaidRequest } from "../cache/cost-ledger.ts";
+import { CostLedger, costSources, type PaidRequest } from "../cache/cost-ledger.ts";
 import type { Session } from "../session/session.ts";
-import { type SessionId, tokens, type NanoUsd, nanoUsd, type EntryId } from "../schema/brand.ts";
+import { type AgentId, type SessionId, tokens, type NanoUsd, nanoUsd, type EntryId } from "../schema/brand.ts";
 import type { AssistantEntry, Entry, EditEntry } from "../schema/entry.ts";
 import { z } from "zod";
 import type { CompactionCall, CompactionTrigger } from "../schema/compaction-cause.ts";
@@ -34,11 +34,13 @@ export function pastRequests({ entries, session }: PastRequestsInput): readonly 
         recall: recallCallsIn(entry.edit),
         extraction: backgroundCallsIn(entry.edit, "extraction"),
         dream: backgroundCallsIn(entry.edit, "dream"),
+        agents: readAgentSpent(entry.edit)?.calls ?? [],
       };
+      const agent = readAgentSpent(entry.edit)?.name;
       const firstId = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
-      for (const source of ["main", "compact", "notes", "recall", "extraction", "dream"] as const)
+      for (const source of costSources)
         for (const [at, { model, usage }] of booked[source].entries())
-          byKey.set(`${source} ${firstId} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
+          byKey.set(`${source} ${firstId} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0), agent });
       continue;
     }
     const paid = replyRequest(entry);
@@ -219,10 +221,29 @@ function backgroundCallsIn(edit: Edit, source: BackgroundCost["source"]): readon
   return spent?.source === source ? spent.calls : [];
 }
 
+const agentSpentName = "agents.spent";
+const agentSpentShape = z.object({ agent: z.string(), name: z.string(), calls: paidCallsShape });
+
+interface AgentCost {
+  readonly agent: AgentId;
+  readonly name: string;
+  readonly calls: readonly ReplyCost[];
+}
+
+/** Books what an agent has paid since it was booked last: its own transcript may be deleted or lie elsewhere. */
+export const agentCostDraft = ({ agent, name, calls }: AgentCost): Draft => ({
+  type: "setting",
+  name: agentSpentName,
+  value: { agent, name, calls: calls.map(({ model, usage }) => ({ path: "stream", model, usage })) },
+});
+
+export const readAgentSpent = (edit: Edit): z.infer<typeof agentSpentShape> | undefined =>
+  edit.type === "setting" && edit.name === agentSpentName ? agentSpentShape.safeParse(edit.value).data : undefined;
+
 const replySpentName = "reply.spent";
 const replySpentShape = z.object({ calls: paidCallsShape });
 
-interface ReplyCost {
+export interface ReplyCost {
   readonly model: string;
   readonly usage: JsonObject;
 }

@@ -26,6 +26,8 @@ interface SessionContextInput<Setup extends CompactionSetup> extends Transcripts
   readonly session: Session;
   /** The session's costs so far. */
   readonly costs: CostLedger;
+  /** For a fork: the files that its parent has read. Absent: those that the session's log records. */
+  readonly files?: ReadFiles | undefined;
   /** Lets a search reach all sessions. Absent: only this one. */
   readonly projectStore?: Pick<StorePorts, "sessions" | "recall"> | undefined;
   /** Where the project's sessions write what they pay. Absent: background work counts this session's costs only. */
@@ -47,7 +49,7 @@ export interface StartedConversation {
 }
 
 /** What a conversation's requests begin with. */
-type Prefix = Pick<NewConversation, "baseline" | "countedFixed" | "moved" | "known">;
+type Prefix = Pick<NewConversation, "baseline" | "countedFixed" | "moved" | "known" | "written" | "common">;
 
 /**
  * The context of one session: its conversation, what the model sees of it, and what the user does to it. The agent and its
@@ -77,7 +79,7 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
       costs,
       // Includes abandoned branches: costs are booked by the id of the reply.
       ids: new UsedIds(session.fold.path.everyBranch),
-      files: createReadFiles(listRecordedReads(session.fold)),
+      files: input.files ?? createReadFiles(listRecordedReads(session.fold)),
     };
     this.view = new SessionView({
       session,

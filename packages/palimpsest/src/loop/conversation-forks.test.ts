@@ -96,7 +96,8 @@ describe("a fork", () => {
       },
     };
     const retries = { ...retryLimitsDefault, triesMax: 1 };
-    const { forks } = await working({ actor: overloadedOnce, over: { retries } });
+    const wait = () => new Promise<void>(() => undefined);
+    const { forks } = await working({ actor: overloadedOnce, over: { retries, wait } });
     const outcomes = await Promise.all([1, 2, 3, 4, 5].map((n) => forks.run(task(`Fork ${n}, do your part.`), signal)));
     expect(outcomes.map(({ kind }) => kind)).toEqual(["failed", "answered", "answered", "answered", "answered"]);
     const [second, ...others] = outcomes.slice(1).map(({ usage }) => usage);

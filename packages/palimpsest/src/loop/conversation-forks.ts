@@ -9,12 +9,13 @@ import { estimateShown } from "../tokens/estimate-block.ts";
 import type { Conversation, ConversationContext } from "../context/conversation.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { WrittenPlaces } from "../cache/written-places.ts";
-import { ForkLine, type ForkPoint, forkBreakpoints } from "../context/fork-line.ts";
+import { forkBreakpoints } from "../cache/fork-breakpoints.ts";
+import { ForkLine, type ForkPoint } from "../context/fork-line.ts";
 import type { Line } from "../context/line.ts";
 import { runTurn } from "./run-turn.ts";
 import { firstMessages, type MessagesReach } from "../transcript/first-messages.ts";
 import { TimeLimit } from "../context/time-limit.ts";
-import { raceAbort } from "../schema/race-abort.ts";
+import { follower, Stagger, type StaggerPass } from "./stagger.ts";
 
 /**
  * Forks of one conversation. What determines the cached prefix is shared with the parent: baseline, blocks, their bytes.
@@ -67,7 +68,7 @@ export class ConversationForks implements Fork {
    */
   async #enter({ cacheWrite }: ForkTask, { blocks, signal }: ForkStart): Promise<StaggerPass> {
     if (cacheWrite === "skip") return follower;
-    if (this.#newest?.blocks !== blocks) this.#newest = { blocks, stagger: new Stagger() };
+    if (this.#newest?.blocks !== blocks) this.#newest = { blocks, stagger: new Stagger(this.#deps) };
     return this.#newest.stagger.enter(signal);
   }
 }
@@ -291,45 +292,3 @@ const writesOnlyOwnFile = ({ ownFile }: ForkTask, { acts }: PermissionRequest): 
   ownFile !== undefined &&
   acts.length > 0 &&
   acts.every((act) => act.kind === "write" && act.byShell === undefined && act.path === ownFile.path);
-
-/** A caller that may run must report its progress. Both functions may be called more than once. */
-interface StaggerPass {
-  readonly begun: () => void;
-  /** Called when it is over, however it ended. */
-  readonly left: () => void;
-}
-
-/**
- * Lets one caller run first, and the others once it has begun.
- *
- *   free ──a caller enters──▶ led ──it begins──▶ open: all callers may run
- *   led ──it leaves before it began──▶ free: one of the waiting callers leads, the others keep waiting
- */
-export class Stagger {
-  #state: "free" | "led" | "open" = "free";
-  #change = Promise.withResolvers<void>();
-
-  /** Resolves when the caller may run, or when the signal is aborted: then it does not lead. */
-  async enter(signal: AbortSignal): Promise<StaggerPass> {
-    while (this.#state === "led" && !signal.aborted)
-      await raceAbort(this.#change.promise, { signal, instead: () => undefined });
-    if (this.#state !== "free" || signal.aborted) return follower;
-    this.#setState("led");
-    return {
-      begun: () => this.#setState("open"),
-      left: () => {
-        if (this.#state === "led") this.#setState("free");
-      },
-    };
-  }
-
-  #setState(state: "free" | "led" | "open"): void {
-    this.#state = state;
-    const { resolve } = this.#change;
-    this.#change = Promise.withResolvers<void>();
-    resolve();
-  }
-}
-
-/** For a caller that no other one waits for. */
-const follower: StaggerPass = { begun: () => undefined, left: () => undefined };

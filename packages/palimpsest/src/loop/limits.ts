@@ -11,3 +11,9 @@ export const abortGraceMs = millis(5_000);
 
 /** How often a hook may make the model continue in one turn. */
 export const stopHooksMax = 10;
+
+/** How long forks of one point wait for the reply of the first one to begin. Then they pay for the prefix themselves. */
+export const leaderWaitMs = millis(5_000);
+
+/** Payments of an agent that are booked at once: each booking is a line in its session's log. */
+export const bookingsMax = 20;

@@ -5,10 +5,11 @@ import type { Memories } from "./memories.ts";
 import type { GarbageStore } from "./garbage-store.ts";
 import type { SessionDeletion } from "./session-deletion.ts";
 import type { RecallIndexes } from "./recall-index.ts";
+import type { SessionFiles } from "./session-files.ts";
 import type { SpendLog } from "./spend-log.ts";
 import type { TaskLists } from "./task-list.ts";
 import type { Transcripts } from "./transcripts.ts";
-import type { Bytes, SessionId } from "../schema/brand.ts";
+import type { AgentId, Bytes, SessionId } from "../schema/brand.ts";
 
 /** Storage of sessions. Nothing in it requires file paths. */
 export interface Store {
@@ -38,6 +39,17 @@ export interface StorePorts {
   readonly mailboxes?: Mailboxes;
   /** The shared tasks of teams. */
   readonly taskLists?: TaskLists;
+  /** Where the agents of a session are stored. Its absence means that a session can have none. */
+  readonly agentsOf?: (session: SessionId) => AgentStore;
+}
+
+/**
+ * What is stored for the agents of one session. An agent's id is the name of its transcript, and it may have agents of its
+ * own. Blobs are the project's: what several agents have read is stored once. All of it is deleted with the session.
+ */
+export interface AgentStore extends SessionFiles, Required<Pick<StorePorts, "transcripts" | "blobs" | "agentsOf">> {
+  /** Those that have a transcript, sorted. Must not reject. */
+  list(): Promise<readonly AgentId[]>;
 }
 
 /** The sessions of one project. */

@@ -48,7 +48,7 @@ export interface AssistantEntry extends Envelope {
    * validated: the consumer parses it.
    */
   readonly saidUsage: JsonObject | undefined;
-  /** The session that paid for it: a copied line keeps its original session. */
+  /** The session that paid for it, or the agent: a copied line keeps its original session. */
   readonly session: string | undefined;
 }
 export interface AttachmentEntry extends Envelope {
@@ -151,19 +151,29 @@ function parseKnownEntry(raw: JsonObject, type: string): Entry {
       askedModel: textField(raw, "askedModel"),
       usage: readUsage(message),
       saidUsage: isObject(rawUsage) ? rawUsage : undefined,
-      session: textField(raw, "sessionId"),
+      session: readSession(raw, sidechain),
     };
   }
   const attachment = type === "attachment" ? field(raw, "attachment") : undefined;
   return isObject(attachment) ? { kind: "attachment", ...envelope, attachment } : parseEditEntry(raw, envelope);
 }
 
+/** An agent's entries name the session that the agent belongs to, and the agent. */
+function readSession(raw: JsonObject, sidechain: boolean): string | undefined {
+  const agent = sidechain ? textField(raw, "agentId") : undefined;
+  return agent === undefined ? textField(raw, "sessionId") : `${agentPrefix}${agent}`;
+}
+
+/** The ecosystem writes an agent's id without the prefix that the name of its transcript has. */
+export const agentIdField = (id: string): string => (id.startsWith(agentPrefix) ? id.slice(agentPrefix.length) : id);
+const agentPrefix = "agent-";
+
 function parseEditEntry(raw: JsonObject, envelope: Envelope): Entry {
   const outcome = readEdit(raw);
   if (outcome.kind === "malformed") return { kind: "other", ...envelope, malformed: outcome.why };
   const { id } = envelope;
   if (outcome.kind !== "edit" || id === undefined) return parseOtherEntry(raw, envelope);
-  const session = textField(raw, "sessionId");
+  const session = readSession(raw, envelope.sidechain);
   return { kind: "edit", ...envelope, id, edit: outcome.edit, ...(session === undefined ? {} : { session }) };
 }
 

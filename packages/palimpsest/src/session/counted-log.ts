@@ -171,7 +171,7 @@ function openingPrompt(head: readonly Entry[]): string | undefined {
 const listPrompts = (entries: readonly Entry[]): string[] =>
   entries.flatMap((entry) => (entry.kind === "other" ? (entry.systemPrompt ?? []) : []));
 
-export interface ReadLogOptions {
+export interface ReadLogOptions extends Pick<OpenLogOptions, "line"> {
   /** Tells whether a tool's results may ever be cleared. If it is absent, no clear is planned and no inventory is kept. */
   readonly isClearable?: (tool: string) => boolean;
   /** What clearing a result has to save at least. */
@@ -190,9 +190,9 @@ export async function readLog(
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
-  const { tailBytes, isClearable, residentTokensMin, counter } = deps;
+  const { tailBytes, line, isClearable, residentTokensMin, counter } = deps;
   return withSource(deps, id, (source) =>
-    openCounted(deps, { source, origin: "ours", counter, undone, tailBytes, isClearable, residentTokensMin }),
+    openCounted(deps, { source, origin: "ours", line, counter, undone, tailBytes, isClearable, residentTokensMin }),
   );
 }
 

@@ -43,12 +43,15 @@ export interface OpenLogOptions {
   readonly watch?: FoldOptions["watch"];
   /** Size of the first read from the end of the log. */
   readonly tailBytes?: number | undefined;
+  /** `side`: the log of an agent. Absent: of an agent if nothing else is in it. */
+  readonly line?: LineKind | undefined;
 }
 
 /** Reads backwards from the end until the view is known. The cost is what follows the newest boundary, not what precedes it. */
 export async function openLog(deps: BlobsDep, options: OpenLogOptions): Promise<OpenedLog> {
   const foreignUntil =
     options.origin === "foreign" ? options.source.size : ((await readOrigin(options.source))?.until ?? 0);
+  if (options.line !== undefined) return await openLine(deps, { ...options, foreignUntil, line: options.line });
   const main = await openLine(deps, { ...options, foreignUntil, line: "main" });
   if (main.fold.path.leaf !== undefined) return main;
   const side = await openLine(deps, { ...options, foreignUntil, line: "side" });

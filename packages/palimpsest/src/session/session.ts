@@ -4,7 +4,7 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
 import type { SetAside, TranscriptsDep, TranscriptWriter } from "../ports/transcripts.ts";
 import { type EntryId, entryId, type SessionId, type Tokens, type ToolUseId } from "../schema/brand.ts";
-import type { Entry } from "../schema/entry.ts";
+import { agentIdField, type Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { memoizeCount, estimateBlock, utf8Length } from "../tokens/estimate-block.ts";
 import type { ContextLedger } from "../tokens/token-ledger.ts";
@@ -39,12 +39,15 @@ export interface OpenSessionOptions {
   readonly id: SessionId;
   readonly circumstances: Omit<SessionFields, "sessionId">;
   readonly mode: "create" | "resume";
+  /** It is the transcript of an agent of this session: all its entries are a sidechain. */
+  readonly agentOf?: SessionId | undefined;
   /** `whole`: this time the log is read from its beginning. By default it is read from its end, as far as the view needs. */
   readonly reads?: "whole";
 }
 
-export async function openSession(deps: SessionDeps, options: OpenSessionOptions): Promise<OpenSessionOutcome> {
-  const { id, mode } = options;
+export async function openSession(given: SessionDeps, options: OpenSessionOptions): Promise<OpenSessionOutcome> {
+  const { id, mode, agentOf } = options;
+  const deps: SessionDeps = agentOf === undefined ? given : { ...given, line: "side" };
   const opened = await (mode === "create" ? deps.transcripts.create(id) : deps.transcripts.openForWriting(id));
   if (opened.kind !== "open") return opened;
   const reading = options.reads === undefined ? deps : { ...deps, tailBytes: Number.MAX_SAFE_INTEGER };
@@ -56,7 +59,8 @@ export async function openSession(deps: SessionDeps, options: OpenSessionOptions
     await opened.writer.close();
     return { kind: "missing" };
   }
-  const circumstances = { sessionId: id, ...options.circumstances };
+  const agentFields = agentOf && { sessionId: agentOf, agentId: agentIdField(id), isSidechain: true as const };
+  const circumstances = { sessionId: id, ...options.circumstances, ...agentFields };
   return {
     kind: "open",
     session: new Session(deps, { writer: opened.writer, log, circumstances }),

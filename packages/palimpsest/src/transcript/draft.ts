@@ -16,6 +16,9 @@ export interface SessionFields {
   readonly cwd: string;
   readonly version: string;
   readonly gitBranch?: string;
+  /** In the transcript of an agent: its id, without the prefix. `sessionId` is then the session that it belongs to. */
+  readonly agentId?: string;
+  readonly isSidechain?: true;
 }
 
 /** A raw entry, ready to be written. */

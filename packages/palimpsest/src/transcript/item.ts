@@ -84,7 +84,9 @@ export function toItem(entry: Entry, options: { readonly at: number; readonly or
   }
 }
 
-const saidMark = (entry: Entry): Pick<Item, "said"> => (userText(entry) === undefined ? {} : { said: true });
+/** In an agent's transcript, what its parent said counts: an item is of the line that is shown, so no mark is needed. */
+const saidMark = (entry: Entry): Pick<Item, "said"> =>
+  userText(entry.sidechain ? { ...entry, sidechain: false } : entry) === undefined ? {} : { said: true };
 
 const callsAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
   ids.size > 0 && blocks.some((block) => block.type === "tool_use" && ids.has(block.id));

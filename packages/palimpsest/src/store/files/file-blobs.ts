@@ -38,6 +38,8 @@ import {
 interface FileBlobsOptions {
   /** `<home>/projects/<slug>`. */
   readonly folder: string;
+  /** Where the folders of the sessions with their links are; by default the project's folder. */
+  readonly linksFolder?: string | undefined;
   /** `turn` and `always` sync each blob, because an edit that refers to it may be on disk a moment later. */
   readonly durability: Durability;
 }
@@ -51,7 +53,7 @@ export function fileBlobs(options: FileBlobsOptions): Required<Blobs> {
     },
     get: (id) => getBlob(pathOf(id), id),
     list: () => listBlobs(join(options.folder, "blobs")),
-    link: (blobLink) => linkBlob(options.folder, blobLink),
+    link: (blobLink) => linkBlob(options, blobLink),
   };
 }
 
@@ -151,10 +153,13 @@ async function listBlobs(folder: string): Promise<readonly BlobId[]> {
 export const resultsFolder = (folder: string, session: SessionId): string => join(folder, session, "tool-results");
 
 /** A convenience for users: if the link can't be created, there is no path, but the blob is stored all the same. */
-async function linkBlob(folder: string, { session, blob, toolUse, media }: BlobLink): Promise<string | undefined> {
+async function linkBlob(
+  { folder, linksFolder = folder }: FileBlobsOptions,
+  { session, blob, toolUse, media }: BlobLink,
+): Promise<string | undefined> {
   if (!isSessionName(session)) return undefined;
   const target = join(folder, "blobs", blob);
-  const results = resultsFolder(folder, session);
+  const results = resultsFolder(linksFolder, session);
   const path = join(results, `${safeFileName(toolUse)}.${media === "json" ? "json" : "txt"}`);
   try {
     if (await exists(path)) return path;

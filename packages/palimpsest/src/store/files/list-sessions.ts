@@ -1,6 +1,6 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join, basename, dirname } from "node:path";
-import { sessionId, type SessionId, bytes } from "../../schema/brand.ts";
+import { type AgentId, agentId, sessionId, type SessionId, bytes } from "../../schema/brand.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { MessageCountMode, SessionSummary } from "../../ports/store.ts";
 import { listedTogetherMax, indexBytesMax, indexWriteMsMax } from "../limits.ts";
@@ -133,6 +133,12 @@ export interface AgentLog {
 }
 
 const agentLogName = /^agent-(.+)\.jsonl$/;
+
+/** The agents whose transcripts are in this folder, sorted; none if it can't be read. */
+export async function listAgents(folder: string): Promise<readonly AgentId[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.flatMap((name) => (agentLogName.test(name) ? [agentId(basename(name, extension))] : [])).toSorted();
+}
 
 /** Opens each `<session>/subagents/agent-<id>.jsonl` next to `<session>.jsonl` for reading. A file that can't be read is left out. */
 export async function openAgentLogs(transcript: string): Promise<readonly AgentLog[]> {

@@ -4,7 +4,7 @@ import type { Blobs } from "../../ports/blobs.ts";
 import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
 import type { Memories } from "../../ports/memories.ts";
 import type { SecretScanner } from "../../ports/secret-scanner.ts";
-import type { MessageCountMode, SessionList, Store, StorePorts } from "../../ports/store.ts";
+import type { AgentStore, MessageCountMode, SessionList, Store, StorePorts } from "../../ports/store.ts";
 import type { SessionFiles } from "../../ports/session-files.ts";
 import type { Durability, Transcripts } from "../../ports/transcripts.ts";
 import { millis } from "../../schema/brand.ts";
@@ -15,7 +15,7 @@ import { fileDeletion } from "./file-deletion.ts";
 import { fileGarbage } from "./file-garbage.ts";
 import { homeFolder, locateProject } from "./project.ts";
 import { fileLeases } from "./file-leases.ts";
-import { listSessions, type IndexRow } from "./list-sessions.ts";
+import { listAgents, listSessions, type IndexRow } from "./list-sessions.ts";
 import { fileNotes, filePlan, notesPath, planPath } from "./file-notes.ts";
 import { fileRecall } from "./file-recall.ts";
 import { fileRunningGroups } from "./file-running-groups.ts";
@@ -96,12 +96,35 @@ export function filePorts({ deps, folder, durability, scanner, mailFolder }: Fil
     spend: fileSpendLog({ folder }),
     mailboxes: fileMailboxes(mail),
     taskLists: fileTaskLists(mail),
-    notesFileFor: (session) => fileNotes({ folder, session }),
-    planFileFor: (session) => filePlan({ folder, session }),
-    runningGroupsFor: (session) => fileRunningGroups({ folder, session }),
-    readablePlacesFor: (session) => ({
-      folder,
-      paths: [resultsFolder("", session), notesPath({ folder: "", session }), planPath({ folder: "", session })],
-    }),
+    agentsOf: (session) => fileAgentStore({ deps, folder, durability }, join(folder, session, agentsFolderName)),
+    ...fileSessionFiles(folder),
   };
 }
+
+/** As the ecosystem names it. */
+const agentsFolderName = "subagents";
+
+/** `folder` is the project's, `agentsFolder` that of one session's agents. */
+function fileAgentStore(
+  project: Pick<FilePortsOptions, "deps" | "folder" | "durability">,
+  agentsFolder: string,
+): AgentStore {
+  const { deps, folder, durability } = project;
+  return {
+    transcripts: fileTranscripts({ deps, folder: agentsFolder, durability }),
+    blobs: fileBlobs({ folder, linksFolder: agentsFolder, durability }),
+    list: () => listAgents(agentsFolder),
+    agentsOf: (agent) => fileAgentStore(project, join(agentsFolder, agent, agentsFolderName)),
+    ...fileSessionFiles(agentsFolder),
+  };
+}
+
+const fileSessionFiles = (folder: string): Required<SessionFiles> => ({
+  notesFileFor: (session) => fileNotes({ folder, session }),
+  planFileFor: (session) => filePlan({ folder, session }),
+  runningGroupsFor: (session) => fileRunningGroups({ folder, session }),
+  readablePlacesFor: (session) => ({
+    folder,
+    paths: [resultsFolder("", session), notesPath({ folder: "", session }), planPath({ folder: "", session })],
+  }),
+});

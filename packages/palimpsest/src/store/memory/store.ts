@@ -7,9 +7,10 @@ import { memoryDreamLeases } from "./memory-dream-lease.ts";
 import { memoryMailboxes } from "./memory-mailboxes.ts";
 import { memoryMemories } from "./memory-memories.ts";
 import type { GarbageStore } from "../../ports/garbage-store.ts";
-import { type BlobId, bytes, millis } from "../../schema/brand.ts";
+import { type BlobId, bytes, millis, type SessionId } from "../../schema/brand.ts";
 import { spendKeptMs } from "../limits.ts";
 import { type MemoryBlob, memoryBlobs, memoryByteSource } from "./memory-blobs.ts";
+import { MemoryAgentStores } from "./memory-agent-stores.ts";
 import { memoryTaskLists } from "./memory-task-lists.ts";
 import { memoryLeases, memoryTranscripts } from "./memory-transcripts.ts";
 
@@ -31,13 +32,15 @@ export function memoryStore(): Store {
   const transcripts = memoryTranscripts({ deps, leases });
   const kept = new Map<BlobId, MemoryBlob>();
   const blobs = memoryBlobs({ kept, now: deps.now });
-  const garbage = memoryGarbage({ kept, transcripts });
-  const { deletion } = transcripts;
+  const agentStores = new MemoryAgentStores({ deps, blobs });
+  const garbage = memoryGarbage({ kept, transcripts, agentStores });
+  const deletion = agentStores.deletedWith(transcripts.deletion);
   const memories = memoryMemories({ deps });
   const recall = memoryRecall(deps);
   const sessions = { transcripts, sessions: transcripts, leases, deletion };
   const project = { memories, recall, dreams: memoryDreamLeases(deps), spend: memorySpendLog() };
-  const agents = { mailboxes: memoryMailboxes(), taskLists: memoryTaskLists(deps) };
+  const agentsOf = (session: SessionId) => agentStores.open([session]);
+  const agents = { mailboxes: memoryMailboxes(), taskLists: memoryTaskLists(deps), agentsOf };
   const ports: StorePorts = { ...sessions, ...project, ...agents, blobs, garbage };
   return { open: () => Promise.resolve({ kind: "open", ...ports }) };
 }
@@ -58,12 +61,17 @@ export function memorySpendLog(): SpendLog {
 const memoryGarbage = ({
   kept,
   transcripts,
+  agentStores,
 }: {
   readonly kept: Map<BlobId, MemoryBlob>;
   readonly transcripts: ReturnType<typeof memoryTranscripts>;
+  readonly agentStores: MemoryAgentStores;
 }): GarbageStore => ({
   blobs: async () => [...kept].map(([id, { data, putAt }]) => ({ id, bytes: bytes(data.byteLength), putAt })),
-  places: transcripts.allPlaces,
+  places: async function* () {
+    yield* transcripts.allPlaces();
+    yield* agentStores.allPlaces();
+  },
   openBlob: async (id) => {
     const blob = kept.get(id);
     return blob === undefined ? undefined : memoryByteSource(blob.data);

@@ -1,0 +1,69 @@
+import type { AgentRequest } from "../../ports/agents.ts";
+import type { NanoUsd } from "../../schema/brand.ts";
+import { isAgentName } from "../../schema/agent-address.ts";
+import { agentDepthMax, agentsRunningMax } from "./limits.ts";
+
+/** What is known when a conversation asks for an agent. */
+export interface AgentPlanInput {
+  readonly request: AgentRequest;
+  /** Of the conversation that asks: 0 for the main one. */
+  readonly depth: number;
+  /** What the conversation that asks is. */
+  readonly asker: "conversation" | "fork";
+  /** Agents of the whole session that run now. */
+  readonly running: number;
+  /** Names that agents of the session have or had. */
+  readonly names: ReadonlySet<string>;
+  /** Definitions that exist. */
+  readonly types: readonly string[];
+  readonly money: { readonly spentNanos: NanoUsd; readonly maxNanos: NanoUsd | undefined };
+}
+
+/** `message`: for the model that asks; it says what to do instead. */
+export type AgentPlan =
+  | { readonly kind: "start"; readonly name: string }
+  | { readonly kind: "refused"; readonly message: string };
+
+/** The type of an agent that begins with the conversation so far. */
+export const forkType = "fork";
+
+/** May this agent start, and what is it called? */
+export function planAgent({ request, depth, asker, running, names, types, money }: AgentPlanInput): AgentPlan {
+  if (asker === "fork")
+    return refuse(
+      "A fork can't start agents. Do this part yourself, or say in your report what another agent should do.",
+    );
+  if (depth >= agentDepthMax)
+    return refuse(
+      `Agents can be started ${agentDepthMax} levels deep, and this is the last one. Do this part yourself.`,
+    );
+  if (request.type !== forkType && !types.includes(request.type))
+    return refuse(
+      `There is no agent type ${JSON.stringify(request.type)}. There are: ${[...types, forkType].join(", ")}.`,
+    );
+  if (running >= agentsRunningMax)
+    return refuse(`${agentsRunningMax} agents run already, and no more can. Wait until one has ended, or stop one.`);
+  const { spentNanos, maxNanos } = money;
+  if (maxNanos !== undefined && spentNanos >= maxNanos)
+    return refuse(
+      "The agents of this session have spent what the user allows them (setting agents.dollarsMax). Go on without them.",
+    );
+  if (request.prompt.trim() === "") return refuse("The task of an agent can't be empty.");
+  const { name } = request;
+  if (name === undefined) return { kind: "start", name: freeName(request.type, names) };
+  if (!isAgentName(name) || name === "main")
+    return refuse(
+      `${JSON.stringify(name)} can't be the name of an agent: letters, digits, dashes, dots and underscores.`,
+    );
+  if (names.has(name))
+    return refuse(`There is an agent called ${name} already. Send it a message, or choose another name.`);
+  return { kind: "start", name };
+}
+
+const refuse = (message: string): AgentPlan => ({ kind: "refused", message });
+
+function freeName(type: string, names: ReadonlySet<string>): string {
+  let name = type;
+  for (let serial = 2; names.has(name); serial += 1) name = `${type}-${serial}`;
+  return name;
+}

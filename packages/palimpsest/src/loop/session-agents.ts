@@ -1,0 +1,400 @@
+import { contextDraft } from "../context/inputs.ts";
+import { agentCostDraft } from "../context/past-costs.ts";
+import type { HookDeps, WaitDep } from "../context/deps.ts";
+import type { CostLedger } from "../cache/cost-ledger.ts";
+import { endedAgentsMax } from "../layers/7-agents/limits.ts";
+import { forkType, planAgent } from "../layers/7-agents/plan.ts";
+import { lostAgentsText } from "../layers/7-agents/agent-texts.ts";
+import { renderReport } from "../layers/7-agents/render-report.ts";
+import { renderAgentMessage } from "../layers/7-agents/render-agent-message.ts";
+import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
+import type { AgentRequest, Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
+import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
+import { teammateAddress } from "../schema/agent-address.ts";
+import type { AgentRun } from "../schema/agent-run.ts";
+import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
+import { raceAbort } from "../schema/race-abort.ts";
+import type { Session } from "../session/session.ts";
+import { agentMessageAttachmentType } from "../transcript/attachment-text.ts";
+import type { Draft } from "../transcript/draft.ts";
+import { type AgentRecord, lostRun, readRecords, recordsDraft } from "./agent-records.ts";
+import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
+import { bookingsMax, stopHooksMax } from "./limits.ts";
+import { follower, Stagger } from "./stagger.ts";
+
+export interface SessionAgentsDeps extends ClockDep, IdsDep, WaitDep, HookDeps {
+  readonly host: AgentHost;
+  /** What all agents of the session may cost; undefined: no limit. Read at each start and payment. */
+  readonly moneyMax: () => NanoUsd | undefined;
+  /** Called with each change of an agent. Must not throw. */
+  readonly onChange?: ((run: AgentRun) => void) | undefined;
+}
+
+interface SessionAgentsInput {
+  /** The main conversation's. Costs are booked in its log. */
+  readonly session: Pick<Session, "id" | "fold" | "append">;
+  readonly costs: CostLedger;
+}
+
+/** The conversation that starts agents. `id`: undefined for the main one. */
+interface Asker {
+  readonly id: AgentId | undefined;
+  readonly depth: number;
+  readonly kind: "conversation" | "fork";
+}
+
+/**
+ * All agents of a session: those of its main conversation and theirs.
+ *
+ *   start ──▶ running ──its turn ends──▶ hooks, messages, agents of its own: another turn ──▶ ended ──▶ its parent is told
+ *   ended, lost ──a message──▶ running: the transcript is opened again
+ *
+ * Ended agents are closed: nothing of them stays but a line in the list and their transcript.
+ */
+export class SessionAgents {
+  readonly #deps: SessionAgentsDeps;
+  readonly #session: SessionAgentsInput["session"];
+  readonly #costs: CostLedger;
+  readonly #workerById = new Map<AgentId, AgentWorker>();
+  readonly #names = new Set<string>();
+  /** News for each conversation that has started agents. */
+  readonly #newsByAsker = new Map<AgentId | undefined, Draft[]>();
+  readonly #bookedById = new Map<AgentId, number>();
+  #newestFork: { readonly point: string; readonly stagger: Stagger } | undefined;
+  #isClosed = false;
+
+  constructor(deps: SessionAgentsDeps, { session, costs }: SessionAgentsInput) {
+    this.#deps = deps;
+    this.#session = session;
+    this.#costs = costs;
+    const lost = readRecords(session.fold);
+    for (const record of lost) this.#add(lostRun(record));
+    for (const { id, booked } of lost) this.#bookedById.set(id, booked);
+    if (lost.length > 0) this.#news(undefined).push(contextDraft(lostAgentsText(lost)));
+  }
+
+  /** The agents as the main conversation sees them. */
+  get main(): Agents {
+    return this.#agentsFor({ id: undefined, depth: 0, kind: "conversation" });
+  }
+
+  /** Books what agents have paid that were lost before it was booked. Must not reject. */
+  async bookLost(): Promise<void> {
+    for (const worker of this.#workers((run) => run.state.kind === "lost")) {
+      const past = await this.#deps.host.read(worker.run.id);
+      const booked = this.#bookedById.get(worker.run.id) ?? 0;
+      for (const payment of past?.payments.slice(booked) ?? []) worker.paid(payment);
+      await this.#book(worker);
+    }
+  }
+
+  #agentsFor(asker: Asker): Agents {
+    return {
+      start: (request) => this.#start(request, asker),
+      wait: (id, signal) => this.#wait(id, signal),
+      send: (message) => this.#send(message),
+      stop: (id) => this.#stop(id, "stopped"),
+      list: () => this.#list(asker),
+      report: (id) => this.#report(id),
+      takeNews: () => this.#news(asker.id).splice(0),
+      close: () => this.#close(asker),
+    };
+  }
+
+  async #start(request: AgentRequest, asker: Asker): Promise<StartAgentOutcome> {
+    const types = await this.#deps.host.types();
+    if (this.#isClosed) return { kind: "refused", message: "The session is being closed." };
+    const plan = planAgent({ request, types, ...this.#circumstances(), depth: asker.depth, asker: asker.kind });
+    if (plan.kind === "refused") return plan;
+    return await this.#open(request, { asker, name: plan.name });
+  }
+
+  async #open(
+    request: AgentRequest,
+    { asker, name }: { readonly asker: Asker; readonly name: string },
+  ): Promise<StartAgentOutcome> {
+    const { type, description, place, prompt } = request;
+    const depth = asker.depth + 1;
+    const id = agentId(`agent-${this.#deps.uuid().replaceAll("-", "").slice(0, 8)}`);
+    // All forks of one reply wait for the first of them.
+    const stagger = type === forkType ? this.#staggerFor(asker) : undefined;
+    const worker = this.#add({
+      id,
+      name,
+      type,
+      description,
+      parent: asker.id,
+      depth,
+      place,
+      model: request.model ?? "",
+      startedAt: this.#deps.now(),
+      state: { kind: "running" },
+      usage: newUsage,
+    });
+    const conversation = await this.#openConversation(worker, { ...request, mode: "new" });
+    if (conversation.kind === "refused") {
+      this.#workerById.delete(id);
+      this.#names.delete(name);
+      return conversation;
+    }
+    const context = await this.#fireStart(worker);
+    const text = [prompt, ...context].join("\n\n");
+    await this.#record();
+    void this.#work(worker, { conversation: conversation.conversation, text, stagger });
+    return { kind: "started", run: worker.run };
+  }
+
+  async #openConversation(
+    worker: AgentWorker,
+    request: Pick<AgentSpec, "type" | "place" | "worktree" | "model" | "mode">,
+  ): ReturnType<AgentHost["open"]> {
+    const { id, name, depth, parent } = worker.run;
+    const { type, place, worktree, model, mode } = request;
+    const kind = type === forkType ? "fork" : "conversation";
+    const outcome = await this.#deps.host.open({
+      ...{ id, name, depth, parent, type, place, worktree, model, mode },
+      agents: this.#agentsFor({ id, depth, kind }),
+      takeMail: () => [...worker.mail.splice(0), ...this.#news(id).splice(0)],
+      onPaid: (payment) => {
+        worker.paid(payment);
+        if (this.#isOverMoney()) for (const running of this.#workers(isRunning)) running.stop("limit");
+        if (worker.unbooked.length >= bookingsMax) void this.#book(worker);
+      },
+    });
+    if (outcome.kind === "open")
+      worker.change({ model: outcome.conversation.model, worktree: outcome.conversation.worktree });
+    return outcome;
+  }
+
+  /** From the first turn to the end. Must not reject. */
+  async #work(
+    worker: AgentWorker,
+    {
+      conversation,
+      text,
+      stagger,
+    }: {
+      readonly conversation: AgentConversation;
+      readonly text: string | undefined;
+      readonly stagger?: Stagger | undefined;
+    },
+  ): Promise<void> {
+    const pass = stagger === undefined ? follower : await stagger.enter(worker.signal);
+    let turn = await worker.turn(conversation, { text, pass });
+    for (let stopsBlocked = 0; ;) {
+      const more = await this.#more(worker, { turn, conversation, stopsBlocked });
+      if (more === undefined) break;
+      if (more.text !== undefined) stopsBlocked += 1;
+      turn = await worker.turn(conversation, { text: more.text });
+    }
+    await this.#end(worker, { turn, conversation });
+  }
+
+  /** Why it is not over yet: its own agents have something to tell, it has mail, or a hook says so. */
+  async #more(
+    worker: AgentWorker,
+    {
+      turn,
+      conversation,
+      stopsBlocked,
+    }: { readonly turn: WorkerTurn; readonly conversation: AgentConversation; readonly stopsBlocked: number },
+  ): Promise<{ readonly text: string | undefined } | undefined> {
+    if (turn.how !== "answered") return undefined;
+    const { id, type } = worker.run;
+    await raceAbort(Promise.all(this.#workers(({ parent }) => parent === id).map(({ done }) => done)), {
+      signal: worker.signal,
+      instead: () => [],
+    });
+    if (worker.signal.aborted) return undefined;
+    if (worker.mail.length > 0 || this.#news(id).length > 0) return { text: undefined };
+    const { hooks, place } = this.#deps;
+    const path = conversation.transcriptPath ?? "";
+    const payload = { agentId: id, agentType: type, again: stopsBlocked > 0, agentTranscriptPath: path };
+    const hook = await hooks.fire({ ...place(), name: "SubagentStop", ...payload, lastText: turn.text }, worker.signal);
+    const isBlocked = hook.blocked !== undefined && hook.stopped === undefined && stopsBlocked < stopHooksMax;
+    return isBlocked && !worker.signal.aborted ? { text: hook.blocked.reason } : undefined;
+  }
+
+  async #end(
+    worker: AgentWorker,
+    { turn, conversation }: { readonly turn: WorkerTurn; readonly conversation: AgentConversation },
+  ): Promise<void> {
+    const { id } = worker.run;
+    // What it has started and does not wait for ends with it.
+    await Promise.all(this.#workers((run) => run.parent === id).map(({ run }) => this.#stop(run.id, "stopped")));
+    const { worktree } = await conversation.close();
+    if (worktree !== undefined) worker.change({ worktree });
+    await this.#book(worker);
+    const { how, text, message } = turn;
+    const report = renderReport({ ...worker.run, how, message, report: text });
+    worker.end({ how, report, at: this.#deps.now() });
+    this.#newsByAsker.delete(id);
+    await this.#record();
+    const { run } = worker;
+    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
+    this.#forgetOldest();
+  }
+
+  async #wait(id: AgentId, signal: AbortSignal): Promise<AgentRun | undefined> {
+    const worker = this.#workerById.get(id);
+    if (worker === undefined || worker.run.state.kind !== "running") return worker?.run;
+    await raceAbort(worker.done, { signal, instead: () => undefined });
+    if (signal.aborted) await this.#stop(id, "stopped");
+    return worker.run;
+  }
+
+  async #stop(id: AgentId, why: "stopped" | "limit"): Promise<void> {
+    const worker = this.#workerById.get(id);
+    if (worker === undefined || worker.run.state.kind !== "running") return;
+    worker.stop(why);
+    await worker.done;
+  }
+
+  async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
+    const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
+    if (worker === undefined) return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
+    const draft = this.#messageDraft({ text, from });
+    if (worker.run.state.kind === "running") {
+      worker.mail.push(draft);
+      return { kind: "queued", run: worker.run };
+    }
+    return await this.#resume(worker, draft);
+  }
+
+  async #resume(worker: AgentWorker, draft: Draft): Promise<SendToAgentOutcome> {
+    const { type, place, depth } = worker.run;
+    const request = { type, place, description: "", prompt: " ", worktree: "shared" } as const;
+    // It keeps its name; whoever sends, it stays where it was in the tree.
+    const { running, money } = this.#circumstances();
+    const plan = planAgent({
+      request,
+      types: [type],
+      names: new Set(),
+      running,
+      money,
+      depth: depth - 1,
+      asker: "conversation",
+    });
+    if (plan.kind === "refused") return plan;
+    worker.restart({ place: "background" });
+    const worktree = worker.run.worktree === undefined ? "shared" : "own";
+    const opened = await this.#openConversation(worker, {
+      type,
+      place: "background",
+      worktree,
+      model: undefined,
+      mode: "resume",
+    });
+    if (opened.kind === "refused") {
+      worker.end({ how: "failed", report: opened.message, at: this.#deps.now() });
+      return opened;
+    }
+    worker.mail.push(draft);
+    await this.#record();
+    void this.#work(worker, { conversation: opened.conversation, text: undefined });
+    return { kind: "resumed", run: worker.run };
+  }
+
+  /** Marked as what it is: only the user's own words are the user's. */
+  #messageDraft({ text, from }: Pick<AgentText, "text" | "from">): Draft {
+    if (from.kind === "user") return { type: "attachment", attachment: { type: "queued_command", prompt: text } };
+    const sender = teammateAddress(from.name, this.#session.id);
+    return agentDraft(renderAgentMessage({ from: sender, body: { type: "text", text } }));
+  }
+
+  async #report(id: AgentId): Promise<string | undefined> {
+    return (await this.#deps.host.read(id))?.lastReply;
+  }
+
+  #list({ id }: Asker): readonly AgentRun[] {
+    return this.#workers((run) => id === undefined || run.parent === id).map(({ run }) => run);
+  }
+
+  async #close({ id }: Asker): Promise<void> {
+    if (id === undefined) this.#isClosed = true;
+    const workers = this.#workers((run) => id === undefined || run.parent === id);
+    await Promise.all(workers.map(({ run }) => this.#stop(run.id, "stopped")));
+  }
+
+  async #fireStart({ run, signal }: AgentWorker): Promise<readonly string[]> {
+    const { hooks, place } = this.#deps;
+    const payload = { name: "SubagentStart", agentId: run.id, agentType: run.type } as const;
+    return (await hooks.fire({ ...place(), ...payload }, signal)).context;
+  }
+
+  #staggerFor({ id }: Asker): Stagger {
+    const point =
+      id === undefined ? newestReply(this.#session) : `${id} ${this.#workerById.get(id)?.run.usage.requests}`;
+    if (this.#newestFork?.point !== point) this.#newestFork = { point, stagger: new Stagger(this.#deps) };
+    return this.#newestFork.stagger;
+  }
+
+  #circumstances() {
+    const spentNanos = this.#costs.toJSON().bySource.agents?.totalNanos ?? nanoUsd(0);
+    const running = this.#workers(isRunning).length;
+    return { running, names: this.#names, money: { spentNanos, maxNanos: this.#deps.moneyMax() } };
+  }
+
+  #isOverMoney(): boolean {
+    const { spentNanos, maxNanos } = this.#circumstances().money;
+    return maxNanos !== undefined && spentNanos >= maxNanos;
+  }
+
+  #add(run: AgentRun): AgentWorker {
+    const onChange = (changed: AgentRun): void => this.#deps.onChange?.(changed);
+    const worker = new AgentWorker({ run, costs: this.#costs, onChange });
+    this.#workerById.set(run.id, worker);
+    this.#names.add(run.name);
+    return worker;
+  }
+
+  #workers(matches: (run: AgentRun) => boolean): readonly AgentWorker[] {
+    return [...this.#workerById.values()].filter(({ run }) => matches(run));
+  }
+
+  #news(asker: AgentId | undefined): Draft[] {
+    const news = this.#newsByAsker.get(asker) ?? [];
+    this.#newsByAsker.set(asker, news);
+    return news;
+  }
+
+  /** Must not reject: if the disk fails, the turn that runs reports it. */
+  async #record(): Promise<void> {
+    const records = this.#workers(({ state }) => state.kind !== "ended").map(({ run }) => this.#toRecord(run));
+    await this.#session.append(recordsDraft(records)).catch(() => undefined);
+  }
+
+  #toRecord({ state: _state, usage: _usage, progress: _progress, ...run }: AgentRun): AgentRecord {
+    return { ...run, booked: this.#bookedById.get(run.id) ?? 0 };
+  }
+
+  async #book(worker: AgentWorker): Promise<void> {
+    const calls = worker.unbooked.splice(0);
+    if (calls.length === 0) return;
+    const { id, name } = worker.run;
+    this.#bookedById.set(id, (this.#bookedById.get(id) ?? 0) + calls.length);
+    await this.#session.append(agentCostDraft({ agent: id, name, calls })).catch(() => undefined);
+    await this.#record();
+  }
+
+  #forgetOldest(): void {
+    const ended = this.#workers(({ state }) => state.kind === "ended");
+    for (const { run } of ended.slice(0, Math.max(0, ended.length - endedAgentsMax))) {
+      this.#workerById.delete(run.id);
+      this.#bookedById.delete(run.id);
+    }
+  }
+}
+
+/** Identifies the reply whose calls run. */
+function newestReply({ fold }: Pick<Session, "fold">): string {
+  const reply = fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
+  return (reply?.kind === "assistant" ? reply.messageId : undefined) ?? reply?.id ?? "";
+}
+
+const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";
+
+const agentDraft = (content: string): Draft => ({
+  type: "attachment",
+  attachment: { type: agentMessageAttachmentType, content },
+});
