@@ -1,7 +1,7 @@
 import { relative } from "node:path";
+import { readFrontFields, readFrontList, splitFrontMatter } from "../text/front-matter.ts";
 import { pathPattern } from "../text/path-pattern.ts";
 import { ruleFrontCharsMax, rulePatternsMax } from "./limits.ts";
-import { splitFrontMatter } from "./front-matter.ts";
 import { isInside } from "./instruction-files.ts";
 
 /** A file of a `rules` folder, read. */
@@ -61,38 +61,5 @@ function readFront(source: string): RuleFront {
   const { lines, body } = splitFrontMatter(source) ?? {};
   if (lines === undefined || body === undefined || lines.join("\n").length > ruleFrontCharsMax)
     return { values: new Map(), body: source.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n") };
-  const values = new Map<string, readonly string[]>();
-  let key: string | undefined;
-  for (const line of lines) {
-    const pair = /^([\w-]+):(?:[ \t]+(.*))?$/.exec(line);
-    const item = /^[ \t]*-[ \t]+(.*)$/.exec(line)?.[1];
-    if (pair !== null) {
-      key = pair[1] ?? "";
-      values.set(key, splitList(pair[2] ?? ""));
-    } else if (item !== undefined && key !== undefined)
-      values.set(key, [...(values.get(key) ?? []), ...plainTexts([item])]);
-  }
-  return { values, body };
+  return { values: new Map(readFrontFields(lines).map((field) => [field.key, readFrontList(field)])), body };
 }
-
-/** Commas inside of braces and quotes belong to a pattern. */
-function splitList(written: string): readonly string[] {
-  const text = /^\[(.*)\][ \t]*(?:#.*)?$/.exec(written.trim())?.[1] ?? written;
-  const parts: string[] = [""];
-  let depth = 0;
-  let quote: string | undefined;
-  for (const letter of text) {
-    if (quote !== undefined) quote = letter === quote ? undefined : quote;
-    else if (letter === '"' || letter === "'") quote = letter;
-    else if (letter === "{") depth += 1;
-    else if (letter === "}") depth -= 1;
-    if (letter === "," && depth === 0 && quote === undefined) parts.push("");
-    else parts.push((parts.pop() ?? "") + letter);
-  }
-  return plainTexts(parts);
-}
-
-const plainTexts = (texts: readonly string[]): readonly string[] =>
-  texts
-    .map((text) => /^\s*(["'])(.*?)\1/.exec(text)?.[2] ?? text.replace(/(?:^|\s)#.*$/, "").trim())
-    .filter((text) => text !== "");

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
 import { permissionModeNames } from "palimpsest/internal/schema/setting-table";
 import type { Settings } from "palimpsest/internal/settings/resolve-settings";
 import type { PermissionMode } from "../../tool/permission/decide-permission.ts";
@@ -42,6 +43,24 @@ export function narrowOnly(opening: PermissionChoice): (now: PermissionChoice) =
     };
   };
 }
+
+/**
+ * What an agent of this type may do, started by one with the parent's choice: never more. The mode is the narrower of the two,
+ * the type's deny rules are added, and every rule of the parent stays.
+ */
+export function narrowChoice(
+  parent: PermissionChoice,
+  { permissionMode, denyRules = [] }: Pick<AgentDefinition, "permissionMode" | "denyRules">,
+): PermissionChoice {
+  const wanted = permissionMode === undefined ? parent.mode : modeByName[permissionMode];
+  const mode = modesByWidth.indexOf(wanted) < modesByWidth.indexOf(parent.mode) ? wanted : parent.mode;
+  return mode === parent.mode && denyRules.length === 0
+    ? parent
+    : { ...parent, mode, deny: [...parent.deny, ...denyRules] };
+}
+
+/** Narrowest first. */
+const modesByWidth: readonly PermissionMode[] = ["plan", "default", "acceptEdits", "bypass"];
 
 /** Follows the settings while a session is open. Returns the same object while nothing has changed. */
 export function followPermissionChoice(requested: ToolOptions, current: () => Settings): () => PermissionChoice {

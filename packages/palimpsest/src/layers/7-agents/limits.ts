@@ -56,3 +56,10 @@ export const agentsRunningMax = 8;
 export const agentRoundsMax = 100;
 /** Agents that have ended stay in lists until so many newer ones have ended. Their transcripts stay. */
 export const endedAgentsMax = 50;
+
+/** Of a definition's front matter: longer ones hold their prompt in it. */
+export const definitionFrontCharsMax = 16_384;
+/** Every request of a parent carries it in the tool's description: about 250 tokens. */
+export const definitionDescriptionCharsMax = 1_024;
+/** Names of tools in one definition; more are no list that somebody wrote. */
+export const definitionToolsMax = 200;

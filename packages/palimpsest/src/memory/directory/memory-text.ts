@@ -1,8 +1,8 @@
 import type { MemoryType } from "../../ports/memories.ts";
 import { maskSecrets } from "../../text/find-secrets.ts";
+import { type FrontMatter, readFrontText, splitFrontMatter } from "../../text/front-matter.ts";
 import { oneLine } from "../../text/to-printable.ts";
 import { safeCutIndex } from "../../text/safe-cut-index.ts";
-import { type FrontMatter, splitFrontMatter } from "../front-matter.ts";
 import { frontMatterLinesMax, memoryDescriptionCharsMax, memoryNameCharsMax } from "./limits.ts";
 
 export const memoryTypes = ["user", "feedback", "project", "reference"] as const satisfies readonly MemoryType[];
@@ -30,7 +30,8 @@ export function parseMemory(text: string, path: string): ParsedMemory {
     const [, key = "", rest = ""] = /^([A-Za-z][\w-]*):(?:[ \t]+(.*))?$/.exec(lines[at] ?? "") ?? [];
     let end = at + 1;
     while (end < lines.length && /^[ \t]+\S/.test(lines[end] ?? "")) end += 1;
-    if (isOwnKey(key) && !valueByKey.has(key)) valueByKey.set(key, joinValue(rest, lines.slice(at + 1, end)));
+    if (isOwnKey(key) && !valueByKey.has(key))
+      valueByKey.set(key, readFrontText({ first: rest, more: lines.slice(at + 1, end) }));
     else otherLines.push(...lines.slice(at, end));
     at = end;
   }
@@ -72,25 +73,6 @@ function readFront(text: string): FrontMatter {
 }
 
 const isOwnKey = (key: string): boolean => key === "name" || key === "description" || key === "type";
-
-function joinValue(first: string, more: readonly string[]): string {
-  const start = /^[|>][+-]?\d?\s*$/.test(first) ? "" : first;
-  return unquote(
-    [start, ...more]
-      .map((line) => line.trim())
-      .join(" ")
-      .trim(),
-  );
-}
-
-function unquote(value: string): string {
-  const quoted = /^'(.*)'$/s.exec(value)?.[1];
-  if (quoted !== undefined) return quoted.replaceAll("''", "'");
-  if (!/^".*"$/s.test(value)) return value.replace(/\s+#.*$/, "");
-  return value
-    .slice(1, -1)
-    .replaceAll(/\\(["\\/ntr])/g, (_, char: string) => (char === "n" || char === "t" || char === "r" ? " " : char));
-}
 
 /** Quoted only if a reader of YAML would read something else: files stay pleasant to edit. */
 function formatValue(value: string): string {
