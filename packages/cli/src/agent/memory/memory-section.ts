@@ -7,9 +7,10 @@ interface MemorySectionInput {
 }
 
 /** What the system prompt says about memory. Frozen with the session; written again behind a boundary if it has changed. */
-export const renderMemorySection = (input: MemorySectionInput): string => `${rules}\n\n${renderMemoryIndex(input)}`;
+export const renderMemorySection = (input: MemorySectionInput, rules = projectRules): string =>
+  `${rules}\n\n${renderMemoryIndex(input)}`;
 
-const rules = `# Memory
+const projectRules = `# Memory
 The files under /memories outlast this session: later ones begin with their index. The tool memory views and changes them.
 Save, unasked, what the user says or decides that later sessions need and could not find out for themselves:
 - user: who they are, what they know, what they prefer.

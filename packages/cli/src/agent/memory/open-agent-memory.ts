@@ -34,10 +34,12 @@ export async function openAgentMemory(
     {
       session,
       model,
-      costs,
-      chooser: smallModel({ deps, port, model, opening }),
       isOn: () => settings.current().settings.autoMemoryEnabled.value,
-      recall: () => settings.current().settings.memoryRecall.value,
+      reminders: {
+        costs,
+        chooser: smallModel({ deps, port, model, opening }),
+        recall: () => settings.current().settings.memoryRecall.value,
+      },
     },
   );
   return { ...memory, warnings: [...memory.warnings, ...warnings] };
@@ -47,7 +49,7 @@ export async function openAgentMemory(
  * What the user wrote before the session is recorded as theirs; what changes on disk while it is open is not, with memory
  * on or off, since a command of the agent may have done it. Returns what the user should know.
  */
-async function watchMemories(
+export async function watchMemories(
   deps: ClockDep,
   { memories, session }: { readonly memories: Memories; readonly session: Session },
 ): Promise<readonly string[]> {

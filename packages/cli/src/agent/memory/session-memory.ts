@@ -14,7 +14,7 @@ import { fileWorkingTree } from "palimpsest/internal/store/files/file-working-tr
 import { DriftCheck } from "palimpsest/internal/memory/directory/find-drift";
 import { agentMemories } from "palimpsest/internal/context/memory/agent-memories";
 import { readMemories } from "palimpsest/internal/memory/directory/read-memories";
-import { ContextMemory } from "palimpsest/internal/context/memory/context-memory";
+import { ContextMemory, type MemorySession } from "palimpsest/internal/context/memory/context-memory";
 import { rankByModel } from "palimpsest/internal/context/memory/rank-by-model";
 import { rankMemories } from "palimpsest/internal/context/memory/rank-memories";
 import { recallCostDraft } from "palimpsest/internal/context/past-costs";
@@ -24,6 +24,7 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { SettingValues } from "palimpsest/internal/schema/setting-table";
 import { createMemorySession, draftMemories } from "palimpsest/internal/context/memory/memory-session";
 import { userText } from "palimpsest/internal/transcript/user-text";
+import type { WorkingTree } from "palimpsest/internal/ports/working-tree";
 import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import type { Session } from "palimpsest/internal/session/session";
@@ -69,6 +70,15 @@ interface SessionMemoryInput {
   readonly model: string;
   /** Whether the user has memory on, now. */
   readonly isOn: () => boolean;
+  /** Absent: no memories are attached by themselves. */
+  readonly reminders?: RemindersInput | undefined;
+  /** Who said what, up to now. Absent: as the session's log says. */
+  readonly sources?: (() => SessionSources) | undefined;
+  /** What the system prompt says before the index. Absent: the rules for the project's memory. */
+  readonly rules?: string | undefined;
+}
+
+interface RemindersInput {
   /** How memories are found that fit a message, now. */
   readonly recall: () => SettingValues["memoryRecall"];
   /** Asked if a model is to choose. */
@@ -82,7 +92,7 @@ interface SessionMemoryInput {
  */
 export async function openSessionMemory(
   { memories, ...deps }: SessionMemoryDeps,
-  { session, model, isOn, recall, chooser, costs }: SessionMemoryInput,
+  { session, model, isOn, reminders, sources, rules }: SessionMemoryInput,
 ): Promise<SessionMemory> {
   const sent = await readFrozenParts(deps, readFrozenState(session.fold)?.byModel[model]?.sent);
   const isBegunWith = sent?.tools.some(({ name }) => name === memoryToolName) ?? (memories !== undefined && isOn());
@@ -93,18 +103,9 @@ export async function openSessionMemory(
   const { now, root, programFolders } = deps;
   const foreign: string[] = [];
   const heard = createMemorySession(session);
-  const memorySession = { ...heard, sources: () => withForeign(heard.sources(), foreign) };
+  const memorySession = { ...heard, sources: () => withForeign((sources ?? heard.sources)(), foreign) };
   const own = agentMemories({ memories, now, session: memorySession });
   const tree = fileWorkingTree({ deps: { now }, root, programFolders, findWords: findWordsIn(root) });
-  const paid = new PaidCalls(costs);
-  const byModel = rankByModel({ chooser, onPaid: (call) => paid.add(call), otherwise: rankMemories });
-  const context = new ContextMemory({
-    deps: { memories, now },
-    session: memorySession,
-    tree,
-    rank: (message, found) => (recall() === "model" ? byModel : rankMemories)(message, found),
-  });
-  let lastText: EntryId | undefined;
   const drift = new DriftCheck({ now }, tree);
   const link = memories.linkTo?.(indexPath);
   const readIndex = () => readShownIndex({ memories, now, drift });
@@ -112,7 +113,7 @@ export async function openSessionMemory(
   const piece =
     first === undefined
       ? sent?.system.find(({ name }) => name === memoryPieceName)
-      : { name: memoryPieceName, text: renderMemorySection(first) };
+      : { name: memoryPieceName, text: renderMemorySection(first, rules) };
   const off = refuseMemory(memoryOffRefusal);
   return {
     piece,
@@ -126,14 +127,34 @@ export async function openSessionMemory(
       const index = isOn() ? renderMemoryIndex(await readIndex()) : "";
       return piece !== undefined && withoutAges(piece.text).endsWith(withoutAges(index)) ? undefined : index;
     }),
-    remind: async (fold) => {
-      const asked = isOn() && recall() !== "off" ? findUnanswered(fold) : undefined;
-      // A request that is sent again asks for nothing new.
-      if (asked === undefined || asked.id === lastText) return [];
-      lastText = asked.id;
-      const found = await context.relevant(asked.text).catch(() => undefined);
-      return [...(found === undefined ? [] : [draftMemories(found)]), ...paid.takeDrafts()];
-    },
+    remind:
+      reminders === undefined
+        ? async () => []
+        : createReminder({ deps: { memories, now }, session: memorySession, tree, isOn, ...reminders }),
+  };
+}
+
+interface ReminderInput extends RemindersInput, Pick<SessionMemoryInput, "isOn"> {
+  readonly deps: MemoriesDep & ClockDep;
+  readonly session: MemorySession;
+  readonly tree: WorkingTree;
+}
+
+function createReminder({ recall, chooser, costs, isOn, ...input }: ReminderInput): SessionMemory["remind"] {
+  const paid = new PaidCalls(costs);
+  const byModel = rankByModel({ chooser, onPaid: (call) => paid.add(call), otherwise: rankMemories });
+  const context = new ContextMemory({
+    ...input,
+    rank: (message, found) => (recall() === "model" ? byModel : rankMemories)(message, found),
+  });
+  let lastText: EntryId | undefined;
+  return async (fold) => {
+    const asked = isOn() && recall() !== "off" ? findUnanswered(fold) : undefined;
+    // A request that is sent again asks for nothing new.
+    if (asked === undefined || asked.id === lastText) return [];
+    lastText = asked.id;
+    const found = await context.relevant(asked.text).catch(() => undefined);
+    return [...(found === undefined ? [] : [draftMemories(found)]), ...paid.takeDrafts()];
   };
 }
 
@@ -173,7 +194,7 @@ async function findTwin(
   return plan.kind === "duplicate" ? plan.path : undefined;
 }
 
-const noMemory: SessionMemory = {
+export const noMemory: SessionMemory = {
   tool: undefined,
   piece: undefined,
   part: undefined,
