@@ -78,6 +78,7 @@ const eventFields: EventFields = {
   "compaction-failed": { trigger: "always", reason: "always", message: "always", state: "always" },
   preparation: { state: "always", because: "maybe" },
   "memories-saved": { by: "always", revision: "always", memories: "always" },
+  "agent-ended": { run: "always" },
   "message-queued": { text: "always" },
   "cache-break": { cause: "always", tokens: "always" },
   warning: { code: "always", message: "always" },

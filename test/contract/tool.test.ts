@@ -2,6 +2,7 @@ import { refuseMemory } from "../../packages/cli/src/tool/memory-tool.ts";
 import { expect, it } from "vitest";
 import { createCompactionRequests } from "../../packages/cli/src/agent/tools/equip-session.ts";
 import { foregroundOnlyJobs } from "../../packages/palimpsest/src/ports/jobs.ts";
+import { forkAgents } from "../../packages/palimpsest/src/ports/agents.ts";
 import { noUser } from "../../packages/palimpsest/src/ports/user-port.ts";
 import { unattendedPlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 import type { Tool } from "../../packages/palimpsest/src/ports/tool.ts";
@@ -43,6 +44,7 @@ async function everyTool(): Promise<readonly Tool[]> {
     user: "no",
     answering: noUser,
     servers,
+    agents: { agents: forkAgents, types: [], places: "both" },
     web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },
   });
   return tools;
@@ -67,6 +69,7 @@ const inputByTool: Readonly<Record<(typeof toolNames)[number], JsonObject>> = {
   bash_kill: { job: "job_1" },
   tool_search: { query: "echo" },
   use_tool: { server: "a", tool: "echo", input: {} },
+  agent: { type: "explore", description: "find a thing", prompt: "Find it." },
 };
 
 it("has every tool that there is", async () => {

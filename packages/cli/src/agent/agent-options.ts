@@ -14,6 +14,7 @@ import type { ModelChoice } from "./model/model-choice.ts";
 import type { ToolOptions } from "./tools/permission-choice.ts";
 import type { Workspace } from "../host/workspace.ts";
 import type { ProjectStore } from "../host/project-store.ts";
+import type { ClearableResults } from "palimpsest/internal/layers/2-clear/is-rerunnable";
 import type { Session } from "palimpsest/internal/session/session";
 import type { SessionRedaction } from "./session/session-redaction.ts";
 
@@ -101,6 +102,8 @@ export interface AgentParts {
   readonly secrets: SecretScanner;
   /** Undefined if the session keeps secrets. */
   readonly redaction: SessionRedaction | undefined;
+  /** Which results may be cleared. */
+  readonly clearable: ClearableResults;
 }
 
 /** Used if no flag, session or setting names a model. */

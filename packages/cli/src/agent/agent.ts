@@ -3,6 +3,7 @@ import type { SessionContext } from "palimpsest/internal/context/session-context
 import type { SessionMode } from "./session/session-mode.ts";
 import type { Session } from "palimpsest/internal/session/session";
 import type { HookPayload } from "palimpsest/internal/ports/hooks";
+import type { Agents } from "palimpsest/internal/ports/agents";
 import type { Job, Jobs } from "palimpsest/internal/ports/jobs";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
@@ -43,6 +44,8 @@ export interface Agent {
   readonly handOverJobs: () => Jobs | undefined;
   /** Resolves with the MCP servers once each has answered or failed. Must not reject. */
   readonly serversSettled: JobsAndServers["serversSettled"];
+  /** The agents that it has started. Absent if it can't. */
+  readonly agents: Agents | undefined;
   /** Consolidates the project's memories. Absent if the store has none. */
   readonly dream: AgentDream | undefined;
   /** Other background work. */

@@ -51,6 +51,9 @@ import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 import { BackgroundEvents } from "./memory/background-events.ts";
 import type { BackgroundMemoryInput } from "./memory/open-session-extraction.ts";
+import type { Agents } from "palimpsest/internal/ports/agents";
+import type { AgentRun } from "palimpsest/internal/schema/agent-run";
+import { openAgents } from "./agents/open-agents.ts";
 import { openAgentMemory } from "./memory/open-agent-memory.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
@@ -66,17 +69,18 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
   const { value: clearableTools } = reading.settings.clearableTools;
-  const clearable = new Set(clearableTools);
-  const isSafe = (tool: string): boolean => isRerunnable(tool) || clearable.has(tool);
+  const addedTools = new Set(clearableTools);
+  const isSafe = (tool: string): boolean => isRerunnable(tool) || addedTools.has(tool);
   const secrets = createSecretScanner();
   const redaction = openSessionRedaction(reading.settings.secrets.value, { secrets });
-  const sessionDeps = { ...project.deps, ...clearableResults(resolved.policy, isSafe), redaction };
+  const clearable = clearableResults(resolved.policy, isSafe);
+  const sessionDeps = { ...project.deps, ...clearable, redaction };
   const opened = await chooseSession(sessionDeps, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
   const { root } = project;
   const deps = redactPlanFile(project.deps, { secrets, redaction });
-  const agent = await assembleAgent({ workspace, options, deps, root, session, secrets, redaction });
+  const agent = await assembleAgent({ workspace, options, deps, root, session, secrets, redaction, clearable });
   if (agent.kind !== "agent") await session.close();
   return agent;
 }
@@ -103,23 +107,29 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
   const memory = await openAgentMemory(parts, { settings, opening, model, port: picked.model, costs: costs.own });
-  const equipment = await equipSession(parts, { ...tooling, model, background, memory });
+  const hooks = settings.current().settings.hooks.value;
+  const events = new BackgroundEvents();
+  const source = sessionSource(parts);
+  const sharedByAgents = { settings, shell, background, hooks, source, model, cwd, costs: costs.own };
+  const agents = await openAgents(parts, { ...sharedByAgents, onEnded: (run) => announceEnd(events, run) });
+  const equipment = await equipSession(parts, { ...tooling, model, background, memory, agents: agents?.tool });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
-  const prefixInput = { model, cwd, tools: box.tools, settings, source: sessionSource(parts), memory: memory.piece };
+  const prefixInput = { model, cwd, tools: box.tools, settings, source, memory: memory.piece };
   const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
-  const hooks = settings.current().settings.hooks.value;
   const learned = limitsLearned(opening.resolved);
   const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
-  const told = { news: background.news, startedOn: prefix.startedOn };
+  const agentNews = () => agents?.agents.takeNews() ?? [];
+  const told = { news: () => [...background.news(), ...agentNews()], startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
   const mode = () => skillsAndPlan.mode.current();
-  const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own };
+  const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own, events };
   const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
   const { context } = begun;
+  agents?.begin({ context, box, choice: allowRules.choice, prefix: prefixInput, picked, allowRules, ...agentDeps });
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
   const { redaction } = parts;
@@ -136,6 +146,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     inheritedCosts: costs.inherited.session,
     warnings: [
       ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
+      ...(agents?.warnings ?? []),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
@@ -146,9 +157,31 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ...backgroundControls(background, compacting, retention),
     hooks,
     settings: agentDeps.settings,
-    ...sessionHooks(agentDeps, session),
+    agents: agents?.agents,
+    ...closingAgents(agents?.agents, sessionHooks(agentDeps, session)),
   };
 }
+
+/** The user is told of what worked in the background; the model gets the report. */
+function announceEnd(events: BackgroundEvents, run: AgentRun): void {
+  if (run.place === "background") events.emit({ kind: "agent-ended", run });
+}
+
+/** Agents end before their session: their last lines are in its log. */
+const closingAgents = (
+  agents: Agents | undefined,
+  { notify, close, discard }: ReturnType<typeof sessionHooks>,
+): ReturnType<typeof sessionHooks> => ({
+  notify,
+  close: async (why) => {
+    await agents?.close();
+    await close(why);
+  },
+  discard: async (why) => {
+    await agents?.close();
+    await discard(why);
+  },
+});
 
 /** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {
@@ -178,6 +211,7 @@ interface AgentContextInput
     Pick<NewConversation, "baseline"> {
   readonly deps: AgentDeps;
   readonly costs: CostLedger;
+  readonly events: BackgroundEvents;
 }
 
 interface AgentContextStart {
@@ -189,9 +223,21 @@ interface AgentContextStart {
 
 function startAgentContext(
   parts: AgentParts,
-  { box, prefix, requests, instructions, memory, settings, sandbox, mode, deps, costs, ...start }: AgentContextInput,
+  {
+    box,
+    prefix,
+    requests,
+    instructions,
+    memory,
+    settings,
+    sandbox,
+    mode,
+    deps,
+    costs,
+    events,
+    ...start
+  }: AgentContextInput,
 ): AgentContextStart {
-  const events = new BackgroundEvents();
   // The simulator's prices are paid by nobody.
   const isSimulated = parts.options.model.kind === "simulator";
   const background = { settings, sandbox, mode, onEvent: events.emit, warn: events.warnings.add };

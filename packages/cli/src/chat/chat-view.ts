@@ -71,10 +71,10 @@ export function agentFigures({ model, settings, session, context, mode, sandbox,
   return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: sandboxState };
 }
 
-export const agentBackground = ({ jobs, aside }: Agent): BackgroundWork => ({
+export const agentBackground = ({ jobs, aside, agents }: Agent): BackgroundWork => ({
   ...aside(),
   jobs: jobs().filter(({ state }) => state.kind === "running").length,
-  agents: 0,
+  agents: agents?.list().filter(({ state }) => state.kind === "running").length ?? 0,
 });
 
 /**
@@ -107,6 +107,7 @@ export function changesFigures({ kind }: LoopEvent): boolean {
     case "compaction-failed":
     case "preparation":
     case "memories-saved":
+    case "agent-ended":
     case "message-queued":
     case "cache-break":
     case "turn-end":

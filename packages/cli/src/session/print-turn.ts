@@ -16,7 +16,7 @@ import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-ev
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import { formatLeftOut } from "palimpsest/internal/schema/edit-kinds";
-import { savedForGoodText, formatRemedies } from "../tui/text/event-lines.ts";
+import { formatAgentEnd, savedForGoodText, formatRemedies } from "../tui/text/event-lines.ts";
 import { compactionReporter } from "../compact/compaction-reporter.ts";
 import { readUserPrompt } from "../compact/compaction-failure.ts";
 import { moneyBySource } from "../text/cost-by-source-name.ts";
@@ -123,6 +123,7 @@ function agentOutput(
       else if (event.kind === "left-out") await err.write(`${omissionText(event)}\n`);
       else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
       else if (event.kind === "memories-saved") await err.write(`${savedForGoodText(event)}\n`);
+      else if (event.kind === "agent-ended") await err.write(`${formatAgentEnd(event)}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
     },
     end: async () => {

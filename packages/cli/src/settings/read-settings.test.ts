@@ -23,7 +23,7 @@ function samples(name: SettingName): readonly [unknown, unknown] {
   if (name === "memoryRecall") return ["local", "off"];
   if (name === "policy") return ["opencode", "none"];
   if (name === "saving") return ["careful", "thrifty"];
-  if (name === "askAboveDollars") return [0.5, 2];
+  if (name === "askAboveDollars" || name === "agentDollarsMax") return [0.5, 2];
   return name === "compactPercent" ? [50, 72.5] : [11_000, 12_000];
 }
 const model = (id: string, windowTokens: number) => ({ id, windowTokens });

@@ -24,6 +24,7 @@ const samples: { readonly [Name in Exclude<SettingName, `flags.${SwitchName}`>]:
   compactPercent: 1,
   blockingTokens: 1,
   askAboveDollars: 0.5,
+  agentDollarsMax: 2,
   toolLimits: [{ id: "bash", resultCharsMax: 2_000 }],
   clearableTools: ["write"],
   autoCompactEnabled: false,

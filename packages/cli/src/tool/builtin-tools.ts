@@ -19,6 +19,7 @@ import { type Skills, skillTool } from "./skill/skill-tool.ts";
 import { type TodoDeps, todoTool } from "./todo-tool.ts";
 import { type Web, webFetchTool } from "./web/web-fetch-tool.ts";
 import { z } from "zod";
+import { type AgentToolDeps, agentTool } from "./agent-tool.ts";
 import { defineTool, toolError } from "./define-tool.ts";
 import { compactNoteCharsMax } from "./limits.ts";
 
@@ -39,6 +40,8 @@ interface OptionalToolDeps {
   readonly web?: Web | undefined;
   /** Absent if there is no user to ask. */
   readonly user?: UserPort | undefined;
+  /** Absent if no agent may be started. */
+  readonly agents?: AgentToolDeps | undefined;
 }
 
 /** The names of all tools that may exist, in the order of `builtinTools`. */
@@ -61,6 +64,7 @@ export const toolNames = [
   "bash_kill",
   "tool_search",
   "use_tool",
+  "agent",
 ] as const;
 
 /**
@@ -85,6 +89,7 @@ export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
   ...(deps.servers === undefined
     ? []
     : [toolSearchTool({ servers: deps.servers }), useToolTool({ servers: deps.servers })]),
+  ...(deps.agents === undefined ? [] : [agentTool(deps.agents)]),
 ];
 
 const input = z.strictObject({

@@ -151,3 +151,6 @@ export const definitionsTokensMax = 3_100;
 
 /** The search for the symbols that memories name: a session waits for it when it starts. */
 export const wordSearchMs = 500;
+
+/** Characters of an agent's task in a few words: it stands in lists. */
+export const agentDescriptionCharsMax = 200;

@@ -145,6 +145,6 @@ export class AgentWorker {
   }
 }
 
-const moneyLimitText = "the agents of this session have spent what the user allows them (setting agents.dollarsMax)";
+const moneyLimitText = "the agents of this session have spent what the user allows them (setting agentDollarsMax)";
 
 export const newUsage: AgentUsage = { requests: 0, calls: 0, tokens: tokens(0), nanos: nanoUsd(0) };

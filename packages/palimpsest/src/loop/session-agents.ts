@@ -229,7 +229,8 @@ export class SessionAgents {
     const report = renderReport({ ...worker.run, how, message, report: text });
     worker.end({ how, report, at: this.#deps.now() });
     this.#newsByAsker.delete(id);
-    await this.#record();
+    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
+    if (!this.#isClosed || how !== "stopped") await this.#record();
     const { run } = worker;
     if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
     this.#forgetOldest();

@@ -56,3 +56,18 @@ export type SendToAgentOutcome =
   | { readonly kind: "queued" | "resumed"; readonly run: AgentRun }
   | { readonly kind: "unknown"; readonly names: readonly string[] }
   | { readonly kind: "refused"; readonly message: string };
+
+/** For forks that leave no transcript: their tool definitions are the session's, and nobody would hear of their agents. */
+export const forkAgents: Agents = {
+  start: async () => ({
+    kind: "refused",
+    message: "A fork can't start agents. Do this part yourself, or say in your report what another agent should do.",
+  }),
+  wait: async () => undefined,
+  send: async () => ({ kind: "unknown", names: [] }),
+  stop: async () => undefined,
+  list: () => [],
+  report: async () => undefined,
+  takeNews: () => [],
+  close: async () => undefined,
+};

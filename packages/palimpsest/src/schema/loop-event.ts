@@ -1,3 +1,4 @@
+import type { AgentRun } from "./agent-run.ts";
 import type { EntryId, MessageId, Millis, NanoUsd, Tokens, ToolUseId } from "./brand.ts";
 import type { CompactionCause, CompactionFailure, CompactionPath, CompactionTrigger } from "./compaction-cause.ts";
 import type { LeftOutPart } from "./edit.ts";
@@ -138,6 +139,8 @@ export type LoopEvent =
       readonly because?: string;
     }
   | { readonly kind: "message-queued"; readonly text: string }
+  /** An agent that worked in the background has ended. */
+  | { readonly kind: "agent-ended"; readonly run: AgentRun }
   /** Background work saved or changed memories. Also emitted between turns. */
   | MemoriesSavedEvent
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }

@@ -35,6 +35,7 @@ export type SettingValues = {
   readonly compactPercent: number | undefined;
   readonly blockingTokens: number | undefined;
   readonly askAboveDollars: number | undefined;
+  readonly agentDollarsMax: number | undefined;
   readonly toolLimits: readonly ToolLimit[];
   readonly clearableTools: readonly string[];
   readonly autoCompactEnabled: boolean;
@@ -170,6 +171,18 @@ const plainRows: PlainRows = {
     byProject: "nothing",
     about:
       "The chat asks before an edit that is made only because it pays, and costs at least this now; 0 asks about each that costs something now.",
+    basis: "ours",
+  },
+  agentDollarsMax: {
+    shape: z.number().min(0).max(100_000),
+    expects: "a number of dollars from 0 to 100,000, fractions allowed",
+    type: "number",
+    default: undefined,
+    defaultSays: "no limit",
+    environment: ["PALIMPSEST_AGENT_DOLLARS_MAX"],
+    flag: "agent-dollars-max",
+    byProject: "nothing",
+    about: "What all agents of a session may cost together; then they are ended, and none is started.",
     basis: "ours",
   },
   toolLimits: {

@@ -81,6 +81,12 @@ const detailsBySwitch = {
     basis: "published",
     byProject: onlyOff,
   },
+  agents: {
+    default: true,
+    about: "The agent can have parts of the work done by other agents.",
+    basis: "published",
+    byProject: onlyOff,
+  },
   progress: {
     default: true,
     about: "Background agents say what they are doing.",

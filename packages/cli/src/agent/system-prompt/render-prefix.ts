@@ -27,6 +27,8 @@ export interface PrefixInput {
   readonly source: InstructionFiles;
   /** What the session says about memory; it stays as it was when the session began. */
   readonly memory?: SystemPiece | undefined;
+  /** What an agent of a type has instead of the usual prompt. */
+  readonly prompt?: string | undefined;
 }
 
 /**
@@ -48,7 +50,7 @@ export function sessionSource({ workspace, options: { net }, deps }: AgentParts)
 /** What requests would carry besides messages if they were rendered now. */
 export async function renderPrefix(
   { workspace, options, deps, root, session, redaction }: AgentParts,
-  { model, cwd, tools, settings, source, memory }: PrefixInput,
+  { model, cwd, tools, settings, source, memory, prompt }: PrefixInput,
 ): Promise<Prefix> {
   const { env, importAnswers, managedFolders } = options;
   const location = { home: workspace.home, env, cwd, root, managedFolders, importAnswers };
@@ -65,7 +67,7 @@ export async function renderPrefix(
   } as const;
   const { value: choices } = settings.current().settings.systemPrompts;
   const system = [
-    ...renderSystemPrompt({ choices, environment, instructions: instructions.files }),
+    ...renderSystemPrompt({ choices, environment, instructions: instructions.files, prompt }),
     ...(memory === undefined ? [] : [memory]),
   ];
   return {

@@ -37,6 +37,8 @@ interface SystemPromptInput {
   readonly environment: EnvironmentFacts;
   /** Broad to narrow. */
   readonly instructions: readonly Instruction[];
+  /** Used instead of the prompt for the model. */
+  readonly prompt?: string | undefined;
 }
 
 /**
@@ -47,8 +49,9 @@ export const renderSystemPrompt = ({
   choices,
   environment,
   instructions,
+  prompt = choosePrompt(environment.model, choices),
 }: SystemPromptInput): readonly SystemPiece[] => [
-  { name: promptPiece, text: choosePrompt(environment.model, choices) },
+  { name: promptPiece, text: prompt },
   { name: environmentPiece, text: environmentText(environment) },
   ...instructions
     .filter(({ text }) => text !== "")

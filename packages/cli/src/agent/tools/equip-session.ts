@@ -10,6 +10,7 @@ import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { pathsToGuard } from "../../settings/scope-files.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
+import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
 import type { SessionMemory } from "../memory/session-memory.ts";
@@ -37,6 +38,8 @@ interface EquipInput {
   readonly background: JobsAndServers;
   readonly toolsKnown: ReadonlySet<string>;
   readonly memory: SessionMemory;
+  /** Absent if the session can have no agents. */
+  readonly agents: AgentToolDeps | undefined;
 }
 
 /** Creates the session's tools and the place where its agent asks for compaction. */
@@ -74,6 +77,7 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     }),
     compactionRequests: compactionRequests,
     memory: input.memory.tool,
+    agents: input.agents,
     skillPlaces,
     planState: () => mode.state(),
     ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),

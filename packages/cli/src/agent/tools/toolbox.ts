@@ -15,7 +15,8 @@ import type { RunningGroups, SessionFiles } from "palimpsest/internal/ports/sess
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { AllowRuleDep, PermissionDep, ReadFile, Tool } from "palimpsest/internal/ports/tool";
 import type { WorkingStatePart } from "palimpsest/internal/ports/working-state";
-import type { SessionId } from "palimpsest/internal/schema/brand";
+import { type Agents, forkAgents } from "palimpsest/internal/ports/agents";
+import { agentId, type SessionId } from "palimpsest/internal/schema/brand";
 import { realRoots, resolveRealPath } from "../../tool/resolve-real-path.ts";
 import { findDiscoveredTools } from "../../tool/mcp/known-server.ts";
 import { type ToolServers, toolServersPart } from "../../tool/mcp/tool-servers.ts";
@@ -34,6 +35,7 @@ import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
 import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
+import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { planPart, type PlanState } from "../../tool/plan-tool.ts";
 import type { Web } from "../../tool/web/web-fetch-tool.ts";
 import { findAncestors } from "../session/copy-session.ts";
@@ -75,6 +77,8 @@ interface ToolboxInput {
   readonly servers?: ToolServers | undefined;
   /** Absent if the network must not be reached. */
   readonly web?: Web | undefined;
+  /** Absent if no agent may be started. */
+  readonly agents?: AgentToolDeps | undefined;
   /** Absent if there is no user to ask. */
   readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
@@ -98,8 +102,15 @@ interface Toolset {
   readonly tools: readonly Tool[];
   /** The shell's directory, if it has changed. */
   readonly cwd: () => string | undefined;
-  /** For a fork: the same definitions and a copy of the state. */
-  readonly forked: () => Toolset;
+  /** For a fork: the same definitions and a copy of the state. Absent changes: it starts no agents. */
+  readonly forked: (changes?: ForkChanges) => Toolset;
+}
+
+/** What a fork with a transcript of its own does differently. */
+interface ForkChanges {
+  readonly agents: Agents;
+  /** Finds what an id stands for. */
+  readonly expand: StatelessDeps["expand"];
 }
 
 export interface Toolbox extends PermissionDep, Toolset {
@@ -179,7 +190,7 @@ export async function createToolbox({
     sandbox:
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
-    expand: (id) => recallById({ deps, session, id, recall: input.recall }),
+    expand: expandId({ deps, session, recall: input.recall, agents: input.agents?.agents }),
     search: searchSession({ recall: input.recall, session: session.id, inMemory: new SessionSearch(deps, session.id) }),
     searchProject: input.recall && searchWithin(input.recall, session.id),
     web: input.web,
@@ -195,6 +206,7 @@ export async function createToolbox({
     jobs: input.jobs,
     user: input.user,
     network: createNetwork(input, policy),
+    agents: input.agents,
   };
   return {
     ...createToolset({ ...fixed, skills }, state),
@@ -218,6 +230,23 @@ export async function createToolbox({
     ],
   };
 }
+
+interface ExpandInput {
+  readonly deps: Parameters<typeof recallById>[0]["deps"];
+  readonly session: Parameters<typeof recallById>[0]["session"];
+  readonly recall: ProjectRecall | undefined;
+  /** The id of an agent stands for its whole report. */
+  readonly agents: Pick<Agents, "report"> | undefined;
+}
+
+export const expandId =
+  ({ deps, session, recall, agents }: ExpandInput): StatelessDeps["expand"] =>
+  async (id) => {
+    const report = /^agent-[\da-f]+$/.test(id) ? await agents?.report(agentId(id)) : undefined;
+    return report === undefined
+      ? await recallById({ deps, session, id, recall })
+      : { kind: "found", text: report, media: [] };
+  };
 
 /** What the rules and the mode of a choice say. */
 function createPolicy(
@@ -299,18 +328,29 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
 
 type ToolState = Pick<
   ToolsetDeps,
-  "shellState" | "todos" | "memory" | "compactionRequests" | "planning" | "user" | "jobs" | "network"
+  "shellState" | "todos" | "memory" | "compactionRequests" | "planning" | "user" | "jobs" | "network" | "agents"
 >;
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, memory, compactionRequests, planning, user, jobs, network }: ToolState,
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, shellState, todos, memory, compactionRequests, planning, user, jobs, network }),
+  tools: builtinTools({
+    ...fixed,
+    shellState,
+    todos,
+    memory,
+    compactionRequests,
+    planning,
+    user,
+    jobs,
+    network,
+    agents,
+  }),
   cwd: () => shellState.cwd,
-  forked: () =>
-    createToolset(fixed, {
+  forked: (changes) =>
+    createToolset(changes === undefined ? fixed : { ...fixed, expand: changes.expand }, {
       shellState: { ...shellState },
       todos: { ...todos },
       memory: memory && refuseMemory(forkRefusal),
@@ -319,6 +359,7 @@ const createToolset = (
       jobs: jobs && forkJobs,
       user: user && noUser,
       network: network && { ...network, hosts: network.hosts.withoutUser() },
+      agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
     }),
 });
 

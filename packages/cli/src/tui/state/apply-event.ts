@@ -4,6 +4,7 @@ import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { contextTokens } from "palimpsest/internal/schema/usage";
 import { callTitle, parseTextChange } from "../text/call-title.ts";
 import {
+  formatAgentEnd,
   formatCacheBreak,
   formatCleared,
   formatCompacted,
@@ -85,6 +86,8 @@ export function applyEvent(state: ChatState, { event, at }: EventAction): ChatSt
         revision: event.revision,
         memories: event.memories,
       });
+    case "agent-ended":
+      return addItem(state, { kind: "notice", tone: "plain", text: formatAgentEnd(event) });
     case "cache-break":
       return addItem(state, { kind: "notice", tone: "plain", text: formatCacheBreak(event) });
     case "warning":

@@ -1,3 +1,4 @@
+import type { AgentEnd } from "palimpsest/internal/schema/agent-run";
 import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
 import type {
   LoopEvent,
@@ -76,6 +77,19 @@ export function formatPlannedEdit({ trigger, because }: Pick<PlannedEdit, "trigg
   const what = trigger === "compact" ? "compact" : "clear old results";
   return `About to ${what}: ${withoutPeriod(because)}.`;
 }
+
+/** `Agent explore has reported: find the parser. The model gets its report with the next message. /agents shows it.` */
+export function formatAgentEnd({ run: { name, description, state } }: EventOfKind<"agent-ended">): string {
+  const how = state.kind === "ended" ? endTextByHow[state.how] : "has ended";
+  return `Agent ${name} ${how}: ${withoutPeriod(description)}. The model gets its report with the next request; /agents shows it.`;
+}
+
+const endTextByHow: Readonly<Record<AgentEnd, string>> = {
+  answered: "has reported",
+  failed: "has failed",
+  limit: "was ended at a limit",
+  stopped: "was stopped",
+};
 
 /** `Saved 2 memories: Indent, Release day.` */
 export function formatMemoriesSaved({ by, memories }: EventOfKind<"memories-saved">): string {

@@ -22,7 +22,7 @@ const notRerunnable: ReadonlySet<string> = new Set([
 export const isRerunnable = (tool: string): boolean =>
   classifyTool(tool) !== undefined && !notRerunnable.has(tool.toLowerCase().replaceAll(/[_-]/g, ""));
 
-interface ClearableResults {
+export interface ClearableResults {
   readonly isClearable: (tool: string) => boolean;
   readonly residentTokensMin: number;
 }

@@ -46,7 +46,7 @@ export function planAgent({ request, depth, asker, running, names, types, money 
   const { spentNanos, maxNanos } = money;
   if (maxNanos !== undefined && spentNanos >= maxNanos)
     return refuse(
-      "The agents of this session have spent what the user allows them (setting agents.dollarsMax). Go on without them.",
+      "The agents of this session have spent what the user allows them (setting agentDollarsMax). Go on without them.",
     );
   if (request.prompt.trim() === "") return refuse("The task of an agent can't be empty.");
   const { name } = request;

@@ -1,0 +1,108 @@
+import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
+import type { HookDeps } from "palimpsest/internal/context/deps";
+import { SessionAgents } from "palimpsest/internal/loop/session-agents";
+import type { Agents } from "palimpsest/internal/ports/agents";
+import type { AgentRun } from "palimpsest/internal/schema/agent-run";
+import { nanoUsd } from "palimpsest/internal/schema/brand";
+import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
+import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
+import type { AgentParts } from "../agent-options.ts";
+import { agentWorktrees } from "./agent-worktrees.ts";
+import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
+import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
+import { SubAgentHost } from "./sub-agent-host.ts";
+
+interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types" | "allowRules"> {
+  readonly model: string;
+  /** A real path. */
+  readonly cwd: string;
+  readonly costs: CostLedger;
+  /** Called when an agent has ended. Must not throw. */
+  readonly onEnded: (run: AgentRun) => void;
+}
+
+/** The agents of a session, and what its tools need of them. */
+export interface OpenedAgents {
+  readonly agents: Agents;
+  readonly tool: AgentToolDeps;
+  /** For the user, when a session begins. */
+  readonly warnings: readonly string[];
+  /** To be called once, before the first turn: agents are started from this conversation. */
+  readonly begin: (main: ParentConversation & HookDeps & Pick<SubAgentShared, "allowRules">) => void;
+}
+
+/**
+ * Undefined if the session can have no agents. The tool's definition is part of the cached prefix, so a session that began
+ * without the tool continues without it.
+ */
+export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents | undefined> {
+  const { deps, session, options, root, workspace } = parts;
+  const { settings, costs } = input;
+  const { value: isOn } = settings.current().settings["flags.agents"];
+  if (!isOn || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
+  const found = await findDefinitions({
+    root,
+    home: workspace.home,
+    env: options.env,
+    trust: settings.current().trust,
+  });
+  const worktrees = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
+  const ended = await worktrees.endLeftovers();
+  let main: Parameters<OpenedAgents["begin"]>[0] | undefined;
+  const begun = () => {
+    if (main === undefined) throw new TypeError("agents were asked for before the conversation began");
+    return main;
+  };
+  const { definitions } = found;
+  const host = new SubAgentHost({
+    ...input,
+    parts,
+    worktrees,
+    definitions,
+    types: definitions,
+    get allowRules() {
+      return begun().allowRules;
+    },
+    main: begun,
+  });
+  const agents = new SessionAgents(
+    {
+      now: deps.now,
+      uuid: deps.uuid,
+      wait: (time, signal) => begun().context.deps.wait(time, signal),
+      hooks: { fire: (event, signal) => begun().hooks.fire(event, signal) },
+      place: () => begun().place(),
+      host,
+      moneyMax: () => {
+        const { value: dollars } = settings.current().settings.agentDollarsMax;
+        return dollars === undefined ? undefined : nanoUsd(Math.round(dollars * 1e9));
+      },
+      onChange: (run) => {
+        if (run.state.kind === "ended") input.onEnded(run);
+      },
+    },
+    { session, costs },
+  );
+  await agents.bookLost();
+  return {
+    agents: agents.main,
+    tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
+    warnings: [
+      ...problemTexts(found),
+      ...ended.flatMap(({ state, path, why = "it has changes" }) =>
+        state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
+      ),
+    ],
+    begin: (conversation) => {
+      main = conversation;
+    },
+  };
+}
+
+const problemTexts = ({ problems }: FoundDefinitions): readonly string[] =>
+  problems.flatMap(({ severity, path, what }) => (severity === "notice" ? [] : [`${path}: ${what}`]));
+
+async function hasTool({ deps, session }: AgentParts, model: string): Promise<boolean> {
+  const sent = await readFrozenParts(deps, readFrozenState(session.fold)?.byModel[model]?.sent);
+  return sent === undefined || sent.tools.some(({ name }) => name === agentToolName);
+}

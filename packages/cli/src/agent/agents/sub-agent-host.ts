@@ -1,0 +1,84 @@
+import { pastRequests } from "palimpsest/internal/context/past-costs";
+import type { AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
+import { forkType } from "palimpsest/internal/layers/7-agents/plan";
+import type { AgentHost, AgentPast, AgentSpec, OpenConversationOutcome } from "palimpsest/internal/ports/agent-host";
+import type { AgentId } from "palimpsest/internal/schema/brand";
+import { sessionId } from "palimpsest/internal/schema/brand";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { readLog } from "palimpsest/internal/session/counted-log";
+import { openForkedAgent, openFreshAgent, type ParentConversation, type SubAgentShared } from "./open-sub-agent.ts";
+
+interface SubAgentHostInput extends SubAgentShared {
+  readonly definitions: readonly AgentDefinition[];
+  /** The main conversation; there is one as soon as an agent can be asked for. */
+  readonly main: () => ParentConversation;
+}
+
+/** Opens the agents of one session of the terminal agent. */
+export class SubAgentHost implements AgentHost {
+  readonly #input: SubAgentHostInput;
+  readonly #openById = new Map<AgentId, ParentConversation>();
+
+  constructor(input: SubAgentHostInput) {
+    this.#input = input;
+  }
+
+  async types(): Promise<readonly string[]> {
+    return this.#input.definitions.map(({ name }) => name);
+  }
+
+  async open(spec: AgentSpec): Promise<OpenConversationOutcome> {
+    const parent = this.#parentOf(spec);
+    const definition = this.#input.definitions.find(({ name }) => name === spec.type);
+    if (spec.type !== forkType && definition === undefined)
+      return { kind: "refused", message: `There is no agent type ${JSON.stringify(spec.type)} any more.` };
+    try {
+      const opened =
+        definition === undefined
+          ? await openForkedAgent(this.#input, { spec, parent })
+          : await openFreshAgent(this.#input, { spec, parent, definition });
+      if (opened.kind === "refused") return opened;
+      this.#openById.set(spec.id, opened.parent);
+      const { conversation } = opened;
+      const close: typeof conversation.close = async () => {
+        this.#openById.delete(spec.id);
+        return await conversation.close();
+      };
+      return { kind: "open", conversation: { ...conversation, close } };
+    } catch (error) {
+      return { kind: "refused", message: `The agent could not be started: ${String(error)}` };
+    }
+  }
+
+  /** After a resume the agent that started it may be gone: then it belongs to the main conversation. */
+  #parentOf({ parent }: AgentSpec): ParentConversation {
+    return (parent === undefined ? undefined : this.#openById.get(parent)) ?? this.#input.main();
+  }
+
+  async read(id: AgentId): Promise<AgentPast | undefined> {
+    const { deps, session } = this.#input.parts;
+    const store = deps.agentsOf?.(session.id);
+    const whole = { line: "side", tailBytes: Number.MAX_SAFE_INTEGER } as const;
+    const log = store && (await readLog({ ...store, ...whole }, sessionId(id)).catch(() => undefined));
+    if (log === undefined) return undefined;
+    const { entries, everyBranch } = log.fold.path;
+    const paid = pastRequests({ entries: everyBranch, session: sessionId(id) });
+    return {
+      lastReply: lastReply(entries),
+      payments: paid.flatMap(({ paidBy, model, usage }) => (paidBy === "own" ? [{ model, usage }] : [])),
+    };
+  }
+}
+
+/** All texts of the last reply that has one. */
+function lastReply(entries: readonly Entry[]): string {
+  const last = entries.findLast(
+    (entry) => entry.kind === "assistant" && entry.blocks.some(({ type }) => type === "text"),
+  );
+  if (last?.kind !== "assistant") return "";
+  const parts = entries.filter((entry) => entry.kind === "assistant" && entry.messageId === last.messageId);
+  return parts
+    .flatMap((entry) => (entry.kind === "assistant" ? entry.blocks : []))
+    .flatMap((block) => (block.type === "text" ? [block.text] : []))
+    .join("");
+}
