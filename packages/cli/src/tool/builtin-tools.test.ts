@@ -1,3 +1,5 @@
+import { builtInDefinitions } from "palimpsest/internal/layers/7-agents/built-in-definitions";
+import { forkAgents } from "palimpsest/internal/ports/agents";
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { toolbox } from "../../../../test/fixture/toolbox.ts";
@@ -32,6 +34,7 @@ const fullBox = () =>
     answering: noUser,
     jobs: forkJobs,
     servers: noServers,
+    agents: { agents: forkAgents, types: builtInDefinitions, places: "both" },
   });
 
 const wireTools = async (): Promise<readonly WireTool[]> =>
@@ -45,7 +48,7 @@ test("the tools stand in a fixed order and their definitions are the same bytes 
   const [once, again] = [await wireTools(), await wireTools()];
   expect(once.map(({ name }) => name)).toEqual(toolNames);
   expect(toolNames.join(" ")).toBe(
-    "read write edit bash grep glob todo recall memory compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool",
+    "read write edit bash grep glob todo recall memory compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool agent",
   );
   expect(JSON.stringify(again)).toBe(JSON.stringify(once));
   expect(JSON.stringify(once)).not.toMatch(/\$schema|\/tmp|\/home/);
