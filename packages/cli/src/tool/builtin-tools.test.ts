@@ -112,6 +112,7 @@ test("every schema is an object that says what must be given", async () => {
     bash_kill: ["object", ["job"]],
     tool_search: ["object", ["query"]],
     use_tool: ["object", ["server", "tool"]],
+    agent: ["object", ["type", "description", "prompt"]],
   });
 });
 
@@ -156,7 +157,12 @@ test.each<[string, JsonObject, string]>([
 
 test("what reads back is never offloaded, and only what changes nothing may run beside others", async () => {
   const { tools } = await fullBox();
-  expect(tools.filter((tool) => tool.offload === "never").map(({ name }) => name)).toEqual(["read", "recall", "skill"]);
+  expect(tools.filter((tool) => tool.offload === "never").map(({ name }) => name)).toEqual([
+    "read",
+    "recall",
+    "skill",
+    "agent",
+  ]);
   expect(tools.filter((tool) => tool.effect === "read").map(({ name }) => name)).toEqual([
     "read",
     "grep",
@@ -166,6 +172,7 @@ test("what reads back is never offloaded, and only what changes nothing may run 
     "web_fetch",
     "bash_output",
     "tool_search",
+    "agent",
   ]);
 });
 
