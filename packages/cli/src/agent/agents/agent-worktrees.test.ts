@@ -357,7 +357,7 @@ describe("after a process was killed", () => {
   ])("%s, nothing is left, and the agent can begin", async (_, leave) => {
     const root = await repository();
     const folder = join(root, ".git", "palimpsest-worktrees");
-    const record = `${JSON.stringify({ state: "adding", base: git(root, "rev-parse", "HEAD") })}\n`;
+    const record = `${JSON.stringify({ state: "disposable", base: git(root, "rev-parse", "HEAD") })}\n`;
     for (const next of ["sweep", "open"] as const) {
       await mkdir(folder, { recursive: true });
       await writeFile(join(folder, `${one}.json`), record);
