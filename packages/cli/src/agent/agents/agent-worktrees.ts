@@ -4,7 +4,7 @@ import { basename, join, relative } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { ClockDep, IdsDep } from "palimpsest/internal/ports/clock-dep";
-import type { Lease } from "palimpsest/internal/ports/store";
+import type { Lease, LeaseOutcome } from "palimpsest/internal/ports/store";
 import type { AgentWorktree } from "palimpsest/internal/schema/agent-run";
 import { type AgentId, agentId } from "palimpsest/internal/schema/brand";
 import { parseJson } from "palimpsest/internal/schema/json";
@@ -12,8 +12,9 @@ import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/stor
 import { acquireLock, type LockDeps } from "palimpsest/internal/store/files/file-leases";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
 import { errorCode } from "../../tool/error-code.ts";
+import { agentWorktreesName } from "../../tool/sandbox/git-folders.ts";
 import { findGitRisk } from "../../tool/shell/find-git-risk.ts";
-import { worktreeLockPauseMs, worktreeLockWaitMs, worktreeRecordBytesMax } from "./limits.ts";
+import { worktreeLockPauseMs, worktreeLockWaitMs, worktreeLookWaitMs, worktreeRecordBytesMax } from "./limits.ts";
 import { findBase, findRepository, isWorktreeOf, listMissing, readCommit, type Repository } from "./repository.ts";
 
 /**
@@ -27,8 +28,8 @@ import { findBase, findRepository, isWorktreeOf, listMissing, readCommit, type R
  * A change is anything that git would list, or a commit other than the one that the worktree began with. `<agent>.lock`
  * is held from open to finish; `<agent>.json` says how far it is. `git.lock` is held while git's list of worktrees changes:
  * git itself fails if it reads an entry that another git is writing. The git folder is the one place inside the project that
- * is never listed as untracked, that searches, builds and watchers of the project skip, and that the sandbox lets a
- * worktree write to anyway.
+ * is never listed as untracked, that searches, builds and watchers of the project skip, and that a worktree has to
+ * write to anyway; the sandbox lets each agent write to its own worktree only.
  */
 export interface AgentWorktrees {
   /** A new worktree at the current commit, or the one that this agent has already. Must not reject. */
@@ -111,16 +112,19 @@ interface HeldWorktree {
   readonly lockDeps: LockDeps & ClockDep & IdsDep;
 }
 
-const worktreesFolder = ({ common }: Repository): string => join(common, "palimpsest-worktrees");
+const worktreesFolder = ({ common }: Repository): string => join(common, agentWorktreesName);
 
-async function hold({ deps, repository }: WorktreeDeps, agent: AgentId): Promise<HeldWorktree | Refused> {
+async function hold(
+  { deps, repository }: WorktreeDeps,
+  { agent, waitMs }: { readonly agent: AgentId; readonly waitMs: number },
+): Promise<HeldWorktree | Refused> {
   if (!isAgentFileName(agent)) return refused(`${JSON.stringify(agent)} can't be the name of a worktree`);
   const folder = worktreesFolder(repository);
   await makeFolder(folder);
   // Everything below is removed by its path.
   if ((await realpath(folder)) !== folder) return refused(`${folder} is a link; it is not followed`);
   const lockDeps = { ...deps, host: hostname(), lookAtProcess };
-  const acquired = await acquireLock(lockDeps, join(folder, `${agent}.lock`));
+  const acquired = await acquireWithin(lockDeps, { path: join(folder, `${agent}.lock`), waitMs });
   if (acquired.kind === "busy") return refused(`The worktree of ${agent} is in use by ${acquired.holder}`);
   if (acquired.kind === "failed") return refused(`There is no worktree: ${acquired.message}`);
   return {
@@ -162,7 +166,7 @@ async function openWorktree(deps: WorktreeDeps, agent: AgentId): Promise<OpenWor
   const head = await readCommit(repository, "HEAD");
   if (head === undefined)
     return refused(`A worktree begins with a commit, and ${repository.top} has none yet: commit something first`);
-  const held = await hold(deps, agent);
+  const held = await hold(deps, { agent, waitMs: worktreeLookWaitMs });
   if ("kind" in held) return held;
   try {
     const opened = await addOrReopen(held, head);
@@ -305,20 +309,26 @@ async function removeWorktree(held: HeldWorktree, base: string): Promise<string 
 
 /** One process at a time. Returns what `act` returns, or why it was not called. */
 async function changeList(held: HeldWorktree, act: () => Promise<string | undefined>): Promise<string | undefined> {
-  const until = performance.now() + worktreeLockWaitMs;
+  const path = join(worktreesFolder(held.repository), "git.lock");
+  const acquired = await acquireWithin(held.lockDeps, { path, waitMs: worktreeLockWaitMs });
+  if (acquired.kind === "failed") return acquired.message;
+  if (acquired.kind === "busy") return `git's worktrees are being changed by ${acquired.holder}`;
+  try {
+    return await act();
+  } finally {
+    await acquired.lease.release();
+  }
+}
+
+async function acquireWithin(
+  deps: HeldWorktree["lockDeps"],
+  { path, waitMs }: { readonly path: string; readonly waitMs: number },
+): Promise<LeaseOutcome> {
+  const until = performance.now() + waitMs;
   for (;;) {
-    const acquired = await acquireLock(held.lockDeps, join(worktreesFolder(held.repository), "git.lock"));
-    if (acquired.kind === "failed") return acquired.message;
-    if (acquired.kind === "busy") {
-      if (performance.now() > until) return `git's worktrees are being changed by ${acquired.holder}`;
-      await wait(worktreeLockPauseMs.min + Math.random() * (worktreeLockPauseMs.max - worktreeLockPauseMs.min));
-      continue;
-    }
-    try {
-      return await act();
-    } finally {
-      await acquired.lease.release();
-    }
+    const acquired = await acquireLock(deps, path);
+    if (acquired.kind !== "busy" || performance.now() >= until) return acquired;
+    await wait(worktreeLockPauseMs.min + Math.random() * (worktreeLockPauseMs.max - worktreeLockPauseMs.min));
   }
 }
 
@@ -327,7 +337,7 @@ async function endLeftovers(deps: WorktreeDeps): Promise<readonly EndedWorktree[
   const agents = names.flatMap((name) => (name.endsWith(".json") ? [agentId(basename(name, ".json"))] : []));
   const ended: EndedWorktree[] = [];
   for (const agent of agents.filter(isAgentFileName)) {
-    const held = await hold(deps, agent);
+    const held = await hold(deps, { agent, waitMs: 0 });
     if ("kind" in held) continue;
     const record = await readRecord(held.recordPath);
     if (record !== undefined && record.state !== "kept") ended.push(await endHeld(held, record));
