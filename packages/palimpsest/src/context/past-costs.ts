@@ -34,9 +34,10 @@ export function pastRequests({ entries, session }: PastRequestsInput): readonly 
         recall: recallCallsIn(entry.edit),
         extraction: backgroundCallsIn(entry.edit, "extraction"),
         dream: backgroundCallsIn(entry.edit, "dream"),
+        agents: progressCallsIn(entry.edit),
       };
       const firstId = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
-      for (const source of ["main", "compact", "notes", "recall", "extraction", "dream"] as const)
+      for (const source of ["main", "compact", "notes", "recall", "extraction", "dream", "agents"] as const)
         for (const [at, { model, usage }] of booked[source].entries())
           byKey.set(`${source} ${firstId} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
       continue;
@@ -217,6 +218,21 @@ function backgroundCallsIn(edit: Edit, source: BackgroundCost["source"]): readon
   if (edit.type !== "setting" || edit.name !== memorySpentName) return [];
   const spent = memorySpentShape.safeParse(edit.value).data;
   return spent?.source === source ? spent.calls : [];
+}
+
+const progressSpentName = "progress.spent";
+const progressSpentShape = z.object({ calls: paidCallsShape });
+
+/** Books the requests for one progress line of an agent, in the agent's own log. */
+export const progressCostDraft = (calls: readonly PaidCall[]): Draft => ({
+  type: "setting",
+  name: progressSpentName,
+  value: { calls },
+});
+
+function progressCallsIn(edit: Edit): readonly PaidCall[] {
+  if (edit.type !== "setting" || edit.name !== progressSpentName) return [];
+  return progressSpentShape.safeParse(edit.value).data?.calls ?? [];
 }
 
 const replySpentName = "reply.spent";
