@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { quantile, sum } from "../packages/lab/src/statistics.ts";
 import type { RecordedRound } from "../packages/lab/src/recording/recording.ts";
 import { describeCall } from "../packages/palimpsest/src/layers/7-agents/describe-call.ts";
@@ -12,7 +12,7 @@ import { recordingsBelow } from "./need-table.ts";
 
 /**
  * How often a progress line can be made of the newest call alone, and what a model's line would cost, over recorded
- * sessions as if each were a background agent. `node scripts/progress-windows.ts <folder>…` prints the table of
+ * sessions as if each were a background agent. `node scripts/progress-windows.ts <model> <folder>…` prints the table of
  * docs/layers/7-agents.md; nothing is written.
  */
 export interface ProgressWindows {
@@ -24,6 +24,8 @@ export interface ProgressWindows {
   other: number;
   /** Times at which nothing new was said. */
   unchanged: number;
+  /** Times at which a fork would cost less than the small call. */
+  forks: number;
   readonly forkNanos: number[];
   readonly smallNanos: number[];
   /** What the agent's own requests cost by the same prices. */
@@ -35,6 +37,7 @@ export const noWindows = (): ProgressWindows => ({
   named: 0,
   other: 0,
   unchanged: 0,
+  forks: 0,
   forkNanos: [],
   smallNanos: [],
   agentNanos: 0,
@@ -96,6 +99,7 @@ function addDue(
     small: findCheapestModel(model),
     excerptTokens: estimateBlock({ type: "text", text: renderNewest(messages) }),
   });
+  if (choice.way === "fork") windows.forks += 1;
   if (choice.forkNanos !== undefined) windows.forkNanos.push(choice.forkNanos);
   if (choice.smallNanos !== undefined) windows.smallNanos.push(choice.smallNanos);
 }
@@ -113,13 +117,12 @@ const median = (values: readonly number[]): number =>
     0.5,
   );
 
-async function main(folders: readonly string[]): Promise<void> {
-  const model = "claude-opus-5-5";
+async function main(model: string, folders: readonly string[]): Promise<void> {
   console.log(`prices of ${model}, small call ${findCheapestModel(model)?.id ?? "none"}`);
   console.log(
-    "| sessions | due | unchanged | names a file or function | another line | none | fork, median | small call, median | small calls, of the agent's cost |",
+    "| recordings | sessions | due | unchanged | names a file or function | another line | none | fork, median | small call, median | fork cheaper | small calls, of the agent's cost |",
   );
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
   for (const folder of folders) {
     const windows = noWindows();
     let sessions = 0;
@@ -133,6 +136,7 @@ async function main(folders: readonly string[]): Promise<void> {
     }
     const { due, named, other, unchanged, forkNanos, smallNanos, agentNanos } = windows;
     const cells = [
+      basename(folder),
       sessions,
       due,
       unchanged,
@@ -141,10 +145,11 @@ async function main(folders: readonly string[]): Promise<void> {
       percent(due - named - other, due),
       forkNanos.length === 0 ? "–" : dollars(median(forkNanos)),
       smallNanos.length === 0 ? "–" : dollars(median(smallNanos)),
-      percent(sum(smallNanos), agentNanos),
+      windows.forks,
+      agentNanos === 0 ? "–" : `${((100 * sum(smallNanos)) / agentNanos).toFixed(3)} %`,
     ];
     console.log(`| ${cells.join(" | ")} |`);
   }
 }
 
-if (import.meta.main) await main(process.argv.slice(2));
+if (import.meta.main) await main(process.argv[2] ?? "", process.argv.slice(3));

@@ -9,7 +9,7 @@ export function describeCall(tool: string, input: JsonObject): string | undefine
   switch (kind) {
     case "read":
     case "write":
-      return join(verb(kind, tool, input), baseName(path));
+      return join(verb(kind, tool, input), baseName(path ?? findPatchedPath(input)));
     case "list":
       return join("Listing", baseName(path));
     case "search":
@@ -32,6 +32,15 @@ function verb(kind: Extract<ToolKind, "read" | "write">, tool: string, input: Js
   if (/create|write/i.test(command)) return "Writing";
   if (kind === "write" || /insert|replace|edit/i.test(textField(input, "command") ?? "")) return "Editing";
   return "Reading";
+}
+
+/** The first file that a patch in the input changes. */
+function findPatchedPath(input: JsonObject): string | undefined {
+  for (const text of Object.values(input)) {
+    const found = typeof text === "string" ? /^(?:\*\*\* \w+ File: |\+\+\+ (?:b\/)?)(\S+)\s*$/m.exec(text) : null;
+    if (found !== null) return found[1];
+  }
+  return undefined;
 }
 
 /** The last part of a path, if it can stand in a line. */
@@ -73,7 +82,7 @@ function describeCommand(command: string | undefined): string | undefined {
   if (program === undefined) return undefined;
   const file = baseName(words.slice(1).find((word) => filePattern.test(word)));
   const known = words.includes("-i") ? undefined : programs.get(program);
-  if (known !== undefined) return join(known, file);
+  if (known !== undefined && file !== undefined) return `${known} ${file}`;
   const subcommand = second !== undefined && /^[a-z][a-z:-]{1,20}$/.test(second) ? second : undefined;
   return ["Running", program, subcommand, file].filter((word) => word !== undefined).join(" ");
 }
