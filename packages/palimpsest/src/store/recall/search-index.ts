@@ -217,7 +217,7 @@ interface BestPassage {
   readonly score: number;
 }
 
-/** The best texts by their best passages, best first. */
+/** The best texts by their best passages, best first; of equal passages of a text, by the first. */
 function bestByText(
   ranked: readonly RankedPassage[],
   {
@@ -231,12 +231,16 @@ function bestByText(
   const best = new Map<number, BestPassage>();
   for (const { key, score } of ranked.toSorted((left, right) => right.score - left.score)) {
     const passage = loaded.get(key);
-    if (passage === undefined || best.has(passage.within.id) || !mayBeHit(passage)) continue;
-    best.set(passage.within.id, { passage, score });
-    if (best.size >= candidatesMax) break;
+    if (passage === undefined || !mayBeHit(passage)) continue;
+    const known = best.get(passage.within.id);
+    const isBetter = known === undefined ? best.size < candidatesMax : isEqualAndFirst({ passage, score }, known);
+    if (isBetter) best.set(passage.within.id, { passage, score });
   }
   return [...best.values()];
 }
+
+const isEqualAndFirst = (one: BestPassage, known: BestPassage): boolean =>
+  one.score === known.score && one.passage.number < known.passage.number;
 
 type MergedHit = SearchHit & { readonly text: StoredText };
 
