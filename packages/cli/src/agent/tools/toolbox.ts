@@ -2,8 +2,7 @@ import { basename, dirname, join } from "node:path";
 import type { ProjectStore } from "../../host/project-store.ts";
 import { readTodosFromLog } from "../session/read-todos-from-log.ts";
 import { findInvokedSkills } from "../session/announce-skills.ts";
-import type { ProjectRecall } from "../../host/project-recall.ts";
-import type { RecallDeps } from "../../tool/recall-tool.ts";
+import { createMask, type ProjectRecall } from "../../host/project-recall.ts";
 import { SessionSearch } from "palimpsest/internal/session/search-session";
 import type { Session } from "palimpsest/internal/session/session";
 import { sessionTitle } from "palimpsest/internal/session/session-title";
@@ -134,33 +133,6 @@ interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
   readonly cwd: string;
 }
 
-const searchWithin =
-  (recall: ProjectRecall, session: SessionId): RecallDeps["searchProject"] =>
-  ({ scope, ...options }) =>
-    recall.search(scope === "session" ? { ...options, session } : options);
-
-/**
- * One session. The index ranks better, by what a call said about its result; the search in memory needs no index, and
- * answers if there is none yet or if the index finds nothing.
- */
-const searchSession =
-  ({
-    recall,
-    session,
-    inMemory,
-  }: {
-    recall: ProjectRecall | undefined;
-    session: SessionId;
-    inMemory: SessionSearch;
-  }): RecallDeps["search"] =>
-  async (options) => {
-    const outcome = (await recall?.isBuilt()) === true ? await recall?.search({ ...options, session }) : undefined;
-    const searched = outcome?.kind === "searched" && outcome.isComplete ? outcome.searched : undefined;
-    if (searched?.kind !== "found" || searched.total === 0) return await inMemory.search(options);
-    // Ids of this session need no name of a session in front.
-    return { ...searched, hits: searched.hits.map((hit) => ({ ...hit, session: undefined })) };
-  };
-
 /** The built-in tools of one session, with their permissions. */
 export async function createToolbox({
   choice,
@@ -179,6 +151,7 @@ export async function createToolbox({
   const guardedNow = () => realPaths(input.guarded ?? []);
   const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
   const policy = memoizeByInput(choice, (now) => createPolicy(now, { ...places, guardedNow, sandboxNow }));
+  const search = new SessionSearch(deps, { session: session.id, maskText: createMask() });
   const fixed: StatelessDeps = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
@@ -191,8 +164,8 @@ export async function createToolbox({
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
     expand: expandId({ deps, session, recall: input.recall, agents: input.agents?.agents }),
-    search: searchSession({ recall: input.recall, session: session.id, inMemory: new SessionSearch(deps, session.id) }),
-    searchProject: input.recall && searchWithin(input.recall, session.id),
+    search: (options) => search.search(options),
+    searchProject: input.recall?.search,
     web: input.web,
     servers: input.servers,
   };
