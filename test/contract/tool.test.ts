@@ -9,6 +9,10 @@ import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import { PageCache } from "../../packages/cli/src/tool/web/get-page.ts";
 import { ToolServers } from "../../packages/cli/src/tool/mcp/tool-servers.ts";
 import { toolNames } from "../../packages/cli/src/tool/builtin-tools.ts";
+import { refuseMessages } from "../../packages/cli/src/tool/send-message-tool.ts";
+import { refuseTasks } from "../../packages/cli/src/tool/task-tool.ts";
+import { refuseTeam } from "../../packages/cli/src/tool/team-tool.ts";
+import { teammateAddress } from "../../packages/palimpsest/src/schema/agent-address.ts";
 import { toolbox } from "../fixture/toolbox.ts";
 import { connectTo, fakeServer, offered, serverNamed } from "../fixture/tool-servers.ts";
 import { toolContract } from "./tool.ts";
@@ -43,6 +47,11 @@ async function everyTool(): Promise<readonly Tool[]> {
     user: "no",
     answering: noUser,
     servers,
+    teamwork: {
+      messages: refuseMessages("no"),
+      teamTasks: refuseTasks("no", teammateAddress("ann", "docs")),
+      team: refuseTeam("no"),
+    },
     web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },
   });
   return tools;
@@ -67,6 +76,9 @@ const inputByTool: Readonly<Record<(typeof toolNames)[number], JsonObject>> = {
   bash_kill: { job: "job_1" },
   tool_search: { query: "echo" },
   use_tool: { server: "a", tool: "echo", input: {} },
+  send_message: { to: "ann", message: "Hello." },
+  task: { do: "list" },
+  team: { do: "list" },
 };
 
 it("has every tool that there is", async () => {

@@ -23,8 +23,8 @@ import { nextTry } from "../model/next-try.ts";
 import type { PendingRequest } from "../context/request/assemble-request.ts";
 
 export interface TurnInput {
-  /** The user's message. */
-  readonly text: string;
+  /** The user's message. Undefined: the turn answers what has arrived in the transcript, like messages of other agents. */
+  readonly text: string | undefined;
   readonly signal: AbortSignal;
   /** Messages that the user sends during the turn; they are added between rounds. */
   readonly queue: string[];
@@ -100,6 +100,7 @@ class Turn {
     const { text } = this.#input;
     const failure = yield* this.#rounds.begin();
     if (failure !== undefined) return writeFailureEnd(failure);
+    if (text === undefined) return undefined;
     const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
     if (this.#input.signal.aborted) return { reason: "aborted" };
     const stopped = hook.blocked ?? hook.stopped;

@@ -2,7 +2,7 @@ import type { Block, ToolResultBlock } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { textField } from "../schema/json.ts";
-import { attachmentText } from "../transcript/attachment-text.ts";
+import { agentMessageAttachmentType, attachmentText } from "../transcript/attachment-text.ts";
 import { userText } from "../transcript/user-text.ts";
 import type { TrustSources } from "./judge-trust.ts";
 
@@ -51,13 +51,17 @@ interface OutsideTexts {
   readonly isNews: boolean;
 }
 
+/** Attachments with words from outside, like results: files, and messages of other agents. */
+const newsTypes: ReadonlySet<string> = new Set(["file", agentMessageAttachmentType]);
+
 const nothing: OutsideTexts = { texts: [], isNews: false };
 
 function outsideTexts(entry: Entry, toolByCall: ReadonlyMap<ToolUseId, string>): OutsideTexts {
   if (entry.kind === "attachment") {
     const isUsers = textField(entry.attachment, "type") === "queued_command";
     const text = isUsers ? undefined : attachmentText(entry.attachment);
-    return text === undefined ? nothing : { texts: [text], isNews: textField(entry.attachment, "type") === "file" };
+    const isNews = newsTypes.has(textField(entry.attachment, "type") ?? "");
+    return text === undefined ? nothing : { texts: [text], isNews };
   }
   if (entry.kind !== "user" && entry.kind !== "assistant") return nothing;
   if (entry.kind === "user" && entry.summary) return { texts: entry.blocks.flatMap(blockText), isNews: false };

@@ -11,6 +11,8 @@ import { userText } from "./user-text.ts";
 export function attachmentText(attachment: JsonObject): string | undefined {
   const type = textField(attachment, "type") ?? "attachment";
   const body = attachmentBody(type, attachment);
+  // It has an element of its own: inside a reminder, another agent's words would look like the engine's.
+  if (type === agentMessageAttachmentType) return body;
   return body === undefined || body.trim() === "" ? undefined : wrapReminder(body);
 }
 
@@ -58,6 +60,7 @@ function attachmentBody(type: string, attachment: JsonObject): string | undefine
     case workingStateAttachmentType:
     case pressureAttachmentType:
     case reminderAttachmentType:
+    case agentMessageAttachmentType:
       return plainText(content);
     case memoriesAttachmentType:
       return content === undefined ? `${type}: ${JSON.stringify(attachment)}` : plainText(content);
@@ -126,3 +129,6 @@ export const reminderAttachmentType = "turn_reminder";
 
 /** The type of the attachments with memories that have to do with a message. A category of its own in the report. */
 export const memoriesAttachmentType = "relevant_memories";
+
+/** The type of the attachments with messages of other agents, as `renderAgentMessage` writes them. */
+export const agentMessageAttachmentType = "agent_message";

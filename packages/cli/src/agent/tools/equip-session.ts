@@ -12,6 +12,8 @@ import { pathsToGuard } from "../../settings/scope-files.ts";
 import type { Shell } from "../../tool/shell/bash-tool.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
+import type { AgentMail } from "../../team/agent-mail.ts";
+import { createTeamTools } from "../session/open-agent-mail.ts";
 import type { SessionMemory } from "../memory/session-memory.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";
@@ -37,6 +39,7 @@ interface EquipInput {
   readonly background: JobsAndServers;
   readonly toolsKnown: ReadonlySet<string>;
   readonly memory: SessionMemory;
+  readonly mail: AgentMail | undefined;
 }
 
 /** Creates the session's tools and the place where its agent asks for compaction. */
@@ -77,6 +80,7 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     skillPlaces,
     planState: () => mode.state(),
     ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),
+    teamwork: createTeamTools(parts, { mail: input.mail, known: input.toolsKnown, choice: allowRules.choice }),
     servers: input.background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },

@@ -1,0 +1,23 @@
+import { millis } from "palimpsest/internal/schema/brand";
+
+/** A session without a mailbox looks this often whether somebody made one for it; it reads one folder. */
+export const mailboxLookMs = millis(2_000);
+
+/** A teammate that waits looks this often whether its leader still runs; it reads one small file. */
+export const leaderLookMs = millis(1_000);
+
+/** A leader that is gone for so many looks in a row is gone: one that opens another session is away for a moment. */
+export const leaderGoneLooks = 3;
+
+/** How long a leader waits for a new teammate to be there: loading takes a second or two, more on a busy machine. */
+export const teammateStartMs = millis(30_000);
+export const teammateStartLookMs = millis(50);
+
+/** The end of what a teammate printed, if it did not start: enough for its error. */
+export const outputShownChars = 500;
+
+/** Of a message in a line for the user. */
+export const newsCharsMax = 120;
+
+/** How long a process that was asked to end may take before it is killed. */
+export const killGraceMs = millis(5_000);
