@@ -21,3 +21,7 @@ export const newsCharsMax = 120;
 
 /** How long a process that was asked to end may take before it is killed. */
 export const killGraceMs = millis(5_000);
+
+/** A transcript that is followed is read this often; a reader does not notice less. */
+export const followLookMs = millis(250);
+export const followChunkBytes = 64 * 1024;

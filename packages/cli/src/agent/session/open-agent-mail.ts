@@ -79,7 +79,7 @@ const leaderText = (team: string): string =>
   `You lead the team ${team}. Start teammates with the tool ${teamToolName}, share work with ${taskToolName}, talk with ${sendMessageToolName}. Their messages come to you by themselves, so end your turn when there is nothing left for you to do. Teammates can do no more than you can, and only you approve plans.`;
 
 const teammateText = (place: string): string =>
-  `You are ${place}, a teammate. Your leader is the agent "leader". Your plain replies are not read: what others must know, send with ${sendMessageToolName}. Claim a task with ${taskToolName} before you begin with it, and complete it with its result. When you end your turn, the leader learns that you are idle, with the first line of your reply.`;
+  `You are ${place}, a teammate. Your leader is the agent "leader". Your plain replies are not read: what others must know, send with ${sendMessageToolName}. Claim a task with ${taskToolName} before you begin with it, and complete it with its result. When you end your turn, the leader learns that you are idle, with the beginning of your reply.`;
 
 /** The tools for other agents, as far as the session has any to talk to. A tool that it has had stays, and refuses. */
 export function createTeamTools(
