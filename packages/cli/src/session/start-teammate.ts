@@ -12,17 +12,16 @@ type GivenOptions = Readonly<Record<string, string | boolean | readonly string[]
 export function createTeammateStarter({ env, cwd }: CommandContext, options: GivenOptions): StartTeammate {
   const launcher = fileURLToPath(new URL("../../bin/palimpsest", import.meta.url));
   const passedOn = toArguments(options);
-  return ({ team, name, output }) => {
+  return ({ team, name, output, onEnd }) => {
     const child = spawn(
       process.execPath,
       [launcher, "agents", "serve", "--team", team, "--name", name, ...passedOn],
       { cwd, env, detached: true, stdio: ["ignore", output, output] },
     );
-    let ended: string | undefined;
-    child.on("exit", (code, signal) => (ended = signal === null ? `exit code ${code}` : signal));
-    child.on("error", (error) => (ended = error.message));
+    // A failed start has no exit.
+    child.once("error", (error) => onEnd(error.message));
+    child.once("exit", (code, signal) => onEnd(signal ?? `exit code ${code ?? 0}`));
     child.unref();
-    return { ended: () => ended };
   };
 }
 

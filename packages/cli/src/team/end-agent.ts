@@ -4,7 +4,7 @@ import { sessionId } from "palimpsest/internal/schema/brand";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
 import { endGroup } from "../tool/signal-group.ts";
-import { killGraceMs, teammateStartLookMs } from "./limits.ts";
+import { killGraceMs, killLookMs } from "./limits.ts";
 
 interface EndAgentInput {
   readonly pid: number;
@@ -21,12 +21,12 @@ export type EndAgentOutcome = "ended" | "killed" | "refused";
  */
 export async function endAgent({ pid, session, files }: EndAgentInput): Promise<EndAgentOutcome> {
   if (!signal(pid, "SIGTERM")) return (await isGone(pid)) ? "ended" : "refused";
-  for (let waitedMs = 0; waitedMs < killGraceMs; waitedMs += teammateStartLookMs) {
-    await wait(teammateStartLookMs);
+  for (let waitedMs = 0; waitedMs < killGraceMs; waitedMs += killLookMs) {
+    await wait(killLookMs);
     if (await isGone(pid)) return "ended";
   }
   if (!signal(pid, "SIGKILL")) return (await isGone(pid)) ? "ended" : "refused";
-  while (!(await isGone(pid))) await wait(teammateStartLookMs);
+  while (!(await isGone(pid))) await wait(killLookMs);
   if (session === undefined) return "killed";
   // Nobody else has the session now: its holder has just ended.
   const left = (await files?.runningGroupsFor?.(sessionId(session)).left()) ?? [];

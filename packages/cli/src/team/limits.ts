@@ -9,10 +9,6 @@ export const leaderLookMs = millis(1_000);
 /** A leader that is gone for so many looks in a row is gone: one that opens another session is away for a moment. */
 export const leaderGoneLooks = 3;
 
-/** How long a leader waits for a new teammate to be there: loading takes a second or two, more on a busy machine. */
-export const teammateStartMs = millis(30_000);
-export const teammateStartLookMs = millis(50);
-
 /** The end of what a teammate printed, if it did not start: enough for its error. */
 export const outputShownChars = 500;
 
@@ -21,6 +17,7 @@ export const newsCharsMax = 120;
 
 /** How long a process that was asked to end may take before it is killed. */
 export const killGraceMs = millis(5_000);
+export const killLookMs = millis(50);
 
 /** A transcript that is followed is read this often; a reader does not notice less. */
 export const followLookMs = millis(250);

@@ -1,34 +1,31 @@
+import { randomUUID } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { setTimeout as wait } from "node:timers/promises";
 import type { Mailboxes } from "palimpsest/internal/ports/mailbox";
 import { isAgentName, parseReceiver, teammateAddress } from "palimpsest/internal/schema/agent-address";
-import { leaderName, type MemberLimits, type TeamMember, withMember } from "palimpsest/internal/schema/team";
+import { envelopeId, millis } from "palimpsest/internal/schema/brand";
+import { messageSummaryCharsMax } from "palimpsest/internal/schema/limits";
+import { leaderName, type MemberLimits, stopMember, type TeamMember, withMember } from "palimpsest/internal/schema/team";
 import { plural } from "palimpsest/internal/text/format-count";
 import type { AssignTaskOutcome, TeamTasks } from "../tool/task-tool.ts";
 import type { NewTeammate, TeamControl, TeamOutcome } from "../tool/team-tool.ts";
 import type { AgentMail } from "./agent-mail.ts";
-import { outputShownChars, teammateStartLookMs, teammateStartMs } from "./limits.ts";
+import { outputShownChars } from "./limits.ts";
 import { findRunning } from "./team-store.ts";
 import type { TeamLook, TeamMembership } from "./team-membership.ts";
 
-/** A process of a teammate that was started. */
-export interface TeammateProcess {
-  /** Undefined while it runs; else one line about its end. */
-  readonly ended: () => string | undefined;
-}
-
-/** `output`: a file for what it prints. Throws only for a bug. */
+/** `output`: a file for what it prints. `onEnd`: called once, with a few words, when its process has ended. */
 export type StartTeammate = (teammate: {
   readonly team: string;
   readonly name: string;
   readonly output: number;
-}) => TeammateProcess;
+  readonly onEnd: (how: string) => void;
+}) => void;
 
 interface TeamControlDeps {
   readonly mail: AgentMail;
   readonly membership: TeamMembership;
-  readonly mailboxes: Pick<Mailboxes, "open">;
+  readonly mailboxes: Pick<Mailboxes, "open" | "send">;
   readonly project: string;
   /** What the leader may do now. */
   readonly limits: () => MemberLimits;
@@ -83,16 +80,37 @@ async function startMember(deps: TeamControlDeps, { name, prompt, id }: NewTeamm
   if (told?.kind === "refused") return refuse(`${name} was not started: ${told.message}`);
   const outputPath = store.outputPath(team, name);
   const output = openSync(outputPath, "w", 0o600);
-  const started = startTeammate({ team, name, output });
+  startTeammate({ team, name, output, onEnd: (how) => void reportEnd(deps, { name, how }) });
   closeSync(output);
-  for (let waitedMs = 0; waitedMs < teammateStartMs; waitedMs += teammateStartLookMs) {
-    await wait(teammateStartLookMs);
-    const member = (await store.read(team))?.members.find((one) => one.name === name);
-    if (member?.process !== undefined) return done(`${name} has started and works; it tells you when it is idle.`);
-    const ended = started.ended();
-    if (ended !== undefined) return refuse(`${name} did not start (${ended}). ${await readEnd(outputPath)}`);
-  }
-  return refuse(`${name} has not joined within ${teammateStartMs / 1000} s; it may still come: look at the list.`);
+  return done(`${name} starts; it tells you when it is idle, and you are told if it ends.`);
+}
+
+/**
+ * A teammate that ended without having left, or never joined: the leader gets a message in its name, so that it does not
+ * wait for it. Its tasks are open again. Must not reject.
+ */
+async function reportEnd(
+  { membership, mailboxes }: TeamControlDeps,
+  { name, how }: { readonly name: string; readonly how: string },
+): Promise<void> {
+  const { store, team } = membership;
+  const member = (await store.read(team))?.members.find((one) => one.name === name);
+  if (member === undefined || member.state === "stopped") return;
+  await store.change(team, (record) => {
+    const own = record?.members.find((one) => one.name === name);
+    const isSame = own?.state === "starting" && member.state === "starting";
+    return { record: record && own && isSame ? withMember(record, stopMember(own)) : undefined, answer: undefined };
+  });
+  await membership.look();
+  const printed = member.state === "starting" ? ` ${await readEnd(store.outputPath(team, name))}` : "";
+  const text = `Its process ended (${how}); its mailbox and its conversation are kept.${printed}`;
+  await mailboxes.send({
+    id: envelopeId(randomUUID()),
+    from: teammateAddress(name, team),
+    to: membership.self,
+    at: millis(Date.now()),
+    body: { type: "idle_notice", why: "failed", summary: text.slice(0, messageSummaryCharsMax) },
+  });
 }
 
 /** Its place and what it may do are on record before it runs. Undefined: it is registered. */
