@@ -82,6 +82,8 @@ export interface AgentOptions {
   readonly importAnswers?: ReadonlyMap<string, ImportAnswer> | undefined;
   /** The place in a team that the session takes. Absent: it is in none. */
   readonly team?: TeamOptions | undefined;
+  /** `on`: the session listens at a Unix socket for messages of sessions with another home. Absent: off. */
+  readonly socket?: "on" | "off" | undefined;
   /** The session can do at most this, whatever flags, settings and its log say. Absent: no such limit. */
   readonly permissionLimit?: PermissionChoice | undefined;
   /** Cancels the hooks of the session start, when the caller no longer waits for it. */

@@ -143,7 +143,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, joined, started),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
@@ -156,7 +156,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ...backgroundControls(background, compacting, retention),
     hooks,
     settings: agentDeps.settings,
-    ...withLeave(mail, sessionHooks(agentDeps, session)),
+    ...withLeave(joined, sessionHooks(agentDeps, session)),
   };
 }
 

@@ -66,7 +66,8 @@ const options = {
   fork: { type: "boolean", summary: "with --continue or --resume: in a new session" },
   ...permissionOptions,
   team: { type: "string", shown: "team", summary: "lead this team of agents, or with --name join it" },
-  name: { type: "string", shown: "name", summary: "with --team: your name in it" },
+  name: { type: "string", shown: "name", summary: "with --team: the agent's name in it" },
+  socket: { type: "boolean", summary: "listen at a Unix socket for messages of sessions with another home" },
   ...settingOptions,
   ...modelOption,
 } as const;
@@ -177,6 +178,7 @@ async function runInChat(context: CommandContext, { args, request }: RunInput): 
     message: args.operands.prompt,
     leftInput: args.options.continue ? "taken-up" : "left-alone",
     ui: args.options["no-tui"] ? "plain" : "any",
+    socket: args.options.socket ? "on" : "off",
     team: team === undefined ? undefined : await chatTeam(context, { ...args.options, team }),
   });
 }

@@ -4,7 +4,6 @@ import { type MemberLimits, leaderName } from "palimpsest/internal/schema/team";
 import { messageSummaryCharsMax } from "palimpsest/internal/schema/limits";
 import type { TurnEndEvent } from "palimpsest/internal/schema/loop-event";
 import { sessionId } from "palimpsest/internal/schema/brand";
-import { toSingleLine } from "palimpsest/internal/text/to-printable";
 import type { Agent, OpenAgentOutcome } from "../agent/agent.ts";
 import type { AgentOptions, SessionChoice } from "../agent/agent-options.ts";
 import { openAgent } from "../agent/open-agent.ts";
@@ -15,7 +14,7 @@ import { exitCode } from "../program/failure.ts";
 import { printProblems } from "../program/report-problems.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { stopSignal } from "../program/stop-signal.ts";
-import type { AgentMail } from "../team/agent-mail.ts";
+import { type AgentMail, joinLines } from "../team/agent-mail.ts";
 import { leaderGoneLooks, leaderLookMs } from "../team/limits.ts";
 import type { TeamMembership } from "../team/team-membership.ts";
 import { TeamStore } from "../team/team-store.ts";
@@ -167,7 +166,7 @@ class Teammate {
   async #sendIdleNotice({ end, reply, taskId }: TurnResult): Promise<void> {
     const { agent, mail } = this.#parts;
     const why = end?.reason === "answered" ? "available" : end?.reason === "aborted" ? "interrupted" : "failed";
-    const text = toSingleLine(reply.trim() === "" ? (end?.message ?? "") : reply).slice(0, messageSummaryCharsMax);
+    const text = joinLines(reply.trim() === "" ? (end?.message ?? "") : reply).slice(0, messageSummaryCharsMax);
     await mail.send({
       // A process that is started again counts on from another place of its conversation.
       id: `idle-${agent.session.fold.path.length}-${process.pid}-${this.#turns}`,

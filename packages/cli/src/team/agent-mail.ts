@@ -280,8 +280,11 @@ const openShownMax = 10;
 const uniqueId = (session: string, id: string) =>
   envelopeId(createHash("sha256").update(`${session}\n${id}`).digest("hex"));
 
+/** On one line, without control characters. */
+export const joinLines = (text: string): string => toSingleLine(text.replaceAll(/\s+/g, " ").trim());
+
 const newsLine = ({ from, body }: Envelope): string => {
-  const text = toSingleLine(messageText(body));
+  const text = joinLines(messageText(body));
   const shown = text.length > newsCharsMax ? `${text.slice(0, newsCharsMax - 1)}…` : text;
   return `Message from ${from}${shown === "" ? "" : `: ${shown}`}`;
 };

@@ -1,5 +1,8 @@
+import { join } from "node:path";
 import { contextDraft } from "palimpsest/internal/context/inputs";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { Mailboxes } from "palimpsest/internal/ports/mailbox";
+import { openSocketServer, type SocketServer } from "palimpsest/internal/store/files/socket-mailbox";
 import type { ReminderDeps } from "palimpsest/internal/context/deps";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import type { Session } from "palimpsest/internal/session/session";
@@ -18,8 +21,16 @@ import type { PermissionChoice } from "../tools/permission-choice.ts";
 import type { TeamTools } from "../tools/toolbox.ts";
 
 export type OpenMailOutcome =
-  /** `mail`: undefined in a store without mailboxes. */
-  { readonly kind: "open"; readonly mail: AgentMail | undefined } | TeamRefusal | WriteFailure;
+  ({ readonly kind: "open" } & OpenMail) | TeamRefusal | WriteFailure;
+
+export interface OpenMail {
+  /** Undefined in a store without mailboxes. */
+  readonly mail: AgentMail | undefined;
+  /** Undefined if the session does not listen at a socket. */
+  readonly socket?: SocketServer | undefined;
+  /** Shown to the user when the session opens. */
+  readonly warnings: readonly string[];
+}
 
 /** The session can't have the place in the team that was asked for. `message` is one line for the user. */
 export interface TeamRefusal {
@@ -42,14 +53,15 @@ export async function checkTeam(
 export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome> {
   const { deps, workspace, options, session, root } = parts;
   const { mailboxes, taskLists } = deps;
-  if (mailboxes === undefined || taskLists === undefined) return { kind: "open", mail: undefined };
+  if (mailboxes === undefined || taskLists === undefined) return { kind: "open", mail: undefined, warnings: [] };
   const mailDeps = {
     ...deps,
     mailboxes,
     openSessions: async () => (await findOpenSessions(workspace.home)).map(({ id }) => id),
   };
+  const listened = await listen(parts, mailboxes);
   if (options.team === undefined)
-    return { kind: "open", mail: new AgentMail(mailDeps, { session, membership: undefined }) };
+    return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership: undefined }) };
   const teamDeps = { home: workspace.home, mailboxes, taskLists };
   const joined = await joinTeam(teamDeps, { ...options.team, project: root, session: session.id });
   if (joined.kind === "refused") return { kind: "team-refused", message: joined.message };
@@ -59,7 +71,33 @@ export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome>
   if (failure !== undefined) return failure;
   // What an earlier process of the leader left: teammates that died with it.
   if (membership.role === "leader") await membership.look();
-  return { kind: "open", mail: new AgentMail(mailDeps, { session, membership }) };
+  return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership }) };
+}
+
+/** A socket that can't be opened leaves the session as it is without one; the user is told. */
+async function listen(
+  { deps, workspace, options, session }: AgentParts,
+  mailboxes: Mailboxes,
+): Promise<Omit<OpenMail, "mail">> {
+  if (options.socket !== "on") return { warnings: [] };
+  const opened = await mailboxes.open(sessionAddress(session.id));
+  const server =
+    opened.kind === "failed"
+      ? opened
+      : await openSocketServer({
+          deps,
+          folder: join(workspace.home, "sockets"),
+          name: session.id,
+          deliver: (message) => mailboxes.send({ ...message, to: sessionAddress(session.id) }),
+        });
+  switch (server.kind) {
+    case "open":
+      return { socket: server.server, warnings: [`Messages reach this session at ${server.server.address}`] };
+    case "busy":
+      return { warnings: [`No socket: it is in use by ${server.holder}.`] };
+    case "failed":
+      return { warnings: [`No socket: ${server.message}`] };
+  }
 }
 
 /** Once in each session and for each place. */
@@ -139,18 +177,24 @@ export async function* markWork(
   }
 }
 
-/** The place in the team is left when the session is closed. */
+/** The place in the team is left, and the socket closed, with the session. */
 export const withLeave = <Ends extends Pick<Agent, "close" | "discard">>(
-  mail: AgentMail | undefined,
+  { mail, socket }: OpenMail,
   { close, discard, ...rest }: Ends,
-): Omit<Ends, "close" | "discard"> & Pick<Agent, "close" | "discard"> => ({
-  ...rest,
-  close: async (why) => {
-    await close(why);
+): Omit<Ends, "close" | "discard"> & Pick<Agent, "close" | "discard"> => {
+  const leave = async (): Promise<void> => {
+    await socket?.close();
     await mail?.membership?.leave();
-  },
-  discard: async (why) => {
-    await discard(why);
-    await mail?.membership?.leave();
-  },
-});
+  };
+  return {
+    ...rest,
+    close: async (why) => {
+      await close(why);
+      await leave();
+    },
+    discard: async (why) => {
+      await discard(why);
+      await leave();
+    },
+  };
+};
