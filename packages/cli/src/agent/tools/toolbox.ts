@@ -33,6 +33,9 @@ import { type Todo, todosPart } from "../../tool/todo-tool.ts";
 import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
+import { forkMessages } from "../../tool/send-message-tool.ts";
+import { forkTasksText, refuseTasks } from "../../tool/task-tool.ts";
+import { forkTeam } from "../../tool/team-tool.ts";
 import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { planPart, type PlanState } from "../../tool/plan-tool.ts";
@@ -82,7 +85,12 @@ interface ToolboxInput {
   readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly allowRules?: AllowRuleDep | undefined;
+  /** Each is absent if the agent has no such tool. */
+  readonly teamwork?: TeamTools | undefined;
 }
+
+/** The tools for other agents. */
+export type TeamTools = Pick<ToolsetDeps, "messages" | "teamTasks" | "team">;
 
 interface SessionMemoryTool extends MemoryToolDeps {
   /** Folders that no other tool may write. They need not exist yet. */
@@ -180,6 +188,7 @@ export async function createToolbox({
     user: input.user,
     network: createNetwork(input, policy),
     agents: input.agents,
+    teamwork: input.teamwork ?? {},
   };
   return {
     ...createToolset({ ...fixed, skills }, state),
@@ -299,18 +308,21 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
   return places.flat();
 }
 
-type ToolState = Pick<
+interface ToolState extends Pick<
   ToolsetDeps,
   "shellState" | "todos" | "memory" | "compactionRequests" | "planning" | "user" | "jobs" | "network" | "agents"
->;
-type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
+> {
+  readonly teamwork: TeamTools;
+}
+type StatelessDeps = Omit<ToolsetDeps, keyof ToolState | keyof TeamTools>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents }: ToolState,
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents, teamwork }: ToolState,
 ): Toolset => ({
   tools: builtinTools({
     ...fixed,
+    ...teamwork,
     shellState,
     todos,
     memory,
@@ -333,7 +345,15 @@ const createToolset = (
       user: user && noUser,
       network: network && { ...network, hosts: network.hosts.withoutUser() },
       agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
+      teamwork: forkTeamwork(teamwork),
     }),
+});
+
+/** The same definitions; a fork acts for nobody. */
+const forkTeamwork = ({ messages, teamTasks, team }: TeamTools): TeamTools => ({
+  messages: messages && forkMessages,
+  teamTasks: teamTasks && refuseTasks(forkTasksText, teamTasks.self),
+  team: team && forkTeam,
 });
 
 /** Whether it is shown as it was: not offloaded, cleared or covered by a boundary. */
