@@ -5,7 +5,8 @@ import type { Agents } from "palimpsest/internal/ports/agents";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { defineTool, toolError } from "./define-tool.ts";
-import { agentDescriptionCharsMax } from "./limits.ts";
+import { clipText } from "palimpsest/internal/layers/clip-text";
+import { agentDescriptionCharsMax, agentTypeCharsMax, agentTypesShownMax } from "./limits.ts";
 
 export interface AgentToolDeps {
   readonly agents: Agents;
@@ -66,7 +67,9 @@ const describeTool = (types: AgentToolDeps["types"]): string =>
   [
     "Have a part of the work done by another agent, with a context of its own: only its report comes back. Good for searches through much text, and for parts that do not depend on each other (several calls in one reply run together). Not worth it for a file or two.",
     "Types:",
-    ...types.map(({ name, description }) => `- ${name}: ${description}`),
+    ...types
+      .slice(0, agentTypesShownMax)
+      .map(({ name, description }) => `- ${name}: ${clipText(description, agentTypeCharsMax)}`),
     `- ${forkType}: a copy of you, with this whole conversation and its cache. It can't start agents.`,
   ].join("\n");
 
