@@ -134,7 +134,7 @@ export async function createToolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const { skillPlaces = [], planState } = input;
+  const { skillPlaces = [], planState, recall } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
   const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
@@ -152,9 +152,9 @@ export async function createToolbox({
     sandbox:
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
-    expand: (id) => recallById({ deps, session, id, recall: input.recall }),
+    expand: (id) => recallById({ deps, session, id, recall }),
     search: (options) => search.search(options),
-    searchProject: input.recall?.search,
+    searchProject: recall && ((options) => recall.search(options)),
     web: input.web,
     servers: input.servers,
   };
