@@ -24,13 +24,13 @@ export interface ChatUi extends UserPort, PlanReview {
   /** Lets the user edit a text. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
   /** Shows a transcript at one of its items, until the user goes back. `not-shown`: there is no screen for it. */
-  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
+  openTranscript(place: TranscriptPlace, signal: AbortSignal): Promise<"shown" | "not-shown">;
   /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
 }
 
-/** A session to read, which does not change meanwhile. */
-export interface Transcript {
+/** A place in a session that is only read. */
+export interface TranscriptPlace {
   readonly items: readonly ChatItem[];
   /** The item that is marked, unfolded and scrolled to. */
   readonly at: ItemId;

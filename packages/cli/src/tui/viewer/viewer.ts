@@ -2,7 +2,7 @@ import { ScrollView, type Terminal, TuiAltScreen, VStack } from "@earendil-works
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { cutLine } from "../draw/wrap-text.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
-import type { Transcript } from "../chat-ui.ts";
+import type { TranscriptPlace } from "../chat-ui.ts";
 import type { ChatItem } from "../state/chat-item.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
@@ -41,10 +41,10 @@ export class Viewer {
   }
 
   /** `closed` is called when it is no longer shown, for whatever reason. */
-  openAt(transcript: Transcript, closed: () => void): void {
+  openAt(place: TranscriptPlace, closed: () => void): void {
     if (this.#opened !== undefined) return;
-    const opened = { ...this.#build(transcript.detail, "none"), closed };
-    opened.list.showAt(transcript);
+    const opened = { ...this.#build(place.detail, "none"), closed };
+    opened.list.showAt(place);
     this.#start(opened);
     opened.list.seek();
   }
