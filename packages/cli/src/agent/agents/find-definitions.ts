@@ -57,7 +57,6 @@ export async function findDefinitions(places: DefinitionPlaces): Promise<FoundDe
       else addDefinition(one, { byName, problems });
     }
   }
-  const ownNames = new Set([...byName.keys()]);
   const files = [...byName.values()].map(({ definition }) => definition);
   if (files.length > definitionsMax)
     problems.push({
@@ -65,7 +64,7 @@ export async function findDefinitions(places: DefinitionPlaces): Promise<FoundDe
       path: places.root,
       what: `only the nearest ${definitionsMax} of ${files.length} agents are used`,
     });
-  const builtIn = builtInDefinitions.filter(({ name }) => !ownNames.has(name));
+  const builtIn = builtInDefinitions.filter(({ name }) => !byName.has(name));
   const definitions = [...files.slice(0, definitionsMax), ...builtIn];
   return { definitions: definitions.toSorted((one, other) => (one.name < other.name ? -1 : 1)), problems };
 }

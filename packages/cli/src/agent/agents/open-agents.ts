@@ -5,6 +5,7 @@ import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
+import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
 import { agentWorktrees } from "./agent-worktrees.ts";
@@ -38,8 +39,8 @@ export interface OpenedAgents {
 export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents | undefined> {
   const { deps, session, options, root, workspace } = parts;
   const { settings, costs } = input;
-  const { value: isOn } = settings.current().settings["flags.agents"];
-  if (!isOn || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
+  const { switches } = resolveForModel(settings.current().settings, { model: input.model });
+  if (!switches.agents.value || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
   const found = await findDefinitions({
     root,
     home: workspace.home,
