@@ -158,6 +158,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     hooks,
     settings: agentDeps.settings,
     agents: agents?.agents,
+    agentTypes: agents?.found,
     ...closingAgents(agents?.agents, sessionHooks(agentDeps, session)),
   };
 }

@@ -1,6 +1,8 @@
 import type { UserPort } from "palimpsest/internal/ports/user-port";
 import type { PlanReview } from "palimpsest/internal/ports/plan-mode";
+import type { ChatItem } from "./state/chat-item.ts";
 import type { ChatState } from "./state/chat-state.ts";
+import type { ItemDetail } from "./state/item-detail.ts";
 import type { SlashCompletion } from "./slash/slash-commands.ts";
 
 /**
@@ -19,8 +21,10 @@ export interface ChatUi extends UserPort, PlanReview {
   choose(ask: ChoicePrompt, signal: AbortSignal): Promise<string | undefined>;
   /** Shows a text for approval. */
   preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer>;
-  /** Lets the user edit a text. Undefined if it stays unchanged. */
+  /** Lets the user edit a text, or write one if it is empty. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
+  /** Shows another conversation, until the user goes back. Absent if the UI has no screen for it. */
+  view?(ask: ViewPrompt, signal: AbortSignal): Promise<void>;
   /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
 }
@@ -59,6 +63,15 @@ export type PreviewAnswer = "commit" | "edit" | "cancel";
 export interface EditPrompt {
   readonly title: string;
   readonly text: string;
+}
+
+export interface ViewPrompt {
+  readonly title: string;
+  readonly items: readonly ChatItem[];
+  /** The items as they are now; undefined if nothing has changed. Called while they are shown. Must not reject. */
+  readonly refresh: () => Promise<readonly ChatItem[] | undefined>;
+  /** What an item unfolds into. Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
 /** What the user does, handled by the chat. None of these may throw or block the keyboard. */

@@ -26,6 +26,8 @@ interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "
 export interface OpenedAgents {
   readonly agents: Agents;
   readonly tool: AgentToolDeps;
+  /** As they were when the session was opened. */
+  readonly found: FoundDefinitions;
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
   /** To be called once, before the first turn: agents are started from this conversation. */
@@ -87,6 +89,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   await agents.bookLost();
   return {
     agents: agents.main,
+    found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
     warnings: [
       ...problemTexts(found),

@@ -1,5 +1,5 @@
 import { type ChatState, isBusy, type Phase } from "../state/chat-state.ts";
-import type { Viewer } from "../viewer/viewer.ts";
+import type { Viewer, ViewerContent } from "../viewer/viewer.ts";
 import type { ChatTui } from "./chat-tui.ts";
 import type { ChatTail } from "./chat-tail.ts";
 import type { Component } from "@earendil-works/pi-tui";
@@ -67,13 +67,15 @@ export class TerminalOwner {
     this.#stop();
   }
 
-  openViewer(state: ChatState): void {
+  /** `busy`: the terminal shows something else. */
+  openViewer(content: ViewerContent): "open" | "busy" {
     const { bottom, tui, viewer } = this.#parts;
-    if (this.#on !== "screen") return;
+    if (this.#on !== "screen") return "busy";
     this.#on = "viewer";
     bottom.pause();
     tui.stop({ preserveScreen: true });
-    viewer.open(state);
+    viewer.open(content);
+    return "open";
   }
 
   closeViewer(): void {

@@ -2,7 +2,7 @@ import { type Component, isKeyRelease, matchesKey } from "@earendil-works/pi-tui
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { gapBetween, type DrawingDep } from "../draw/draw-functions.ts";
 import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
-import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
+import { AppendOnlyList, type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import { viewerContextLines, viewerFirstLines, viewerSliceLines } from "../limits.ts";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
@@ -14,6 +14,18 @@ import type { Theme } from "../theme.ts";
 interface ItemListDeps extends ItemLinesDeps {
   /** Must not reject. */
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
+}
+
+/** As of a chat: those in `done` no longer change. */
+export type ItemsInView = Pick<ChatState, "done" | "open">;
+
+/** Of items that are known as a whole. */
+export function toItemsInView(items: readonly ChatItem[]): ItemsInView {
+  const at = items.findIndex((item) => !isSettled(item));
+  const settledCount = at === -1 ? items.length : at;
+  let done = AppendOnlyList.of<ChatItem>();
+  for (const item of items.slice(0, settledCount)) done = done.with(item);
+  return { done, open: items.slice(settledCount) };
 }
 
 /** The scrolling window around the list. */
@@ -52,7 +64,7 @@ export class ItemList implements Component {
     this.#lines = new ItemLines(deps);
   }
 
-  show({ done, open }: ChatState): void {
+  show({ done, open }: ItemsInView): void {
     this.#items = [...this.#items.slice(0, this.#doneCount), ...done.from(this.#doneCount), ...open];
     this.#doneCount = done.length;
     this.#selected ??= this.#items.findLast(isFoldable)?.id;

@@ -1,12 +1,12 @@
 import { ScrollView, type Terminal, TuiAltScreen, VStack } from "@earendil-works/pi-tui";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import { sanitizeLine } from "../draw/sanitize-text.ts";
 import { cutLine } from "../draw/wrap-text.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
 import type { ChatItem } from "../state/chat-item.ts";
-import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import type { Theme, Colours } from "../theme.ts";
-import { ItemList, viewerAction } from "./item-list.ts";
+import { ItemList, type ItemsInView, viewerAction } from "./item-list.ts";
 import { viewerSearchRows } from "../limits.ts";
 import { GuardedTerminal } from "../screen/guarded-terminal.ts";
 
@@ -14,13 +14,24 @@ interface ViewerDeps extends ClockDep, DrawingDep {
   readonly terminal: Terminal;
   readonly theme: Theme;
   readonly cwd: string;
-  /** Must not reject. */
-  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
   /** Called when the user wants to go back to the chat. */
   readonly onClose: () => void;
 }
 
-/** All items of a session in the alternate screen, for reading and unfolding. New items are appended meanwhile. */
+/** What a viewer shows. */
+export interface ViewerContent {
+  /** `chat`: the conversation itself. `other`: one beside it. */
+  readonly of: "chat" | "other";
+  /** Stands before the keys; empty for the chat. */
+  readonly title: string;
+  readonly items: ItemsInView;
+  /** Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
+  /** Called once, whoever closes it. */
+  readonly onClosed?: () => void;
+}
+
+/** All items of a conversation in the alternate screen, for reading and unfolding. New items are appended meanwhile. */
 export class Viewer {
   readonly #deps: ViewerDeps;
   #opened: OpenViewer | undefined;
@@ -29,18 +40,20 @@ export class Viewer {
     this.#deps = deps;
   }
 
-  open(state: ChatState): void {
+  open(content: ViewerContent): void {
     if (this.#opened !== undefined) return;
-    const opened = this.#build();
+    const opened = this.#build(content);
     this.#opened = opened;
-    opened.list.show(state);
+    opened.list.show(content.items);
     opened.tui.start();
     opened.tui.renderNow();
   }
 
-  show(state: ChatState): void {
-    this.#opened?.list.show(state);
-    this.#opened?.tui.requestRender();
+  /** Does nothing while it shows something else. */
+  show(of: ViewerContent["of"], items: ItemsInView): void {
+    if (this.#opened?.content.of !== of) return;
+    this.#opened.list.show(items);
+    this.#opened.tui.requestRender();
   }
 
   /** Returns to the main screen as it was. */
@@ -49,9 +62,10 @@ export class Viewer {
     this.#opened = undefined;
     opened?.list.close();
     opened?.tui.stop({ preserveScreen: true });
+    opened?.content.onClosed?.();
   }
 
-  #build(): OpenViewer {
+  #build(content: ViewerContent): OpenViewer {
     const { theme, terminal, onClose } = this.#deps;
     const isSearching = (): boolean => tui.hasOverlay();
     const tui = new TuiAltScreen(
@@ -65,20 +79,24 @@ export class Viewer {
     const requestRender = (): void => {
       if (this.#opened?.tui === tui) tui.requestRender();
     };
-    const list = new ItemList(this.#deps, {
-      requestRender,
-      scroll: () => ({ top: scroll.scrollTop, rows: scroll.viewportHeight }),
-      scrollTo: (line) => scroll.scrollTo(line),
-      grown: (lines, height) => {
-        const { isFollowingEnd, scrollTop, viewportHeight } = scroll;
-        scroll.updateLayout(height, viewportHeight, requestRender);
-        if (!isFollowingEnd) scroll.scrollTo(scrollTop + lines);
-        requestRender();
+    const list = new ItemList(
+      { ...this.#deps, detail: content.detail },
+      {
+        requestRender,
+        scroll: () => ({ top: scroll.scrollTop, rows: scroll.viewportHeight }),
+        scrollTo: (line) => scroll.scrollTo(line),
+        grown: (lines, height) => {
+          const { isFollowingEnd, scrollTop, viewportHeight } = scroll;
+          scroll.updateLayout(height, viewportHeight, requestRender);
+          if (!isFollowingEnd) scroll.scrollTo(scrollTop + lines);
+          requestRender();
+        },
       },
-    });
+    );
     const scroll = new ScrollView(list, { follow: "end", primary: true });
+    const keys = content.title === "" ? keyHelp : `${sanitizeLine(content.title)} · ${keyHelp}`;
     const footer = {
-      render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keyHelp), { width, theme })],
+      render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keys), { width, theme })],
       invalidate: () => {},
     };
     tui.setLayoutRoot(
@@ -96,13 +114,14 @@ export class Viewer {
       else list.act(action);
       return { consume: true };
     });
-    return { tui, list };
+    return { tui, list, content };
   }
 }
 
 interface OpenViewer {
   readonly tui: TuiAltScreen;
   readonly list: ItemList;
+  readonly content: ViewerContent;
 }
 
 const keyHelp = "↑↓ select · Enter unfold · a all · / search · PgUp PgDn Home End · Esc back";
