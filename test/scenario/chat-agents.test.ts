@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import type { ChatUi, ViewPrompt } from "../../packages/cli/src/tui/chat-ui.ts";
+import type { ChatUi, Transcript } from "../../packages/cli/src/tui/chat-ui.ts";
 import { formatBackground } from "../../packages/cli/src/tui/text/status-figures.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { answering, call, callAgent, newestInput, say, when } from "./support/agents-world.ts";
@@ -86,9 +86,12 @@ describe("/agents", () => {
 
   it("shows an agent that has ended: outcome, use, its transcript in the viewer, its whole report", async () => {
     const world = await worldWith();
-    const viewed: ViewPrompt[] = [];
+    const viewed: Transcript[] = [];
     const answers: Record<string, string> = { "Which agent?": "explore", "explore, ": "look" };
-    const view = async (ask: ViewPrompt): Promise<void> => void viewed.push(ask);
+    const view: ChatUi["view"] = async (transcript) => {
+      viewed.push(transcript);
+      return "shown";
+    };
     const opened = await openChat(world, { ...allowed, front: { choose: picks(answers), view } });
     await command(opened, "Look into it");
     expect(lines(opened)).toContain("agent explore: find the parser: done");
@@ -114,7 +117,7 @@ describe("/agents", () => {
       input: { pattern: "parser" },
       result: "a.ts",
     });
-    expect(await asked?.refresh()).toBeUndefined();
+    expect(await asked?.refresh?.()).toBeUndefined();
     answers["explore, "] = "report";
     await command(opened, "/agents explore");
     expect(lastItem(opened)).toBe("report of explore\nIt is in a.ts, line 1.");
@@ -125,9 +128,12 @@ describe("/agents", () => {
   it("a running agent is watched, gets the user's message, and goes on with another after its end", async () => {
     const { responder, open } = gatedResponder();
     const world = await worldWith(responder);
-    const viewed: ViewPrompt[] = [];
+    const viewed: Transcript[] = [];
     const answers: Record<string, string> = { "Which agent?": "explore", "explore, ": "look" };
-    const view = async (ask: ViewPrompt): Promise<void> => void viewed.push(ask);
+    const view: ChatUi["view"] = async (transcript) => {
+      viewed.push(transcript);
+      return "shown";
+    };
     const edit = async (): Promise<string> => "AND NOW b.ts";
     const opened = await openChat(world, { ...allowed, front: { choose: picks(answers), view, edit } });
     await command(opened, "Begin");
@@ -142,7 +148,7 @@ describe("/agents", () => {
     await vi.waitFor(() => expect(lines(opened)).toContain("Agent explore has reported: find the parser (3 requests"));
     expect(JSON.stringify(world.seen.at(-1)?.body)).toContain("AND NOW b.ts");
     expect(pill(opened)).toBe("");
-    const items = await viewed[0]?.refresh();
+    const items = await viewed[0]?.refresh?.();
     expect(items?.slice(-2)).toMatchObject([
       { kind: "user", text: "AND NOW b.ts" },
       { kind: "text", text: "b.ts has none." },

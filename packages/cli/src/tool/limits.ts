@@ -147,7 +147,7 @@ export const recallTitleChars = 60;
 export const recallAlsoMax = 3;
 
 /** All definitions together: they are part of every request. A tenth more than there are. */
-export const definitionsTokensMax = 3_100;
+export const definitionsTokensMax = 3_950;
 
 /** The search for the symbols that memories name: a session waits for it when it starts. */
 export const wordSearchMs = 500;

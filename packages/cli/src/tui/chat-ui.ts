@@ -1,6 +1,6 @@
 import type { UserPort } from "palimpsest/internal/ports/user-port";
 import type { PlanReview } from "palimpsest/internal/ports/plan-mode";
-import type { ChatItem } from "./state/chat-item.ts";
+import type { ChatItem, ItemId } from "./state/chat-item.ts";
 import type { ChatState } from "./state/chat-state.ts";
 import type { ItemDetail } from "./state/item-detail.ts";
 import type { SlashCompletion } from "./slash/slash-commands.ts";
@@ -23,10 +23,26 @@ export interface ChatUi extends UserPort, PlanReview {
   preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer>;
   /** Lets the user edit a text, or write one if it is empty. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
-  /** Shows another conversation, until the user goes back. Absent if the UI has no screen for it. */
-  view?(ask: ViewPrompt, signal: AbortSignal): Promise<void>;
+  /** Shows a transcript at one of its items or at its end, until the user goes back. `not-shown`: there is no screen for it. */
+  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
   /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
+}
+
+/** A session or an agent's conversation to read. */
+export interface Transcript {
+  /** Whose it is; stands before the keys. */
+  readonly title?: string | undefined;
+  readonly items: readonly ChatItem[];
+  /** The item that is marked, unfolded and scrolled to. Absent: the end is shown, and new items as they come. */
+  readonly at?: ItemId | undefined;
+  /**
+   * The items as they are now, if it may still grow; undefined if none has changed. Items keep their ids. Called while it
+   * is shown. Must not reject.
+   */
+  readonly refresh?: (() => Promise<readonly ChatItem[] | undefined>) | undefined;
+  /** Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
 export interface ChoicePrompt {
@@ -63,15 +79,6 @@ export type PreviewAnswer = "commit" | "edit" | "cancel";
 export interface EditPrompt {
   readonly title: string;
   readonly text: string;
-}
-
-export interface ViewPrompt {
-  readonly title: string;
-  readonly items: readonly ChatItem[];
-  /** The items as they are now; undefined if nothing has changed. Called while they are shown. Must not reject. */
-  readonly refresh: () => Promise<readonly ChatItem[] | undefined>;
-  /** What an item unfolds into. Must not reject. */
-  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
 /** What the user does, handled by the chat. None of these may throw or block the keyboard. */

@@ -246,6 +246,8 @@ export class Context<P extends Provider> {
    */
   async recall(query: string, options: RecallScope & Omit<RecallOptions, "query"> = {}): Promise<readonly SearchHit[]> {
     const searched = await this.#core.view.recall({ query, ...options });
+    if (searched?.kind === "unavailable")
+      throw new ContextError("store", `The session can't be searched: ${searched.why}.`);
     return searched?.kind === "found" ? searched.hits : [];
   }
 
@@ -291,6 +293,7 @@ export class Context<P extends Provider> {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#queue.idle();
+    await this.#core.view.close();
     await this.#core.session.close();
   }
 

@@ -166,7 +166,7 @@ async function buildContext<P extends Provider>(
     session,
     deps,
     store,
-    search: (query) => core.view.recall({ ...query, scope: "project" }),
+    search: (query) => core.view.searchProject(query),
   });
   const core: SessionContext = new SessionContext(deps, {
     session,

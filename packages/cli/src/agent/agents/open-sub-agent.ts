@@ -39,6 +39,7 @@ import { memoizeByInput, narrowChoice, type PermissionChoice } from "../tools/pe
 import type { SessionAllowRules } from "../tools/session-allow-rules.ts";
 import { createToolbox, expandId, type Toolbox } from "../tools/toolbox.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
+import { agentMessages } from "./agent-messages.ts";
 import { openMemoryForAgent } from "./agent-memory.ts";
 import type { AgentWorktrees, OpenWorktree } from "./agent-worktrees.ts";
 
@@ -378,6 +379,7 @@ async function createFreshBox(
     sandbox: { use: background.sandbox, ownHome: workspace.home, temporary: background.temporary },
     guarded: pathsToGuard(workspace.home, settings.current().files),
     memory: memory.tool,
+    teamwork: { messages: agentMessages(spec) },
     servers: background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },
@@ -430,6 +432,7 @@ function subAgentDeps(
     hooks,
     learned,
     port: picked.model,
+    mail: undefined,
     news: spec.takeMail,
   });
   const place: AgentDeps["place"] = () => ({ ...deps.place(), agent: { id: spec.id, type: spec.type } });

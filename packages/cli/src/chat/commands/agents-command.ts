@@ -111,11 +111,10 @@ const isAction = (value: string | undefined): value is Action =>
   value !== undefined && Object.hasOwn(runByAction, value);
 
 async function look(chat: ChatCommandContext, { run }: ChosenAgent): Promise<void> {
-  const { ui, signal } = chat;
-  if (ui.view === undefined) return await showAgent(chat, run);
   const transcript = await openAgentTranscript(chat, run.id);
   if (transcript === undefined) return tell(chat, `The transcript of ${run.name} can't be read.`);
-  await ui.view({ title: `Agent ${run.name}`, ...transcript }, signal);
+  const shown = await chat.ui.view({ ...transcript, title: `Agent ${run.name}` }, chat.signal);
+  if (shown === "not-shown") await showAgent(chat, run);
 }
 
 async function report(chat: ChatCommandContext, { agents, run }: ChosenAgent): Promise<void> {

@@ -7,12 +7,12 @@ import type {
 import type { PlanAnswer, PlanReviewRequest } from "palimpsest/internal/ports/plan-mode";
 import type {
   ChatHandlers,
-  ChatUi,
   ChoicePrompt,
   EditPrompt,
   PreviewAnswer,
   PreviewPrompt,
-  ViewPrompt,
+  ChatUi,
+  Transcript,
 } from "../chat-ui.ts";
 import type { AskedImport } from "palimpsest/internal/memory/load-instruction-file";
 import type { TrustRequest } from "../../agent/pending-trust.ts";
@@ -32,9 +32,7 @@ import { previewDialog } from "../dialog/preview-dialog.ts";
 import { questionDialog } from "../dialog/question-dialog.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import { createTheme, type Colours } from "../theme.ts";
-import { toItemsInView } from "../viewer/item-list.ts";
 import { Viewer } from "../viewer/viewer.ts";
-import { viewerRefreshMs } from "../limits.ts";
 import { createDrawFunctions } from "../draw/draw-functions.ts";
 import { ChatEditor } from "../input/chat-editor.ts";
 import { ChatTui, type LongLineMode } from "./chat-tui.ts";
@@ -93,7 +91,7 @@ class ChatScreen implements Screen {
     });
     const bottom = new BottomArea({ drawing, now, requestRender }, slot);
     const onClose = (): void => this.#owner.closeViewer();
-    this.#viewer = new Viewer({ terminal: deps.terminal, theme, cwd, drawing, now, onClose });
+    this.#viewer = new Viewer({ terminal: deps.terminal, theme, cwd, drawing, now, detail, onClose });
     this.#owner = new TerminalOwner({ tui, tail, bottom, viewer: this.#viewer, host });
     const keyDeps = { now, handlers, editor, slot, state: () => this.#state };
     this.#keys = new KeyHandler({
@@ -104,7 +102,7 @@ class ChatScreen implements Screen {
       },
       redraw: () => tui.redraw(),
       openViewer: () => {
-        if (this.#state !== undefined) this.#owner.openViewer({ of: "chat", title: "", items: this.#state, detail });
+        if (this.#state !== undefined) this.#owner.openViewer(this.#state);
       },
       suspend: () => this.#owner.suspend(),
     });
@@ -168,7 +166,7 @@ class ChatScreen implements Screen {
     this.#state = state;
     this.#tail.show(state);
     this.#bottom.show(state);
-    this.#viewer.show("chat", state);
+    this.#viewer.show(state);
     if (this.#owner.on !== "screen") this.#bottom.pause();
     this.#owner.draw();
   }
@@ -176,6 +174,10 @@ class ChatScreen implements Screen {
   setStatusline(lines: readonly string[]): void {
     this.#bottom.setStatusline(lines);
     this.#owner.draw();
+  }
+
+  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+    return this.#owner.openTranscript(transcript, signal);
   }
 
   refill(text: string): void {
@@ -205,22 +207,6 @@ class ChatScreen implements Screen {
 
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined> {
     return this.#ask((deps) => editDialog(ask, deps), signal);
-  }
-
-  async view({ title, items, refresh, detail }: ViewPrompt, signal: AbortSignal): Promise<void> {
-    const closed = Promise.withResolvers<void>();
-    const content = { of: "other", title, items: toItemsInView(items), detail, onClosed: closed.resolve } as const;
-    if (signal.aborted || this.#owner.openViewer(content) === "busy") return;
-    const update = async (): Promise<void> => {
-      const now = await refresh();
-      if (now !== undefined) this.#viewer.show("other", toItemsInView(now));
-    };
-    const close = (): void => this.#owner.closeViewer();
-    const timer = setInterval(() => void update(), viewerRefreshMs);
-    signal.addEventListener("abort", close, { once: true });
-    await closed.promise;
-    clearInterval(timer);
-    signal.removeEventListener("abort", close);
   }
 
   approve(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]> {
@@ -261,7 +247,6 @@ export interface ScreenDeps extends ClockDep, FileListDep, PauseDep {
 /** A chat in a terminal. Its lines stay in the terminal's scrollback. */
 export interface Screen extends ChatUi {
   start(): void;
-  view(ask: ViewPrompt, signal: AbortSignal): Promise<void>;
   /** Restores the terminal, with the cursor below the chat. Must not reject, and may be called twice. */
   stop(): Promise<void>;
   /** Shows the output of a statusline command, styled and printable; an empty list removes it. */

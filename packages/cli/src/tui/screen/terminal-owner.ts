@@ -1,5 +1,6 @@
 import { type ChatState, isBusy, type Phase } from "../state/chat-state.ts";
-import type { Viewer, ViewerContent } from "../viewer/viewer.ts";
+import type { Transcript } from "../chat-ui.ts";
+import type { Viewer } from "../viewer/viewer.ts";
 import type { ChatTui } from "./chat-tui.ts";
 import type { ChatTail } from "./chat-tail.ts";
 import type { Component } from "@earendil-works/pi-tui";
@@ -67,15 +68,20 @@ export class TerminalOwner {
     this.#stop();
   }
 
-  /** `busy`: the terminal shows something else. */
-  openViewer(content: ViewerContent): "open" | "busy" {
-    const { bottom, tui, viewer } = this.#parts;
-    if (this.#on !== "screen") return "busy";
-    this.#on = "viewer";
-    bottom.pause();
-    tui.stop({ preserveScreen: true });
-    viewer.open(content);
-    return "open";
+  openViewer(state: ChatState): void {
+    if (this.#coverScreen() === "covered") this.#parts.viewer.open(state);
+  }
+
+  /** Resolves when it is no longer shown. `not-shown`: something else has the terminal. */
+  async openTranscript(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+    if (signal.aborted || this.#coverScreen() !== "covered") return "not-shown";
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const close = (): void => this.closeViewer();
+    signal.addEventListener("abort", close, { once: true });
+    this.#parts.viewer.openAt(transcript, resolve);
+    await promise;
+    signal.removeEventListener("abort", close);
+    return "shown";
   }
 
   closeViewer(): void {
@@ -101,6 +107,15 @@ export class TerminalOwner {
     } else if (this.#on !== "suspended") return;
     tui.beginHere();
     this.enter();
+  }
+
+  #coverScreen(): "covered" | "not-on-screen" {
+    const { bottom, tui } = this.#parts;
+    if (this.#on !== "screen") return "not-on-screen";
+    this.#on = "viewer";
+    bottom.pause();
+    tui.stop({ preserveScreen: true });
+    return "covered";
   }
 
   #stop(): void {

@@ -2,7 +2,8 @@ import { type Component, isKeyRelease, matchesKey } from "@earendil-works/pi-tui
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { gapBetween, type DrawingDep } from "../draw/draw-functions.ts";
 import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
-import { AppendOnlyList, type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
+import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
+import type { Transcript } from "../chat-ui.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import { viewerContextLines, viewerFirstLines, viewerSliceLines } from "../limits.ts";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
@@ -14,18 +15,6 @@ import type { Theme } from "../theme.ts";
 interface ItemListDeps extends ItemLinesDeps {
   /** Must not reject. */
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
-}
-
-/** As of a chat: those in `done` no longer change. */
-export type ItemsInView = Pick<ChatState, "done" | "open">;
-
-/** Of items that are known as a whole. */
-export function toItemsInView(items: readonly ChatItem[]): ItemsInView {
-  const at = items.findIndex((item) => !isSettled(item));
-  const settledCount = at === -1 ? items.length : at;
-  let done = AppendOnlyList.of<ChatItem>();
-  for (const item of items.slice(0, settledCount)) done = done.with(item);
-  return { done, open: items.slice(settledCount) };
 }
 
 /** The scrolling window around the list. */
@@ -55,6 +44,8 @@ export class ItemList implements Component {
   #height = 0;
   #folds: FoldState = { rest: "folded", others: new Set() };
   #selected: ItemId | undefined;
+  /** To be scrolled to as soon as it is drawn. */
+  #sought: ItemId | undefined;
   #firstLineById: ReadonlyMap<ItemId, number> = new Map();
   #slice: NodeJS.Immediate | undefined;
 
@@ -64,10 +55,40 @@ export class ItemList implements Component {
     this.#lines = new ItemLines(deps);
   }
 
-  show({ done, open }: ItemsInView): void {
+  show({ done, open }: ChatState): void {
     this.#items = [...this.#items.slice(0, this.#doneCount), ...done.from(this.#doneCount), ...open];
     this.#doneCount = done.length;
     this.#selected ??= this.#items.findLast(isFoldable)?.id;
+  }
+
+  /** The items of a transcript, at one of them or at the end. */
+  showAt({ items, at }: Pick<Transcript, "items" | "at">): void {
+    this.#items = items;
+    this.#selected = at ?? items.findLast(isFoldable)?.id;
+    this.#sought = at;
+    this.#folds = { rest: "folded", others: new Set(at === undefined ? [] : [at]) };
+  }
+
+  /** The same items, with what has changed since. Settled ones are not drawn again. */
+  update(items: readonly ChatItem[]): void {
+    const before = this.#items;
+    this.#items = items.map((item, index) => {
+      const known = before[index];
+      return known?.id === item.id && known.kind === item.kind && isSettled(known) ? known : item;
+    });
+  }
+
+  /** Call it when the window has its size. */
+  seek(): void {
+    const index = this.#items.findIndex(({ id }) => id === this.#sought);
+    if (index === -1 || index < this.#from) return;
+    this.#sought = undefined;
+    const before = this.#items.slice(this.#from, index);
+    const lines = before.reduce(
+      (sum, item, at) => sum + this.#heightAt(this.#from + at, item),
+      this.#from === 0 ? 0 : 1,
+    );
+    this.#window.scrollTo(lines - viewerContextLines);
   }
 
   close(): void {
@@ -134,9 +155,13 @@ export class ItemList implements Component {
       this.#from -= 1;
       const item = this.#items[this.#from];
       if (item === undefined) continue;
-      added += gapBetween(this.#items[this.#from - 1]?.kind, item.kind).length + this.#drawItem(item).length;
+      added += this.#heightAt(this.#from, item);
     }
     return added;
+  }
+
+  #heightAt(index: number, item: ChatItem): number {
+    return gapBetween(this.#items[index - 1]?.kind, item.kind).length + this.#drawItem(item).length;
   }
 
   #scheduleSlice(): void {
@@ -148,6 +173,7 @@ export class ItemList implements Component {
       const added = this.#from === 0 ? drawn - 1 : drawn;
       this.#height += added;
       this.#window.grown(added, this.#height);
+      this.seek();
       this.#scheduleSlice();
     });
   }

@@ -3,35 +3,29 @@ import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { sanitizeLine } from "../draw/sanitize-text.ts";
 import { cutLine } from "../draw/wrap-text.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
+import type { Transcript } from "../chat-ui.ts";
 import type { ChatItem } from "../state/chat-item.ts";
+import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import type { Theme, Colours } from "../theme.ts";
-import { ItemList, type ItemsInView, viewerAction } from "./item-list.ts";
-import { viewerSearchRows } from "../limits.ts";
+import { ItemList, viewerAction } from "./item-list.ts";
+import { viewerRefreshMs, viewerSearchRows } from "../limits.ts";
 import { GuardedTerminal } from "../screen/guarded-terminal.ts";
 
 interface ViewerDeps extends ClockDep, DrawingDep {
   readonly terminal: Terminal;
   readonly theme: Theme;
   readonly cwd: string;
+  /** Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
   /** Called when the user wants to go back to the chat. */
   readonly onClose: () => void;
 }
 
-/** What a viewer shows. */
-export interface ViewerContent {
-  /** `chat`: the conversation itself. `other`: one beside it. */
-  readonly of: "chat" | "other";
-  /** Stands before the keys; empty for the chat. */
-  readonly title: string;
-  readonly items: ItemsInView;
-  /** Must not reject. */
-  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
-  /** Called once, whoever closes it. */
-  readonly onClosed?: () => void;
-}
-
-/** All items of a conversation in the alternate screen, for reading and unfolding. New items are appended meanwhile. */
+/**
+ * All items of a session in the alternate screen, for reading and unfolding. Of the chat's own session new items are
+ * appended meanwhile; a transcript is read again now and then if it may grow.
+ */
 export class Viewer {
   readonly #deps: ViewerDeps;
   #opened: OpenViewer | undefined;
@@ -40,19 +34,38 @@ export class Viewer {
     this.#deps = deps;
   }
 
-  open(content: ViewerContent): void {
+  open(state: ChatState): void {
     if (this.#opened !== undefined) return;
-    const opened = this.#build(content);
-    this.#opened = opened;
-    opened.list.show(content.items);
-    opened.tui.start();
-    opened.tui.renderNow();
+    const opened = { ...this.#build({ detail: this.#deps.detail }), closed: undefined };
+    opened.list.show(state);
+    this.#start(opened);
   }
 
-  /** Does nothing while it shows something else. */
-  show(of: ViewerContent["of"], items: ItemsInView): void {
-    if (this.#opened?.content.of !== of) return;
-    this.#opened.list.show(items);
+  /** `closed` is called when it is no longer shown, for whatever reason. */
+  openAt(transcript: Transcript, closed: () => void): void {
+    if (this.#opened !== undefined) return;
+    const { refresh } = transcript;
+    const timer = refresh && setInterval(() => void this.#refresh(opened, refresh), viewerRefreshMs);
+    const onClosed = (): void => {
+      clearInterval(timer);
+      closed();
+    };
+    const opened: OpenViewer = { ...this.#build(transcript), closed: onClosed };
+    opened.list.showAt(transcript);
+    this.#start(opened);
+    opened.list.seek();
+  }
+
+  async #refresh(opened: OpenViewer, read: NonNullable<Transcript["refresh"]>): Promise<void> {
+    const items = await read();
+    if (items === undefined || this.#opened !== opened) return;
+    opened.list.update(items);
+    opened.tui.requestRender();
+  }
+
+  show(state: ChatState): void {
+    if (this.#opened === undefined || this.#opened.closed !== undefined) return;
+    this.#opened.list.show(state);
     this.#opened.tui.requestRender();
   }
 
@@ -62,10 +75,16 @@ export class Viewer {
     this.#opened = undefined;
     opened?.list.close();
     opened?.tui.stop({ preserveScreen: true });
-    opened?.content.onClosed?.();
+    opened?.closed?.();
   }
 
-  #build(content: ViewerContent): OpenViewer {
+  #start(opened: OpenViewer): void {
+    this.#opened = opened;
+    opened.tui.start();
+    opened.tui.renderNow();
+  }
+
+  #build({ detail, title = "", at }: Pick<Transcript, "detail" | "title" | "at">): Omit<OpenViewer, "closed"> {
     const { theme, terminal, onClose } = this.#deps;
     const isSearching = (): boolean => tui.hasOverlay();
     const tui = new TuiAltScreen(
@@ -80,7 +99,7 @@ export class Viewer {
       if (this.#opened?.tui === tui) tui.requestRender();
     };
     const list = new ItemList(
-      { ...this.#deps, detail: content.detail },
+      { ...this.#deps, detail },
       {
         requestRender,
         scroll: () => ({ top: scroll.scrollTop, rows: scroll.viewportHeight }),
@@ -93,8 +112,8 @@ export class Viewer {
         },
       },
     );
-    const scroll = new ScrollView(list, { follow: "end", primary: true });
-    const keys = content.title === "" ? keyHelp : `${sanitizeLine(content.title)} · ${keyHelp}`;
+    const scroll = new ScrollView(list, { follow: at === undefined ? "end" : "none", primary: true });
+    const keys = title === "" ? keyHelp : `${sanitizeLine(title)} · ${keyHelp}`;
     const footer = {
       render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keys), { width, theme })],
       invalidate: () => {},
@@ -114,14 +133,15 @@ export class Viewer {
       else list.act(action);
       return { consume: true };
     });
-    return { tui, list, content };
+    return { tui, list };
   }
 }
 
 interface OpenViewer {
   readonly tui: TuiAltScreen;
   readonly list: ItemList;
-  readonly content: ViewerContent;
+  /** Of a transcript. */
+  readonly closed: (() => void) | undefined;
 }
 
 const keyHelp = "↑↓ select · Enter unfold · a all · / search · PgUp PgDn Home End · Esc back";
