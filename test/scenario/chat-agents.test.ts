@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import type { ChatUi, Transcript } from "../../packages/cli/src/tui/chat-ui.ts";
@@ -101,7 +101,7 @@ describe("/agents", () => {
     });
     await command(opened, "/agents");
     expect(lastItem(opened)).toMatch(
-      /^explore {2}has reported \d+ s ago, after \d+ s: find the parser\n {2}2 requests, 1 call, [\d,]+ tokens, /m,
+      /^explore {2}find the parser · has reported \d+ s ago, after \d+ s\n {2}2 requests, 1 call, [\d,]+ tokens, /m,
     );
     const [asked] = viewed;
     expect(asked?.title).toBe("Agent explore");
@@ -140,7 +140,7 @@ describe("/agents", () => {
     await vi.waitFor(() => expect(world.seen).toHaveLength(3));
     expect(pill(opened)).toBe("1 agent");
     await command(opened, "/agents");
-    expect(lastItem(opened)).toMatch(/^explore {2}running for \d+ s in the background: find the parser$/m);
+    expect(lastItem(opened)).toMatch(/^explore {2}find the parser · running for \d+ s in the background$/m);
     answers["explore, "] = "send";
     await command(opened, "/agents explore");
     expect(lastItem(opened)).toBe("plain: explore reads it before its next request.");
@@ -156,6 +156,29 @@ describe("/agents", () => {
     await command(opened, "/agents explore");
     expect(lastItem(opened)).toContain("explore goes on with it, in the background.");
     await vi.waitFor(() => expect(lines(opened).split("Agent explore has reported")).toHaveLength(3));
+  });
+
+  it("an agent that ran when the session was closed is lost, and a message continues it in the next process", async () => {
+    const { responder, open } = gatedResponder();
+    const world = await worldWith(responder);
+    const first = await openChat(world, allowed);
+    await command(first, "Begin");
+    await vi.waitFor(() => expect(world.seen).toHaveLength(3));
+    const id = first.handlers.session;
+    await first.left();
+    open();
+    const choose = picks({ "explore, lost": "send" });
+    const edit = async (): Promise<string> => "AND NOW b.ts";
+    const opening = { session: { kind: "resume", id }, flags: [] } as const;
+    const next = await openChat(world, { ...allowed, opening, front: { choose, edit } });
+    await command(next, "/agents");
+    expect(lastItem(next)).toMatch(/^explore {2}find the parser · lost: the session was closed while it worked/m);
+    await command(next, "/agents explore");
+    expect(lastItem(next)).toContain("explore goes on with it, in the background.");
+    await vi.waitFor(() => expect(lines(next)).toContain("Agent explore has reported: find the parser"));
+    const agents = next.agents[0]?.agents;
+    const [run] = agents?.list() ?? [];
+    expect(run === undefined ? undefined : await agents?.report(run.id)).toBe("b.ts has none.");
   });
 
   it("/tasks shows a background agent with its last lines, and stops it after asking", async () => {
@@ -174,6 +197,35 @@ describe("/agents", () => {
     await command(opened, "/tasks");
     expect(lastItem(opened)).toBe("plain: Nothing runs beside the conversation.");
   });
+});
+
+it("hooks fire when an agent starts and stops, if their matcher is its type; /hooks lists them", async () => {
+  const world = await worldWith();
+  const hook = (matcher: string, name: string) => ({
+    matcher,
+    hooks: [{ type: "command", command: `cat >> ${join(world.work, name)}` }],
+  });
+  const hooks = {
+    SubagentStart: [hook("explore", "start.txt"), hook("plan", "other.txt")],
+    SubagentStop: [hook("", "stop.txt")],
+  };
+  await mkdir(world.home, { recursive: true });
+  await writeFile(join(world.home, "settings.json"), JSON.stringify({ hooks }));
+  const opened = await openChat(world, allowed);
+  await command(opened, "Look into it");
+  const fired = async (name: string): Promise<unknown> => JSON.parse(await readFile(join(world.work, name), "utf8"));
+  const [run] = opened.agents[0]?.agents?.list() ?? [];
+  expect(await fired("start.txt")).toMatchObject({ hook_event_name: "SubagentStart", agent_type: "explore" });
+  expect(await fired("stop.txt")).toMatchObject({
+    agent_id: run?.id,
+    agent_transcript_path: expect.stringContaining(`${run?.id}.jsonl`),
+    last_assistant_message: "It is in a.ts, line 1.",
+  });
+  await expect(fired("other.txt")).rejects.toThrow("ENOENT");
+  await command(opened, "/hooks");
+  expect(lastItem(opened)).toMatch(
+    /^SubagentStart \(explore\) {2}cat[^]*^SubagentStart \(plan\)[^]*^SubagentStop {2}cat/m,
+  );
 });
 
 it("-p says what each agent has cost", async () => {

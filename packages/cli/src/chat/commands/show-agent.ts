@@ -22,19 +22,20 @@ export function agentStateText({ state, startedAt, place }: AgentRun, now: numbe
   }
 }
 
-/** Two lines: who it is and what it does, then what it has used. */
+/** `explore  find the parser · running for 12 s`, and a line with what it has used, what it does now, and where. */
 export function agentText(run: AgentRun, { style, now }: { readonly style: Style; readonly now: number }): string {
   const { name, type, description, depth, usage, progress, worktree } = run;
-  const kind = type === name ? "" : `${type}, `;
+  const kind = type === name ? "" : `(${type}) `;
   const facts = [
-    formatAgentUsage(usage),
+    // What a lost agent had used before is not known any more, only what it had cost.
+    ...(usage.requests === 0 ? [] : [formatAgentUsage(usage)]),
     ...(progress === undefined ? [] : [progress]),
     ...(worktree === undefined ? [] : [worktreeText(worktree)]),
   ];
   const indent = "  ".repeat(Math.max(0, depth - 1));
   return [
-    `${indent}${style("bold", name)}  ${kind}${agentStateText(run, now)}: ${joinLines(description)}`,
-    `${indent}  ${style("dim", facts.map(joinLines).join(" · "))}`,
+    `${indent}${style("bold", name)}  ${kind}${joinLines(description)} · ${agentStateText(run, now)}`,
+    ...(facts.length === 0 ? [] : [`${indent}  ${style("dim", facts.map(joinLines).join(" · "))}`]),
   ].join("\n");
 }
 
