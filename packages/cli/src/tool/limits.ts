@@ -154,3 +154,6 @@ export const wordSearchMs = 500;
 
 /** Characters of an agent's task in a few words: it stands in lists. */
 export const agentDescriptionCharsMax = 200;
+/** Types of agents in the tool's description, and characters of each: every request carries them. */
+export const agentTypesShownMax = 40;
+export const agentTypeCharsMax = 300;

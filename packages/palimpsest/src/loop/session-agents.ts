@@ -155,6 +155,7 @@ export class SessionAgents {
       ...{ id, name, depth, parent, type, place, worktree, model, mode },
       agents: this.#agentsFor({ id, depth, kind }),
       takeMail: () => [...worker.mail.splice(0), ...this.#news(id).splice(0)],
+      onProgress: (progress) => worker.change({ progress }),
       onPaid: (payment) => {
         worker.paid(payment);
         if (this.#isOverMoney()) for (const running of this.#workers(isRunning)) running.stop("limit");

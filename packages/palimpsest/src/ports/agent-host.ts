@@ -27,6 +27,8 @@ export interface AgentSpec extends Pick<AgentRequest, "type" | "place" | "worktr
   readonly agents: Agents;
   /** Messages for it; each is returned once. To be asked for before each request. */
   readonly takeMail: () => readonly Draft[];
+  /** Called with what it is doing, in a few words. */
+  readonly onProgress: (line: string) => void;
   /** Called with every request that it has paid for. */
   readonly onPaid: (paid: AgentPayment) => void;
 }
