@@ -12,7 +12,7 @@ import type {
   EditPrompt,
   PreviewAnswer,
   PreviewPrompt,
-  TranscriptPlace,
+  Transcript,
 } from "../../../packages/cli/src/tui/chat-ui.ts";
 import { type ChatAction, updateChat, createChat } from "../../../packages/cli/src/tui/state/update-chat.ts";
 import type { ChatState } from "../../../packages/cli/src/tui/state/chat-state.ts";
@@ -33,7 +33,7 @@ export interface SlashWorld {
     readonly choices: ChoicePrompt[];
     readonly previews: PreviewPrompt[];
     readonly edits: EditPrompt[];
-    readonly transcripts: TranscriptPlace[];
+    readonly transcripts: Transcript[];
   };
   readonly acts: ChatAction[];
   readonly refilled: string[];

@@ -13,6 +13,7 @@ import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import type { AgentMail } from "../team/agent-mail.ts";
+import type { FoundDefinitions } from "./agents/find-definitions.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
@@ -50,6 +51,8 @@ export interface Agent {
   readonly serversSettled: JobsAndServers["serversSettled"];
   /** The agents that it has started. Absent if it can't. */
   readonly agents: Agents | undefined;
+  /** The types of agents that it can start, and what is wrong with files that define some. Absent likewise. */
+  readonly agentTypes: FoundDefinitions | undefined;
   /** Consolidates the project's memories. Absent if the store has none. */
   readonly dream: AgentDream | undefined;
   /** Other background work. */

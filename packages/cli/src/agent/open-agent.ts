@@ -169,6 +169,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     hooks,
     settings: agentDeps.settings,
     agents: agents?.agents,
+    agentTypes: agents?.found,
     ...closingAgents(agents?.agents, withLeave(joined, sessionHooks(agentDeps, session))),
   };
 }

@@ -264,6 +264,8 @@ export class Chat implements TerminalUiHandlers {
       // From here on the log holds the message, and any queued messages that the request shows.
       if (event.kind === "request-start") this.#pendingInput.said();
       if (event.kind === "turn-end") end = event;
+      // An agent that a call starts runs a moment after this event.
+      if (event.kind === "call-start") this.#timers.jobs();
       this.#view.event(agent, event);
       if (event.kind === "request-start" || event.kind === "message-queued") this.#pendingInput.keep();
       this.#deps.changed?.(agent, event);
@@ -311,6 +313,7 @@ export class Chat implements TerminalUiHandlers {
     this.#giveBackIfAborted(signal);
     switch (outcome.kind) {
       case "stay":
+        this.#timers.jobs();
         return this.#view.refresh(agent);
       case "open":
         await this.#aside;
@@ -369,8 +372,8 @@ export class Chat implements TerminalUiHandlers {
     this.#view.refresh(this.#current.agent);
     const { background } = this.#view.state.status;
     if (formatBackground(background) !== before) this.#reportChange();
-    const { jobs, extraction, dream } = background;
-    return jobs > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
+    const { jobs, agents, extraction, dream } = background;
+    return jobs + agents > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
   }
 
   async #end(): Promise<void> {

@@ -64,7 +64,9 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
         },
         signal,
       ),
-    edit: async ({ title }) => {
+    edit: async ({ title, text }, signal) => {
+      const ask = { text: `${title}: `, read: (line: string) => line.trim() || undefined, otherwise: undefined };
+      if (text === "") return await askForLine<string | undefined>(ask, signal);
       lines.tell(`${title}: a plain terminal has no editor; leave out --no-tui.`);
       return undefined;
     },

@@ -12,7 +12,7 @@ import type {
   PreviewAnswer,
   PreviewPrompt,
   ChatUi,
-  TranscriptPlace,
+  Transcript,
 } from "../chat-ui.ts";
 import type { AskedImport } from "palimpsest/internal/memory/load-instruction-file";
 import type { TrustRequest } from "../../agent/pending-trust.ts";
@@ -176,7 +176,7 @@ class ChatScreen implements Screen {
     this.#owner.draw();
   }
 
-  openTranscript(place: TranscriptPlace, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+  openTranscript(place: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
     return this.#owner.openTranscript(place, signal);
   }
 

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
-import { expect, test, describe } from "vitest";
+import { expect, test, describe, onTestFinished, vi } from "vitest";
+import { toolUseId } from "palimpsest/internal/schema/brand";
 import { type ProcessEvent, createScreenProcess } from "./terminal-owner.ts";
 import { begun, call, said, stage, text, working } from "../../../../../test/terminal/screen-stage.ts";
 import { AppendOnlyList } from "../state/chat-state.ts";
@@ -165,6 +166,34 @@ describe("a transcript", () => {
     on.terminal.press("\u001B");
     await on.terminal.settled();
     expect(text(on)).toContain("meanwhile");
+  });
+
+  test("without a place opens at its end, says whose it is, and shows what is added until it is closed", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const on = await stage({ rows: 12 });
+    const grep = { kind: "call", id: 600, call: toolUseId("toolu_600"), tool: "grep", title: "x" } as const;
+    const running: ChatItem = { ...grep, state: "running", summary: "" };
+    const answers = [[...items, { ...running, state: "done", summary: "2 lines" } as const, said(601, "the end.")]];
+    let asked = 0;
+    const refresh = async () => {
+      asked += 1;
+      return answers.shift();
+    };
+    const ask = { title: "Agent explore", items: [...items, running], refresh, detail };
+    const shown = on.screen.openTranscript(ask, new AbortController().signal);
+    await on.terminal.settled();
+    expect(text(on)).toContain("Agent explore · ↑↓ select");
+    expect(text(on)).toContain("answer 599.");
+    expect(text(on)).not.toContain("2 lines");
+    await vi.advanceTimersByTimeAsync(2_000);
+    await on.terminal.settled();
+    expect(asked).toBe(2);
+    expect(text(on)).toMatch(/2 lines[^]*the end\./);
+    on.terminal.press("q");
+    expect(await shown).toBe("shown");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(asked).toBe(2);
   });
 
   test("closes when its signal is raised, and is not shown where something else is", async () => {

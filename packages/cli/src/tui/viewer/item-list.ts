@@ -3,7 +3,7 @@ import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { gapBetween, type DrawingDep } from "../draw/draw-functions.ts";
 import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
 import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
-import type { TranscriptPlace } from "../chat-ui.ts";
+import type { Transcript } from "../chat-ui.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import { viewerContextLines, viewerFirstLines, viewerSliceLines } from "../limits.ts";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
@@ -61,12 +61,21 @@ export class ItemList implements Component {
     this.#selected ??= this.#items.findLast(isFoldable)?.id;
   }
 
-  /** Items that do not change, at one of them. */
-  showAt({ items, at }: Pick<TranscriptPlace, "items" | "at">): void {
+  /** The items of a transcript, at one of them or at the end. */
+  showAt({ items, at }: Pick<Transcript, "items" | "at">): void {
     this.#items = items;
-    this.#selected = at;
+    this.#selected = at ?? items.findLast(isFoldable)?.id;
     this.#sought = at;
-    this.#folds = { rest: "folded", others: new Set([at]) };
+    this.#folds = { rest: "folded", others: new Set(at === undefined ? [] : [at]) };
+  }
+
+  /** The same items, with what has changed since. Settled ones are not drawn again. */
+  update(items: readonly ChatItem[]): void {
+    const before = this.#items;
+    this.#items = items.map((item, index) => {
+      const known = before[index];
+      return known?.id === item.id && known.kind === item.kind && isSettled(known) ? known : item;
+    });
   }
 
   /** Call it when the window has its size. */
