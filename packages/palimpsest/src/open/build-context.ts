@@ -84,6 +84,7 @@ export async function buildContext<P extends Provider>(
     transcripts: sessionDeps.transcripts,
     projectStore: { ...(sessions && { sessions }), ...(recall && { recall }) },
     costs,
+    lifetimes: agent === undefined ? "chosen" : "fixed",
     // What an agent pays is in its parent's costs, and logged with them.
     spend: agent === undefined ? store.spend : undefined,
     onPaused: (message) => options.onEvent?.({ kind: "warning", code: "background-budget", message }),
