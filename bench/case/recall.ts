@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { rgPath } from "@vscode/ripgrep";
-import { readPlace, scanForward } from "../../packages/palimpsest/src/session/scan-lines.ts";
+import { scanForward } from "../../packages/palimpsest/src/session/scan-lines.ts";
 import { searchSession } from "../../packages/palimpsest/src/session/search-session.ts";
 import type { ByteSource } from "../../packages/palimpsest/src/ports/transcripts.ts";
 import { entryTexts } from "../../packages/palimpsest/src/recall/entry-texts.ts";
-import { SessionIndex } from "../../packages/palimpsest/src/recall/session-index.ts";
+import { LogIndex } from "../../packages/palimpsest/src/session/log-index.ts";
+import { logSource } from "../../packages/palimpsest/src/session/recall-sources.ts";
 import { openFileSource } from "../../packages/palimpsest/src/store/files/file-source.ts";
 import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
@@ -124,15 +125,10 @@ async function measure({ file, queries, times }: Measuring): Promise<void> {
   const [literal = ""] = query.split(" ");
   const rg = ["--no-config", "--count", "--fixed-strings", literal, file];
   times.ripgrep.push(await timed(async () => execFileSync(rgPath, rg)));
-  await reading(file, async (source) => {
-    const index = new SessionIndex({ blobs, lineAt: (place) => readPlace(source, place) });
-    const first = async (): Promise<void> => {
-      for await (const { logged } of scanForward(source)) for (const entry of logged) await index.append(entry);
-      await index.search({ query });
-    };
-    times.first.push(await timed(first));
-    times.later.push((await timed(() => each(later, (text) => index.search({ query: text })))) / later.length);
-  });
+  const index = new LogIndex(logSource({ blobs, open: () => openSource(file) }));
+  times.first.push(await timed(() => index.search({ query })));
+  times.later.push((await timed(() => each(later, (text) => index.search({ query: text })))) / later.length);
+  await index.close();
   const database = new DatabaseSync(":memory:");
   const first = async (): Promise<StatementSync> => {
     const search = indexed(database, await reading(file, textsOf));
@@ -170,13 +166,18 @@ const anyOf = (query: string): string => query.split(" ").join(" OR ");
 const fourWords = (text: string): string => (text.match(/\b[a-z]{4,}\b/gi) ?? []).slice(-4).join(" ");
 
 async function reading<Read>(file: string, read: (source: ByteSource) => Promise<Read>): Promise<Read> {
+  const source = await openSource(file);
+  try {
+    return await read(source);
+  } finally {
+    await source.close();
+  }
+}
+
+async function openSource(file: string): Promise<ByteSource> {
   const opened = await openFileSource(file);
   if (opened.kind !== "open") throw new Error(opened.kind);
-  try {
-    return await read(opened.source);
-  } finally {
-    await opened.source.close();
-  }
+  return opened.source;
 }
 
 async function each(queries: readonly string[], ask: (query: string) => Promise<unknown>): Promise<void> {

@@ -3,13 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rgPath } from "@vscode/ripgrep";
-import type { ByteRange } from "../../packages/palimpsest/src/ports/transcripts.ts";
-import type { Entry } from "../../packages/palimpsest/src/schema/entry.ts";
-import type { LoggedEntry } from "../../packages/palimpsest/src/transcript/read-lines.ts";
 import { stemText } from "../../packages/palimpsest/src/recall/stem.ts";
-import { SessionIndex } from "../../packages/palimpsest/src/recall/session-index.ts";
+import { LogIndex } from "../../packages/palimpsest/src/session/log-index.ts";
+import { entriesSource } from "../../packages/palimpsest/src/session/recall-sources.ts";
 import { rankPassages } from "../../packages/palimpsest/src/recall/rank-passages.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { type CodingPassage, type CodingSession, type NeededFact, readCodingSessions } from "./coding.ts";
 import { Means, recallAt, type Table } from "./measures.ts";
 import { MemorySource } from "./memory-source.ts";
@@ -74,8 +71,9 @@ async function measureFact({ session, fact, tally, finder, files }: FactMeasure)
   tally.ask();
   tally.add("BM25", { ranked: rankPlain(passages, query), gold });
   tally.add("ripgrep, texts by words found", { ranked: files.rank(query, fact.passages), gold });
-  const index = await indexEntries(session.entries.slice(0, fact.entries));
+  const index = new LogIndex(entriesSource(session.entries.slice(0, fact.entries)));
   tally.add("search of one session", { ranked: await searchSession(index, { query, gold }), gold });
+  await index.close();
   const source = await finder.openSource(passages);
   for (const plan of finder.plans) {
     const ranked = rankPassages({ query, ...(await source.find(query, plan)) });
@@ -99,7 +97,7 @@ async function measureLines(
       if (line.length >= lineCharsMin) idsByLine.set(line, (idsByLine.get(line) ?? new Set()).add(id));
   const lines = [...idsByLine];
   const step = Math.max(1, Math.floor(lines.length / linesMax));
-  const index = await indexEntries(entries);
+  const index = new LogIndex(entriesSource(entries));
   const source = await finder.openSource(passages);
   for (const [query, gold] of lines.filter((_, at) => at % step === 0).slice(0, linesMax)) {
     tally.ask();
@@ -110,6 +108,7 @@ async function measureLines(
     }
   }
   await source[Symbol.asyncDispose]?.();
+  await index.close();
 }
 
 /** Distinct ids, best first. */
@@ -125,23 +124,13 @@ function rankPlain(passages: readonly CodingPassage[], query: string): readonly 
   );
 }
 
-async function indexEntries(entries: readonly Entry[]): Promise<SessionIndex> {
-  const lineAt = async ({ start }: ByteRange): Promise<LoggedEntry | undefined> => {
-    const entry = entries[start];
-    return entry === undefined ? undefined : { entry, start, end: start };
-  };
-  const index = new SessionIndex({ blobs: memoryBlobs(), lineAt });
-  for (const [at, entry] of entries.entries()) await index.append({ entry, start: at, end: at });
-  return index;
-}
-
 /** A hit that shows the same line as others stands for all of them. */
 async function searchSession(
-  index: SessionIndex,
+  index: LogIndex,
   { query, gold }: { readonly query: string; readonly gold: ReadonlySet<string> },
 ): Promise<readonly string[]> {
   const searched = await index.search({ query, pageSize: 10 });
-  if (searched.kind !== "found") return [];
+  if (searched?.kind !== "found") return [];
   return searched.hits.map(({ id, also }) => [id, ...also].find((one) => gold.has(one)) ?? id);
 }
 

@@ -7,7 +7,7 @@ import type { IndexedPassage } from "./index-source.ts";
 import { speakerByKind } from "../../packages/palimpsest/src/store/recall/prepare-text.ts";
 import { entryTexts } from "../../packages/palimpsest/src/recall/entry-texts.ts";
 import { callChars, queryCharsMax } from "../../packages/palimpsest/src/recall/limits.ts";
-import { splitPassages } from "../../packages/palimpsest/src/recall/postings.ts";
+import { splitPassages } from "../../packages/palimpsest/src/recall/split-passages.ts";
 import { passageStems, stemText } from "../../packages/palimpsest/src/recall/stem.ts";
 import { blobId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Entry } from "../../packages/palimpsest/src/schema/entry.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Candidate, Passage, Ranker, RankRequest } from "../../packages/palimpsest/src/ports/ranker.ts";
 import type { RecallSource, RecallText } from "../../packages/palimpsest/src/ports/recall-index.ts";
 import { type SearchTextKind, searchTextKinds } from "../../packages/palimpsest/src/ports/session-search.ts";
-import { splitPassages } from "../../packages/palimpsest/src/recall/postings.ts";
+import { splitPassages } from "../../packages/palimpsest/src/recall/split-passages.ts";
 import { roles } from "../../packages/palimpsest/src/recall/stem.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { openRecallIndex } from "../../packages/palimpsest/src/store/recall/open-index.ts";

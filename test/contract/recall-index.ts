@@ -315,6 +315,22 @@ export function recallIndexContract({ name, make, ranker }: RecallIndexUnderTest
         expect((await ids(index, "zebra")).toSorted()).toEqual(["u1", "u3"]);
       });
 
+      it("of one session only, and leaves the others as they are", async () => {
+        const source = new MadeSource();
+        source.append("one", said("u1", "the first zebra"));
+        source.append("two", said("u2", "an okapi"));
+        const index = await opened(source);
+        source.append("one", said("u3", "the second zebra"));
+        source.append("three", said("u4", "a third zebra"));
+        source.logs.delete("two");
+        expect(await index.catchUp({ session: "one" })).toEqual({ kind: "caught-up", documents: 1, passages: 1 });
+        expect((await ids(index, "zebra")).toSorted()).toEqual(["u1", "u3"]);
+        expect(await ids(index, "okapi")).toEqual(["u2"]);
+        await index.catchUp();
+        expect(await ids(index, "okapi")).toEqual([]);
+        expect(await ids(index, "third")).toEqual(["u4"]);
+      });
+
       it("reads a log again that was replaced, and forgets one that is gone", async () => {
         const source = new MadeSource();
         source.append("one", said("u1", "the first zebra"), said("u2", "more"));

@@ -163,6 +163,33 @@ describe("/recall", () => {
     expect(here.match(/^(?:user|reply|call|result)\b/gm)?.length).toBeGreaterThan(1);
   });
 
+  test("on a screen a picked hit opens the transcript at its item, of this session and of another", async () => {
+    const { chat, world, agent } = await chatAbout([taskText(0), taskText(1)]);
+    const other = await world.open({ kind: "new" }, { flags });
+    await world.turn(other, { text: "The zebra lives in Leipzig.", rounds: 0 });
+    await other.close();
+    await chat.run("/compact --yes");
+    chat.said();
+    chat.answers.view = "shown";
+    chat.answers.choose = ({ title, choices }) =>
+      title.includes("another session") ? "stay" : choices.find(({ label }) => /^(?:user|reply)/.test(label))?.value;
+    const shownAt = () => {
+      const { items, at } = chat.asked.views.at(-1) ?? { items: [], at: 0 };
+      return items.find(({ id }) => id === at);
+    };
+    expect(await chat.run("/recall step0001x150")).toEqual({ kind: "stay" });
+    expect(shownAt()).toMatchObject({ kind: "text", text: expect.stringContaining("step0001x150") });
+    expect(chat.asked.views[0]?.items.some(({ kind }) => kind === "compacted")).toBe(true);
+    const calls = chat.asked.views[0]?.items.filter(({ kind }) => kind === "call") ?? [];
+    expect(await chat.asked.views[0]?.detail(calls[0] as never)).toMatchObject({ kind: "call" });
+    expect(await chat.run("/recall --all zebra")).toEqual({ kind: "stay" });
+    expect(shownAt()).toMatchObject({ kind: "user", text: "The zebra lives in Leipzig." });
+    expect(chat.asked.choices.at(-1)?.title).toContain("another session");
+    expect(agent.session.id).not.toBe(other.session.id);
+    // Nothing is printed that the screen showed.
+    expect(chat.said()).toBe("");
+  });
+
   test("a picked hit of another session is shown with its neighbours, and the chat can go on there", async () => {
     const { chat, world } = await chatAbout([taskText(0)]);
     const other = await world.open({ kind: "new" }, { flags });

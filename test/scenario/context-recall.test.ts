@@ -20,7 +20,7 @@ it.each([
   expect(await second.recall("zebra", { scope: "project" })).toMatchObject([
     { kind: "user", snippet: "The zebra is in the north.", session: { id: "first", source: "session" } },
   ]);
-  expect(await second.recall("okapi", { kind: "user" })).toMatchObject([{ session: { id: "second" } }]);
+  expect(await second.recall("okapi", { kind: "user" })).toMatchObject([{ kind: "user", session: undefined }]);
   expect(await second.recall("okapi", { kind: "reply" })).toEqual([]);
   await second.close();
 });

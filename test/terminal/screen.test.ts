@@ -60,6 +60,37 @@ describe.skipIf(process.platform === "win32")("the viewer", () => {
   });
 });
 
+describe.skipIf(process.platform === "win32")("/recall", () => {
+  it("opens the place in the transcript, of this session and of another, and goes back", async () => {
+    const world = newChatWorld(`moves: [{ text: Good. }, { text: ${JSON.stringify(itemLines(60).join("\n"))} }]`);
+    const first = await world.open();
+    send(first, "The okapi sleeps in the barn.");
+    await first.waitFor("Good.");
+    send(first, "And now a list.");
+    await first.waitFor(/item 60$/m);
+    send(first, "/recall okapi");
+    await first.waitFor("Which place?");
+    first.press("enter");
+    await first.waitFor(/^▌ > The okapi sleeps/m);
+    expect(first.modes().buffer).toBe("alternate");
+    expect(shows(first, "item 60")).toBe(false);
+    first.press("escape");
+    await first.waitFor(isPromptShown);
+    expect(first.modes().buffer).toBe("normal");
+    first.press("ctrl+d");
+    await first.exited;
+    const second = await world.open();
+    send(second, "/recall --all okapi");
+    await second.waitFor("Which place?");
+    second.press("enter");
+    await second.waitFor(/^▌ > The okapi sleeps/m);
+    second.press("escape");
+    await second.waitFor("Go on with that session");
+    second.press("down", "enter");
+    await second.waitFor(/item 60$/m);
+  });
+});
+
 describe.skipIf(process.platform === "win32")("keys", () => {
   it("Shift-Tab goes through the permission modes, and the status line says which", async () => {
     const chat = await newChatWorld(talk).open();

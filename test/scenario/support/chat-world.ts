@@ -52,6 +52,10 @@ export class FakeFront implements TerminalUi {
     return new Promise((found) => void this.#waiting.push({ is, found }));
   }
 
+  view(): Promise<"not-shown"> {
+    return Promise.resolve("not-shown");
+  }
+
   refill(text: string): void {
     this.refilled.push(text);
   }

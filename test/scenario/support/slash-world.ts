@@ -12,6 +12,7 @@ import type {
   EditPrompt,
   PreviewAnswer,
   PreviewPrompt,
+  Transcript,
 } from "../../../packages/cli/src/tui/chat-ui.ts";
 import { type ChatAction, updateChat, createChat } from "../../../packages/cli/src/tui/state/update-chat.ts";
 import type { ChatState } from "../../../packages/cli/src/tui/state/chat-state.ts";
@@ -22,6 +23,7 @@ export interface Answers {
   choose: (ask: ChoicePrompt) => string | undefined;
   preview: (ask: PreviewPrompt) => PreviewAnswer;
   edit: (ask: EditPrompt) => string | undefined;
+  view: "shown" | "not-shown";
 }
 
 export interface SlashWorld {
@@ -31,6 +33,7 @@ export interface SlashWorld {
     readonly choices: ChoicePrompt[];
     readonly previews: PreviewPrompt[];
     readonly edits: EditPrompt[];
+    readonly views: Transcript[];
   };
   readonly acts: ChatAction[];
   readonly refilled: string[];
@@ -56,8 +59,13 @@ export function slashWorld(
   const context: CommandContext = { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" };
   const acts: ChatAction[] = [];
   const refilled: string[] = [];
-  const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [] };
-  const answers: Answers = { choose: () => undefined, preview: () => "cancel", edit: () => undefined };
+  const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [], views: [] };
+  const answers: Answers = {
+    choose: () => undefined,
+    preview: () => "cancel",
+    edit: () => undefined,
+    view: "not-shown",
+  };
   const { thresholds, autoCompact } = agent.settings();
   let state = createChat({ model: agent.model, thresholds, autoCompact });
   let stop = new AbortController();
@@ -79,6 +87,10 @@ export function slashWorld(
     edit: async (ask) => {
       asked.edits.push(ask);
       return answers.edit(ask);
+    },
+    view: async (transcript) => {
+      asked.views.push(transcript);
+      return answers.view;
     },
     refill: (text) => void refilled.push(text),
   };

@@ -12,6 +12,7 @@ import type { LoopEvent, MemoriesSavedEvent } from "palimpsest/internal/schema/l
 import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
+import type { AgentMail } from "../team/agent-mail.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
@@ -26,7 +27,10 @@ export interface Agent {
   /** Shown to the user before the first turn. */
   readonly warnings: readonly string[];
   readonly settingsProblems: readonly Problem[];
-  turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
+  /** `text` is undefined if the turn answers messages of other agents that have arrived. */
+  turn(text: string | undefined, signal: AbortSignal): AsyncGenerator<LoopEvent>;
+  /** Messages of other agents. Absent in a store without mailboxes. */
+  readonly mail: AgentMail | undefined;
   /** The permission mode, to show it and to let the user change it. */
   readonly mode: Pick<SessionMode, "current" | "change" | "state">;
   /** How commands run now, to show it. */
@@ -80,11 +84,18 @@ interface BackgroundState {
   readonly preparation: "none" | "preparing" | "ready";
 }
 
+/** The session can't have the place in the team that was asked for. `message` is one line for the user. */
+export interface TeamRefusal {
+  readonly kind: "team-refused";
+  readonly message: string;
+}
+
 export type OpenAgentOutcome =
   | Agent
   | { readonly kind: "no-key"; readonly message: string }
   /** Settings may hold a deny rule that can't be read: nothing runs until the user has looked. */
   | { readonly kind: "unreadable-deny-rules"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
+  | TeamRefusal
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;

@@ -36,9 +36,11 @@ import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problem
 import type { OpenAgentOutcome, Agent } from "./agent.ts";
 import { chooseSession } from "./session/choose-session.ts";
 import { type Retention, startRetention } from "./session/expire-sessions.ts";
+import type { AgentMail } from "../team/agent-mail.ts";
+import { checkTeam, markWork, openAgentMail, withLeave } from "./session/open-agent-mail.ts";
 import { openSessionRedaction, redactPlanFile } from "./session/session-redaction.ts";
 import { equipSession } from "./tools/equip-session.ts";
-import { followPermissionChoice } from "./tools/permission-choice.ts";
+import { followPermissionChoice, limitChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { SessionContext } from "palimpsest/internal/context/session-context";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
@@ -75,6 +77,8 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const redaction = openSessionRedaction(reading.settings.secrets.value, { secrets });
   const clearable = clearableResults(resolved.policy, isSafe);
   const sessionDeps = { ...project.deps, ...clearable, redaction };
+  const refused = await checkTeam(workspace.home, options, project.root);
+  if (refused !== undefined) return refused;
   const opened = await chooseSession(sessionDeps, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
@@ -101,7 +105,8 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (repaired.kind === "failed") return repaired;
   const toolsKnown = await toolsKnownToModel(deps, { session, model });
   const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
-  const choice = followPermissionChoice(requestedTools, () => settings.current().settings);
+  const followed = followPermissionChoice(requestedTools, () => settings.current().settings);
+  const choice = limitChoice(followed, options.permissionLimit);
   const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
   const background = await startJobsAndServers(parts, tooling);
   const { value: models } = opening.reading.settings.models;
@@ -112,7 +117,11 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const source = sessionSource(parts);
   const sharedByAgents = { settings, shell, background, hooks, source, model, cwd, costs: costs.own };
   const agents = await openAgents(parts, { ...sharedByAgents, onEnded: (run) => announceEnd(events, run) });
-  const equipment = await equipSession(parts, { ...tooling, model, background, memory, agents: agents?.tool });
+  const joined = await openAgentMail(parts);
+  if (joined.kind !== "open") return joined;
+  const { mail } = joined;
+  if (agents !== undefined) mail?.reachAgents(agents.agents);
+  const equipment = await equipSession(parts, { ...tooling, model, background, memory, agents: agents?.tool, mail });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings, source, memory: memory.piece };
   const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
@@ -120,7 +129,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { prefix, instructions, fixedPart, answers } = opened;
   const learned = limitsLearned(opening.resolved);
   const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
-  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
+  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions, mail };
   const agentNews = () => agents?.agents.takeNews() ?? [];
   const told = { news: () => [...background.news(), ...agentNews()], startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
@@ -133,7 +142,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
   const { redaction } = parts;
-  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction };
+  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction, mail };
   const news = backgroundNews({ ...newsInput, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
@@ -145,12 +154,14 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, joined, started),
       ...(agents?.warnings ?? []),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
-    turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
+    turn: (text, signal) =>
+      withNews(markWork(mail, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))), news),
+    mail,
     ...begun.controls,
     mode: skillsAndPlan.mode,
     queue,
@@ -158,7 +169,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     hooks,
     settings: agentDeps.settings,
     agents: agents?.agents,
-    ...closingAgents(agents?.agents, sessionHooks(agentDeps, session)),
+    ...closingAgents(agents?.agents, withLeave(joined, sessionHooks(agentDeps, session))),
   };
 }
 
@@ -275,6 +286,7 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly retention: Retention;
   /** Those of the context itself. */
   readonly own: readonly NewsSource[];
+  readonly mail: AgentMail | undefined;
 }
 
 /** News of background work, for the user. */
@@ -287,11 +299,13 @@ const backgroundNews = ({
   retention,
   own,
   redaction,
+  mail,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
   ...own,
+  { code: "mail", take: () => mail?.takeNews() ?? [] },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },

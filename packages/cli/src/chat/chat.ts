@@ -90,6 +90,8 @@ export class Chat implements TerminalUiHandlers {
   /** What the user does beside a turn: one after the other. */
   #aside: Promise<void> = Promise.resolve();
   #lastTurn: TurnEndEvent | undefined;
+  /** Aborted when the agent whose mail is followed is left. */
+  #mailEnd = new AbortController();
   #isLeaving = false;
   #notOpened: Extract<ChatOutcome, { kind: "not-opened" }> | undefined;
 
@@ -125,6 +127,7 @@ export class Chat implements TerminalUiHandlers {
       await this.#leave.promise;
     } finally {
       this.#timers.close();
+      this.#mailEnd.abort();
       await this.#end();
     }
     if (this.#notOpened !== undefined) return this.#notOpened;
@@ -251,10 +254,11 @@ export class Chat implements TerminalUiHandlers {
     };
   }
 
-  async #turn(text: string, signal: AbortSignal): Promise<void> {
+  /** `text` is undefined if the turn answers messages of other agents. */
+  async #turn(text: string | undefined, signal: AbortSignal): Promise<void> {
     const { agent } = this.#current;
     const from = agent.session.fold.path.length;
-    this.#pendingInput.send(text);
+    if (text !== undefined) this.#pendingInput.send(text);
     let end = brokenTurn;
     for await (const event of agent.turn(text, signal)) {
       // From here on the log holds the message, and any queued messages that the request shows.
@@ -265,12 +269,39 @@ export class Chat implements TerminalUiHandlers {
       this.#deps.changed?.(agent, event);
     }
     this.#lastTurn = end;
-    if (isInLog(agent, { text, from })) this.#pendingInput.said();
+    if (text !== undefined && isInLog(agent, { text, from })) this.#pendingInput.said();
     // If the user leaves, the input stays stored instead.
     if (end.reason !== "answered" && !this.#isLeaving) this.#pendingInput.giveBack();
     this.#pendingInput.keep();
     this.#timers.jobs();
     this.#deps.recall?.replied();
+  }
+
+  /**
+   * Messages of other agents that arrive while nothing runs; a turn gets them by itself. A member of a team answers
+   * them; elsewhere the user is told, and the model gets them with the next turn.
+   */
+  async #followMail(agent: Agent): Promise<void> {
+    const { mail } = agent;
+    if (mail === undefined) return;
+    const isCurrent = (): boolean => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving;
+    const { signal: left } = this.#mailEnd;
+    while (isCurrent() && (await mail.waitForNews(left)) === "news") {
+      await this.#work.rest();
+      if (!isCurrent()) return;
+      await mail.drain();
+      const texts = mail.takeNews();
+      for (const text of texts) this.#view.act({ kind: "tell", tone: "plain", text });
+      if (mail.membership === undefined) {
+        const text = "The model gets it with your next message.";
+        if (texts.length > 0) this.#view.act({ kind: "tell", tone: "plain", text });
+        continue;
+      }
+      // The user may have begun something meanwhile; a turn of theirs answers the mail as well.
+      await this.#work.rest();
+      if (isCurrent() && mail.isUnanswered && this.#work.kind === undefined)
+        this.#work.start({ kind: "turn", run: (signal) => this.#turn(undefined, signal) });
+    }
   }
 
   async #command(command: Command, signal: AbortSignal): Promise<void> {
@@ -318,6 +349,9 @@ export class Chat implements TerminalUiHandlers {
     this.#reportChange();
     // Jobs of the same session go on when it is opened again.
     this.#timers.jobs();
+    this.#mailEnd.abort();
+    this.#mailEnd = new AbortController();
+    this.#followMail(agent).catch((error: unknown) => this.#leave.reject(error));
   }
 
   #reportChange(): void {

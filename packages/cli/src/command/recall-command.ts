@@ -76,6 +76,7 @@ export const recallCommand = command({
     try {
       const request = { log, query: operands.words.join(" ").trim(), page, format };
       const outcome = await resolveRecall(log, request);
+      if (outcome.kind === "failure") return outcome;
       return outcome.kind === "words"
         ? await show(context, { ...request, searched: outcome.searched })
         : await print(context, { ...request, expanded: outcome.expanded });

@@ -27,7 +27,7 @@ export const openProjectRecall = async (place: RecallPlace): Promise<OpenRecallO
   await openStoreRecall(place.project.deps, { sources: sourcesFor(place), maskText: createMask() });
 
 /** With secretlint's rules in addition to ours. */
-function createMask(): (text: string) => Promise<string> {
+export function createMask(): (text: string) => Promise<string> {
   const scanner = createSecretScanner();
   return async (text) => (await redactSecrets(text, scanner)).text;
 }
@@ -46,8 +46,6 @@ export type ProjectSearchOutcome =
 export interface ProjectRecall {
   /** Indexes what is new first, for a limited time; what is left over follows with the next search. */
   search(options: RecallOptions): Promise<ProjectSearchOutcome>;
-  /** Whether there is an index to search; asking builds none. */
-  isBuilt(): Promise<boolean>;
   /** The original behind an id in a session of any agent. Undefined if nothing has it. */
   expand(session: string, id: string): Promise<RecalledOriginal | undefined>;
 }
@@ -78,7 +76,6 @@ export function createProjectRecall({
     }
   };
   return {
-    isBuilt: async () => (await (await (prepared ??= prepare()))?.deps.recall?.exists()) ?? false,
     search: async (options) => {
       const outcome = await withIndex(async (index): Promise<ProjectSearchOutcome> => {
         const caughtUp = await index.catchUp({ signal: AbortSignal.timeout(recallCatchUpMs) });

@@ -59,7 +59,9 @@ function asSummary(about: string): string {
 
 /** For a command that changes a session and runs none of its tools: all but those about the sandbox and the chat. */
 export const sessionOptions: Options = Object.fromEntries(
-  Object.entries(settingOptions).filter(([flag]) => !["sandbox", "no-sandbox", "ask-above-dollars"].includes(flag)),
+  Object.entries(settingOptions).filter(
+    ([flag]) => !["sandbox", "no-sandbox", "ask-above-dollars", "agent-dollars-max"].includes(flag),
+  ),
 );
 
 /** Those that matter to a command which only reads a session: its window and thresholds. */

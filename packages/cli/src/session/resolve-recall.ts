@@ -1,7 +1,8 @@
 import { expand, type ExpandOutcome } from "palimpsest/internal/session/expand";
-import { searchSession } from "palimpsest/internal/session/search-session";
-import type { SearchOutcome, SearchHit } from "palimpsest/internal/ports/session-search";
+import { searchSession, SessionSearch } from "palimpsest/internal/session/search-session";
+import type { SearchOutcome, SearchHit, SessionSearchOutcome } from "palimpsest/internal/ports/session-search";
 import { parsePlaceId, readLines } from "palimpsest/internal/transcript/read-lines";
+import { createMask } from "../host/project-recall.ts";
 import type { NamedLog } from "./named-log.ts";
 import { clip, quantity, formatNumber, joinLines, shortId } from "../text/format.ts";
 import type { Style } from "../text/style.ts";
@@ -16,26 +17,49 @@ export interface RecallRequest {
 
 export type RecallOutcome =
   | { readonly kind: "id"; readonly expanded: ExpandOutcome }
-  | { readonly kind: "words"; readonly searched: SearchOutcome };
+  | { readonly kind: "words"; readonly searched: SearchOutcome }
+  | Failure;
 
 /**
  * Takes the query for an id if something has it. A few characters that begin an id may also be a word, and are searched
  * for first. What can only be an id and is none is searched for as it stands, since parts of it occur in other ids.
  */
 export async function resolveRecall(log: NamedLog, { query, page = 1 }: RecallRequest): Promise<RecallOutcome> {
-  const search = async (words: string): Promise<SearchOutcome> =>
-    await searchSession(log, { source: log.source, query: words, page });
+  const search = async (words: string): Promise<SearchOutcome | Failure> => {
+    const searched = await searchLog(log, { query: words, page });
+    return searched.kind === "unavailable"
+      ? failure({ code: exitCode.machine, message: `nothing can be searched: ${searched.why}` })
+      : searched;
+  };
   // No id contains a space, and looking for one reads the whole log.
   const expanded: ExpandOutcome = /\s/.test(query) ? { kind: "not-found" } : await expand(log, log.source, query);
   const searchOrId = async (words: string): Promise<RecallOutcome> => {
     const searched = await search(words);
     return searched.kind === "found" && searched.total > 0 ? { kind: "words", searched } : { kind: "id", expanded };
   };
-  if (expanded.kind === "not-found")
-    return idPattern.test(query) ? await searchOrId(`"${query}"`) : { kind: "words", searched: await search(query) };
+  if (expanded.kind === "not-found") {
+    if (idPattern.test(query)) return await searchOrId(`"${query}"`);
+    const searched = await search(query);
+    return searched.kind === "failure" ? searched : { kind: "words", searched };
+  }
   const isPrefix =
     expanded.kind === "ambiguous" || (expanded.kind === "entry" && readEntryText(expanded.bytes).id !== query);
   return isPrefix && shortPrefix.test(query) ? await searchOrId(query) : { kind: "id", expanded };
+}
+
+/** A session of ours in the project's index, if there is one; any other log in memory. */
+async function searchLog(
+  log: NamedLog,
+  request: { readonly query: string; readonly page: number },
+): Promise<SessionSearchOutcome> {
+  const { session, source } = log;
+  if (session === undefined) return await searchSession(log, { source, ...request });
+  const search = new SessionSearch(session.deps, { session: session.id, maskText: createMask() });
+  try {
+    return (await search.search(request)) ?? { kind: "unavailable", why: "the transcript can't be read" };
+  } finally {
+    await search.close();
+  }
 }
 
 /** Of calls, entries and blobs. */

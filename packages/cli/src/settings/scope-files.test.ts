@@ -92,6 +92,7 @@ const counting: ReadonlySet<SettingName> = new Set([
   "memoryRecall",
   "flags.extraction",
   "flags.dream",
+  "flags.agents",
 ]);
 
 describe.each(["project", "local"] as const)("an untrusted project's %s file", (scope) => {
@@ -118,6 +119,7 @@ describe.each(["project", "local"] as const)("an untrusted project's %s file", (
     ["sandbox", "off", "ignored"],
     ["autoMemoryEnabled", true, "ignored"],
     ["flags.dream", true, "ignored"],
+    ["flags.agents", true, "ignored"],
   ] as const)("%s: %j is %3$s", async (name, value, fate) => {
     const { settings, problems } = await read(fileWith(name, value), { scope });
     expect(settings[name].source).toBe(fate === "counts" ? scope : "default");

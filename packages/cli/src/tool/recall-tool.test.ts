@@ -155,7 +155,7 @@ test("filters alone list the newest that pass them", async () => {
   };
   const box = await toolbox({ search: async () => undefined, searchProject });
   expect((await box.call("recall", { tool: "read", scope: "project" })).text).toContain("the zebra is here");
-  expect(asked).toMatchObject([{ query: "", scope: "project", tool: "read" }]);
+  expect(asked).toMatchObject([{ query: "", tool: "read" }]);
   expect(await box.call("recall", { scope: "project" })).toMatchObject({ kind: "wrong" });
 });
 
@@ -175,8 +175,9 @@ test.each([{}, { id: "x", query: "y" }, { id: "x", page: 1 }, { query: "y", offs
   },
 );
 
-test("a scope or a filter searches the index, and a hit of a session is named with it", async () => {
+test("the project is searched if it is asked for, else the session, with the same filters; a hit of a session is named with it", async () => {
   const asked: unknown[] = [];
+  const askedHere: unknown[] = [];
   const hit: SearchHit = {
     id: toolUseId("toolu_1"),
     kind: "result",
@@ -190,7 +191,10 @@ test("a scope or a filter searches the index, and a hit of a session is named wi
   };
   const searched: SearchOutcome = { kind: "found", hits: [hit], page: 1, pages: 1, total: 1, shown: 1 };
   const box = await toolbox({
-    search: async () => undefined,
+    search: async (options) => {
+      askedHere.push(options);
+      return searched;
+    },
     searchProject: async (options) => {
       asked.push(options);
       return { kind: "searched", searched, isComplete: asked.length > 1 };
@@ -201,9 +205,8 @@ test("a scope or a filter searches the index, and a hit of a session is named wi
     'result s1/toolu_1, in "The zoo", of read zoo.ts\n  a zebra\n(older sessions are still being indexed; search again later)',
   );
   await box.call("recall", { query: "zebra", file: "zoo.ts" });
-  expect(asked).toMatchObject([
-    { query: "zebra", scope: "project", tool: "read", after: "2026-01-31" },
-    { query: "zebra", scope: "session", file: "zoo.ts" },
-  ]);
+  await box.call("recall", { query: "zebra", scope: "session" });
+  expect(asked).toMatchObject([{ query: "zebra", tool: "read", after: "2026-01-31" }]);
+  expect(askedHere).toMatchObject([{ query: "zebra", file: "zoo.ts" }, { query: "zebra" }]);
   expect(await box.call("recall", { id: "x", scope: "project" })).toMatchObject({ kind: "wrong" });
 });

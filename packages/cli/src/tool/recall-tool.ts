@@ -1,6 +1,11 @@
 import { oneLine } from "palimpsest/internal/text/to-printable";
 import { z } from "zod";
-import type { SearchHit, SearchOutcome, SearchOptions } from "palimpsest/internal/ports/session-search";
+import type {
+  SearchHit,
+  SearchOutcome,
+  SearchOptions,
+  SessionSearchOutcome,
+} from "palimpsest/internal/ports/session-search";
 import type { RecallFilters } from "palimpsest/internal/ports/recall-index";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { JsonObject } from "palimpsest/internal/schema/json";
@@ -20,14 +25,12 @@ export interface RecallDeps {
   /** The original text of an entry, a call's result or a blob. */
   readonly expand: (id: string) => Promise<ExpandOutcome>;
   /** Searches everything that this session ever held. Undefined if the transcript can't be read. */
-  readonly search: (options: SearchOptions) => Promise<SearchOutcome | undefined>;
-  /** Searches all sessions of the project, or this one with filters. Absent: there is no index. */
-  readonly searchProject?: ((options: ProjectSearch) => Promise<ProjectSearchOutcome>) | undefined;
+  readonly search: (options: FilteredSearch) => Promise<SessionSearchOutcome | undefined>;
+  /** Searches all sessions of the project. Absent: there is no index. */
+  readonly searchProject?: ((options: FilteredSearch) => Promise<ProjectSearchOutcome>) | undefined;
 }
 
-export interface ProjectSearch extends SearchOptions, Omit<RecallFilters, "session" | "otherThan" | "source"> {
-  readonly scope: "session" | "project";
-}
+export type FilteredSearch = SearchOptions & Omit<RecallFilters, "session" | "otherThan" | "source">;
 
 export type ProjectSearchOutcome =
   /** Not complete: more is being indexed. */
@@ -91,9 +94,9 @@ export const recallTool = ({ expand, search, searchProject }: RecallDeps): Tool 
           acts: [],
           run: async () => {
             // Filters alone list the newest that pass them.
-            const options = { query: query ?? "", page, pageSize: recallHitsMax };
-            return isFiltered
-              ? await runProjectSearch(searchProject, { ...options, ...filters, scope: scope ?? "session" })
+            const options = { query: query ?? "", page, pageSize: recallHitsMax, ...filters };
+            return scope === "project"
+              ? await runProjectSearch(searchProject, options)
               : renderHits(await search(options));
           },
         };
@@ -103,13 +106,11 @@ export const recallTool = ({ expand, search, searchProject }: RecallDeps): Tool 
 
 async function runProjectSearch(
   searchProject: RecallDeps["searchProject"],
-  options: ProjectSearch,
+  options: FilteredSearch,
 ): Promise<ToolOutcome> {
   const outcome = await searchProject?.(options);
   if (outcome === undefined || outcome.kind === "unavailable")
-    return toolError(
-      `only this session can be searched, without filters${outcome === undefined ? "" : `: ${outcome.why}`}`,
-    );
+    return toolError(`only this session can be searched${outcome === undefined ? "" : `: ${outcome.why}`}`);
   const rendered = renderHits(outcome.searched);
   if (outcome.isComplete || typeof rendered.content !== "string") return rendered;
   return { ...rendered, content: `${rendered.content}\n(older sessions are still being indexed; search again later)` };
@@ -148,8 +149,9 @@ function renderPage({
       };
 }
 
-function renderHits(outcome: SearchOutcome | undefined): ToolOutcome {
+function renderHits(outcome: SessionSearchOutcome | undefined): ToolOutcome {
   if (outcome === undefined) return toolError("the transcript can't be read");
+  if (outcome.kind === "unavailable") return toolError(`nothing can be searched: ${outcome.why}`);
   if (outcome.kind === "no-words") return toolError("the query has no words to search for");
   const { hits, page, pages, total, shown } = outcome;
   if (pages === 0) return { content: "Nothing was found. Try other words, or fewer.", summary: "nothing found" };

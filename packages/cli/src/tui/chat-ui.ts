@@ -1,6 +1,8 @@
 import type { UserPort } from "palimpsest/internal/ports/user-port";
 import type { PlanReview } from "palimpsest/internal/ports/plan-mode";
+import type { ChatItem, ItemId } from "./state/chat-item.ts";
 import type { ChatState } from "./state/chat-state.ts";
+import type { ItemDetail } from "./state/item-detail.ts";
 import type { SlashCompletion } from "./slash/slash-commands.ts";
 
 /**
@@ -21,8 +23,19 @@ export interface ChatUi extends UserPort, PlanReview {
   preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer>;
   /** Lets the user edit a text. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
+  /** Shows a transcript at one of its items, until the user goes back. `not-shown`: there is no screen for it. */
+  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
   /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
+}
+
+/** A session to read, which does not change meanwhile. */
+export interface Transcript {
+  readonly items: readonly ChatItem[];
+  /** The item that is marked, unfolded and scrolled to. */
+  readonly at: ItemId;
+  /** Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
 export interface ChoicePrompt {

@@ -10,9 +10,8 @@ import {
   strongIdentifiersMin,
 } from "../limits.ts";
 import { byKind, type Fates, type FatesByKind } from "./fidelity-outcome.ts";
-import { SessionIndex } from "palimpsest/internal/recall/session-index";
-import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
-import type { LoggedEntry } from "palimpsest/internal/transcript/read-lines";
+import { LogIndex } from "palimpsest/internal/session/log-index";
+import { entriesSource } from "palimpsest/internal/session/recall-sources";
 import type { Message } from "palimpsest/internal/schema/block";
 import { blockTexts, identifiersIn, longLines } from "../recording/find-needs.ts";
 
@@ -90,22 +89,17 @@ function countFates(judged: readonly JudgedFact[]): Fates {
 
 /** The agent's own search over a recording. A recording has full results, so no blobs are needed. */
 export function createSessionRecall(): Recall {
-  const lines: LoggedEntry[] = [];
-  const index = new SessionIndex({
-    blobs: memoryBlobs(),
-    lineAt: async ({ start }) => lines[start],
-  });
+  const entries: Entry[] = [];
+  const index = new LogIndex(entriesSource(entries));
   return {
     append: async (entry) => {
-      const line = { entry, start: lines.length, end: lines.length };
-      lines.push(line);
-      await index.append(line);
+      entries.push(entry);
     },
     search: async (words) => {
       // Quotation marks would search for a phrase.
       const query = words.replaceAll(/["“”]/g, " ");
       const searched = await index.search({ query, pageSize: recallHitsMax });
-      return searched.kind === "found" ? searched.hits.map(({ id, also }) => [id, ...also]) : [];
+      return searched?.kind === "found" ? searched.hits.map(({ id, also }) => [id, ...also]) : [];
     },
   };
 }

@@ -237,6 +237,8 @@ export class Context<P extends Provider> {
    */
   async recall(query: string, options: RecallScope & Omit<RecallOptions, "query"> = {}): Promise<readonly SearchHit[]> {
     const searched = await this.#core.view.recall({ query, ...options });
+    if (searched?.kind === "unavailable")
+      throw new ContextError("store", `The session can't be searched: ${searched.why}.`);
     return searched?.kind === "found" ? searched.hits : [];
   }
 
@@ -301,6 +303,7 @@ export class Context<P extends Provider> {
     await this.#queue.idle();
     this.#parts.fork?.left();
     await this.#parts.agents.close();
+    await this.#core.view.close();
     await this.#core.session.close();
     this.#parts.onClosed?.();
   }

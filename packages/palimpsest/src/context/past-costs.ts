@@ -34,7 +34,7 @@ export function pastRequests({ entries, session }: PastRequestsInput): readonly 
         recall: recallCallsIn(entry.edit),
         extraction: backgroundCallsIn(entry.edit, "extraction"),
         dream: backgroundCallsIn(entry.edit, "dream"),
-        agents: readAgentSpent(entry.edit)?.calls ?? [],
+        agents: readAgentSpent(entry.edit)?.calls ?? progressCallsIn(entry.edit),
       };
       const agent = readAgentSpent(entry.edit)?.name;
       const firstId = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
@@ -239,6 +239,21 @@ export const agentCostDraft = ({ agent, name, calls }: AgentCost): Draft => ({
 
 export const readAgentSpent = (edit: Edit): z.infer<typeof agentSpentShape> | undefined =>
   edit.type === "setting" && edit.name === agentSpentName ? agentSpentShape.safeParse(edit.value).data : undefined;
+
+const progressSpentName = "progress.spent";
+const progressSpentShape = z.object({ calls: paidCallsShape });
+
+/** Books the requests for one progress line of an agent, in the agent's own log. */
+export const progressCostDraft = (calls: readonly PaidCall[]): Draft => ({
+  type: "setting",
+  name: progressSpentName,
+  value: { calls },
+});
+
+function progressCallsIn(edit: Edit): readonly PaidCall[] {
+  if (edit.type !== "setting" || edit.name !== progressSpentName) return [];
+  return progressSpentShape.safeParse(edit.value).data?.calls ?? [];
+}
 
 const replySpentName = "reply.spent";
 const replySpentShape = z.object({ calls: paidCallsShape });

@@ -8,7 +8,7 @@ import { withSource } from "../session/counted-log.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { RecallOptions } from "../ports/recall-index.ts";
 import type { StorePorts } from "../ports/store.ts";
-import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
+import type { SearchOutcome, SessionSearchOutcome } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { ResolvedSettings } from "../settings/resolved-settings.ts";
@@ -40,7 +40,7 @@ export class SessionView {
 
   constructor(parts: SessionViewParts) {
     this.#parts = parts;
-    this.#search = new SessionSearch(parts.deps, parts.session.id);
+    this.#search = new SessionSearch(parts.deps, { session: parts.session.id });
   }
 
   /** What fills the window. */
@@ -70,33 +70,34 @@ export class SessionView {
     return this.#parts.session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
   }
 
-  /** Searches the whole session, including what is no longer in the view. Undefined if the transcript can't be read. */
-  search(options: SearchOptions): Promise<SearchOutcome | undefined> {
-    return this.#search.search(options);
-  }
-
-  /** Searches this session in memory; the index is used for filters and for other sessions. */
-  recall({ scope = "session", ...options }: RecallScope & RecallOptions): Promise<SearchOutcome | undefined> {
-    const { query, page, pageSize, ...filters } = options;
-    const isPlain = scope === "session" && Object.values(filters).every((filter) => filter === undefined);
-    return isPlain ? this.search({ query, page, pageSize }) : this.searchProject({ scope, ...options });
-  }
-
   /**
-   * The same over all sessions of the store, or over this one with filters. What is new is indexed first. Undefined if the
-   * store has no index, or none that can be opened.
+   * Searches the whole session, including what is no longer in the view, or all sessions of the store. What is new is
+   * indexed first. Undefined if the transcript can't be read, or if the store has no index of all sessions.
    */
-  async searchProject({ scope, ...options }: RecallScope & RecallOptions): Promise<SearchOutcome | undefined> {
-    const { deps, session } = this.#parts;
-    const opened = await openStoreRecall(deps);
+  async recall({
+    scope = "session",
+    ...options
+  }: RecallScope & RecallOptions): Promise<SessionSearchOutcome | undefined> {
+    const { session: _, otherThan: __, source: ___, ...ofSession } = options;
+    return scope === "session" ? await this.#search.search(ofSession) : await this.searchProject(options);
+  }
+
+  /** All sessions of the store. Undefined if it has no index, or none that can be opened. */
+  async searchProject(options: RecallOptions): Promise<SearchOutcome | undefined> {
+    const opened = await openStoreRecall(this.#parts.deps);
     if (opened.kind !== "open") return undefined;
     const { index } = opened;
     try {
       await index.catchUp();
-      return await index.search(scope === "project" ? options : { ...options, session: session.id });
+      return await index.search(options);
     } finally {
       await index.close();
     }
+  }
+
+  /** Frees what a search keeps. */
+  close(): Promise<void> {
+    return this.#search.close();
   }
 
   /** The full original behind an id. Undefined if the transcript can't be read. */

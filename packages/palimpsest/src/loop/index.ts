@@ -18,6 +18,6 @@ export type {
   AgentTurn,
   OpenConversationOutcome,
 } from "../ports/agent-host.ts";
-export type { AgentRequest, Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
-export type { AgentEnd, AgentRun, AgentState, AgentUsage, AgentWorktree } from "../schema/agent-run.ts";
+export type { Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
+export type { AgentEnd, AgentRequest, AgentRun, AgentState, AgentUsage, AgentWorktree } from "../schema/agent-run.ts";
 export type { AgentId } from "../schema/brand.ts";

@@ -8,10 +8,10 @@ import { lostAgentsText } from "../layers/7-agents/agent-texts.ts";
 import { renderReport } from "../layers/7-agents/render-report.ts";
 import { renderAgentMessage } from "../layers/7-agents/render-agent-message.ts";
 import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
-import type { AgentRequest, Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
+import type { Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
 import { teammateAddress } from "../schema/agent-address.ts";
-import type { AgentRun } from "../schema/agent-run.ts";
+import { type AgentRequest, type AgentRun, mainName } from "../schema/agent-run.ts";
 import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
@@ -155,6 +155,7 @@ export class SessionAgents {
       ...{ id, name, depth, parent, type, place, worktree, model, mode },
       agents: this.#agentsFor({ id, depth, kind }),
       takeMail: () => [...worker.mail.splice(0), ...this.#news(id).splice(0)],
+      onProgress: (progress) => worker.change({ progress }),
       onPaid: (payment) => {
         worker.paid(payment);
         if (this.#isOverMoney()) for (const running of this.#workers(isRunning)) running.stop("limit");
@@ -253,8 +254,13 @@ export class SessionAgents {
 
   async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
     const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
-    if (worker === undefined) return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
+    if (worker === undefined && to !== mainName)
+      return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
     const draft = this.#messageDraft({ text, from });
+    if (worker === undefined) {
+      this.#news(undefined).push(draft);
+      return { kind: "main" };
+    }
     if (worker.run.state.kind === "running") {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };

@@ -74,7 +74,7 @@ export async function buildContext<P extends Provider>(
     session,
     deps,
     store,
-    search: (query) => core.view.recall({ ...query, scope: "project" }),
+    search: (query) => core.view.searchProject(query),
   });
   const { sessions, recall } = store;
   const costs = pastCosts(session).own;

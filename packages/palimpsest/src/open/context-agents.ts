@@ -16,6 +16,7 @@ import { Stagger, type StaggerPass } from "../loop/stagger.ts";
 import type { AgentPayment } from "../ports/agent-host.ts";
 import type { StorePorts } from "../ports/store.ts";
 import { isAgentName } from "../schema/agent-address.ts";
+import { mainName } from "../schema/agent-run.ts";
 import type { Message } from "../schema/block.ts";
 import { type AgentId, agentId, type EntryId, type SessionId, sessionId, tokens } from "../schema/brand.ts";
 import { forkSession } from "../session/fork-session.ts";
@@ -152,7 +153,7 @@ export class ContextAgents<P extends Provider> {
   }
 
   #takeName(type: string, name = findFreeName(type, this.#names)): string {
-    if (!isAgentName(name) || name === "main")
+    if (!isAgentName(name) || name === mainName)
       throw badOptionError(
         `${JSON.stringify(name)} can't be the name of an agent: letters, digits, dashes, dots and underscores.`,
       );

@@ -58,6 +58,8 @@ export interface RecallPassage extends Pick<SearchHit, "id" | "kind" | "at"> {
 }
 
 export interface CatchUpOptions {
+  /** Only the documents of this session; the rest stays as it is. */
+  readonly session?: string | undefined;
   /** Stops after the current transaction. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CatchUpProgress) => void) | undefined;

@@ -49,6 +49,9 @@ export type SearchOutcome =
   /** The query contains nothing to search for. */
   | { readonly kind: "no-words" };
 
+/** Of one session. `unavailable`: this platform has no SQLite. */
+export type SessionSearchOutcome = SearchOutcome | { readonly kind: "unavailable"; readonly why: string };
+
 /** A text beside a hit. */
 export interface HitNeighbour {
   /** Gives back the whole of it, as a hit's does. */

@@ -12,8 +12,6 @@ export const queryPhrasesMax = 8;
 
 /** Texts that are read again, best first, for the line to show and for others that say the same. */
 export const candidatesMax = 100;
-/** Texts in which a phrase is searched. Words that occur in more of them distinguish little. */
-export const phraseTextsMax = 2_000;
 
 /** Characters of one hit, including ellipses: enough to know whether it is the right one. */
 export const snippetChars = 240;
@@ -25,12 +23,6 @@ export const sameLineChars = 500;
 /** Hits per page by default and at most. */
 export const pageSizeDefault = 10;
 export const pageSizeMax = 100;
-
-/**
- * Characters of texts that an index keeps in memory, newest first. Older ones are read again when they are shown. A
- * usual session fits whole.
- */
-export const recentCharsMax = 16 * 2 ** 20;
 
 /** Characters of the call that a result answers: the tool and its input. */
 export const callChars = 120;

@@ -57,7 +57,7 @@ export type Weights = Readonly<Partial<Record<keyof Features, number>>>;
 export function passageFeatures(request: RankRequest, weights: Weights): readonly Partial<Features>[] {
   const { query, candidates, collection } = request;
   const spoken = spokenFeatures(request, weights);
-  if (weights.terms === undefined || collection.terms === undefined) return spoken;
+  if (weights.whole === undefined || collection.terms === undefined) return spoken;
   return scoreTerms(query, { candidates, field: collection.terms }).map(({ score, call, line, whole }, number) => ({
     ...spoken[number],
     terms: score,

@@ -23,7 +23,8 @@ export const weightsByProfile: Readonly<Record<RankProfile, Weights>> = {
     opening: 0.5,
   },
   // A user tells facts in messages that end with a question, so question marks say nothing here.
-  assistant: { window: 6, session: 1.2, speaker: 1.5 },
+  // What stands there as asked comes first all the same.
+  assistant: { window: 6, session: 1.2, speaker: 1.5, line: 1, whole: 3 },
   coding: { terms: 1, call: 5, line: 1, whole: 3, window: 0.3 },
 };
 

@@ -1,7 +1,7 @@
 import type { Candidate, Field } from "../ports/ranker.ts";
 import { saturate, wordWeight, type Bm25Setting } from "./bm25.ts";
 import { queryTermsMax } from "./limits.ts";
-import { flattenText, parseQuery } from "./postings.ts";
+import { flattenText, parseQuery } from "./parse-query.ts";
 import { eachTerm, type Term } from "./term.ts";
 
 const termSetting: Bm25Setting = { saturation: 1.2, lengthShare: 0.3 };

@@ -1,6 +1,7 @@
 import { safeCutIndex } from "../text/safe-cut-index.ts";
 import { hitNeighbourChars, sameLineChars, snippetChars } from "./limits.ts";
-import { flattenText, type Passage, type Phrase, type Query } from "./postings.ts";
+import { flattenText, type Phrase, type Query } from "./parse-query.ts";
+import type { Passage } from "./split-passages.ts";
 import { eachTerm, type Term } from "./term.ts";
 
 export interface SnippetInput {

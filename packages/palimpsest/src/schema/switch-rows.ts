@@ -89,9 +89,8 @@ const detailsBySwitch = {
   },
   progress: {
     default: true,
-    about: "Background agents say what they are doing.",
+    about: "A model says every 30 seconds what a background agent is doing; if it is off, the newest call says it.",
     basis: "published",
-    state: "planned",
   },
 } satisfies Readonly<Record<string, SwitchDetails>>;
 

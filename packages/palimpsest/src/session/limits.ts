@@ -57,3 +57,6 @@ export const namedPathCharsMax = 300;
 
 /** Twice what a mailbox holds unread: of older records none can be of a message that is still unread. */
 export const mailRecordsKeptMax = 2_000;
+
+/** How long a search of one session waits until the store's index has it. Another process may be indexing the whole project. */
+export const sessionCatchUpMs = millis(3_000);

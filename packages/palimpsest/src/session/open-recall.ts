@@ -4,7 +4,9 @@ import type { StorePorts } from "../ports/store.ts";
 import { createDefaultRanker } from "../recall/default-ranker.ts";
 import { sessionSource } from "./recall-sources.ts";
 
-export interface OpenStoreRecallOptions extends Partial<Pick<OpenRecallOptions, "maskText" | "ranker">> {
+export interface OpenStoreRecallOptions {
+  readonly maskText?: OpenRecallOptions["maskText"] | undefined;
+  readonly ranker?: OpenRecallOptions["ranker"];
   /** Beside the store's own sessions. */
   readonly sources?: readonly RecallSource[] | undefined;
 }

@@ -32,6 +32,51 @@ export function sessionSource(deps: TranscriptsDep & BlobsDep & SessionListDep):
   };
 }
 
+/** One log, which only grows. `open` gives undefined if there is none. */
+export function logSource({
+  open,
+  blobs,
+}: BlobsDep & { readonly open: () => Promise<ByteSource | undefined> }): RecallSource {
+  return {
+    name: "session",
+    list: async () => {
+      const source = await open();
+      if (source === undefined) return [];
+      const { size } = source;
+      await source.close();
+      return [oneDocument(size)];
+    },
+    open: async (key) => {
+      const source = await open();
+      return source === undefined ? undefined : openLogDocument({ key, source, blobs });
+    },
+  };
+}
+
+/** Entries that are in memory, without blobs; the list may grow. */
+export const entriesSource = (entries: readonly Entry[]): RecallSource => ({
+  name: "session",
+  list: async () => [oneDocument(entries.length)],
+  open: async (key) => ({
+    key,
+    mark: async (end) => String(end),
+    read: async function* (from) {
+      for (const [at, entry] of entries.slice(from).entries()) yield { texts: lineTexts(entry), end: from + at + 1 };
+    },
+    expand: async () => undefined,
+    close: async () => {},
+  }),
+});
+
+const oneDocument = (size: number): RecallDocument => ({
+  key: "log",
+  session: "log",
+  title: undefined,
+  version: String(size),
+  size,
+  modified: "",
+});
+
 /** A log in the ecosystem's format, of any agent. Closes the source when it is closed. */
 export function openLogDocument({
   key,
@@ -68,22 +113,24 @@ async function* readTexts({
 }): AsyncGenerator<RecallBatch> {
   for await (const { logged } of scanForward(source, { from })) {
     for (const { entry, end } of logged) {
-      const at = entry.timestamp;
-      const texts: RecallText[] = entryTexts(entry).map((text) => ({
-        ...text,
-        at,
-        from: "line",
-        files: text.toolUse === undefined || text.tool === undefined ? undefined : namedFiles(entry, text.toolUse),
-      }));
+      const texts = lineTexts(entry);
       for (const blob of entryBlobs(entry)) {
         const bytes = await blobs.get(blob.blob);
-        if (bytes !== undefined) texts.push({ ...readBlobText(blob, bytes), at, from: "blob" });
+        if (bytes !== undefined) texts.push({ ...readBlobText(blob, bytes), at: entry.timestamp, from: "blob" });
       }
       // The newline may not be written yet: the next read begins behind it all the same.
       yield { texts, end: end + 1 };
     }
   }
 }
+
+const lineTexts = (entry: Entry): RecallText[] =>
+  entryTexts(entry).map((text) => ({
+    ...text,
+    at: entry.timestamp,
+    from: "line",
+    files: text.toolUse === undefined || text.tool === undefined ? undefined : namedFiles(entry, text.toolUse),
+  }));
 
 /** Inputs of tools that name files, in the words of all agents whose logs are read. */
 const fileKey = /^(?:file_?path|path|file|file_?name|notebook_path|target_file|files|paths)$/i;

@@ -55,10 +55,11 @@ function unquote(value: string): string {
 
 /** A text, a list in brackets, texts with commas between them, or a list with one item a line. */
 export function readFrontList({ first, more }: Omit<FrontField, "key">): readonly string[] {
-  const isItem = (line: string): boolean => /^[ \t]*-[ \t]/.test(line);
   const items = more.filter(isItem).map((line) => line.replace(/^[ \t]*-[ \t]+/, ""));
   return [...splitFrontList([first, ...more.filter((line) => !isItem(line))].join(" ")), ...plainTexts(items)];
 }
+
+const isItem = (line: string): boolean => /^[ \t]*-[ \t]/.test(line);
 
 /** Commas inside of braces, brackets and quotes belong to an item. */
 function splitFrontList(written: string): readonly string[] {

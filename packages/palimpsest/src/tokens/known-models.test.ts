@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findModel, findSmallFastModel, wireModel } from "./known-models.ts";
+import { findCheapestModel, findModel, findSmallFastModel, wireModel } from "./known-models.ts";
 
 describe("the model that a name means", () => {
   it.each<[string, string | undefined]>([
@@ -60,4 +60,20 @@ it.each<[string, string | undefined]>([
   ["llama-4", undefined],
 ])("the small fast model beside %s is %s", (name, small) => {
   expect(findSmallFastModel(name)?.id).toBe(small);
+});
+
+it.each([
+  ["claude-opus-5", "claude-haiku-5-5"],
+  ["claude-haiku-5-5", "claude-haiku-5-5"],
+  ["gpt-5", "gpt-5-nano"],
+  ["gemini-2.5-pro", "gemini-2.5-flash-lite"],
+  ["anthropic/claude-opus-5", undefined],
+  ["mystery", undefined],
+])("the cheapest model of the provider of %s is %s", (name, cheapest) => {
+  expect(findCheapestModel(name)?.id).toBe(cheapest);
+});
+
+it("the user's own prices count for the cheapest model", () => {
+  const prices = { input: 0.01, output: 1, cacheRead: 0, cacheWrite5m: 1, cacheWrite1h: 1 };
+  expect(findCheapestModel("claude-opus-5", [{ id: "claude-sonnet-5", prices }])?.id).toBe("claude-sonnet-5");
 });

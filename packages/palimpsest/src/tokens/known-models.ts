@@ -189,6 +189,17 @@ export function findSmallFastModel(name: string, overrides: readonly ModelOverri
   return model === undefined || small === undefined || model.prices.input <= small.prices.input ? undefined : small;
 }
 
+/**
+ * The known model of the same provider with the lowest price of an input token, the model itself included. Undefined if
+ * none is known, or if the model is named as at a gateway, whose other names are not known.
+ */
+export function findCheapestModel(name: string, overrides: readonly ModelOverride[] = []): Model | undefined {
+  const [prefix] = smallFastIds.find(([start]) => name.startsWith(start)) ?? [];
+  if (prefix === undefined) return undefined;
+  const models = knownModels.flatMap(({ id }) => (id.startsWith(prefix) ? (findModel(id, overrides) ?? []) : []));
+  return models.toSorted((one, other) => one.prices.input - other.prices.input)[0];
+}
+
 /** Models with a window of 1M if a beta header asked for it. A log does not record the header. */
 const millionBetaIds: ReadonlySet<string> = new Set(["claude-sonnet-4", "claude-sonnet-4-5"]);
 export const hasMillionBeta = ({ id }: Pick<Model, "id">): boolean => millionBetaIds.has(id);

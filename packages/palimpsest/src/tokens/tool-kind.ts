@@ -22,7 +22,7 @@ export function fileAction(tool: string): "read" | "write" | undefined {
   return fileReaders.has(name) ? "read" : fileWriters.has(name) ? "write" : undefined;
 }
 
-export const callFilePath = ({ input }: ToolUseBlock): string | undefined =>
+export const callFilePath = ({ input }: Pick<ToolUseBlock, "input">): string | undefined =>
   pathKeys.map((key) => textField(input, key)).find((value) => value !== undefined);
 
 const toolKinds = ["read", "write", "shell", "search", "list", "fetch"] as const;

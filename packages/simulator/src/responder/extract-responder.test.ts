@@ -1,3 +1,4 @@
+import { progressQuestion } from "palimpsest/internal/layers/7-agents/progress-prompt";
 import { describe, expect, it } from "vitest";
 import {
   answers,
@@ -296,6 +297,17 @@ describe("progress line", () => {
     expect(found).toBe(expected);
     expect(found.split(" ").length).toBeGreaterThanOrEqual(3);
     expect(found.split(" ").length).toBeLessThanOrEqual(5);
+  });
+
+  it("finds the newest call in an excerpt of the messages, as the small call of the engine sends it", async () => {
+    const excerpt = [
+      "task: Go",
+      'call: read {"file_path":"src/a.ts"}',
+      "result: ok",
+      'call: edit {"path":"src/loop.ts"}',
+      "result: call: read {}",
+    ].join("\n");
+    expect(await answerTo(requestOf(progressQuestion(excerpt)))).toBe("Editing loop.ts in src");
   });
 
   it("has a line before the first call", async () => {

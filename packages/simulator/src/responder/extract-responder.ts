@@ -20,9 +20,10 @@ import {
   findWriteTool,
   findElements,
   editInput,
+  type ToolCallRecord,
 } from "./request-text.ts";
 import { compactionMove, summaryMove } from "./summary-move.ts";
-import { textField } from "palimpsest/internal/schema/json";
+import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { findInputPath, callText, type Facts, extractFacts, quoteLine } from "./extract-facts.ts";
 import { listedMax } from "../limits.ts";
 
@@ -144,9 +145,9 @@ const sayOrCall = (calls: readonly MoveBlock[], done: string): Move =>
 
 const sayText = (text: string): Move => ({ kind: "say", blocks: [{ type: "text", text }] });
 
-/** Three to five words in the present tense about what the last call does. */
+/** Three to five words in the present tense about what the last call does, in the conversation or in an excerpt of it. */
 function progressLine(request: MessagesRequest): string {
-  const call = collectToolCalls(request).at(-1);
+  const call = newestQuotedCall(lastUserText(request)) ?? collectToolCalls(request).at(-1);
   if (call === undefined) return "Thinking about the request";
   const verb = verbs.find(([form]) => form.test(call.name))?.[1] ?? "Using";
   const path = findInputPath(call.input);
@@ -161,6 +162,18 @@ function progressLine(request: MessagesRequest): string {
 }
 
 const objectWordsMax = 4;
+
+/** `call: read {"file_path":"src/loop.ts"}` in an excerpt of the newest messages. */
+function newestQuotedCall(ask: string): Pick<ToolCallRecord, "name" | "input"> | undefined {
+  const [excerpt] = findElements(ask, (name) => name.startsWith("newest_messages"));
+  const [, name, json] =
+    excerpt?.inside
+      .split("\n")
+      .findLast((line) => line.startsWith("call: "))
+      ?.match(/^call: (\S+) (.*)$/) ?? [];
+  const input = json === undefined ? undefined : tryParseJson(json);
+  return name !== undefined && isObject(input) ? { name, input } : undefined;
+}
 
 const verbs: readonly (readonly [RegExp, string])[] = [
   [/read|view|cat|open/i, "Reading"],

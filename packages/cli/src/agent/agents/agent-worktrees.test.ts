@@ -2,10 +2,14 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agentId, millis } from "palimpsest/internal/schema/brand";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
+import { sandboxHere } from "../../../../../test/fixture/sandbox.ts";
+import { needsBubblewrap, noBubblewrap } from "../../../../../test/fixture/sandbox-available.ts";
+import { sessionSandbox } from "../../tool/sandbox/session-sandbox.ts";
 import { agentWorktrees, type OpenWorktree } from "./agent-worktrees.ts";
 
 const identity = {
@@ -304,6 +308,45 @@ describe("what the repository or the agent could abuse", () => {
   });
 });
 
+describe.skipIf(noBubblewrap)(`commands of an agent there: ${needsBubblewrap("in a sandbox")}`, () => {
+  it("write and commit in the worktree, and change neither the project, nor what git would run, nor others' worktrees", async () => {
+    const root = await repository();
+    const [worktree, other] = [await open(root), await open(root, two)];
+    const temporary = await temporaryFolder();
+    const sandbox = await sandboxHere();
+    const session = sessionSandbox({
+      use: () => ({ kind: "held", sandbox }),
+      roots: [worktree.path],
+      home: homedir(),
+      env: process.env,
+      guarded: [],
+      readRoots: [],
+      rules: () => ({ allow: [], ask: [], deny: [] }),
+      temporary: { open: async () => temporary, remove: async () => undefined },
+    });
+    const script = `echo x > new.txt && git add . && git commit --quiet -m inside && echo done
+      for file in ${root}/src/a.txt ${root}/.git/config ${root}/.git/hooks/pre-commit .git ${other.path}/planted ../${two}.json ../new; do echo planted >> $file; done`;
+    const env = { PATH: process.env["PATH"] ?? "", HOME: homedir(), ...identity };
+    const acts = [{ kind: "shell", command: script, effect: "unknown", reads: "unclear", writes: "unclear" }] as const;
+    const entered = await session.enter(
+      { program: "/bin/sh", args: ["-c", script], cwd: worktree.path, env },
+      { acts },
+    );
+    if (entered.kind !== "ready") throw new Error(entered.why);
+    const { program, args, cwd } = entered.start;
+    const ran = spawnSync(program, args, { cwd, env: entered.start.env, encoding: "utf8" });
+    await entered.leave();
+    expect(ran.stdout).toBe("done\n");
+    expect(git(worktree.path, "log", "-1", "--format=%s")).toBe("inside");
+    expect(await readFile(join(root, "src", "a.txt"), "utf8")).toBe("a\n");
+    expect(await readFile(join(root, ".git", "config"), "utf8")).not.toContain("planted");
+    expect(existsSync(join(root, ".git", "hooks", "pre-commit"))).toBe(false);
+    expect((await leftIn(root)).files).not.toContain("new");
+    expect(await worktree.finish()).toMatchObject({ state: "kept", why: "it has commits" });
+    expect((await other.finish()).state).toBe("removed");
+  });
+});
+
 describe("after a process was killed", () => {
   /** Opens a worktree in a process that is killed at once. */
   function openAndDie(root: string, agent: string): void {
@@ -357,7 +400,7 @@ describe("after a process was killed", () => {
   ])("%s, nothing is left, and the agent can begin", async (_, leave) => {
     const root = await repository();
     const folder = join(root, ".git", "palimpsest-worktrees");
-    const record = `${JSON.stringify({ state: "adding", base: git(root, "rev-parse", "HEAD") })}\n`;
+    const record = `${JSON.stringify({ state: "disposable", base: git(root, "rev-parse", "HEAD") })}\n`;
     for (const next of ["sweep", "open"] as const) {
       await mkdir(folder, { recursive: true });
       await writeFile(join(folder, `${one}.json`), record);

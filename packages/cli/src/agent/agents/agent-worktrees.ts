@@ -1,36 +1,35 @@
-import { execFile } from "node:child_process";
-import { lstat, readdir, readFile, realpath, rm, stat } from "node:fs/promises";
+import { lstat, readdir, realpath, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
-import { basename, dirname, join, relative, resolve } from "node:path";
-import { promisify } from "node:util";
+import { basename, join, relative } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { ClockDep, IdsDep } from "palimpsest/internal/ports/clock-dep";
-import type { Lease } from "palimpsest/internal/ports/store";
+import type { Lease, LeaseOutcome } from "palimpsest/internal/ports/store";
 import type { AgentWorktree } from "palimpsest/internal/schema/agent-run";
 import { type AgentId, agentId } from "palimpsest/internal/schema/brand";
 import { parseJson } from "palimpsest/internal/schema/json";
-import { safeGitEnvironment } from "palimpsest/internal/schema/safe-git-environment";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
-import { acquireLock } from "palimpsest/internal/store/files/file-leases";
+import { acquireLock, type LockDeps } from "palimpsest/internal/store/files/file-leases";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
-import { plural } from "palimpsest/internal/text/format-count";
-import { oneLine } from "palimpsest/internal/text/to-printable";
 import { errorCode } from "../../tool/error-code.ts";
+import { agentWorktreesName } from "../../tool/sandbox/git-folders.ts";
 import { findGitRisk } from "../../tool/shell/find-git-risk.ts";
-import { gitMessageCharsMax, worktreeGitBytesMax, worktreeGitMs, worktreeRecordBytesMax } from "./limits.ts";
+import { worktreeLockPauseMs, worktreeLockWaitMs, worktreeLookWaitMs, worktreeRecordBytesMax } from "./limits.ts";
+import { findBase, findRepository, isWorktreeOf, listMissing, readCommit, type Repository } from "./repository.ts";
 
 /**
  * Git worktrees of agents, at `<git folder>/palimpsest-worktrees/<agent>` on the branch `palimpsest/<agent>`.
  *
- *   absent ──open──▶ adding ──checked out──▶ in-use ──finish, no change──▶ absent, with its branch
- *                                            in-use ──finish, changes──▶ kept ──open──▶ in-use
- *   adding, in-use ──the process dies──▶ left ──endLeftovers──▶ absent (adding, or no change) or kept
+ *   absent ──open──▶ disposable ──checked out──▶ in-use ──finish, changes──▶ kept ──open──▶ in-use
+ *                                                in-use ──finish, no change──▶ disposable ──removed──▶ absent, with its branch
+ *   disposable, in-use ──the process dies──▶ left ──endLeftovers──▶ absent (disposable, or no change) or kept
  *   kept ──the user removes it──▶ its record goes with the next endLeftovers
  *
  * A change is anything that git would list, or a commit other than the one that the worktree began with. `<agent>.lock`
- * is held from open to finish; `<agent>.json` says how far it is. The git folder is the one place inside the project that
- * is never listed as untracked, that searches, builds and watchers of the project skip, and that the sandbox lets a
- * worktree write to anyway.
+ * is held from open to finish; `<agent>.json` says how far it is. `git.lock` is held while git's list of worktrees changes:
+ * git itself fails if it reads an entry that another git is writing. The git folder is the one place inside the project that
+ * is never listed as untracked, that searches, builds and watchers of the project skip, and that a worktree has to
+ * write to anyway; the sandbox lets each agent write to its own worktree only.
  */
 export interface AgentWorktrees {
   /** A new worktree at the current commit, or the one that this agent has already. Must not reject. */
@@ -74,12 +73,12 @@ export function agentWorktrees(input: AgentWorktreesInput): AgentWorktrees {
   return {
     open: async (agent) => {
       const repository = await findRepository(input);
-      if (repository.kind === "refused") return repository;
+      if (repository.kind === "unusable") return refused(repository.why);
       return await orRefused(() => openWorktree({ ...input, repository }, agent));
     },
     endLeftovers: async () => {
       const repository = await findRepository(input);
-      if (repository.kind === "refused") return [];
+      if (repository.kind === "unusable") return [];
       return await endLeftovers({ ...input, repository }).catch(() => []);
     },
   };
@@ -98,43 +97,6 @@ async function orRefused(act: () => Promise<OpenWorktreeOutcome>): Promise<OpenW
   }
 }
 
-interface Repository {
-  readonly kind: "repository";
-  /** The worktree of the caller. */
-  readonly top: string;
-  /** The git folder that all worktrees share. */
-  readonly common: string;
-  readonly git: Git;
-}
-
-type GitOutcome = { readonly kind: "done"; readonly out: string } | { readonly kind: "failed"; readonly why: string };
-type Git = (folder: string, args: readonly string[]) => Promise<GitOutcome>;
-
-/** Starts no program that the repository names: no hook, no helper. Filters are looked for before. */
-const createGit =
-  (env: AgentWorktreesInput["env"]): Git =>
-  async (folder, args) => {
-    try {
-      const options = { env: safeGitEnvironment(env), timeout: worktreeGitMs, maxBuffer: worktreeGitBytesMax };
-      return { kind: "done", out: (await promisify(execFile)("git", ["-C", folder, ...args], options)).stdout };
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return { kind: "failed", why: "git is not installed" };
-      const said = error instanceof Error && "stderr" in error ? String(error.stderr) : String(error);
-      return { kind: "failed", why: oneLine(said).trim().slice(0, gitMessageCharsMax) };
-    }
-  };
-
-async function findRepository({ cwd, env }: AgentWorktreesInput): Promise<Repository | Refused> {
-  const git = createGit(env);
-  const found = await git(cwd, ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"]);
-  if (found.kind === "failed")
-    return refused(`A worktree needs a git repository with a working tree, and ${cwd} has none: ${found.why}`);
-  const [top = "", common = ""] = found.out.split("\n");
-  const risk = await findGitRisk(top);
-  if (risk !== undefined) return refused(`There is no worktree: git might start a program there, since ${risk}`);
-  return { kind: "repository", top, common: await realpath(common), git };
-}
-
 interface WorktreeDeps extends AgentWorktreesInput {
   readonly repository: Repository;
 }
@@ -147,18 +109,22 @@ interface HeldWorktree {
   readonly recordPath: string;
   readonly repository: Repository;
   readonly lease: Lease;
+  readonly lockDeps: LockDeps & ClockDep & IdsDep;
 }
 
-const worktreesFolder = ({ common }: Repository): string => join(common, "palimpsest-worktrees");
+const worktreesFolder = ({ common }: Repository): string => join(common, agentWorktreesName);
 
-async function hold({ deps, repository }: WorktreeDeps, agent: AgentId): Promise<HeldWorktree | Refused> {
+async function hold(
+  { deps, repository }: WorktreeDeps,
+  { agent, waitMs }: { readonly agent: AgentId; readonly waitMs: number },
+): Promise<HeldWorktree | Refused> {
   if (!isAgentFileName(agent)) return refused(`${JSON.stringify(agent)} can't be the name of a worktree`);
   const folder = worktreesFolder(repository);
   await makeFolder(folder);
   // Everything below is removed by its path.
   if ((await realpath(folder)) !== folder) return refused(`${folder} is a link; it is not followed`);
   const lockDeps = { ...deps, host: hostname(), lookAtProcess };
-  const acquired = await acquireLock(lockDeps, join(folder, `${agent}.lock`));
+  const acquired = await acquireWithin(lockDeps, { path: join(folder, `${agent}.lock`), waitMs });
   if (acquired.kind === "busy") return refused(`The worktree of ${agent} is in use by ${acquired.holder}`);
   if (acquired.kind === "failed") return refused(`There is no worktree: ${acquired.message}`);
   return {
@@ -168,13 +134,15 @@ async function hold({ deps, repository }: WorktreeDeps, agent: AgentId): Promise
     recordPath: join(folder, `${agent}.json`),
     repository,
     lease: acquired.lease,
+    lockDeps,
   };
 }
 
 const isAgentFileName = (name: string): boolean => /^[A-Za-z\d][\w-]{0,63}$/.test(name);
 
 const recordShape = z.object({
-  state: z.enum(["adding", "in-use", "kept"]),
+  /** `disposable`: nothing of the agent is in it, since it is being made or removed. */
+  state: z.enum(["disposable", "in-use", "kept"]),
   /** The commit that it began with. */
   base: z.string().regex(/^[\da-f]{40,64}$/),
 });
@@ -198,7 +166,7 @@ async function openWorktree(deps: WorktreeDeps, agent: AgentId): Promise<OpenWor
   const head = await readCommit(repository, "HEAD");
   if (head === undefined)
     return refused(`A worktree begins with a commit, and ${repository.top} has none yet: commit something first`);
-  const held = await hold(deps, agent);
+  const held = await hold(deps, { agent, waitMs: worktreeLookWaitMs });
   if ("kind" in held) return held;
   try {
     const opened = await addOrReopen(held, head);
@@ -229,41 +197,43 @@ type AddOutcome = { readonly kind: "added"; readonly base: string; readonly isNe
 async function addOrReopen(held: HeldWorktree, head: string): Promise<AddOutcome> {
   const { repository, path, branch, recordPath } = held;
   const record = await readRecord(recordPath);
-  if (record !== undefined && record.state !== "adding" && (await isOwnWorktree(held))) {
+  if (record !== undefined && record.state !== "disposable" && (await isWorktreeOf(held.repository, held.path))) {
     await writeRecord(recordPath, { ...record, state: "in-use" });
     return { kind: "added", base: record.base, isNew: false };
   }
-  if (record?.state === "adding") await removeWorktree(held, record);
+  if (record?.state === "disposable") await removeWorktree(held, record.base);
   if ((await lstat(path).catch(() => undefined)) !== undefined)
     return refused(`${path} is there already and is no worktree of ${held.agent}: remove it first`);
   // What the agent committed in an earlier run is in its branch, also if the worktree is gone.
   const tip = await readCommit(repository, `refs/heads/${branch}`);
   const base = record?.base ?? (await findBase(repository, { head, tip }));
-  await writeRecord(recordPath, { state: "adding", base });
-  await repository.git(repository.top, ["worktree", "prune"]);
-  const from = tip === undefined ? ["--no-track", "-b", branch, path, base] : [path, branch];
-  const added = await repository.git(repository.top, ["worktree", "add", "--quiet", ...from]);
-  if (added.kind === "failed") {
-    await removeWorktree(held, { state: "adding", base });
+  await writeRecord(recordPath, { state: "disposable", base });
+  const why = await checkOut(held, tip === undefined ? ["--no-track", "-b", branch, path, base] : [path, branch]);
+  if (why !== undefined) {
+    await removeWorktree(held, base);
     await rm(recordPath, { force: true });
-    return refused(`git made no worktree: ${added.why}`);
+    return refused(`git made no worktree: ${why}`);
   }
   await writeRecord(recordPath, { state: "in-use", base });
   return { kind: "added", base, isNew: true };
 }
 
-/** If the branch is there, its commits since then are the agent's. */
-async function findBase(
-  { git, top }: Repository,
-  { head, tip }: { readonly head: string; readonly tip: string | undefined },
-): Promise<string> {
-  const common = tip === undefined ? undefined : await git(top, ["merge-base", head, tip]);
-  return common?.kind === "done" ? common.out.trim() : head;
-}
-
-async function readCommit({ git, top }: Repository, name: string): Promise<string | undefined> {
-  const found = await git(top, ["rev-parse", "--verify", "--quiet", `${name}^{commit}`]);
-  return found.kind === "done" ? found.out.trim() : undefined;
+/** Files are written after the list of worktrees is free again: that takes long in a large repository. Returns why it failed. */
+async function checkOut(held: HeldWorktree, from: readonly string[]): Promise<string | undefined> {
+  const { path, repository } = held;
+  const { git, top } = repository;
+  const failed = await changeList(held, async () => {
+    const add = () => git(top, ["worktree", "add", "--quiet", "--no-checkout", ...from]);
+    const added = await add();
+    if (added.kind === "done") return undefined;
+    // Git may still list one whose folder the user has deleted.
+    await git(top, ["worktree", "prune"]);
+    const again = await add();
+    return again.kind === "failed" ? added.why : undefined;
+  });
+  if (failed !== undefined) return failed;
+  const filled = await git(path, ["reset", "--quiet", "--hard"]);
+  return filled.kind === "failed" ? filled.why : undefined;
 }
 
 /** The whole worktree if the folder is not in the commit. */
@@ -273,33 +243,9 @@ async function correspondingFolder({ cwd, repository }: WorktreeDeps, path: stri
   return found?.isDirectory() === true && (await realpath(folder)) === folder ? folder : path;
 }
 
-async function listMissing({ git, top }: Repository, base: string): Promise<readonly string[]> {
-  const changed = await git(top, ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"]);
-  const count = changed.kind === "done" ? changed.out.split("\0").length - 1 : 0;
-  const uncommitted = `${count} uncommitted ${plural(count, "change")} of ${top} ${count === 1 ? "is" : "are"} not in it`;
-  const hasSubmodules = (await stat(join(top, ".gitmodules")).catch(() => undefined)) !== undefined;
-  return [
-    ...(count === 0 ? [] : [`The worktree begins with the commit ${base.slice(0, 10)}: ${uncommitted}.`]),
-    ...(hasSubmodules ? ["Submodules are empty in the worktree."] : []),
-  ];
-}
-
-/** Whether git made this folder as a worktree of this repository, and nobody has put something else in its place. */
-async function isOwnWorktree({ path, repository }: HeldWorktree): Promise<boolean> {
-  try {
-    if (!(await lstat(path)).isDirectory() || !(await lstat(join(path, ".git"))).isFile()) return false;
-    const [, named = ""] = /^gitdir: (.+)\n?$/.exec(await readFile(join(path, ".git"), "utf8")) ?? [];
-    const folder = await realpath(resolve(path, named));
-    if (dirname(folder) !== join(repository.common, "worktrees")) return false;
-    return resolve(folder, (await readFile(join(folder, "gitdir"), "utf8")).trim()) === join(path, ".git");
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return false;
-  }
-}
-
 type Change = { readonly kind: "none" } | { readonly kind: "changed"; readonly why: string };
 
+const noChange: Change = { kind: "none" };
 const changedBecause = (why: string): Change => ({ kind: "changed", why });
 
 /** What can't be told counts as a change. */
@@ -307,15 +253,16 @@ async function findChange(held: HeldWorktree, base: string): Promise<Change> {
   const { repository, path, branch } = held;
   const tip = await readCommit(repository, `refs/heads/${branch}`);
   if (tip !== undefined && tip !== base) return changedBecause("it has commits");
-  if ((await lstat(path).catch(() => undefined)) === undefined) return { kind: "none" };
-  if (!(await isOwnWorktree(held))) return changedBecause("it is no worktree of this repository any more");
+  if ((await lstat(path).catch(() => undefined)) === undefined) return noChange;
+  if (!(await isWorktreeOf(held.repository, held.path)))
+    return changedBecause("it is no worktree of this repository any more");
   const risk = await findGitRisk(path);
   if (risk !== undefined) return changedBecause(`git might start a program there, since ${risk}`);
   const head = await readCommit({ ...repository, top: path }, "HEAD");
   if (head !== base) return changedBecause("it has commits");
   const status = await repository.git(path, ["status", "--porcelain", "-z", "--untracked-files=normal"]);
   if (status.kind === "failed") return changedBecause(`git can't tell its changes: ${status.why}`);
-  return status.out === "" ? { kind: "none" } : changedBecause("it has uncommitted changes");
+  return status.out === "" ? noChange : changedBecause("it has uncommitted changes");
 }
 
 /** Removes or keeps it, and releases the lock. */
@@ -323,14 +270,16 @@ async function endHeld(held: HeldWorktree, record: WorktreeRecord): Promise<Ende
   const { agent, path, branch, recordPath } = held;
   const outcome = { agent, path, branch };
   try {
-    const change = record.state === "adding" ? ({ kind: "none" } as const) : await findChange(held, record.base);
-    const why = change.kind === "changed" ? change.why : await removeWorktree(held, record);
-    if (why === undefined) {
-      await rm(recordPath, { force: true });
-      return { ...outcome, state: "removed" };
+    const change = record.state === "disposable" ? noChange : await findChange(held, record.base);
+    if (change.kind === "changed") {
+      await writeRecord(recordPath, { ...record, state: "kept" });
+      return { ...outcome, state: "kept", why: change.why };
     }
-    await writeRecord(recordPath, { ...record, state: "kept" });
-    return { ...outcome, state: "kept", why };
+    // If it can't be removed now, the next start tries again.
+    const why = await removeWorktree(held, record.base);
+    if (why !== undefined) return { ...outcome, state: "kept", why };
+    await rm(recordPath, { force: true });
+    return { ...outcome, state: "removed" };
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
     return { ...outcome, state: "kept", why: error instanceof Error ? error.message : String(error) };
@@ -340,23 +289,47 @@ async function endHeld(held: HeldWorktree, record: WorktreeRecord): Promise<Ende
 }
 
 /** With its branch, if that has no commit of its own. Returns why it is still there; undefined if it is gone. */
-async function removeWorktree(held: HeldWorktree, { base, state }: WorktreeRecord): Promise<string | undefined> {
-  const { path, branch, repository } = held;
+async function removeWorktree(held: HeldWorktree, base: string): Promise<string | undefined> {
+  const { path, branch, recordPath, repository } = held;
   const { git, top } = repository;
-  const isThere = async (): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined;
-  if ((await isThere()) && (await realpath(path)) !== path) return "it is a link";
-  const remove = () => git(top, ["worktree", "remove", "--force", "--force", path]);
-  let removed = await remove();
-  if (removed.kind === "failed" && state === "adding") {
-    // Git was killed before it had a worktree to remove, and the agent has not begun.
-    await rm(path, { recursive: true, force: true });
-    removed = await remove();
+  const found = await lstat(path).catch(() => undefined);
+  if (found !== undefined && !(found.isDirectory() && (await realpath(path)) === path))
+    return "it is no folder any more";
+  await writeRecord(recordPath, { state: "disposable", base });
+  await rm(path, { recursive: true, force: true });
+  return await changeList(held, async () => {
+    // Fails if git was killed before it knew of the worktree, or in the middle.
+    const removed = await git(top, ["worktree", "remove", "--force", "--force", path]);
+    if (removed.kind === "failed") await git(top, ["worktree", "prune"]);
+    // Refuses a branch that has moved since.
+    await git(top, ["update-ref", "-d", `refs/heads/${branch}`, base]);
+    return undefined;
+  });
+}
+
+/** One process at a time. Returns what `act` returns, or why it was not called. */
+async function changeList(held: HeldWorktree, act: () => Promise<string | undefined>): Promise<string | undefined> {
+  const path = join(worktreesFolder(held.repository), "git.lock");
+  const acquired = await acquireWithin(held.lockDeps, { path, waitMs: worktreeLockWaitMs });
+  if (acquired.kind === "failed") return acquired.message;
+  if (acquired.kind === "busy") return `git's worktrees are being changed by ${acquired.holder}`;
+  try {
+    return await act();
+  } finally {
+    await acquired.lease.release();
   }
-  if (removed.kind === "failed" && (await isThere())) return `git can't remove it: ${removed.why}`;
-  await git(top, ["worktree", "prune"]);
-  // Refuses a branch that has moved since.
-  await git(top, ["update-ref", "-d", `refs/heads/${branch}`, base]);
-  return undefined;
+}
+
+async function acquireWithin(
+  deps: HeldWorktree["lockDeps"],
+  { path, waitMs }: { readonly path: string; readonly waitMs: number },
+): Promise<LeaseOutcome> {
+  const until = performance.now() + waitMs;
+  for (;;) {
+    const acquired = await acquireLock(deps, path);
+    if (acquired.kind !== "busy" || performance.now() >= until) return acquired;
+    await wait(worktreeLockPauseMs.min + Math.random() * (worktreeLockPauseMs.max - worktreeLockPauseMs.min));
+  }
 }
 
 async function endLeftovers(deps: WorktreeDeps): Promise<readonly EndedWorktree[]> {
@@ -364,7 +337,7 @@ async function endLeftovers(deps: WorktreeDeps): Promise<readonly EndedWorktree[
   const agents = names.flatMap((name) => (name.endsWith(".json") ? [agentId(basename(name, ".json"))] : []));
   const ended: EndedWorktree[] = [];
   for (const agent of agents.filter(isAgentFileName)) {
-    const held = await hold(deps, agent);
+    const held = await hold(deps, { agent, waitMs: 0 });
     if ("kind" in held) continue;
     const record = await readRecord(held.recordPath);
     if (record !== undefined && record.state !== "kept") ended.push(await endHeld(held, record));

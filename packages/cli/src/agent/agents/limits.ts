@@ -15,3 +15,9 @@ export const worktreeGitBytesMax = bytes(16 * 2 ** 20);
 export const gitMessageCharsMax = 300;
 /** The record beside a worktree has three short fields. */
 export const worktreeRecordBytesMax = bytes(4_096);
+/** Git's list of worktrees is changed within milliseconds; more than a minute means that its holder hangs. */
+export const worktreeLockWaitMs = millis(60_000);
+/** Another process may hold a worktree for a moment, to see whether it was left. */
+export const worktreeLookWaitMs = millis(1_000);
+/** Random, so that several processes don't try at the same time. */
+export const worktreeLockPauseMs = { min: millis(5), max: millis(30) } as const;

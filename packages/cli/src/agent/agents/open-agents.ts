@@ -5,9 +5,10 @@ import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
+import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
-import { agentWorktrees } from "./agent-worktrees.ts";
+import { agentWorktrees, type EndedWorktree } from "./agent-worktrees.ts";
 import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
 import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
 import { SubAgentHost } from "./sub-agent-host.ts";
@@ -27,6 +28,8 @@ export interface OpenedAgents {
   readonly tool: AgentToolDeps;
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
+  /** What was found out since; each is returned once. */
+  readonly takeWarnings: () => readonly string[];
   /** To be called once, before the first turn: agents are started from this conversation. */
   readonly begin: (main: ParentConversation & HookDeps & Pick<SubAgentShared, "allowRules">) => void;
 }
@@ -38,8 +41,8 @@ export interface OpenedAgents {
 export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents | undefined> {
   const { deps, session, options, root, workspace } = parts;
   const { settings, costs } = input;
-  const { value: isOn } = settings.current().settings["flags.agents"];
-  if (!isOn || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
+  const { switches } = resolveForModel(settings.current().settings, { model: input.model });
+  if (!switches.agents.value || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
   const found = await findDefinitions({
     root,
     home: workspace.home,
@@ -47,7 +50,9 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     trust: settings.current().trust,
   });
   const worktrees = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
-  const ended = await worktrees.endLeftovers();
+  const late: string[] = [];
+  // Git takes its time: no session waits for it.
+  void worktrees.endLeftovers().then((ended) => late.push(...keptTexts(ended)));
   let main: Parameters<OpenedAgents["begin"]>[0] | undefined;
   const begun = () => {
     if (main === undefined) throw new TypeError("agents were asked for before the conversation began");
@@ -87,17 +92,18 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   return {
     agents: agents.main,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
-    warnings: [
-      ...problemTexts(found),
-      ...ended.flatMap(({ state, path, why = "it has changes" }) =>
-        state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
-      ),
-    ],
+    warnings: problemTexts(found),
+    takeWarnings: () => late.splice(0),
     begin: (conversation) => {
       main = conversation;
     },
   };
 }
+
+const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
+  ended.flatMap(({ state, path, why = "it has changes" }) =>
+    state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
+  );
 
 const problemTexts = ({ problems }: FoundDefinitions): readonly string[] =>
   problems.flatMap(({ severity, path, what }) => (severity === "notice" ? [] : [`${path}: ${what}`]));

@@ -68,6 +68,28 @@ export function followPermissionChoice(requested: ToolOptions, current: () => Se
   return memoizeByInput(current, (now) => narrow(resolvePermissionChoice(requested, now)));
 }
 
+/** The narrower of two choices: what both allow, what either asks about or denies. */
+export function limitChoice(
+  choice: () => PermissionChoice,
+  limit: PermissionChoice | undefined,
+): () => PermissionChoice {
+  if (limit === undefined) return choice;
+  const allowed = new Set(limit.allow);
+  return memoizeByInput(choice, (now) => ({
+    mode: narrowerMode(now.mode, limit.mode),
+    allow: now.allow.filter((rule) => allowed.has(rule)),
+    ask: [...new Set([...limit.ask, ...now.ask])],
+    deny: [...new Set([...limit.deny, ...now.deny])],
+  }));
+}
+
+const widthByMode: { readonly [Mode in PermissionMode]: number } = { plan: 0, default: 1, acceptEdits: 2, bypass: 3 };
+
+export const narrowerMode = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  widthByMode[one] <= widthByMode[other] ? one : other;
+export const widerMode = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  widthByMode[one] >= widthByMode[other] ? one : other;
+
 /** Undefined if there is no such mode. */
 export const parsePermissionMode = (name: string): PermissionMode | undefined => {
   const known = permissionModeNames.find((mode) => mode === name);

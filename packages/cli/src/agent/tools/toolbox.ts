@@ -2,8 +2,7 @@ import { basename, dirname, join } from "node:path";
 import type { ProjectStore } from "../../host/project-store.ts";
 import { readTodosFromLog } from "../session/read-todos-from-log.ts";
 import { findInvokedSkills } from "../session/announce-skills.ts";
-import type { ProjectRecall } from "../../host/project-recall.ts";
-import type { RecallDeps } from "../../tool/recall-tool.ts";
+import { createMask, type ProjectRecall } from "../../host/project-recall.ts";
 import { SessionSearch } from "palimpsest/internal/session/search-session";
 import type { Session } from "palimpsest/internal/session/session";
 import { sessionTitle } from "palimpsest/internal/session/session-title";
@@ -34,6 +33,9 @@ import { type Todo, todosPart } from "../../tool/todo-tool.ts";
 import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
+import { forkMessages } from "../../tool/send-message-tool.ts";
+import { forkTasksText, refuseTasks } from "../../tool/task-tool.ts";
+import { forkTeam } from "../../tool/team-tool.ts";
 import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { planPart, type PlanState } from "../../tool/plan-tool.ts";
@@ -83,7 +85,12 @@ interface ToolboxInput {
   readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly allowRules?: AllowRuleDep | undefined;
+  /** Each is absent if the agent has no such tool. */
+  readonly teamwork?: TeamTools | undefined;
 }
+
+/** The tools for other agents. */
+export type TeamTools = Pick<ToolsetDeps, "messages" | "teamTasks" | "team">;
 
 interface SessionMemoryTool extends MemoryToolDeps {
   /** Folders that no other tool may write. They need not exist yet. */
@@ -134,33 +141,6 @@ interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
   readonly cwd: string;
 }
 
-const searchWithin =
-  (recall: ProjectRecall, session: SessionId): RecallDeps["searchProject"] =>
-  ({ scope, ...options }) =>
-    recall.search(scope === "session" ? { ...options, session } : options);
-
-/**
- * One session. The index ranks better, by what a call said about its result; the search in memory needs no index, and
- * answers if there is none yet or if the index finds nothing.
- */
-const searchSession =
-  ({
-    recall,
-    session,
-    inMemory,
-  }: {
-    recall: ProjectRecall | undefined;
-    session: SessionId;
-    inMemory: SessionSearch;
-  }): RecallDeps["search"] =>
-  async (options) => {
-    const outcome = (await recall?.isBuilt()) === true ? await recall?.search({ ...options, session }) : undefined;
-    const searched = outcome?.kind === "searched" && outcome.isComplete ? outcome.searched : undefined;
-    if (searched?.kind !== "found" || searched.total === 0) return await inMemory.search(options);
-    // Ids of this session need no name of a session in front.
-    return { ...searched, hits: searched.hits.map((hit) => ({ ...hit, session: undefined })) };
-  };
-
 /** The built-in tools of one session, with their permissions. */
 export async function createToolbox({
   choice,
@@ -179,6 +159,7 @@ export async function createToolbox({
   const guardedNow = () => realPaths(input.guarded ?? []);
   const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
   const policy = memoizeByInput(choice, (now) => createPolicy(now, { ...places, guardedNow, sandboxNow }));
+  const search = new SessionSearch(deps, { session: session.id, maskText: createMask() });
   const fixed: StatelessDeps = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
@@ -191,8 +172,8 @@ export async function createToolbox({
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
     expand: expandId({ deps, session, recall: input.recall, agents: input.agents?.agents }),
-    search: searchSession({ recall: input.recall, session: session.id, inMemory: new SessionSearch(deps, session.id) }),
-    searchProject: input.recall && searchWithin(input.recall, session.id),
+    search: (options) => search.search(options),
+    searchProject: input.recall?.search,
     web: input.web,
     servers: input.servers,
   };
@@ -207,6 +188,7 @@ export async function createToolbox({
     user: input.user,
     network: createNetwork(input, policy),
     agents: input.agents,
+    teamwork: input.teamwork ?? {},
   };
   return {
     ...createToolset({ ...fixed, skills }, state),
@@ -326,18 +308,21 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
   return places.flat();
 }
 
-type ToolState = Pick<
+interface ToolState extends Pick<
   ToolsetDeps,
   "shellState" | "todos" | "memory" | "compactionRequests" | "planning" | "user" | "jobs" | "network" | "agents"
->;
-type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
+> {
+  readonly teamwork: TeamTools;
+}
+type StatelessDeps = Omit<ToolsetDeps, keyof ToolState | keyof TeamTools>;
 
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents }: ToolState,
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents, teamwork }: ToolState,
 ): Toolset => ({
   tools: builtinTools({
     ...fixed,
+    ...teamwork,
     shellState,
     todos,
     memory,
@@ -360,7 +345,15 @@ const createToolset = (
       user: user && noUser,
       network: network && { ...network, hosts: network.hosts.withoutUser() },
       agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
+      teamwork: forkTeamwork(teamwork),
     }),
+});
+
+/** The same definitions; a fork acts for nobody. */
+const forkTeamwork = ({ messages, teamTasks, team }: TeamTools): TeamTools => ({
+  messages: messages && forkMessages,
+  teamTasks: teamTasks && refuseTasks(forkTasksText, teamTasks.self),
+  team: team && forkTeam,
 });
 
 /** Whether it is shown as it was: not offloaded, cleared or covered by a boundary. */

@@ -8,6 +8,7 @@ import {
   toRecalledText,
 } from "../../session/resolve-recall.ts";
 import { expandFound, openCaughtUpRecall } from "../../session/recall-all.ts";
+import type { Failure } from "../../program/failure.ts";
 import { formatNumber, joinLines } from "../../text/format.ts";
 import { type NamedLog, openNamedLog } from "../../session/named-log.ts";
 import { type ChatCommandContext, type ChatCommand, type ChatCommandOutcome, stay } from "../chat-command.ts";
@@ -27,6 +28,10 @@ export const recallCommand: ChatCommand = async ({ rest }, chat) => {
   try {
     const request = parseRecallRequest(rest);
     const outcome = await resolveRecall(log, request);
+    if (outcome.kind === "failure") {
+      refuse(chat, outcome);
+      return stay;
+    }
     const hit =
       outcome.kind === "words" && outcome.searched.kind === "found" && outcome.searched.total > 0
         ? await pickHit(chat, outcome.searched)
@@ -82,7 +87,11 @@ function parseRecallRequest(rest: string): RecallRequest {
 
 function showRecalled(
   chat: ChatCommandContext,
-  { log, query, outcome }: { readonly log: NamedLog; readonly query: string; readonly outcome: RecallOutcome },
+  {
+    log,
+    query,
+    outcome,
+  }: { readonly log: NamedLog; readonly query: string; readonly outcome: Exclude<RecallOutcome, Failure> },
 ): void {
   const { id } = chat.agent.session;
   if (outcome.kind === "words") {

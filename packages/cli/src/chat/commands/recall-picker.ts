@@ -2,6 +2,12 @@ import type { RecallIndex, RecallPassage } from "palimpsest/internal/ports/recal
 import type { SearchHit, SearchOutcome } from "palimpsest/internal/ports/session-search";
 import { entryTexts } from "palimpsest/internal/recall/entry-texts";
 import { sessionId } from "palimpsest/internal/schema/brand";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { scanForward } from "palimpsest/internal/session/scan-lines";
+import { openNamedLog } from "../../session/named-log.ts";
+import type { ChatItem } from "../../tui/state/chat-item.ts";
+import { type ItemDetail, loadItemDetail } from "../../tui/state/item-detail.ts";
+import { itemsFromEntries } from "../../tui/state/restore-chat.ts";
 import { clip, formatElapsed, joinLines, shortId } from "../../text/format.ts";
 import type { Style } from "../../text/style.ts";
 import { type ChatCommandContext, type ChatCommandOutcome, stay } from "../chat-command.ts";
@@ -29,11 +35,64 @@ const titleCharsMax = 60;
 const ageText = (at: string | undefined): string | undefined =>
   at === undefined ? undefined : `${formatElapsed(Date.now() - Date.parse(at))} ago`;
 
-/** Shows what was said before the place, the place, and what was said after it; of another session of ours, offers to go on there. */
-export async function openHit(
-  chat: ChatCommandContext,
-  { hit, index }: { readonly hit: SearchHit; readonly index?: RecallIndex | undefined },
-): Promise<ChatCommandOutcome> {
+interface OpenedHit {
+  readonly hit: SearchHit;
+  readonly index?: RecallIndex | undefined;
+}
+
+/** Opens the transcript at the place, or prints what is around it; of another session of ours, offers to go on there. */
+export async function openHit(chat: ChatCommandContext, { hit, index }: OpenedHit): Promise<ChatCommandOutcome> {
+  const { session } = hit;
+  if ((await viewHit(chat, hit)) === "not-shown") await printAround(chat, { hit, index });
+  const isOther = session !== undefined && session.source === "session" && session.id !== chat.agent.session.id;
+  return isOther && !chat.signal.aborted ? await offerResume(chat, session.id) : stay;
+}
+
+/** Not shown: the session of another agent, a place that no item of a chat stands for, or no screen. */
+async function viewHit(
+  { agent, context, ui, signal }: ChatCommandContext,
+  hit: SearchHit,
+): Promise<"shown" | "not-shown"> {
+  const { id, source } = hit.session ?? { id: agent.session.id, source: "session" };
+  if (source !== "session") return "not-shown";
+  const log = await openNamedLog(context, id);
+  if (log.kind === "failure") return "not-shown";
+  try {
+    const { session } = log;
+    if (session === undefined) return "not-shown";
+    const entries: Entry[] = [];
+    for await (const { logged } of scanForward(log.source)) for (const { entry } of logged) entries.push(entry);
+    const items = itemsFromEntries(entries);
+    const at = findHitItem(items, hit)?.id;
+    if (at === undefined) return "not-shown";
+    const detail = (item: ChatItem): Promise<ItemDetail> =>
+      loadItemDetail(session.deps, { session: session.id, item }).catch(() => ({ kind: "nothing" }));
+    return await ui.view({ items, at, detail }, signal);
+  } finally {
+    await log.source.close();
+  }
+}
+
+/** A result stands at its call. An entry with several items is shown at the one of the hit's kind. */
+export function findHitItem(
+  items: readonly ChatItem[],
+  { id, kind }: Pick<SearchHit, "id" | "kind">,
+): ChatItem | undefined {
+  if (kind === "result") return items.find((item) => item.kind === "call" && item.call === id);
+  const said = items.filter((item) => ("entry" in item ? item.entry === id : "entries" in item && holds(item, id)));
+  return said.find((item) => item.kind === itemKindByText[kind]) ?? said[0];
+}
+
+const holds = ({ entries }: { readonly entries: readonly string[] }, id: string): boolean => entries.includes(id);
+
+const itemKindByText: Partial<Record<SearchHit["kind"], ChatItem["kind"]>> = {
+  user: "user",
+  reply: "text",
+  thinking: "thinking",
+  call: "call",
+};
+
+async function printAround(chat: ChatCommandContext, { hit, index }: OpenedHit): Promise<void> {
   const { session } = hit;
   const passages =
     session === undefined || index === undefined
@@ -51,8 +110,6 @@ export async function openHit(
       ),
     ].join("\n"),
   );
-  const isOther = session !== undefined && session.source === "session" && session.id !== chat.agent.session.id;
-  return isOther ? await offerResume(chat, session.id) : stay;
 }
 
 const neighboursShown = 2;

@@ -17,6 +17,9 @@ export interface GitFolders {
   readonly hooks: readonly string[];
 }
 
+/** In a git folder: the worktrees of agents, each of which is writable for its own agent alone. */
+export const agentWorktreesName = "palimpsest-worktrees";
+
 /** Synchronous: a check costs a few microseconds, through a thread fifty times that, and every command waits for it. */
 export function gitFolders(root: string): GitFolders {
   const git = join(root, ".git");
@@ -43,6 +46,7 @@ function repositoryFolders({ folder, root }: Repository): GitFolders {
   const repositories = [folder, ...(submodules ?? [])];
   const worktrees = foldersIn(join(folder, "worktrees"));
   const hooks = hooksFolder({ folder, root });
+  const ofAgents = join(folder, agentWorktreesName);
   return {
     writable: [],
     protected: [
@@ -52,6 +56,7 @@ function repositoryFolders({ folder, root }: Repository): GitFolders {
       ),
       ...worktrees.flatMap((one) => ["gitdir", "config.worktree", "commondir"].map((name) => join(one, name))),
       ...(hooks === undefined ? [] : [hooks]),
+      ...(fileKind(ofAgents) === "folder" ? [ofAgents] : []),
       ...programsOfProject({ folder, root }),
       ...(submodules === undefined ? [modules] : []),
     ],

@@ -5,7 +5,15 @@ import type {
   QuestionPrompt,
 } from "palimpsest/internal/ports/user-port";
 import type { PlanAnswer, PlanReviewRequest } from "palimpsest/internal/ports/plan-mode";
-import type { ChatHandlers, ChoicePrompt, EditPrompt, PreviewAnswer, PreviewPrompt, ChatUi } from "../chat-ui.ts";
+import type {
+  ChatHandlers,
+  ChoicePrompt,
+  EditPrompt,
+  PreviewAnswer,
+  PreviewPrompt,
+  ChatUi,
+  Transcript,
+} from "../chat-ui.ts";
 import type { AskedImport } from "palimpsest/internal/memory/load-instruction-file";
 import type { TrustRequest } from "../../agent/pending-trust.ts";
 import { importDialog, type ImportDecision } from "../dialog/import-dialog.ts";
@@ -166,6 +174,10 @@ class ChatScreen implements Screen {
   setStatusline(lines: readonly string[]): void {
     this.#bottom.setStatusline(lines);
     this.#owner.draw();
+  }
+
+  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+    return this.#owner.openTranscript(transcript, signal);
   }
 
   refill(text: string): void {

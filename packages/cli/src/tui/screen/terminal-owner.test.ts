@@ -128,6 +128,56 @@ describe("the terminal", () => {
   });
 });
 
+describe("a transcript", () => {
+  const items = Array.from({ length: 600 }, (_, id) => (id === 300 ? call(id) : said(id, `answer ${id}.`)));
+  const detail = async () => ({ kind: "call", input: {}, result: "the result\nof then" }) as const;
+  const opened = async (at: number) => {
+    const on = await stage({ rows: 12 });
+    const stop = new AbortController();
+    const shown = on.screen.view({ items, at, detail }, stop.signal);
+    for (let frame = 0; frame < 20; frame += 1) await on.terminal.settled();
+    return { on, stop, shown };
+  };
+  const marked = (on: Awaited<ReturnType<typeof stage>>): readonly string[] =>
+    on.terminal.screen().filter((line) => line.startsWith("▌"));
+
+  test.each([0, 7, 250, 598, 599])("opens at item %d, wherever it stands, and marks it alone", async (at) => {
+    const { on, shown } = await opened(at);
+    expect(on.terminal.buffer).toBe("alternate");
+    expect(marked(on)).toEqual([expect.stringContaining(`answer ${at}.`)]);
+    on.terminal.press("q");
+    expect(await shown).toBe("shown");
+    await on.terminal.settled();
+    expect(on.terminal.buffer).toBe("normal");
+  });
+
+  test("opens at a call that is unfolded, as its own session has it", async () => {
+    const { on } = await opened(300);
+    expect(marked(on).join("\n")).toContain("of then");
+  });
+
+  test("gets nothing of the chat that goes on behind it", async () => {
+    const { on } = await opened(599);
+    on.screen.show({ ...begun, done: AppendOnlyList.of(said(0, "meanwhile")) });
+    await on.terminal.settled();
+    expect(text(on)).not.toContain("meanwhile");
+    expect(marked(on)).toHaveLength(1);
+    on.terminal.press("\u001B");
+    await on.terminal.settled();
+    expect(text(on)).toContain("meanwhile");
+  });
+
+  test("closes when its signal is raised, and is not shown where something else is", async () => {
+    const { on, stop, shown } = await opened(7);
+    expect(await on.screen.view({ items, at: 1, detail }, new AbortController().signal)).toBe("not-shown");
+    stop.abort();
+    expect(await shown).toBe("shown");
+    await on.terminal.settled();
+    expect(on.terminal.buffer).toBe("normal");
+    expect(await on.screen.view({ items, at: 1, detail }, stop.signal)).toBe("not-shown");
+  });
+});
+
 describe("the viewer", () => {
   test("shows every item in the alternate screen, unfolds one, and goes back to a screen that has caught up", async () => {
     const on = await stage({ rows: 12 });

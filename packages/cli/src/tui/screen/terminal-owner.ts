@@ -1,4 +1,5 @@
 import { type ChatState, isBusy, type Phase } from "../state/chat-state.ts";
+import type { Transcript } from "../chat-ui.ts";
 import type { Viewer } from "../viewer/viewer.ts";
 import type { ChatTui } from "./chat-tui.ts";
 import type { ChatTail } from "./chat-tail.ts";
@@ -68,12 +69,19 @@ export class TerminalOwner {
   }
 
   openViewer(state: ChatState): void {
-    const { bottom, tui, viewer } = this.#parts;
-    if (this.#on !== "screen") return;
-    this.#on = "viewer";
-    bottom.pause();
-    tui.stop({ preserveScreen: true });
-    viewer.open(state);
+    if (this.#coverScreen() === "covered") this.#parts.viewer.open(state);
+  }
+
+  /** Resolves when it is no longer shown. `not-shown`: something else has the terminal. */
+  async openTranscript(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+    if (signal.aborted || this.#coverScreen() !== "covered") return "not-shown";
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const close = (): void => this.closeViewer();
+    signal.addEventListener("abort", close, { once: true });
+    this.#parts.viewer.openAt(transcript, resolve);
+    await promise;
+    signal.removeEventListener("abort", close);
+    return "shown";
   }
 
   closeViewer(): void {
@@ -99,6 +107,15 @@ export class TerminalOwner {
     } else if (this.#on !== "suspended") return;
     tui.beginHere();
     this.enter();
+  }
+
+  #coverScreen(): "covered" | "not-on-screen" {
+    const { bottom, tui } = this.#parts;
+    if (this.#on !== "screen") return "not-on-screen";
+    this.#on = "viewer";
+    bottom.pause();
+    tui.stop({ preserveScreen: true });
+    return "covered";
   }
 
   #stop(): void {

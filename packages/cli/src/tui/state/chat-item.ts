@@ -19,7 +19,12 @@ export type ChatItem =
   | NoticeItem
   | OutputItem;
 
-export interface UserItem {
+/** Of an item that was read from the log: the entry that says it. What is still being said has none yet. */
+interface LoggedItem {
+  readonly entry?: EntryId | undefined;
+}
+
+export interface UserItem extends LoggedItem {
   readonly kind: "user";
   readonly id: ItemId;
   readonly text: string;
@@ -28,14 +33,14 @@ export interface UserItem {
 }
 
 /** Text or thinking of the model. `cut`: the turn ended before the reply did. */
-export interface SpeechItem {
+export interface SpeechItem extends LoggedItem {
   readonly kind: "text" | "thinking";
   readonly id: ItemId;
   readonly text: string;
   readonly state: "streaming" | "whole" | "cut";
 }
 
-export interface CallItem {
+export interface CallItem extends LoggedItem {
   readonly kind: "call";
   readonly id: ItemId;
   readonly call: ToolUseId;

@@ -63,13 +63,18 @@ describe("a chat from a transcript", () => {
       draftQueuedMessage("And this."),
       reply("r2", text("That too.")),
     );
-    expect(itemsOf(state)).toEqual([
+    expect(itemsOf(state)).toMatchObject([
       { kind: "user", id: 0, text: "Hello.", when: "first" },
       { kind: "thinking", id: 1, text: "Who?", state: "whole" },
       { kind: "text", id: 2, text: "Hello to you.", state: "whole" },
       { kind: "user", id: 3, text: "And this.", when: "meanwhile" },
       { kind: "text", id: 4, text: "That too.", state: "whole" },
     ]);
+    const entries = itemsOf(state).map((item) => ("entry" in item ? item.entry : undefined));
+    // A thought and the text after it are of one reply.
+    expect(entries[1]).toBe(entries[2]);
+    expect(new Set(entries).size).toBe(4);
+    expect(entries).not.toContain(undefined);
   });
 
   test("has each call with its result in a line, one that nothing answered as interrupted", async () => {

@@ -73,7 +73,7 @@ class PastItems {
         this.#addUserMessage(entry);
         return;
       case "assistant":
-        for (const block of entry.blocks) this.#addReplyBlock(block);
+        for (const block of entry.blocks) this.#addReplyBlock(block, entry.id);
         return;
       case "edit":
         this.#addEdit(entry.id, entry.edit);
@@ -94,25 +94,25 @@ class PastItems {
     if (text === undefined) return;
     if (entry.kind === "user") this.endTurn();
     this.#turn = "unanswered";
-    this.#add({ kind: "user", text, when: entry.kind === "attachment" ? "meanwhile" : "first" });
+    this.#add({ kind: "user", text, when: entry.kind === "attachment" ? "meanwhile" : "first", entry: entry.id });
   }
 
-  #addReplyBlock(block: Block): void {
+  #addReplyBlock(block: Block, entry: EntryId | undefined): void {
     if (block.type === "text" && block.text.trim() !== "") {
       this.#turn = "over";
-      this.#add({ kind: "text", text: block.text, state: "whole" });
+      this.#add({ kind: "text", text: block.text, state: "whole", entry });
     }
     if (block.type === "thinking" && block.thinking.trim() !== "")
-      this.#add({ kind: "thinking", text: block.thinking, state: "whole" });
-    else if (block.type === "tool_use") this.#addCall(block);
+      this.#add({ kind: "thinking", text: block.thinking, state: "whole", entry });
+    else if (block.type === "tool_use") this.#addCall(block, entry);
   }
 
-  #addCall({ id, name, input }: ToolUseBlock): void {
+  #addCall({ id, name, input }: ToolUseBlock, entry: EntryId | undefined): void {
     this.#turn = "unanswered";
     this.#indexByCall.set(id, this.#items.length);
     const change = parseTextChange(name, input);
     const title = callTitle(name, input);
-    const item = { kind: "call", call: id, tool: name, title, state: "running", summary: "" } as const;
+    const item = { kind: "call", call: id, tool: name, title, state: "running", summary: "", entry } as const;
     this.#add(change === undefined ? item : { ...item, change });
   }
 

@@ -3,6 +3,7 @@ import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { gapBetween, type DrawingDep } from "../draw/draw-functions.ts";
 import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
 import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
+import type { Transcript } from "../chat-ui.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import { viewerContextLines, viewerFirstLines, viewerSliceLines } from "../limits.ts";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
@@ -43,6 +44,8 @@ export class ItemList implements Component {
   #height = 0;
   #folds: FoldState = { rest: "folded", others: new Set() };
   #selected: ItemId | undefined;
+  /** To be scrolled to as soon as it is drawn. */
+  #sought: ItemId | undefined;
   #firstLineById: ReadonlyMap<ItemId, number> = new Map();
   #slice: NodeJS.Immediate | undefined;
 
@@ -56,6 +59,27 @@ export class ItemList implements Component {
     this.#items = [...this.#items.slice(0, this.#doneCount), ...done.from(this.#doneCount), ...open];
     this.#doneCount = done.length;
     this.#selected ??= this.#items.findLast(isFoldable)?.id;
+  }
+
+  /** Items that do not change, at one of them. */
+  showAt({ items, at }: Pick<Transcript, "items" | "at">): void {
+    this.#items = items;
+    this.#selected = at;
+    this.#sought = at;
+    this.#folds = { rest: "folded", others: new Set([at]) };
+  }
+
+  /** Call it when the window has its size. */
+  seek(): void {
+    const index = this.#items.findIndex(({ id }) => id === this.#sought);
+    if (index === -1 || index < this.#from) return;
+    this.#sought = undefined;
+    const before = this.#items.slice(this.#from, index);
+    const lines = before.reduce(
+      (sum, item, at) => sum + this.#heightAt(this.#from + at, item),
+      this.#from === 0 ? 0 : 1,
+    );
+    this.#window.scrollTo(lines - viewerContextLines);
   }
 
   close(): void {
@@ -122,9 +146,13 @@ export class ItemList implements Component {
       this.#from -= 1;
       const item = this.#items[this.#from];
       if (item === undefined) continue;
-      added += gapBetween(this.#items[this.#from - 1]?.kind, item.kind).length + this.#drawItem(item).length;
+      added += this.#heightAt(this.#from, item);
     }
     return added;
+  }
+
+  #heightAt(index: number, item: ChatItem): number {
+    return gapBetween(this.#items[index - 1]?.kind, item.kind).length + this.#drawItem(item).length;
   }
 
   #scheduleSlice(): void {
@@ -136,6 +164,7 @@ export class ItemList implements Component {
       const added = this.#from === 0 ? drawn - 1 : drawn;
       this.#height += added;
       this.#window.grown(added, this.#height);
+      this.seek();
       this.#scheduleSlice();
     });
   }

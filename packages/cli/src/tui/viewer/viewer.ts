@@ -2,6 +2,7 @@ import { ScrollView, type Terminal, TuiAltScreen, VStack } from "@earendil-works
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { cutLine } from "../draw/wrap-text.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
+import type { Transcript } from "../chat-ui.ts";
 import type { ChatItem } from "../state/chat-item.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
@@ -20,7 +21,10 @@ interface ViewerDeps extends ClockDep, DrawingDep {
   readonly onClose: () => void;
 }
 
-/** All items of a session in the alternate screen, for reading and unfolding. New items are appended meanwhile. */
+/**
+ * All items of a session in the alternate screen, for reading and unfolding. Of the chat's own session new items are
+ * appended meanwhile; a transcript stays as it is.
+ */
 export class Viewer {
   readonly #deps: ViewerDeps;
   #opened: OpenViewer | undefined;
@@ -31,16 +35,24 @@ export class Viewer {
 
   open(state: ChatState): void {
     if (this.#opened !== undefined) return;
-    const opened = this.#build();
-    this.#opened = opened;
+    const opened = { ...this.#build(this.#deps.detail, "end"), closed: undefined };
     opened.list.show(state);
-    opened.tui.start();
-    opened.tui.renderNow();
+    this.#start(opened);
+  }
+
+  /** `closed` is called when it is no longer shown, for whatever reason. */
+  openAt(transcript: Transcript, closed: () => void): void {
+    if (this.#opened !== undefined) return;
+    const opened = { ...this.#build(transcript.detail, "none"), closed };
+    opened.list.showAt(transcript);
+    this.#start(opened);
+    opened.list.seek();
   }
 
   show(state: ChatState): void {
-    this.#opened?.list.show(state);
-    this.#opened?.tui.requestRender();
+    if (this.#opened === undefined || this.#opened.closed !== undefined) return;
+    this.#opened.list.show(state);
+    this.#opened.tui.requestRender();
   }
 
   /** Returns to the main screen as it was. */
@@ -49,9 +61,16 @@ export class Viewer {
     this.#opened = undefined;
     opened?.list.close();
     opened?.tui.stop({ preserveScreen: true });
+    opened?.closed?.();
   }
 
-  #build(): OpenViewer {
+  #start(opened: OpenViewer): void {
+    this.#opened = opened;
+    opened.tui.start();
+    opened.tui.renderNow();
+  }
+
+  #build(detail: ViewerDeps["detail"], follow: "end" | "none"): Omit<OpenViewer, "closed"> {
     const { theme, terminal, onClose } = this.#deps;
     const isSearching = (): boolean => tui.hasOverlay();
     const tui = new TuiAltScreen(
@@ -65,18 +84,21 @@ export class Viewer {
     const requestRender = (): void => {
       if (this.#opened?.tui === tui) tui.requestRender();
     };
-    const list = new ItemList(this.#deps, {
-      requestRender,
-      scroll: () => ({ top: scroll.scrollTop, rows: scroll.viewportHeight }),
-      scrollTo: (line) => scroll.scrollTo(line),
-      grown: (lines, height) => {
-        const { isFollowingEnd, scrollTop, viewportHeight } = scroll;
-        scroll.updateLayout(height, viewportHeight, requestRender);
-        if (!isFollowingEnd) scroll.scrollTo(scrollTop + lines);
-        requestRender();
+    const list = new ItemList(
+      { ...this.#deps, detail },
+      {
+        requestRender,
+        scroll: () => ({ top: scroll.scrollTop, rows: scroll.viewportHeight }),
+        scrollTo: (line) => scroll.scrollTo(line),
+        grown: (lines, height) => {
+          const { isFollowingEnd, scrollTop, viewportHeight } = scroll;
+          scroll.updateLayout(height, viewportHeight, requestRender);
+          if (!isFollowingEnd) scroll.scrollTo(scrollTop + lines);
+          requestRender();
+        },
       },
-    });
-    const scroll = new ScrollView(list, { follow: "end", primary: true });
+    );
+    const scroll = new ScrollView(list, { follow, primary: true });
     const footer = {
       render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keyHelp), { width, theme })],
       invalidate: () => {},
@@ -103,6 +125,8 @@ export class Viewer {
 interface OpenViewer {
   readonly tui: TuiAltScreen;
   readonly list: ItemList;
+  /** Of a transcript. */
+  readonly closed: (() => void) | undefined;
 }
 
 const keyHelp = "↑↓ select · Enter unfold · a all · / search · PgUp PgDn Home End · Esc back";

@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import {
   type AgentDefinition,
+  forkTypeName,
   mayUseTool,
   ownToolName,
   parseAgentDefinition,
@@ -92,7 +93,7 @@ describe("a definition's file", () => {
     ["front matter", "# Reviewer", /name and description between two lines of ---/],
     ["a name", file("description: x"), /add a line like `name: reviewer`/],
     ["a name that can be a folder", file("name: ../x\ndescription: x"), /letters, digits/],
-    ["a name of its own", file("name: fork\ndescription: x"), /taken/],
+    ["a name of its own", file(`name: ${forkTypeName}\ndescription: x`), /taken/],
     ["a description", file("name: x"), /says when to use it/],
     ["a prompt", file(base, " "), /what the agent is to do/],
     ["a short front matter", file(`${base}\nx: ${"y".repeat(definitionFrontCharsMax)}`), /longer than/],

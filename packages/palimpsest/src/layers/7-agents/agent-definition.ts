@@ -132,7 +132,14 @@ const unusedKeys: ReadonlyMap<string, string> = new Map(
 );
 
 const knownKeys: ReadonlySet<string> = new Set([
-  ...["name", "description", "tools", "disallowedTools", "model", "memory", "permissionMode", "color"],
+  "name",
+  "description",
+  "tools",
+  "disallowedTools",
+  "model",
+  "memory",
+  "permissionMode",
+  "color",
   ...unusedKeys.keys(),
 ]);
 
@@ -158,10 +165,11 @@ interface ReadTools {
 function readTools(field: FrontField | undefined): ReadTools {
   // Names are also written with spaces between them; brackets may hold spaces.
   const written = readFrontList(field ?? noField).flatMap((text) => text.match(/[^\s()]+(?:\([^)]*\))?/g) ?? []);
-  const isWhole = (text: string): boolean => /^[^()]+(?:\(\*?\))?$/.test(text);
   const names = written.filter(isWhole).map((text) => ownToolName(text.replace(/\(.*$/, "")));
   return { names: [...new Set(names)], rules: written.filter((text) => !isWhole(text)) };
 }
+
+const isWhole = (text: string): boolean => /^[^()]+(?:\(\*?\))?$/.test(text);
 
 /** Undefined stands for all tools. */
 const limitTools = (names: readonly string[]): readonly string[] | undefined =>

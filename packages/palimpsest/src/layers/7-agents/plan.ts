@@ -1,4 +1,4 @@
-import type { AgentRequest } from "../../ports/agents.ts";
+import { type AgentRequest, mainName } from "../../schema/agent-run.ts";
 import type { NanoUsd } from "../../schema/brand.ts";
 import { isAgentName } from "../../schema/agent-address.ts";
 import { agentDepthMax, agentsRunningMax } from "./limits.ts";
@@ -51,7 +51,7 @@ export function planAgent({ request, depth, asker, running, names, types, money 
   if (request.prompt.trim() === "") return refuse("The task of an agent can't be empty.");
   const { name } = request;
   if (name === undefined) return { kind: "start", name: findFreeName(request.type, names) };
-  if (!isAgentName(name) || name === "main")
+  if (!isAgentName(name) || name === mainName)
     return refuse(
       `${JSON.stringify(name)} can't be the name of an agent: letters, digits, dashes, dots and underscores.`,
     );

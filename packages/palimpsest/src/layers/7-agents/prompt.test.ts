@@ -14,6 +14,6 @@ describe("what built-in agents are told", () => {
 });
 
 test("what an agent is told about its memory is as it was reviewed", () => {
-  expect(agentMemoryRules({ name: "reviewer", readOnly: "claude-code" })).toMatchSnapshot();
-  expect(agentMemoriesIntro).toMatchSnapshot();
+  expect(agentMemoryRules({ name: "reviewer", readOnly: "claude-code" })).toMatchSnapshot("rules");
+  expect(agentMemoriesIntro).toMatchSnapshot("introduction of the list");
 });

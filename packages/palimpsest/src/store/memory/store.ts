@@ -1,11 +1,10 @@
 import { type SpendEntry, sumSpend } from "../../cache/background-budget.ts";
-import type { ClockDep } from "../../ports/clock-dep.ts";
-import type { RecallIndexes } from "../../ports/recall-index.ts";
 import type { SpendLog } from "../../ports/spend-log.ts";
 import type { Store, StorePorts } from "../../ports/store.ts";
 import { memoryDreamLeases } from "./memory-dream-lease.ts";
 import { memoryMailboxes } from "./memory-mailboxes.ts";
 import { memoryMemories } from "./memory-memories.ts";
+import { memoryRecall } from "./memory-recall.ts";
 import type { GarbageStore } from "../../ports/garbage-store.ts";
 import { type BlobId, bytes, millis, type SessionId } from "../../schema/brand.ts";
 import { spendKeptMs } from "../limits.ts";
@@ -13,17 +12,6 @@ import { type MemoryBlob, memoryBlobs, memoryByteSource } from "./memory-blobs.t
 import { MemoryAgentStores } from "./memory-agent-stores.ts";
 import { memoryTaskLists } from "./memory-task-lists.ts";
 import { memoryLeases, memoryTranscripts } from "./memory-transcripts.ts";
-
-/** An index in memory. Each `open` makes a new one, and nothing of SQLite is loaded before. */
-export const memoryRecall = ({ now }: ClockDep): RecallIndexes => ({
-  // It ends when it is closed.
-  exists: async () => false,
-  open: async (options) => {
-    const { openRecallIndex } = await import("../recall/open-index.ts");
-    const place = { path: ":memory:", remove: () => {}, sizeBytes: async () => 0 };
-    return await openRecallIndex({ now, uuid: () => "memory" }, { place, options });
-  },
-});
 
 /** Keeps sessions only as long as the store object exists: for tests and temporary sessions. */
 export function memoryStore(): Store {

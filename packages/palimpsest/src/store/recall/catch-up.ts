@@ -34,12 +34,12 @@ export interface CatchUpParts extends Pick<OpenRecallOptions, "sources" | "maskT
  */
 export async function catchUpIndex(
   parts: CatchUpParts,
-  { signal, onProgress }: CatchUpOptions = {},
+  { session, signal, onProgress }: CatchUpOptions = {},
 ): Promise<CatchUpOutcome> {
   const written = { documents: 0, passages: 0 };
   for (;;) {
     if (isAborted(signal)) return { kind: "cancelled", ...written };
-    const difference = await compare(parts);
+    const difference = await compare(parts, session);
     const isSame = difference.changed.length === 0 && difference.gone.length === 0;
     if (isSame && !hasWordsToErase(parts.database)) return { kind: "caught-up", ...written };
     if (takeLease(parts) === "held") {
@@ -78,8 +78,11 @@ interface Difference {
   readonly gone: readonly number[];
 }
 
-async function compare({ database, sources }: CatchUpParts): Promise<Difference> {
-  const rows = database.rows("select id, source, key, version from documents");
+async function compare({ database, sources }: CatchUpParts, session: string | undefined): Promise<Difference> {
+  const isMeant = (other: string): boolean => session === undefined || other === session;
+  const rows = database
+    .rows("select id, source, key, session, version from documents")
+    .filter((row) => isMeant(textIn(row, "session")));
   const known = new Map(rows.map((row) => [`${textIn(row, "source")}\n${textIn(row, "key")}`, row]));
   const changed: { source: RecallSource; document: RecallDocument }[] = [];
   const gone = new Set(rows.map((row) => numberIn(row, "id")));
@@ -88,6 +91,7 @@ async function compare({ database, sources }: CatchUpParts): Promise<Difference>
     const isUnknown = listed === undefined;
     if (isUnknown) for (const row of rows) if (textIn(row, "source") === source.name) gone.delete(numberIn(row, "id"));
     for (const document of listed ?? []) {
+      if (!isMeant(document.session)) continue;
       const row = known.get(`${source.name}\n${document.key}`);
       if (row !== undefined) gone.delete(numberIn(row, "id"));
       if (textIn(row, "version") !== document.version) changed.push({ source, document });

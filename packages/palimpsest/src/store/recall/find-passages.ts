@@ -1,10 +1,17 @@
 import type { RecallFilters } from "../../ports/recall-index.ts";
-import type { Phrase, Query } from "../../recall/postings.ts";
+import type { Phrase, Query } from "../../recall/parse-query.ts";
 import { queryStems } from "../../recall/stem.ts";
 import { collectTerms } from "../../recall/term.ts";
 import { numberIn, type RecallDatabase } from "./database.ts";
 import type { DocumentTable, WordCount } from "./document-table.ts";
-import { countedWordsMax, positionsMax, postingsSampleMax, searchedPostingsMax, searchedWordsMax } from "./limits.ts";
+import {
+  countedWordsMax,
+  documentWordsMax,
+  positionsMax,
+  postingsSampleMax,
+  searchedPostingsMax,
+  searchedWordsMax,
+} from "./limits.ts";
 import { fileTokens, kindToken, termToken, toolToken } from "./prepare-text.ts";
 
 export interface FoundPassage {
@@ -107,7 +114,7 @@ export function findPassages(
     readonly limit: number;
   },
 ): readonly FoundPassage[] {
-  const searched = rarestWords(counts);
+  const searched = rarestWords(counts, isOneDocument(scope) ? documentWordsMax : searchedWordsMax);
   if (searched.length === 0) return [];
   const words = searched.map(({ column, token }) => `${column}:${token}`).join(" OR ");
   const required = [
@@ -128,11 +135,13 @@ export function findPassages(
   return rows.map((row) => ({ number: numberIn(row, "number"), score: numberIn(row, "score") }));
 }
 
-function rarestWords(counts: readonly WordCount[]): readonly WordCount[] {
+const isOneDocument = ({ first, last }: SearchScope): boolean => last - first < positionsMax;
+
+function rarestWords(counts: readonly WordCount[], wordsMax: number): readonly WordCount[] {
   const occurring = counts.filter(({ passages }) => passages > 0).toSorted((a, b) => a.passages - b.passages);
   const searched: WordCount[] = [];
   let postings = 0;
-  for (const word of occurring.slice(0, searchedWordsMax)) {
+  for (const word of occurring.slice(0, wordsMax)) {
     postings += word.passages;
     if (searched.length > 0 && postings > searchedPostingsMax) break;
     searched.push(word);

@@ -40,6 +40,8 @@ export const countedWordsMax = 10_000;
 
 /** Words that are searched for, rarest first, as long as their passages stay below the second limit. */
 export const searchedWordsMax = 8;
+/** The same in one document, where common words cost little and find what rare ones do not. */
+export const documentWordsMax = 24;
 export const searchedPostingsMax = 6_000;
 
 /** Found passages that are read, and so can be hits. */

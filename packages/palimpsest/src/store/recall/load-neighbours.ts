@@ -6,15 +6,13 @@ import { positionsMax } from "./limits.ts";
 import { loadPassages, type StoredText } from "./load-passages.ts";
 import type { SearchIndexDeps } from "./rank-loaded.ts";
 
-/**
- * The nearest texts of other entries in the same document. A result names its own call already, so that is none. A blob
- * stands where its result was called, not where the edit is that wrote it.
- */
+/** The nearest texts of other entries in the same document. A result names its own call already, so that is none. */
 export function loadNeighbours(
   deps: Pick<SearchIndexDeps, "database" | "codec" | "table">,
-  { id, ref, called, place }: StoredText,
+  text: StoredText,
 ): Pick<SearchHit, "before" | "after"> {
-  const position = place === "blob" ? (called ?? id) : id;
+  const { ref, called } = text;
+  const position = positionInLog(deps, text);
   const start = position - (position % positionsMax);
   const neighbour = ({ from, to, order }: { from: number; to: number; order: "asc" | "desc" }) => {
     const row = deps.database.row(
@@ -31,6 +29,21 @@ export function loadNeighbours(
     before: neighbour({ from: start, to: position - 1, order: "desc" }),
     after: neighbour({ from: position + 1, to: start + positionsMax - 1, order: "asc" }),
   };
+}
+
+/** A blob stands where its preview does, or its call, not where the edit is that wrote it. */
+function positionInLog(
+  { database }: Pick<SearchIndexDeps, "database">,
+  { id, ref, called, place }: StoredText,
+): number {
+  if (place !== "blob" || called === undefined) return id;
+  const preview = database.row(
+    "select id from texts where id between ? and ? and ref = ? and place = 'hidden' limit 1",
+    called,
+    id,
+    ref,
+  );
+  return preview === undefined ? called : numberIn(preview, "id");
 }
 
 function readNeighbour(

@@ -1,12 +1,14 @@
 import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
 import type { OpenRecallOptions, OpenRecallOutcome } from "../../ports/recall-index.ts";
-import { platformCodec } from "./chunk-codec.ts";
+import { type ChunkCodec, platformCodec } from "./chunk-codec.ts";
 import { isBusy, isRefused, platformSqlite, RecallDatabase } from "./database.ts";
 import { SqliteRecallIndex } from "./recall-index.ts";
 
 export interface IndexPlace {
   /** A file, or `:memory:`. */
   readonly path: string;
+  /** How texts are stored; by default compressed. */
+  readonly codec?: ChunkCodec | undefined;
   /** Deletes the file and what belongs to it. */
   readonly remove: () => void;
   readonly sizeBytes: () => Promise<number>;
@@ -18,7 +20,7 @@ export async function openRecallIndex(
   { place, options }: { readonly place: IndexPlace; readonly options: OpenRecallOptions },
 ): Promise<OpenRecallOutcome> {
   const sqlite = platformSqlite();
-  const codec = platformCodec();
+  const codec = place.codec ?? platformCodec();
   if (sqlite === undefined || codec === undefined)
     return { kind: "unavailable", why: "this platform has no SQLite: Node 22.13 or newer has it" };
   const openDatabase = (mode: "existing" | "anew"): RecallDatabase => {

@@ -1,5 +1,5 @@
 import type { RecallText } from "../../ports/recall-index.ts";
-import { splitPassages } from "../../recall/postings.ts";
+import { splitPassages } from "../../recall/split-passages.ts";
 import { passageStems } from "../../recall/stem.ts";
 import { collectTerms, eachTerm, type Term } from "../../recall/term.ts";
 
@@ -39,7 +39,18 @@ export function* preparePassages({ kind, text }: Pick<RecallText, "kind" | "text
 }
 
 /** A term as a word of letters and digits. */
-export const termToken = (term: Term): string => (term >>> 0).toString(36);
+export function termToken(term: Term): string {
+  const known = tokenByTerm.get(term);
+  if (known !== undefined) return known;
+  const token = (term >>> 0).toString(36);
+  if (tokenByTerm.size >= tokensKeptMax) tokenByTerm.clear();
+  tokenByTerm.set(term, token);
+  return token;
+}
+
+/** Words repeat, and writing a number costs more than looking it up. */
+const tokenByTerm = new Map<Term, string>();
+const tokensKeptMax = 50_000;
 
 /** The terms of a text, separated by spaces. */
 export const tokenize = (text: string): string =>

@@ -1,5 +1,5 @@
 import type { Candidate, Collection, RankedPassage, Ranker } from "../../ports/ranker.ts";
-import type { Query } from "../../recall/postings.ts";
+import type { Query } from "../../recall/parse-query.ts";
 import { scoreSession } from "../../recall/rank-sessions.ts";
 import { passageStems } from "../../recall/stem.ts";
 import { eachTerm, type Term } from "../../recall/term.ts";

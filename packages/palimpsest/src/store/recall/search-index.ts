@@ -2,12 +2,12 @@ import type { RecallOptions } from "../../ports/recall-index.ts";
 import type { RankedPassage } from "../../ports/ranker.ts";
 import type { SearchHit, SearchOutcome } from "../../ports/session-search.ts";
 import { candidatesMax, pageSizeDefault, pageSizeMax, queryTermsMax } from "../../recall/limits.ts";
-import { parseQuery, type Query } from "../../recall/postings.ts";
+import { parseQuery, type Query } from "../../recall/parse-query.ts";
 import { findSnippet, lineFactor, type Snippet } from "../../recall/snippet.ts";
 import { passageStems, queryStems } from "../../recall/stem.ts";
 import { eachTerm, type Term } from "../../recall/term.ts";
 import { entryId, toolUseId } from "../../schema/brand.ts";
-import type { DocumentTable, WordCount } from "./document-table.ts";
+import type { DocumentRow, DocumentTable, WordCount } from "./document-table.ts";
 import { countWords, findPassages, type FoundPassage, resolveScope, type SearchScope } from "./find-passages.ts";
 import { checkedMax, countedMax, foundMax, neighboursMax, positionsMax } from "./limits.ts";
 import { findNewest } from "./find-newest.ts";
@@ -217,7 +217,7 @@ interface BestPassage {
   readonly score: number;
 }
 
-/** The best texts by their best passages, best first. */
+/** The best texts by their best passages, best first; of equal passages of a text, by the first. */
 function bestByText(
   ranked: readonly RankedPassage[],
   {
@@ -231,52 +231,75 @@ function bestByText(
   const best = new Map<number, BestPassage>();
   for (const { key, score } of ranked.toSorted((left, right) => right.score - left.score)) {
     const passage = loaded.get(key);
-    if (passage === undefined || best.has(passage.within.id) || !mayBeHit(passage)) continue;
-    best.set(passage.within.id, { passage, score });
-    if (best.size >= candidatesMax) break;
+    if (passage === undefined || !mayBeHit(passage)) continue;
+    const known = best.get(passage.within.id);
+    const isBetter = known === undefined ? best.size < candidatesMax : isEqualAndFirst({ passage, score }, known);
+    if (isBetter) best.set(passage.within.id, { passage, score });
   }
   return [...best.values()];
 }
 
-type MergedHit = SearchHit & { readonly also: string[]; readonly text: StoredText };
+const isEqualAndFirst = (one: BestPassage, known: BestPassage): boolean =>
+  one.score === known.score && one.passage.number < known.passage.number;
+
+type MergedHit = SearchHit & { readonly text: StoredText };
+
+interface SessionText extends ExaminedText {
+  readonly document: DocumentRow;
+}
 
 /** Merges hits that show the same line: a file that was read ten times is one hit with ten ids. */
 function mergeHits({ table }: SearchIndexDeps, candidates: readonly ExaminedText[]): readonly MergedHit[] {
-  const byLine = new Map<string, MergedHit>();
+  const byLine = new Map<string, SessionText[]>();
   const shown = new Set<string>();
-  for (const { text, best, snippet, score } of candidates) {
+  for (const candidate of candidates) {
+    const { text, best, snippet } = candidate;
     const document = table.get(Math.floor(best.number / positionsMax));
     if (document === undefined) continue;
-    const { ref, kind, at, form, tool, files } = text;
-    // A memory is its own session.
-    const full = document.session === ref ? ref : `${document.session}/${ref}`;
+    const full = fullId({ text, document });
     // Logs that other tools merged may answer a call twice.
-    if (kind === "result" && shown.has(full)) continue;
+    if (text.kind === "result" && shown.has(full)) continue;
     shown.add(full);
     const same = byLine.get(snippet.line);
-    if (same !== undefined) {
-      const isHere = same.session?.id === document.session;
-      const other = isHere ? ref : full;
-      if (!(isHere && same.id === ref) && !same.also.includes(other)) same.also.push(other);
-      continue;
-    }
-    byLine.set(snippet.line, {
+    if (same === undefined) byLine.set(snippet.line, [{ ...candidate, document }]);
+    else same.push({ ...candidate, document });
+  }
+  return [...byLine.values()].flatMap(mergeTexts);
+}
+
+/** Where the best one stands, the newest of its kind stands for all: what was read again is as it was read last. */
+function mergeTexts(texts: readonly SessionText[]): readonly MergedHit[] {
+  const [best] = texts;
+  const isLike = ({ text, document }: SessionText): boolean =>
+    document === best?.document && text.kind === best.text.kind;
+  const [newest] = texts.filter(isLike).toSorted(newerFirst);
+  if (best === undefined || newest === undefined) return [];
+  const { text, document, snippet } = newest;
+  const { ref, kind, at, form, tool, files } = text;
+  const others = texts
+    .filter((other) => other.document.session !== document.session || other.text.ref !== ref)
+    .map((other) => (other.document.session === document.session ? other.text.ref : fullId(other)));
+  return [
+    {
       id: kind === "result" ? toolUseId(ref) : entryId(ref),
       kind,
       at,
       call: undefined,
       snippet: snippet.snippet,
       offset: form === "verbatim" ? snippet.offset : undefined,
-      score,
-      also: [],
+      score: best.score,
+      also: [...new Set(others)],
       tool,
       files: files.length === 0 ? undefined : files,
-      session: { id: document.session, title: document.title, source: document.source, place: best.number },
+      session: { id: document.session, title: document.title, source: document.source, place: newest.best.number },
       text,
-    });
-  }
-  return [...byLine.values()];
+    },
+  ];
 }
+
+/** A memory is its own session. */
+const fullId = ({ text: { ref }, document: { session } }: Pick<SessionText, "text" | "document">): string =>
+  session === ref ? ref : `${session}/${ref}`;
 
 function finishHit(deps: SearchIndexDeps, { text, ...hit }: MergedHit): SearchHit {
   return { ...hit, call: loadCalls(deps.database, [text]).get(text.called ?? 0), ...loadNeighbours(deps, text) };

@@ -54,9 +54,11 @@ export class DocumentWriter {
   readonly #codec: ChunkCodec;
   readonly #id: number;
   #position: number;
-  readonly #callByUse = new Map<string, Call>();
+  readonly #callByUse = new Map<string, Call | undefined>();
   /** Where the original of a result stands. */
-  readonly #placeByResult = new Map<string, "line" | "blob">();
+  #placeByResult: Map<string, "line" | "blob"> | undefined;
+  /** Whether all that the index has of the document was written by this writer, which then need not ask. */
+  readonly #isFresh: boolean;
   #chunk: { readonly first: number; readonly passages: PreparedPassage[]; chars: number } | undefined;
 
   constructor(database: RecallDatabase, { codec, document }: { codec: ChunkCodec; document: IndexedDocument }) {
@@ -64,6 +66,7 @@ export class DocumentWriter {
     this.#codec = codec;
     this.#id = document.id;
     this.#position = document.passages;
+    this.#isFresh = document.passages === 0;
   }
 
   /**
@@ -173,15 +176,13 @@ export class DocumentWriter {
   }
 
   #callFor(toolUse: string): Call | undefined {
-    const known = this.#callByUse.get(toolUse);
-    if (known !== undefined) return known;
+    if (this.#isFresh || this.#callByUse.has(toolUse)) return this.#callByUse.get(toolUse);
     const row = this.#database.row(
       "select id, tool, call, files from texts where id between ? and ? and use = ? order by id desc limit 1",
       ...this.#range(),
       toolUse,
     );
-    if (row === undefined) return undefined;
-    const call: Call = {
+    const call: Call | undefined = row && {
       id: numberIn(row, "id"),
       tool: optionalTextIn(row, "tool"),
       words: textIn(row, "call"),
@@ -196,21 +197,27 @@ export class DocumentWriter {
    * offsets in that one. The log's preview of a text that a blob holds whole is no longer found.
    */
   #formOfResult({ id, form, from }: PreparedText): PreparedText["form"] | "covered" {
-    const known = this.#placeByResult.get(id) ?? this.#writtenPlace(id);
+    const places = (this.#placeByResult ??= this.#writtenPlaces());
+    const known = places.get(id);
     if (known === "blob") return "covered";
-    this.#placeByResult.set(id, from);
+    places.set(id, from);
     if (from === "blob" && known === "line") this.#hidePreview(id);
     return known === undefined || from === "blob" ? form : "gathered";
   }
 
-  #writtenPlace(ref: string): "line" | "blob" | undefined {
+  /** All at once: nothing is sorted by these ids, so asking for one costs as much. */
+  #writtenPlaces(): Map<string, "line" | "blob"> {
+    const places = new Map<string, "line" | "blob">();
+    if (this.#isFresh) return places;
     const rows = this.#database.rows(
-      "select place from texts where id between ? and ? and ref = ? and kind = 'result'",
+      "select ref, place from texts where id between ? and ? and kind = 'result'",
       ...this.#range(),
-      ref,
     );
-    if (rows.length === 0) return undefined;
-    return rows.some((row) => textIn(row, "place") === "blob") ? "blob" : "line";
+    for (const row of rows) {
+      const ref = textIn(row, "ref");
+      if (places.get(ref) !== "blob") places.set(ref, textIn(row, "place") === "blob" ? "blob" : "line");
+    }
+    return places;
   }
 
   #hidePreview(ref: string): void {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { passageChars } from "./limits.ts";
-import { splitPassages } from "./postings.ts";
+import { splitPassages } from "./split-passages.ts";
 
 it("passages are the whole text in order, none longer than the limit, none empty, none with half a character", () => {
   fc.assert(

@@ -1,18 +1,17 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { blobsWith, loggedOf } from "../../../../test/fixture/log.ts";
-import type { SearchHit, SearchOptions } from "../ports/session-search.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { blobsWith, bytesOf, sourceOf } from "../../../../test/fixture/log.ts";
+import type { SearchHit, SearchOptions, SearchOutcome } from "../ports/session-search.ts";
 import { memoryBlobs } from "../store/memory/memory-blobs.ts";
-import { candidatesMax, hitNeighbourChars, snippetChars } from "./limits.ts";
-import { SessionIndex, RecentTexts, type RecentTextsDeps } from "./session-index.ts";
-import { toolUseId } from "../schema/brand.ts";
+import { candidatesMax, hitNeighbourChars, snippetChars } from "../recall/limits.ts";
+import { LogIndex } from "./log-index.ts";
+import { logSource } from "./recall-sources.ts";
 
 type Line = Readonly<Record<string, unknown>>;
 
 const message = (type: "user" | "assistant", uuid: string, content: unknown): Line => ({
   type,
   uuid,
-  timestamp: `at ${uuid}`,
   message: { content },
 });
 const said = (uuid: string, content: unknown): Line => message("user", uuid, content);
@@ -22,19 +21,22 @@ const called = (uuid: string, id: string, { name = "read", ...input }: Line = {}
 const answered = (uuid: string, id: string, content: unknown): Line =>
   said(uuid, [{ type: "tool_result", tool_use_id: id, content }]);
 
-async function indexOf(
-  lines: readonly Line[],
-  { blobs = memoryBlobs(), only }: { blobs?: ReturnType<typeof memoryBlobs>; only?: string } = {},
-) {
-  const log = loggedOf(lines.map((line) => JSON.stringify(line)));
-  const lineAt: RecentTextsDeps["lineAt"] = async (place) => log.find(({ start }) => start === place.start);
-  const index = new SessionIndex({ blobs, lineAt }, only === undefined ? {} : { only });
-  for (const logged of log) await index.append(logged);
-  return index;
+function indexOf(lines: readonly Line[], { blobs = memoryBlobs() }: { blobs?: ReturnType<typeof memoryBlobs> } = {}) {
+  const log = new LogIndex(
+    logSource({ blobs, open: async () => sourceOf(bytesOf(lines.map((line) => JSON.stringify(line)))) }),
+  );
+  onTestFinished(() => log.close());
+  return {
+    search: async (options: SearchOptions): Promise<SearchOutcome> => {
+      const searched = await log.search(options);
+      if (searched === undefined || searched.kind === "unavailable") throw new Error("it was not searched");
+      return searched;
+    },
+  };
 }
 
 async function found(lines: readonly Line[], options: SearchOptions | string): Promise<readonly SearchHit[]> {
-  const index = await indexOf(lines);
+  const index = indexOf(lines);
   const searched = await index.search(typeof options === "string" ? { query: options } : options);
   if (searched.kind !== "found") throw new Error(searched.kind);
   return searched.hits;
@@ -124,7 +126,7 @@ describe("what is found", () => {
       answered("r", "t1", "preview of the zebra"),
       { type: "offload", uuid: "o", results: [{ toolUse: "t1", blob, media: "text", shown: "preview" }] },
     ];
-    const searched = await (await indexOf(lines, { blobs })).search({ query: "zebra is here" });
+    const searched = await indexOf(lines, { blobs }).search({ query: "zebra is here" });
     expect(searched).toMatchObject({
       kind: "found",
       total: 1,
@@ -143,13 +145,11 @@ describe("what is found", () => {
         answered("r", "t1", `Output saved to zoo.txt. It begins:\n${whole.slice(0, 400)}`),
         { type: "offload", uuid: "o", results: [{ toolUse: "t1", blob, media: "text", shown: "preview" }] },
       ];
-      for (const only of [{}, { only: query }]) {
-        const searched = await (await indexOf(lines, { blobs, ...only })).search({ query });
-        const [hit] = searched.kind === "found" ? searched.hits : [];
-        expect(whole.slice(hit?.offset).replaceAll("\n", " ")).toMatch(hit?.snippet.slice(0, 30) ?? "no hit");
-        expect(searched).toMatchObject({ total: 1, hits: [{ id: "t1" }] });
-        expect(hit?.offset).toBeTypeOf("number");
-      }
+      const searched = await indexOf(lines, { blobs }).search({ query });
+      const [hit] = searched.kind === "found" ? searched.hits : [];
+      expect(whole.slice(hit?.offset).replaceAll("\n", " ")).toMatch(hit?.snippet.slice(0, 30) ?? "no hit");
+      expect(searched).toMatchObject({ total: 1, hits: [{ id: "t1" }] });
+      expect(hit?.offset).toBeTypeOf("number");
     },
   );
 
@@ -177,10 +177,7 @@ describe("what is found", () => {
       answered("r2", "t2", [{ type: "text", text: "zebra" }]),
       { type: "clear", uuid: "x", results: [{ toolUse: "t1", blob, media: "text", shown: "zebra" }] },
     ];
-    for (const only of [{}, { only: "zebra" }]) {
-      const index = await indexOf(searches, { blobs, ...only });
-      expect(await index.search({ query: "zebra" })).toMatchObject({ hits: [], total: 0 });
-    }
+    expect(await indexOf(searches, { blobs }).search({ query: "zebra" })).toMatchObject({ hits: [], total: 0 });
     expect(ids(await found([said("wanted", "a zebra"), ...searches], "zebra"))).toEqual(["wanted"]);
   });
 
@@ -196,8 +193,8 @@ describe("what is found", () => {
   });
 
   it("says when a query has no words", async () => {
-    expect(await (await indexOf([])).search({ query: ' "" … ' })).toEqual({ kind: "no-words" });
-    expect(await (await indexOf([])).search({ query: "zebra" })).toEqual({
+    expect(await indexOf([]).search({ query: ' "" … ' })).toEqual({ kind: "no-words" });
+    expect(await indexOf([]).search({ query: "zebra" })).toEqual({
       kind: "found",
       hits: [],
       page: 1,
@@ -229,7 +226,7 @@ describe("queries", () => {
   });
 
   it.each(["", " ", "\n", "…", "***", '""', '"(.*)"', "—", "\0"])("%j has no words", async (query) => {
-    expect(await (await indexOf([wanted])).search({ query })).toEqual({ kind: "no-words" });
+    expect(await indexOf([wanted]).search({ query })).toEqual({ kind: "no-words" });
   });
 
   it("whatever is asked of whatever was said, the answer is text that can be sent", async () => {
@@ -237,7 +234,7 @@ describe("queries", () => {
     await fc.assert(
       fc.asyncProperty(texts, fc.string({ unit: "binary" }), fc.nat(800), async (lines, query, before) => {
         const text = `${"🦓".repeat(before)}${lines.join("\n")}${query}`;
-        const index = await indexOf([said("u1", text), answered("u2", "t1", text)]);
+        const index = indexOf([said("u1", text), answered("u2", "t1", text)]);
         const searched = await index.search({ query });
         if (searched.kind === "no-words") return;
         for (const { snippet, offset } of searched.hits) {
@@ -256,20 +253,20 @@ describe("hits", () => {
     const lines = [1, 2, 3].map((at) =>
       answered(`r${at}`, `t${at}`, `  ${at}→const zebra = 1;\n  ${at + 1}→version ${at}`),
     );
-    expect(await found(lines, "zebra")).toMatchObject([{ id: "t3", also: ["t2", "t1"], at: "at r3" }]);
+    expect(await found(lines, "zebra")).toMatchObject([{ id: "t3", also: ["t2", "t1"] }]);
   });
 
   it("come in pages that together are all of them, each once", async () => {
     const lines = Array.from({ length: 25 }, (_, at) => said(`u${at}`, `zebra number ${at}`));
-    const index = await indexOf(lines);
+    const index = indexOf(lines);
     const pages = await Promise.all([1, 2, 3, 4].map((page) => index.search({ query: "zebra", page })));
     const all = pages.flatMap((page) => (page.kind === "found" ? ids(page.hits) : []));
-    expect(all).toEqual(lines.map(({ uuid }) => uuid).toReversed());
+    expect(all.toSorted()).toEqual(lines.map(({ uuid }) => uuid).toSorted());
     expect(pages[3]).toEqual({ kind: "found", hits: [], page: 4, pages: 3, total: 25, shown: 25 });
   });
 
   it("a word that stands everywhere is counted everywhere and looked into only so far", async () => {
-    const index = await indexOf(filler(candidatesMax + 50));
+    const index = indexOf(filler(candidatesMax + 50));
     expect(await index.search({ query: "usual", pageSize: 100 })).toMatchObject({
       total: candidatesMax + 50,
       shown: candidatesMax,
@@ -289,16 +286,13 @@ describe("hits", () => {
       answered("r2", "t2", "what was recalled"),
       { type: "offload", uuid: "o", results: [{ toolUse: "t1", blob, media: "text", shown: "a preview" }] },
     ];
-    for (const only of [undefined, "zebra"]) {
-      const index = await indexOf(lines, { blobs, ...(only === undefined ? {} : { only }) });
-      const searched = await index.search({ query: "zebra" });
-      const [hit] = searched.kind === "found" ? searched.hits : [];
-      // Neither the call, which the hit names already, nor the edit that moved it.
-      expect([hit?.before?.id, hit?.after]).toEqual(["u1", { id: "u2", kind: "user", text: "and then" }]);
-      expect(hit?.before?.text).toMatch(/^look there again .*…$/);
-      expect(hit?.before?.text).toHaveLength(hitNeighbourChars);
-    }
-    const whole = await indexOf(lines, { blobs });
+    const whole = indexOf(lines, { blobs });
+    const searched = await whole.search({ query: "zebra" });
+    const [hit] = searched.kind === "found" ? searched.hits : [];
+    // Neither the call, which the hit names already, nor the edit that moved it.
+    expect([hit?.before?.id, hit?.after]).toEqual(["u1", { id: "u2", kind: "user", text: "and then" }]);
+    expect(hit?.before?.text).toMatch(/^look there again .*…$/);
+    expect(hit?.before?.text).toHaveLength(hitNeighbourChars);
     // A preview says less than the call that it answers, and what a search answered was said elsewhere.
     const [last] = [await whole.search({ query: '"and then"' })].flatMap((it) => (it.kind === "found" ? it.hits : []));
     expect(last).toMatchObject({ before: { id: "c1", kind: "call", text: "read zoo.txt" }, after: undefined });
@@ -327,7 +321,7 @@ describe("laws", () => {
   it("every line of 40 characters finds its entry among the first five by its own words", async () => {
     await fc.assert(
       fc.asyncProperty(session, async (texts) => {
-        const index = await indexOf(texts.map((lines, at) => said(`u${at}`, lines.join("\n"))));
+        const index = indexOf(texts.map((lines, at) => said(`u${at}`, lines.join("\n"))));
         for (const [at, lines] of texts.entries()) {
           const query = lines.at(-1) ?? "";
           if (query.length < 40) continue;
@@ -339,40 +333,4 @@ describe("laws", () => {
       { numRuns: 30 },
     );
   });
-
-  it("an index for one query finds what an index of everything finds", async () => {
-    const few = fc.array(fc.constantFrom("alpha", "betaGamma", "src/delta.ts", "検索", "the"), {
-      minLength: 1,
-      maxLength: 9,
-    });
-    await fc.assert(
-      fc.asyncProperty(fc.array(few, { maxLength: 15 }), few, async (texts, words) => {
-        const lines = texts.map((text, at) => said(`u${at}`, text.join(at % 2 === 0 ? " " : "\n")));
-        const query = words.join(" ");
-        const [whole, one] = [await indexOf(lines), await indexOf(lines, { only: query })];
-        expect(await one.search({ query })).toEqual(await whole.search({ query }));
-      }),
-      { numRuns: 50 },
-    );
-  });
-});
-
-it("gives a text that is no longer at hand from its line or its blob, and nothing where that is gone", async () => {
-  const [line] = loggedOf([JSON.stringify({ type: "user", uuid: "u1", message: { content: "said long ago" } })]);
-  const blobs = await blobsWith([Buffer.from("kept in a blob")]);
-  const [blob] = await blobs.list();
-  if (blob === undefined) throw new Error("the blob is not there");
-  const read: number[] = [];
-  const lineAt = async ({ start }: { readonly start: number }) => {
-    read.push(start);
-    return start === 0 ? line : undefined;
-  };
-  const texts = new RecentTexts({ blobs, lineAt }, 10);
-  texts.add("said long ago", { kind: "line", place: { start: 0, end: 1 }, number: 0 });
-  texts.add("kept in a blob", { kind: "blob", blob: { id: toolUseId("t1"), blob, media: "text" } });
-  texts.add("blanked since then", { kind: "line", place: { start: 9, end: 10 }, number: 0 });
-  texts.add("newest", { kind: "line", place: { start: 20, end: 21 }, number: 0 });
-  const all = await Promise.all([0, 1, 2, 3, 4].map((number) => texts.text(number)));
-  expect(all).toEqual(["said long ago", "kept in a blob", undefined, "newest", undefined]);
-  expect(read).toEqual([0, 9]);
 });

@@ -1,0 +1,193 @@
+import { join } from "node:path";
+import { contextDraft } from "palimpsest/internal/context/inputs";
+import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { Mailboxes } from "palimpsest/internal/ports/mailbox";
+import { openSocketServer, type SocketServer } from "palimpsest/internal/store/files/socket-mailbox";
+import type { ReminderDeps } from "palimpsest/internal/context/deps";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import type { Session } from "palimpsest/internal/session/session";
+import { announcementSetting } from "palimpsest/internal/transcript/draft";
+import { sessionAddress } from "palimpsest/internal/schema/agent-address";
+import { findOpenSessions } from "../../host/open-sessions.ts";
+import { AgentMail } from "../../team/agent-mail.ts";
+import { createTeamControl, createTeamTasks } from "../../team/team-control.ts";
+import { findJoinRefusal, joinTeam, type TeamMembership } from "../../team/team-membership.ts";
+import { refuseMessages, sendMessageToolName } from "../../tool/send-message-tool.ts";
+import { refuseTasks, taskToolName } from "../../tool/task-tool.ts";
+import { noTeamText, refuseTeam, teamToolName } from "../../tool/team-tool.ts";
+import type { Agent, TeamRefusal } from "../agent.ts";
+import type { AgentOptions, AgentParts } from "../agent-options.ts";
+import type { PermissionChoice } from "../tools/permission-choice.ts";
+import type { TeamTools } from "../tools/toolbox.ts";
+
+export type OpenMailOutcome = ({ readonly kind: "open" } & OpenMail) | TeamRefusal | WriteFailure;
+
+export interface OpenMail {
+  /** Undefined in a store without mailboxes. */
+  readonly mail: AgentMail | undefined;
+  /** Undefined if the session does not listen at a socket. */
+  readonly socket?: SocketServer | undefined;
+  /** Shown to the user when the session opens. */
+  readonly warnings: readonly string[];
+}
+
+/** Asked before a session is opened: a refusal leaves no session behind. */
+export async function checkTeam(
+  home: string,
+  { team }: Pick<AgentOptions, "team">,
+  project: string,
+): Promise<TeamRefusal | undefined> {
+  if (team === undefined) return undefined;
+  const message = await findJoinRefusal(home, { ...team, project });
+  return message === undefined ? undefined : { kind: "team-refused", message };
+}
+
+/** Joins the team, if one is asked for, and tells the model so once. */
+export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome> {
+  const { deps, workspace, options, session, root } = parts;
+  const { mailboxes, taskLists } = deps;
+  if (mailboxes === undefined || taskLists === undefined) return { kind: "open", mail: undefined, warnings: [] };
+  const mailDeps = {
+    ...deps,
+    mailboxes,
+    openSessions: async () => (await findOpenSessions(workspace.home)).map(({ id }) => id),
+  };
+  const listened = await listen(parts, mailboxes);
+  if (options.team === undefined)
+    return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership: undefined }) };
+  const teamDeps = { home: workspace.home, mailboxes, taskLists };
+  const joined = await joinTeam(teamDeps, { ...options.team, project: root, session: session.id });
+  if (joined.kind === "refused") return { kind: "team-refused", message: joined.message };
+  if (joined.kind === "failed") return joined;
+  const { membership } = joined;
+  const failure = await announceTeam(session, membership);
+  if (failure !== undefined) return failure;
+  // What an earlier process of the leader left: teammates that died with it.
+  if (membership.role === "leader") await membership.look();
+  return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership }) };
+}
+
+/** A socket that can't be opened leaves the session as it is without one; the user is told. */
+async function listen(
+  { deps, workspace, options, session }: AgentParts,
+  mailboxes: Mailboxes,
+): Promise<Omit<OpenMail, "mail">> {
+  if (options.socket !== "on") return { warnings: [] };
+  const opened = await mailboxes.open(sessionAddress(session.id));
+  const server =
+    opened.kind === "failed"
+      ? opened
+      : await openSocketServer({
+          deps,
+          folder: join(workspace.home, "sockets"),
+          name: session.id,
+          deliver: (message) => mailboxes.send({ ...message, to: sessionAddress(session.id) }),
+        });
+  switch (server.kind) {
+    case "open":
+      return { socket: server.server, warnings: [`Messages reach this session at ${server.server.address}`] };
+    case "busy":
+      return { warnings: [`No socket: it is in use by ${server.holder}.`] };
+    case "failed":
+      return { warnings: [`No socket: ${server.message}`] };
+  }
+}
+
+/** Once in each session and for each place. */
+async function announceTeam(session: Session, { team, name, role }: TeamMembership): Promise<WriteFailure | undefined> {
+  const setting = announcementSetting("team");
+  const place = `${name}@${team}`;
+  if (session.fold.projection.settings.get(setting) === place) return undefined;
+  const appended = await session.append(contextDraft(role === "leader" ? leaderText(team) : teammateText(place)), {
+    type: "setting",
+    name: setting,
+    value: place,
+  });
+  return appended.kind === "failed" ? appended : undefined;
+}
+
+const leaderText = (team: string): string =>
+  `You lead the team ${team}. Start teammates with the tool ${teamToolName}, share work with ${taskToolName}, talk with ${sendMessageToolName}. Their messages come to you by themselves, so end your turn when there is nothing left for you to do. Teammates can do no more than you can, and only you approve plans.`;
+
+const teammateText = (place: string): string =>
+  `You are ${place}, a teammate. Your leader is the agent "leader". Your plain replies are not read: what others must know, send with ${sendMessageToolName}. Claim a task with ${taskToolName} before you begin with it, and complete it with its result. When you end your turn, the leader learns that you are idle, with the beginning of your reply.`;
+
+/** The tools for other agents, as far as the session has any to talk to. A tool that it has had stays, and refuses. */
+export function createTeamTools(
+  { deps, options, session, root }: AgentParts,
+  {
+    mail,
+    known,
+    choice,
+  }: {
+    readonly mail: AgentMail | undefined;
+    readonly known: ReadonlySet<string>;
+    readonly choice: () => PermissionChoice;
+  },
+): TeamTools {
+  const { mailboxes } = deps;
+  const membership = mail?.membership;
+  const kept: TeamTools = {
+    messages: known.has(sendMessageToolName) ? refuseMessages(noTeamText) : undefined,
+    teamTasks: known.has(taskToolName) ? refuseTasks(noTeamText, sessionAddress(session.id)) : undefined,
+    team: known.has(teamToolName) ? refuseTeam(noTeamText) : undefined,
+  };
+  if (mail === undefined || mailboxes === undefined) return kept;
+  const messages = mail.hasPeers || kept.messages !== undefined ? mail : undefined;
+  if (membership === undefined) return { ...kept, messages };
+  const limits = () => ({ ...choice(), allow: [...choice().allow], ask: [...choice().ask], deny: [...choice().deny] });
+  const startTeammate = options.team?.startTeammate;
+  const control = { mail, membership, mailboxes, project: root, limits, startTeammate };
+  return {
+    messages,
+    teamTasks: createTeamTasks({ mail, membership }),
+    team: membership.role === "leader" ? createTeamControl(control) : kept.team,
+  };
+}
+
+/** New mail is in the transcript before each request. */
+export const withMail =
+  (
+    mail: AgentMail | undefined,
+    reminders: NonNullable<ReminderDeps["reminders"]>,
+  ): NonNullable<ReminderDeps["reminders"]> =>
+  async (conversation) => {
+    // A fork gets none: it would be in the fork alone.
+    if (conversation.line.editable !== undefined) await mail?.drain();
+    return reminders(conversation);
+  };
+
+/** Others see that it works. */
+export async function* markWork(
+  mail: AgentMail | undefined,
+  turn: AsyncIterable<LoopEvent>,
+): AsyncGenerator<LoopEvent> {
+  await mail?.membership?.setState("working");
+  try {
+    yield* turn;
+  } finally {
+    await mail?.membership?.setState("idle");
+  }
+}
+
+/** The place in the team is left, and the socket closed, with the session. */
+export const withLeave = <Ends extends Pick<Agent, "close" | "discard">>(
+  { mail, socket }: OpenMail,
+  { close, discard, ...rest }: Ends,
+): Omit<Ends, "close" | "discard"> & Pick<Agent, "close" | "discard"> => {
+  const leave = async (): Promise<void> => {
+    await socket?.close();
+    await mail?.membership?.leave();
+  };
+  return {
+    ...rest,
+    close: async (why) => {
+      await close(why);
+      await leave();
+    },
+    discard: async (why) => {
+      await discard(why);
+      await leave();
+    },
+  };
+};
