@@ -477,6 +477,7 @@ function startContext(
     transcripts: agent.deps.transcripts,
     costs,
     files,
+    lifetimes: "fixed",
     compacting: (started) =>
       agentCompactionSetup(agent, { ...started, box, prefix, instructions, requests: undefined }),
     onUndone: () => box.readAgain(),
