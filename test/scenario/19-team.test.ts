@@ -63,7 +63,10 @@ test("a leader and three teammates do each task once and say each thing once, wh
   // Killed in the middle of his task: it is open again, and he goes on with the same conversation.
   const ben = await until(async () => await world.member("ben"), chat.output);
   process.kill(ben.process?.pid ?? 0, "SIGKILL");
-  await until(async () => (await world.tasks()).some(({ id, state: now }) => id === held?.id && now === "open"), chat.output);
+  await until(
+    async () => (await world.tasks()).some(({ id, state: now }) => id === held?.id && now === "open"),
+    chat.output,
+  );
   expect(await world.member("ben")).toMatchObject({ state: "stopped", session: ben.session });
   await until(() => chat.output().includes("Its process ended (SIGKILL)"), chat.output);
   state.ben = "well";
@@ -83,9 +86,14 @@ test("a leader and three teammates do each task once and say each thing once, wh
   expect(new Set(arrived.map(({ id }) => id)).size).toBe(arrived.length);
 
   // Teammates of a killed leader end by themselves, and the next leader finds everything in order.
-  const pids = (await Promise.all(["ben", "cid"].map((name) => world.member(name)))).map((one) => one?.process?.pid ?? 0);
+  const pids = (await Promise.all(["ben", "cid"].map((name) => world.member(name)))).map(
+    (one) => one?.process?.pid ?? 0,
+  );
   chat.child.kill("SIGKILL");
-  await until(async () => (await Promise.all(pids.map(lookAtProcess))).every(({ kind }) => kind === "dead"), chat.output);
+  await until(
+    async () => (await Promise.all(pids.map(lookAtProcess))).every(({ kind }) => kind === "dead"),
+    chat.output,
+  );
   const next = world.lead();
   next.say("Look.");
   await until(() => next.output().includes("Noted."), next.output);

@@ -15,11 +15,10 @@ import { callingEnvironment } from "./command-line.ts";
 import { served } from "./simulated.ts";
 
 /** What an agent of a team says next. `last`: the text of the newest message, or of the newest results. */
-export type TeamPlay = (input: {
-  readonly who: string;
-  readonly last: string;
-  readonly all: string;
-}) => { readonly blocks: readonly MoveBlock[]; readonly delayMs?: number };
+export type TeamPlay = (input: { readonly who: string; readonly last: string; readonly all: string }) => {
+  readonly blocks: readonly MoveBlock[];
+  readonly delayMs?: number;
+};
 
 export interface TeamWorld {
   readonly home: string;
@@ -67,7 +66,10 @@ export async function teamWorld(play: TeamPlay): Promise<TeamWorld> {
     env,
     lead: () => startLeader({ home, cwd: work, env }),
     member,
-    tasks: () => fileTaskLists({ deps, folder: join(home, "mail"), durability: "never" }).open("docs").list(),
+    tasks: () =>
+      fileTaskLists({ deps, folder: join(home, "mail"), durability: "never" })
+        .open("docs")
+        .list(),
     log: async (session) => {
       const [slug = ""] = await readdir(join(home, "projects"));
       const text = await readFile(join(home, "projects", slug, `${session}.jsonl`), "utf8");
@@ -128,7 +130,7 @@ export async function until<Value>(
   const end = Date.now() + 25_000;
   for (;;) {
     const seen = await look();
-    if (seen !== undefined && seen !== null && seen !== false) return seen as NonNullable<Value>;
+    if (seen !== undefined && seen !== null && seen !== false) return seen;
     if (Date.now() > end) expect.fail(`it did not happen:\n${shown()}`);
     await wait(25);
   }

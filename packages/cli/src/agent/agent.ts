@@ -12,7 +12,7 @@ import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import type { AgentMail } from "../team/agent-mail.ts";
-import type { TeamRefusal } from "./session/open-agent-mail.ts";
+import type { TeamRefusal } from "../team/team-membership.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 

@@ -39,8 +39,8 @@ import { type Retention, startRetention } from "./session/expire-sessions.ts";
 import type { AgentMail } from "../team/agent-mail.ts";
 import { checkTeam, markWork, openAgentMail, withLeave } from "./session/open-agent-mail.ts";
 import { openSessionRedaction, redactPlanFile } from "./session/session-redaction.ts";
-import { equipSession } from "./tools/equip-session.ts";
-import { followPermissionChoice, limitChoice } from "./tools/permission-choice.ts";
+import { type EquipInput, equipSession } from "./tools/equip-session.ts";
+import { followPermissionChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { SessionContext } from "palimpsest/internal/context/session-context";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
@@ -86,7 +86,7 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
 }
 
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
-  const { workspace, options, deps, session } = parts;
+  const { workspace, options, session } = parts;
   const { flags } = options;
   const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
   const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
@@ -95,15 +95,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
   const { settings: opening, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
-  const cwd = await realpath(options.cwd);
-  const shell = await findShell();
   const repaired = await repairEarlierRun(parts);
   if (repaired.kind === "failed") return repaired;
-  const toolsKnown = await toolsKnownToModel(deps, { session, model });
-  const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
-  const followed = followPermissionChoice(requestedTools, () => settings.current().settings);
-  const choice = limitChoice(followed, options.permissionLimit);
-  const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
+  const tooling = await prepareTooling(parts, { settings, model, groups: repaired.groups });
+  const { cwd, shell } = tooling;
   const background = await startJobsAndServers(parts, tooling);
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
@@ -111,13 +106,13 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const joined = await openAgentMail(parts);
   if (joined.kind !== "open") return joined;
   const { mail } = joined;
-  const equipment = await equipSession(parts, { ...tooling, model, background, memory, mail });
+  const equipment = await equipSession(parts, { ...tooling, background, memory, mail });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings, source: sessionSource(parts), memory: memory.piece };
   const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
-  const hooks = settings.current().settings.hooks.value;
+  const { value: hooks } = settings.current().settings.hooks;
   const learned = limitsLearned(opening.resolved);
   const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions, mail };
@@ -128,11 +123,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own };
   const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
   const { context } = begun;
-  const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const { redaction } = parts;
-  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction, mail };
-  const news = backgroundNews({ ...newsInput, settings: settingsNews });
+  const { compacting } = context;
+  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, mail };
+  const news = backgroundNews({ ...newsInput, redaction: parts.redaction, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -159,6 +153,27 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ...withLeave(joined, sessionHooks(agentDeps, session)),
   };
 }
+
+/** What the tools of a session are built on. */
+async function prepareTooling(
+  { deps, session, options }: AgentParts,
+  { settings, model, groups }: ToolingInput,
+): Promise<ToolingInput & Tooling> {
+  const { carriedMode, permissionLimit: limit, tools: requested } = options;
+  const requestedTools = { ...requested, mode: carriedMode ?? requested.mode, limit };
+  return {
+    settings,
+    model,
+    groups,
+    cwd: await realpath(options.cwd),
+    shell: await findShell(),
+    toolsKnown: await toolsKnownToModel(deps, { session, model }),
+    choice: followPermissionChoice(requestedTools, () => settings.current().settings),
+  };
+}
+
+type ToolingInput = Pick<EquipInput, "settings" | "model" | "groups">;
+type Tooling = Pick<EquipInput, "cwd" | "shell" | "toolsKnown" | "choice">;
 
 /** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {

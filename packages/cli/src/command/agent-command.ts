@@ -110,7 +110,10 @@ async function parseRequest(context: CommandContext, args: AgentArguments["optio
   if (args.name !== undefined && args.team === undefined)
     return usageError("--name is for a member of a team", "Add --team <team>, or leave it out.");
   if (args.team !== undefined && args.print)
-    return usageError("a member of a team needs a chat", "Leave -p out; `palimpsest agents serve` works without a chat.");
+    return usageError(
+      "a member of a team needs a chat",
+      "Leave -p out; `palimpsest agents serve` works without a chat.",
+    );
   const request = await parseToolRequest(context, args);
   return "code" in request ? request : { ...request, format };
 }
@@ -185,11 +188,11 @@ async function runInChat(context: CommandContext, { args, request }: RunInput): 
 
 async function chatTeam(
   context: CommandContext,
-  options: AgentArguments["options"] & { readonly team: string },
+  given: AgentArguments["options"] & { readonly team: string },
 ): Promise<TeamOptions> {
   const { createTeammateStarter } = await import("../session/start-teammate.ts");
-  const { team, name } = options;
-  return { team, name, way: "chat", startTeammate: createTeammateStarter(context, options) };
+  const { team, name } = given;
+  return { team, name, way: "chat", startTeammate: createTeammateStarter(context, given) };
 }
 
 /** The given text, followed by what was piped in. */

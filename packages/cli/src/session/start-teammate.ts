@@ -13,11 +13,12 @@ export function createTeammateStarter({ env, cwd }: CommandContext, options: Giv
   const launcher = fileURLToPath(new URL("../../bin/palimpsest", import.meta.url));
   const passedOn = toArguments(options);
   return ({ team, name, output, onEnd }) => {
-    const child = spawn(
-      process.execPath,
-      [launcher, "agents", "serve", "--team", team, "--name", name, ...passedOn],
-      { cwd, env, detached: true, stdio: ["ignore", output, output] },
-    );
+    const child = spawn(process.execPath, [launcher, "agents", "serve", "--team", team, "--name", name, ...passedOn], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["ignore", output, output],
+    });
     // A failed start has no exit.
     child.once("error", (error) => onEnd(error.message));
     child.once("exit", (code, signal) => onEnd(signal ?? `exit code ${code ?? 0}`));
@@ -26,7 +27,7 @@ export function createTeammateStarter({ env, cwd }: CommandContext, options: Giv
 }
 
 /** Those that a leader and a teammate share. */
-export const toArguments = (options: GivenOptions): readonly string[] =>
+const toArguments = (options: GivenOptions): readonly string[] =>
   Object.entries(options).flatMap(([name, value]) => {
     if (ofLeaderAlone.has(name) || value === undefined || value === false) return [];
     if (value === true) return [`--${name}`];

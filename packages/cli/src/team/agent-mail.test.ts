@@ -17,7 +17,13 @@ async function makeWorld() {
   const teamDeps = { home, mailboxes, taskLists: memoryTaskLists({ now }) };
   const open: string[] = [];
   const join = async (name?: string): Promise<TeamMembership> => {
-    const place = { team: "docs", name, way: "chat", project: "/p", session: sessionId(`s-${name ?? "leader"}`) } as const;
+    const place = {
+      team: "docs",
+      name,
+      way: "chat",
+      project: "/p",
+      session: sessionId(`s-${name ?? "leader"}`),
+    } as const;
     const joined = await joinTeam(teamDeps, place);
     if (joined.kind !== "joined") throw new Error(joined.message);
     return joined.membership;

@@ -5,7 +5,12 @@ import type { Agents } from "palimpsest/internal/ports/agents";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import type { Envelope, EnvelopeDraft, Mailbox, MailboxesDep, SendOutcome } from "palimpsest/internal/ports/mailbox";
 import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
-import { formatAddress, parseReceiver, sessionAddress, teammateAddress } from "palimpsest/internal/schema/agent-address";
+import {
+  formatAddress,
+  parseReceiver,
+  sessionAddress,
+  teammateAddress,
+} from "palimpsest/internal/schema/agent-address";
 import {
   type AgentMessage,
   type AgentProtocol,

@@ -95,7 +95,9 @@ export type FindAgentOutcome =
 
 /** By its address, the name of a member, a session's id or the beginning of one. */
 export function findAgent(agents: readonly ListedAgent[], name: string): FindAgentOutcome {
-  const exact = agents.filter(({ address, session, kind }) => address === name || (kind !== "sub-agent" && session === name));
+  const exact = agents.filter(
+    ({ address, session, kind }) => address === name || (kind !== "sub-agent" && session === name),
+  );
   const near = agents.filter(
     ({ address, session, kind }) =>
       address.split("@")[0] === name || (kind === "session" && session?.startsWith(name.replace(/^bridge:/, ""))),

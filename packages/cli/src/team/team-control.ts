@@ -5,7 +5,13 @@ import type { Mailboxes } from "palimpsest/internal/ports/mailbox";
 import { isAgentName, parseReceiver, teammateAddress } from "palimpsest/internal/schema/agent-address";
 import { envelopeId, millis } from "palimpsest/internal/schema/brand";
 import { messageSummaryCharsMax } from "palimpsest/internal/schema/limits";
-import { leaderName, type MemberLimits, stopMember, type TeamMember, withMember } from "palimpsest/internal/schema/team";
+import {
+  leaderName,
+  type MemberLimits,
+  stopMember,
+  type TeamMember,
+  withMember,
+} from "palimpsest/internal/schema/team";
 import { plural } from "palimpsest/internal/text/format-count";
 import type { AssignTaskOutcome, TeamTasks } from "../tool/task-tool.ts";
 import type { NewTeammate, TeamControl, TeamOutcome } from "../tool/team-tool.ts";
@@ -70,13 +76,16 @@ async function startMember(deps: TeamControlDeps, { name, prompt, id }: NewTeamm
   const { store, team } = membership;
   if (startTeammate === undefined) return refuse("This session can't start processes.");
   if (!isAgentName(name) || name === leaderName)
-    return refuse(`${JSON.stringify(name)} can't be a teammate's name: use letters, digits, dots, dashes, underscores.`);
+    return refuse(
+      `${JSON.stringify(name)} can't be a teammate's name: use letters, digits, dots, dashes, underscores.`,
+    );
   const registered = await register(deps, name);
   if (registered !== undefined) return refuse(registered);
   const opened = await deps.mailboxes.open(teammateAddress(name, team));
   if (opened.kind === "failed") return refuse(opened.message);
   // The message is there before the teammate is: it survives whatever happens next.
-  const told = prompt === undefined ? undefined : await mail.send({ id, to: name, body: { type: "text", text: prompt } });
+  const told =
+    prompt === undefined ? undefined : await mail.send({ id, to: name, body: { type: "text", text: prompt } });
   if (told?.kind === "refused") return refuse(`${name} was not started: ${told.message}`);
   const outputPath = store.outputPath(team, name);
   const output = openSync(outputPath, "w", 0o600);
@@ -114,10 +123,7 @@ async function reportEnd(
 }
 
 /** Its place and what it may do are on record before it runs. Undefined: it is registered. */
-async function register(
-  { membership, project, limits }: TeamControlDeps,
-  name: string,
-): Promise<string | undefined> {
+async function register({ membership, project, limits }: TeamControlDeps, name: string): Promise<string | undefined> {
   const outcome = await membership.store.change(membership.team, async (record) => {
     if (record === undefined) return { record: undefined, answer: `There is no team ${membership.team} any more.` };
     const known = record.members.find((member) => member.name === name);

@@ -46,7 +46,10 @@ it("finds members that died: their tasks are open again, and their places are ke
   await store.change("docs", (record) => {
     const own = record?.members.find(({ name }) => name === "ann");
     if (record === undefined || own === undefined) throw new Error("ann has not joined");
-    return { record: withMember(record, { ...own, process: { pid, started: null, host: own.process?.host ?? "" } }), answer: 0 };
+    return {
+      record: withMember(record, { ...own, process: { pid, started: null, host: own.process?.host ?? "" } }),
+      answer: 0,
+    };
   });
   const look = await leader.look();
   if ("kind" in look) throw new Error(look.message);

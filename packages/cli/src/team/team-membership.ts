@@ -36,6 +36,12 @@ export type JoinTeamOutcome =
   | { readonly kind: "refused"; readonly message: string }
   | WriteFailure;
 
+/** A session can't have the place in the team that was asked for. `message` is one line for the user. */
+export interface TeamRefusal {
+  readonly kind: "team-refused";
+  readonly message: string;
+}
+
 /** The first process of a team is its leader. Must not reject. */
 export async function joinTeam(deps: TeamDeps, { session, ...input }: JoinTeamInput): Promise<JoinTeamOutcome> {
   const store = new TeamStore(deps.home);

@@ -91,6 +91,8 @@ const body = (message: AgentMessage): BodyOutcome => ({ kind: "body", body: mess
 const wrong = (message: string): BodyOutcome => ({ kind: "wrong", message });
 
 /** For a session that has had the tool and can't send now: its definitions stay the same. */
-export const refuseMessages = (message: string): MessageSender => ({ send: async () => ({ kind: "refused", message }) });
+export const refuseMessages = (message: string): MessageSender => ({
+  send: async () => ({ kind: "refused", message }),
+});
 
 export const forkMessages = refuseMessages("A fork sends no messages: the conversation that it was made from does.");

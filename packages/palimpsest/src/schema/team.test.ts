@@ -2,7 +2,15 @@ import { expect, it } from "vitest";
 import { leaderName, planJoin, stopDead, type TeamRecord, withMember } from "./team.ts";
 
 const process = { pid: 7, started: "boot/1", host: "here" };
-const request = { team: "docs", name: undefined, way: "chat", project: "/p", process, now: 5, running: new Set<string>() } as const;
+const request = {
+  team: "docs",
+  name: undefined,
+  way: "chat",
+  project: "/p",
+  process,
+  now: 5,
+  running: new Set<string>(),
+} as const;
 
 const teamWith = (...names: readonly string[]): TeamRecord =>
   names.reduce<TeamRecord>(
@@ -31,7 +39,12 @@ it("makes the first process of a team its leader", () => {
 it.each([
   ["a teammate of a team that does not exist", undefined, { name: "ann" }, "There is no team docs yet"],
   ["a second leader", teamWith("leader"), { running: new Set(["leader"]) }, "has a leader (process 7)"],
-  ["a name that is in use", teamWith("leader", "ann"), { name: "ann", running: new Set(["ann"]) }, "agents kill ann@docs"],
+  [
+    "a name that is in use",
+    teamWith("leader", "ann"),
+    { name: "ann", running: new Set(["ann"]) },
+    "agents kill ann@docs",
+  ],
   ["a name that is no name", teamWith("leader"), { name: "../ann" }, "can't be the name of an agent"],
   ["a team that is no name", undefined, { team: ".." }, "can't be the name of a team"],
 ])("refuses %s", (_what, record, changes, message) => {

@@ -11,7 +11,7 @@ import { sessionAddress } from "palimpsest/internal/schema/agent-address";
 import { findOpenSessions } from "../../host/open-sessions.ts";
 import { AgentMail } from "../../team/agent-mail.ts";
 import { createTeamControl, createTeamTasks } from "../../team/team-control.ts";
-import { findJoinRefusal, joinTeam, type TeamMembership } from "../../team/team-membership.ts";
+import { findJoinRefusal, joinTeam, type TeamMembership, type TeamRefusal } from "../../team/team-membership.ts";
 import { refuseMessages, sendMessageToolName } from "../../tool/send-message-tool.ts";
 import { refuseTasks, taskToolName } from "../../tool/task-tool.ts";
 import { noTeamText, refuseTeam, teamToolName } from "../../tool/team-tool.ts";
@@ -20,8 +20,7 @@ import type { AgentOptions, AgentParts } from "../agent-options.ts";
 import type { PermissionChoice } from "../tools/permission-choice.ts";
 import type { TeamTools } from "../tools/toolbox.ts";
 
-export type OpenMailOutcome =
-  ({ readonly kind: "open" } & OpenMail) | TeamRefusal | WriteFailure;
+export type OpenMailOutcome = ({ readonly kind: "open" } & OpenMail) | TeamRefusal | WriteFailure;
 
 export interface OpenMail {
   /** Undefined in a store without mailboxes. */
@@ -30,12 +29,6 @@ export interface OpenMail {
   readonly socket?: SocketServer | undefined;
   /** Shown to the user when the session opens. */
   readonly warnings: readonly string[];
-}
-
-/** The session can't have the place in the team that was asked for. `message` is one line for the user. */
-export interface TeamRefusal {
-  readonly kind: "team-refused";
-  readonly message: string;
 }
 
 /** Asked before a session is opened: a refusal leaves no session behind. */
@@ -87,7 +80,8 @@ async function listen(
       : await openSocketServer({
           deps,
           folder: join(workspace.home, "sockets"),
-          name: session.id,
+          // Short: the whole path may have about a hundred bytes.
+          name: session.id.slice(0, socketNameChars),
           deliver: (message) => mailboxes.send({ ...message, to: sessionAddress(session.id) }),
         });
   switch (server.kind) {
@@ -99,6 +93,8 @@ async function listen(
       return { warnings: [`No socket: ${server.message}`] };
   }
 }
+
+const socketNameChars = 8;
 
 /** Once in each session and for each place. */
 async function announceTeam(session: Session, { team, name, role }: TeamMembership): Promise<WriteFailure | undefined> {

@@ -28,7 +28,7 @@ import type { BlobsDep } from "palimpsest/internal/ports/blobs";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import type { Session } from "palimpsest/internal/session/session";
 
-interface EquipInput {
+export interface EquipInput {
   readonly settings: FollowedSettings;
   /** From flags and settings; the same object while nothing has changed. */
   readonly choice: () => PermissionChoice;
