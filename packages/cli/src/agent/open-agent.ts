@@ -142,7 +142,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) =>
-      withNews(markWork(mail, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))), news),
+      withNews(
+        markWork({ mail, session }, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))),
+        news,
+      ),
     mail,
     ...begun.controls,
     mode: skillsAndPlan.mode,

@@ -42,7 +42,7 @@ export async function checkTeam(
   return message === undefined ? undefined : { kind: "team-refused", message };
 }
 
-/** Joins the team, if one is asked for, and tells the model so once. */
+/** Joins the team, if one is asked for. */
 export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome> {
   const { deps, workspace, options, session, root } = parts;
   const { mailboxes, taskLists } = deps;
@@ -60,8 +60,6 @@ export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome>
   if (joined.kind === "refused") return { kind: "team-refused", message: joined.message };
   if (joined.kind === "failed") return joined;
   const { membership } = joined;
-  const failure = await announceTeam(session, membership);
-  if (failure !== undefined) return failure;
   // What an earlier process of the leader left: teammates that died with it.
   if (membership.role === "leader") await membership.look();
   return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership }) };
@@ -96,17 +94,16 @@ async function listen(
 
 const socketNameChars = 8;
 
-/** Once in each session and for each place. */
-async function announceTeam(session: Session, { team, name, role }: TeamMembership): Promise<WriteFailure | undefined> {
+/** What the model is told of the session's place in a team. */
+export const describePlace = ({ team, name, role }: TeamMembership): string =>
+  role === "leader" ? leaderText(team) : teammateText(`${name}@${team}`);
+
+/** Once for each place, and again on a branch that has lost it. If it can't be written, the turn meets the same disk. */
+async function announcePlace(session: Session, membership: TeamMembership): Promise<void> {
   const setting = announcementSetting("team");
-  const place = `${name}@${team}`;
-  if (session.fold.projection.settings.get(setting) === place) return undefined;
-  const appended = await session.append(contextDraft(role === "leader" ? leaderText(team) : teammateText(place)), {
-    type: "setting",
-    name: setting,
-    value: place,
-  });
-  return appended.kind === "failed" ? appended : undefined;
+  if (session.fold.projection.settings.get(setting) === membership.self) return;
+  const announcement = contextDraft(describePlace(membership));
+  await session.append(announcement, { type: "setting", name: setting, value: membership.self });
 }
 
 const leaderText = (team: string): string =>
@@ -160,16 +157,19 @@ export const withMail =
     return reminders(conversation);
   };
 
-/** Others see that it works. */
+/** A turn of a member: its model knows its place, and others see that it works. */
 export async function* markWork(
-  mail: AgentMail | undefined,
+  { mail, session }: { readonly mail: AgentMail | undefined; readonly session: Session },
   turn: AsyncIterable<LoopEvent>,
 ): AsyncGenerator<LoopEvent> {
-  await mail?.membership?.setState("working");
+  const membership = mail?.membership;
+  if (membership === undefined) return yield* turn;
+  await announcePlace(session, membership);
+  await membership.setState("working");
   try {
     yield* turn;
   } finally {
-    await mail?.membership?.setState("idle");
+    await membership.setState("idle");
   }
 }
 

@@ -13,7 +13,7 @@ import type { Shell } from "../../tool/shell/bash-tool.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
 import type { AgentMail } from "../../team/agent-mail.ts";
-import { createTeamTools } from "../session/open-agent-mail.ts";
+import { createTeamTools, describePlace } from "../session/open-agent-mail.ts";
 import type { SessionMemory } from "../memory/session-memory.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";
@@ -81,6 +81,7 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     planState: () => mode.state(),
     ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),
     teamwork: createTeamTools(parts, { mail: input.mail, known: input.toolsKnown, choice: allowRules.choice }),
+    teamText: input.mail?.membership && describePlace(input.mail.membership),
     servers: input.background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },
