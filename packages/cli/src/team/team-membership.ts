@@ -152,6 +152,17 @@ export class TeamMembership {
     return { ...answer, released };
   }
 
+  /** What an earlier process of the leader left: teammates that died with it, and those that it never got to start. */
+  async settleEarlierRun(): Promise<void> {
+    await this.store.change(this.team, (record) => {
+      const unstarted = record?.members.filter(({ state }) => state === "starting") ?? [];
+      // One that is still loading joins a moment later, and is idle then.
+      const settled = record && unstarted.reduce((team, member) => withMember(team, stopMember(member)), record);
+      return { record: unstarted.length === 0 ? undefined : settled, answer: undefined };
+    });
+    await this.look();
+  }
+
   async isLeaderRunning(): Promise<boolean> {
     const record = await this.store.read(this.team);
     const leader = record?.members.find(({ name }) => name === leaderName);

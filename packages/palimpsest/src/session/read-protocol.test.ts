@@ -1,9 +1,8 @@
 import { expect, it } from "vitest";
-import { append, openedForTest, testDeps, user } from "../../../../test/fixture/session.ts";
+import { append, openedForTest, testDeps } from "../../../../test/fixture/session.ts";
 import type { AgentMessage } from "../schema/agent-message.ts";
 import { teammateAddress } from "../schema/agent-address.ts";
 import { envelopeId, millis } from "../schema/brand.ts";
-import { appendBoundary } from "./append-boundary.ts";
 import { arrivedMessageDraft, readProtocol, sentMessageDraft } from "./read-protocol.ts";
 
 const [ann, leader] = [teammateAddress("ann", "t"), teammateAddress("leader", "t")];
@@ -21,7 +20,7 @@ async function makeWorld() {
       arrivedMessageDraft({ id: envelopeId("m"), from: leader, to: ann, at: millis(1), sequence: 1, body }, "shown"),
     );
   const read = () => readProtocol(deps, { session: session.id, leader });
-  return { deps, session, sent, arrived, read };
+  return { session, sent, arrived, read };
 }
 
 it("is what was sent and received, in the order of the log", async () => {
@@ -36,13 +35,14 @@ it("is what was sent and received, in the order of the log", async () => {
   expect((await read()).phase).toBe("stopping");
 });
 
-it("opens no request again that was answered before a boundary", async () => {
-  const { deps, session, sent, arrived, read } = await makeWorld();
-  await append(session, user("Begin."));
-  await sent({ type: "plan_approval_request", requestId: "p", plan: "1. Look." });
+it("opens no request again when its record is repeated on another branch", async () => {
+  const { session, sent, arrived, read } = await makeWorld();
+  const request = { type: "plan_approval_request", requestId: "p", plan: "" } as const;
+  await sent(request);
   await arrived({ type: "plan_approval_response", requestId: "p", approve: false, reason: "No." });
-  await appendBoundary(deps, session, { summary: "In short.", trigger: "manual" });
-  await append(session, user("Go on."));
+  const repeated = sentMessageDraft({ from: ann, to: leader, message: request });
+  if (repeated === undefined) throw new Error("a request has a record");
+  await append(session, { ...repeated, again: "e1" });
   expect(await read()).toMatchObject({ plan: "none", waitingById: new Map() });
 });
 

@@ -60,8 +60,7 @@ export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome>
   if (joined.kind === "refused") return { kind: "team-refused", message: joined.message };
   if (joined.kind === "failed") return joined;
   const { membership } = joined;
-  // What an earlier process of the leader left: teammates that died with it.
-  if (membership.role === "leader") await membership.look();
+  if (membership.role === "leader") await membership.settleEarlierRun();
   return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership }) };
 }
 
