@@ -29,7 +29,7 @@ async function open(world: AgentWorld, changes: Partial<AgentOptions>): Promise<
 }
 
 const toolsIn = (world: AgentWorld): readonly string[] =>
-  (world.seen.at(-1)?.body["tools"] as { name: string }[]).map(({ name }) => name);
+  ((world.seen.at(-1)?.body["tools"] ?? []) as { name: string }[]).map(({ name }) => name);
 
 test("a teammate can do at most what its starter could, whatever its own flags, rules and log say", async () => {
   const world = await agentWorld({

@@ -113,11 +113,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
   const { value: hooks } = settings.current().settings.hooks;
-  const learned = limitsLearned(opening.resolved);
-  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
+  const limits = { declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions, mail };
   const told = { news: background.news, startedOn: prefix.startedOn };
-  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
+  const agentDeps = createAgentDeps(parts, { model, port: picked.model, ...limits, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
   const mode = () => skillsAndPlan.mode.current();
   const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own };

@@ -162,13 +162,12 @@ export async function* markWork(
   turn: AsyncIterable<LoopEvent>,
 ): AsyncGenerator<LoopEvent> {
   const membership = mail?.membership;
-  if (membership === undefined) return yield* turn;
-  await announcePlace(session, membership);
-  await membership.setState("working");
+  if (membership !== undefined) await announcePlace(session, membership);
+  await membership?.setState("working");
   try {
     yield* turn;
   } finally {
-    await membership.setState("idle");
+    await membership?.setState("idle");
   }
 }
 
