@@ -183,10 +183,12 @@ export const withLeave = <Ends extends Pick<Agent, "close" | "discard">>(
   return {
     ...rest,
     close: async (why) => {
+      await mail?.close();
       await close(why);
       await leave();
     },
     discard: async (why) => {
+      await mail?.close();
       await discard(why);
       await leave();
     },
