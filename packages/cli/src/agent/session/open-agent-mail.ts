@@ -151,9 +151,10 @@ export const withMail =
     reminders: NonNullable<ReminderDeps["reminders"]>,
   ): NonNullable<ReminderDeps["reminders"]> =>
   async (conversation) => {
+    const drafts = await reminders(conversation);
     // A fork gets none: it would be in the fork alone.
     if (conversation.line.editable !== undefined) await mail?.drain();
-    return reminders(conversation);
+    return drafts;
   };
 
 /** A turn of a member: its model knows its place, and others see that it works. */
