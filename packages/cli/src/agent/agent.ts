@@ -14,6 +14,7 @@ import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-set
 import type { Problem } from "palimpsest/internal/settings/problem";
 import type { AgentMail } from "../team/agent-mail.ts";
 import type { FoundDefinitions } from "./agents/find-definitions.ts";
+import type { TeamRefusal } from "../team/team-membership.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
@@ -85,12 +86,6 @@ interface BackgroundState {
   readonly extraction: "idle" | "running";
   readonly dream: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
-}
-
-/** The session can't have the place in the team that was asked for. `message` is one line for the user. */
-export interface TeamRefusal {
-  readonly kind: "team-refused";
-  readonly message: string;
 }
 
 export type OpenAgentOutcome =

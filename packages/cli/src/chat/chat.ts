@@ -22,6 +22,7 @@ import {
 import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
 import { PendingInput } from "./pending-input.ts";
+import { followMail } from "./follow-mail.ts";
 import { ChatTimers } from "./chat-timers.ts";
 import { savedForGoodText } from "../tui/text/event-lines.ts";
 import { type Step, WorkQueue } from "./work-queue.ts";
@@ -279,33 +280,6 @@ export class Chat implements TerminalUiHandlers {
     this.#deps.recall?.replied();
   }
 
-  /**
-   * Messages of other agents that arrive while nothing runs; a turn gets them by itself. A member of a team answers
-   * them; elsewhere the user is told, and the model gets them with the next turn.
-   */
-  async #followMail(agent: Agent): Promise<void> {
-    const { mail } = agent;
-    if (mail === undefined) return;
-    const isCurrent = (): boolean => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving;
-    const { signal: left } = this.#mailEnd;
-    while (isCurrent() && (await mail.waitForNews(left)) === "news") {
-      await this.#work.rest();
-      if (!isCurrent()) return;
-      await mail.drain();
-      const texts = mail.takeNews();
-      for (const text of texts) this.#view.act({ kind: "tell", tone: "plain", text });
-      if (mail.membership === undefined) {
-        const text = "The model gets it with your next message.";
-        if (texts.length > 0) this.#view.act({ kind: "tell", tone: "plain", text });
-        continue;
-      }
-      // The user may have begun something meanwhile; a turn of theirs answers the mail as well.
-      await this.#work.rest();
-      if (isCurrent() && mail.isUnanswered && this.#work.kind === undefined)
-        this.#work.start({ kind: "turn", run: (signal) => this.#turn(undefined, signal) });
-    }
-  }
-
   async #command(command: Command, signal: AbortSignal): Promise<void> {
     const { agent } = this.#current;
     this.#pendingInput.keep();
@@ -354,7 +328,13 @@ export class Chat implements TerminalUiHandlers {
     this.#timers.jobs();
     this.#mailEnd.abort();
     this.#mailEnd = new AbortController();
-    this.#followMail(agent).catch((error: unknown) => this.#leave.reject(error));
+    followMail(agent, {
+      work: this.#work,
+      isCurrent: () => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving,
+      tell: (text) => this.#view.act({ kind: "tell", tone: "plain", text }),
+      answer: { kind: "turn", run: (signal) => this.#turn(undefined, signal) },
+      signal: this.#mailEnd.signal,
+    }).catch((error: unknown) => this.#leave.reject(error));
   }
 
   #reportChange(): void {
