@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import type { ChatUi, Transcript } from "../../packages/cli/src/tui/chat-ui.ts";
+import type { ChatUi, TranscriptPlace } from "../../packages/cli/src/tui/chat-ui.ts";
 import { formatBackground } from "../../packages/cli/src/tui/text/status-figures.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { answering, call, callAgent, newestInput, say, when } from "./support/agents-world.ts";
@@ -86,13 +86,13 @@ describe("/agents", () => {
 
   it("shows an agent that has ended: outcome, use, its transcript in the viewer, its whole report", async () => {
     const world = await worldWith();
-    const viewed: Transcript[] = [];
+    const viewed: TranscriptPlace[] = [];
     const answers: Record<string, string> = { "Which agent?": "explore", "explore, ": "look" };
-    const view: ChatUi["view"] = async (transcript) => {
+    const openTranscript: ChatUi["openTranscript"] = async (transcript) => {
       viewed.push(transcript);
       return "shown";
     };
-    const opened = await openChat(world, { ...allowed, front: { choose: picks(answers), view } });
+    const opened = await openChat(world, { ...allowed, front: { choose: picks(answers), openTranscript } });
     await command(opened, "Look into it");
     expect(lines(opened)).toContain("agent explore: find the parser: done");
     const item = [...(opened.front.state?.done ?? [])].find(({ kind }) => kind === "call");
@@ -128,14 +128,14 @@ describe("/agents", () => {
   it("a running agent is watched, gets the user's message, and goes on with another after its end", async () => {
     const { responder, open } = gatedResponder();
     const world = await worldWith(responder);
-    const viewed: Transcript[] = [];
+    const viewed: TranscriptPlace[] = [];
     const answers: Record<string, string> = { "Which agent?": "explore", "explore, ": "look" };
-    const view: ChatUi["view"] = async (transcript) => {
+    const openTranscript: ChatUi["openTranscript"] = async (transcript) => {
       viewed.push(transcript);
       return "shown";
     };
     const edit = async (): Promise<string> => "AND NOW b.ts";
-    const opened = await openChat(world, { ...allowed, front: { choose: picks(answers), view, edit } });
+    const opened = await openChat(world, { ...allowed, front: { choose: picks(answers), openTranscript, edit } });
     await command(opened, "Begin");
     await vi.waitFor(() => expect(world.seen).toHaveLength(3));
     expect(pill(opened)).toBe("1 agent");

@@ -153,7 +153,7 @@ export async function createToolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const { skillPlaces = [], planState } = input;
+  const { skillPlaces = [], planState, recall } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
   const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
@@ -171,9 +171,9 @@ export async function createToolbox({
     sandbox:
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
-    expand: expandId({ deps, session, recall: input.recall, agents: input.agents?.agents }),
+    expand: expandId({ deps, session, recall, agents: input.agents?.agents }),
     search: (options) => search.search(options),
-    searchProject: input.recall?.search,
+    searchProject: recall && ((options) => recall.search(options)),
     web: input.web,
     servers: input.servers,
   };

@@ -113,7 +113,7 @@ const isAction = (value: string | undefined): value is Action =>
 async function look(chat: ChatCommandContext, { run }: ChosenAgent): Promise<void> {
   const transcript = await openAgentTranscript(chat, run.id);
   if (transcript === undefined) return tell(chat, `The transcript of ${run.name} can't be read.`);
-  const shown = await chat.ui.view({ ...transcript, title: `Agent ${run.name}` }, chat.signal);
+  const shown = await chat.ui.openTranscript({ ...transcript, title: `Agent ${run.name}` }, chat.signal);
   if (shown === "not-shown") await showAgent(chat, run);
 }
 

@@ -4,14 +4,14 @@ import type { ByteSource } from "palimpsest/internal/ports/transcripts";
 import { scanForward } from "palimpsest/internal/session/scan-lines";
 import { Path } from "palimpsest/internal/transcript/path";
 import { openWorkspace } from "../../host/workspace.ts";
-import type { Transcript } from "../../tui/chat-ui.ts";
+import type { TranscriptPlace } from "../../tui/chat-ui.ts";
 import type { ChatItem } from "../../tui/state/chat-item.ts";
 import { loadItemDetail } from "../../tui/state/item-detail.ts";
 import { itemsFromEntries } from "../../tui/state/restore-chat.ts";
 import type { ChatCommandContext } from "../chat-command.ts";
 
 /** The conversation of an agent, read from its own log. */
-export interface AgentTranscript extends Transcript {
+export interface AgentTranscript extends TranscriptPlace {
   /** Where the user finds it; absent in stores without paths. */
   readonly path: string | undefined;
 }

@@ -30,7 +30,7 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
     answeredBy: input.inputFrom === "pipe" ? "nobody" : "user",
     show: (state) => lines.show(state),
     // The lines of a plain terminal scroll by themselves.
-    view: async () => "not-shown",
+    openTranscript: async () => "not-shown",
     refill: (text) => lines.tell(`not sent, so that you can send it again:\n${text}`),
     permission: (ask, signal) =>
       askForLine(

@@ -12,7 +12,7 @@ import type {
   PreviewAnswer,
   PreviewPrompt,
   ChatUi,
-  Transcript,
+  TranscriptPlace,
 } from "../chat-ui.ts";
 import type { AskedImport } from "palimpsest/internal/memory/load-instruction-file";
 import type { TrustRequest } from "../../agent/pending-trust.ts";
@@ -176,8 +176,8 @@ class ChatScreen implements Screen {
     this.#owner.draw();
   }
 
-  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
-    return this.#owner.openTranscript(transcript, signal);
+  openTranscript(place: TranscriptPlace, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+    return this.#owner.openTranscript(place, signal);
   }
 
   refill(text: string): void {

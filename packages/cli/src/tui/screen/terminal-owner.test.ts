@@ -135,7 +135,7 @@ describe("a transcript", () => {
   const opened = async (at: number) => {
     const on = await stage({ rows: 12 });
     const stop = new AbortController();
-    const shown = on.screen.view({ items, at, detail }, stop.signal);
+    const shown = on.screen.openTranscript({ items, at, detail }, stop.signal);
     for (let frame = 0; frame < 20; frame += 1) await on.terminal.settled();
     return { on, stop, shown };
   };
@@ -181,7 +181,7 @@ describe("a transcript", () => {
       return answers.shift();
     };
     const ask = { title: "Agent explore", items: [...items, running], refresh, detail };
-    const shown = on.screen.view(ask, new AbortController().signal);
+    const shown = on.screen.openTranscript(ask, new AbortController().signal);
     await on.terminal.settled();
     expect(text(on)).toContain("Agent explore · ↑↓ select");
     expect(text(on)).toContain("answer 599.");
@@ -198,12 +198,12 @@ describe("a transcript", () => {
 
   test("closes when its signal is raised, and is not shown where something else is", async () => {
     const { on, stop, shown } = await opened(7);
-    expect(await on.screen.view({ items, at: 1, detail }, new AbortController().signal)).toBe("not-shown");
+    expect(await on.screen.openTranscript({ items, at: 1, detail }, new AbortController().signal)).toBe("not-shown");
     stop.abort();
     expect(await shown).toBe("shown");
     await on.terminal.settled();
     expect(on.terminal.buffer).toBe("normal");
-    expect(await on.screen.view({ items, at: 1, detail }, stop.signal)).toBe("not-shown");
+    expect(await on.screen.openTranscript({ items, at: 1, detail }, stop.signal)).toBe("not-shown");
   });
 });
 

@@ -1,5 +1,5 @@
 import { type ChatState, isBusy, type Phase } from "../state/chat-state.ts";
-import type { Transcript } from "../chat-ui.ts";
+import type { TranscriptPlace } from "../chat-ui.ts";
 import type { Viewer } from "../viewer/viewer.ts";
 import type { ChatTui } from "./chat-tui.ts";
 import type { ChatTail } from "./chat-tail.ts";
@@ -73,12 +73,12 @@ export class TerminalOwner {
   }
 
   /** Resolves when it is no longer shown. `not-shown`: something else has the terminal. */
-  async openTranscript(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+  async openTranscript(place: TranscriptPlace, signal: AbortSignal): Promise<"shown" | "not-shown"> {
     if (signal.aborted || this.#coverScreen() !== "covered") return "not-shown";
     const { promise, resolve } = Promise.withResolvers<void>();
     const close = (): void => this.closeViewer();
     signal.addEventListener("abort", close, { once: true });
-    this.#parts.viewer.openAt(transcript, resolve);
+    this.#parts.viewer.openAt(place, resolve);
     await promise;
     signal.removeEventListener("abort", close);
     return "shown";

@@ -3,7 +3,7 @@ import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { gapBetween, type DrawingDep } from "../draw/draw-functions.ts";
 import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
 import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
-import type { Transcript } from "../chat-ui.ts";
+import type { TranscriptPlace } from "../chat-ui.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import { viewerContextLines, viewerFirstLines, viewerSliceLines } from "../limits.ts";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
@@ -62,7 +62,7 @@ export class ItemList implements Component {
   }
 
   /** The items of a transcript, at one of them or at the end. */
-  showAt({ items, at }: Pick<Transcript, "items" | "at">): void {
+  showAt({ items, at }: Pick<TranscriptPlace, "items" | "at">): void {
     this.#items = items;
     this.#selected = at ?? items.findLast(isFoldable)?.id;
     this.#sought = at;

@@ -3,7 +3,7 @@ import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { sanitizeLine } from "../draw/sanitize-text.ts";
 import { cutLine } from "../draw/wrap-text.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
-import type { Transcript } from "../chat-ui.ts";
+import type { TranscriptPlace } from "../chat-ui.ts";
 import type { ChatItem } from "../state/chat-item.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
@@ -42,21 +42,21 @@ export class Viewer {
   }
 
   /** `closed` is called when it is no longer shown, for whatever reason. */
-  openAt(transcript: Transcript, closed: () => void): void {
+  openAt(place: TranscriptPlace, closed: () => void): void {
     if (this.#opened !== undefined) return;
-    const { refresh } = transcript;
+    const { refresh } = place;
     const timer = refresh && setInterval(() => void this.#refresh(opened, refresh), viewerRefreshMs);
     const onClosed = (): void => {
       clearInterval(timer);
       closed();
     };
-    const opened: OpenViewer = { ...this.#build(transcript), closed: onClosed };
-    opened.list.showAt(transcript);
+    const opened: OpenViewer = { ...this.#build(place), closed: onClosed };
+    opened.list.showAt(place);
     this.#start(opened);
     opened.list.seek();
   }
 
-  async #refresh(opened: OpenViewer, read: NonNullable<Transcript["refresh"]>): Promise<void> {
+  async #refresh(opened: OpenViewer, read: NonNullable<TranscriptPlace["refresh"]>): Promise<void> {
     const items = await read();
     if (items === undefined || this.#opened !== opened) return;
     opened.list.update(items);
@@ -84,7 +84,7 @@ export class Viewer {
     opened.tui.renderNow();
   }
 
-  #build({ detail, title = "", at }: Pick<Transcript, "detail" | "title" | "at">): Omit<OpenViewer, "closed"> {
+  #build({ detail, title = "", at }: Pick<TranscriptPlace, "detail" | "title" | "at">): Omit<OpenViewer, "closed"> {
     const { theme, terminal, onClose } = this.#deps;
     const isSearching = (): boolean => tui.hasOverlay();
     const tui = new TuiAltScreen(
