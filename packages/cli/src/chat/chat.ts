@@ -2,7 +2,6 @@ import type { Agent, OpenAgentOutcome, UserNotice } from "../agent/agent.ts";
 import type { SessionId } from "palimpsest/internal/schema/brand";
 import { toPrintable } from "palimpsest/internal/text/to-printable";
 import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
-import { userTypedText } from "palimpsest/internal/transcript/user-text";
 import type { BackgroundRecall } from "../host/background-recall.ts";
 import type { Choice } from "../tui/chat-ui.ts";
 import { formatBackground } from "../tui/text/status-figures.ts";
@@ -21,12 +20,12 @@ import {
 } from "./terminal-ui.ts";
 import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
-import { PendingInput } from "./pending-input.ts";
+import { isInLog, PendingInput } from "./pending-input.ts";
 import { followMail } from "./follow-mail.ts";
 import { ChatTimers } from "./chat-timers.ts";
+import { nextPermissionMode } from "./next-permission-mode.ts";
 import { savedForGoodText } from "../tui/text/event-lines.ts";
 import { type Step, WorkQueue } from "./work-queue.ts";
-import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 
 type Command = Extract<SlashOutcome, { kind: "command" }>;
 
@@ -372,10 +371,6 @@ export class Chat implements TerminalUiHandlers {
 
 const undoMemoriesCommand: Command = { kind: "command", name: "memory", rest: "undo", flags: [] };
 
-/** Whether the log holds the message that a turn began with. */
-const isInLog = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
-  session.fold.path.loggedFrom(from).some(({ entry }) => userTypedText(entry) === text.trim());
-
 /** Stands for a turn that was left before its end. */
 const brokenTurn: TurnEndEvent = {
   kind: "turn-end",
@@ -383,14 +378,3 @@ const brokenTurn: TurnEndEvent = {
   message: "The turn broke off.",
   remedies: ["say-again"],
 };
-
-const modeCycle: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
-
-/**
- * A key cycles through the modes. A mode that never asks is reached only if the chat was opened in it: a slip must not
- * lead there.
- */
-function nextPermissionMode(now: PermissionMode, opened: PermissionMode): PermissionMode {
-  const modes = opened === "bypass" ? [...modeCycle, opened] : modeCycle;
-  return modes[(modes.indexOf(now) + 1) % modes.length] ?? "default";
-}

@@ -24,12 +24,12 @@ export interface ChatUi extends UserPort, PlanReview {
   /** Lets the user edit a text, or write one if it is empty. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
   /** Shows a transcript at one of its items or at its end, until the user goes back. `not-shown`: there is no screen for it. */
-  openTranscript(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
+  openTranscript(place: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
   /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
 }
 
-/** A session or an agent's conversation to read. */
+/** A place in a session, or in an agent's conversation, that is only read. */
 export interface Transcript {
   /** Whose it is; stands before the keys. */
   readonly title?: string | undefined;

@@ -14,8 +14,8 @@ import { agentStateText, agentText, offerStop, showAgent } from "./show-agent.ts
 
 /** Lists the agents of the session and the types that can be started; an agent can be read, written to and stopped. */
 export const agentsCommand: ChatCommand = async ({ rest }, chat) => {
-  const { agents, agentTypes = { definitions: [], untrusted: [], problems: [] } } = chat.agent;
-  if (agents === undefined) {
+  const { agents, agentTypes } = chat.agent;
+  if (agents === undefined || agentTypes === undefined) {
     tell(chat, "This session can start no agents: they are off, or it began without them.");
     return stay;
   }
@@ -137,6 +137,7 @@ async function send(chat: ChatCommandContext, { agents, run }: ChosenAgent): Pro
       return tell(chat, `${name} reads it before its next request.`);
     case "resumed":
       return tell(chat, `${name} goes on with it, in the background. The model gets its report.`);
+    case "main":
     case "unknown":
       return warn(chat, `${name} is not known any more.`);
     case "refused":

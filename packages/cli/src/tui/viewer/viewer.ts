@@ -42,16 +42,16 @@ export class Viewer {
   }
 
   /** `closed` is called when it is no longer shown, for whatever reason. */
-  openAt(transcript: Transcript, closed: () => void): void {
+  openAt(place: Transcript, closed: () => void): void {
     if (this.#opened !== undefined) return;
-    const { refresh } = transcript;
+    const { refresh } = place;
     const timer = refresh && setInterval(() => void this.#refresh(opened, refresh), viewerRefreshMs);
     const onClosed = (): void => {
       clearInterval(timer);
       closed();
     };
-    const opened: OpenViewer = { ...this.#build(transcript), closed: onClosed };
-    opened.list.showAt(transcript);
+    const opened: OpenViewer = { ...this.#build(place), closed: onClosed };
+    opened.list.showAt(place);
     this.#start(opened);
     opened.list.seek();
   }
