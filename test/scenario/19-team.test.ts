@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
 import { lookAtProcess } from "../../packages/palimpsest/src/store/files/look-at-process.ts";
+import type { ListedAgent } from "../../packages/cli/src/team/find-agents.ts";
+import { called } from "./support/called.ts";
+import { json } from "./support/cli-world.ts";
 import { call, say, type TeamPlay, type TeamWorld, teamWorld, until } from "./support/team-world.ts";
 
 const names = ["ann", "ben", "cid"];
@@ -85,15 +88,26 @@ test("a leader and three teammates do each task once and say each thing once, wh
   expect(new Set(arrived.map(({ from }) => from))).toEqual(new Set(names.map((name) => `${name}@docs`)));
   expect(new Set(arrived.map(({ id }) => id)).size).toBe(arrived.length);
 
+  // From the shell: who is there, what ann said, and the end of cid.
+  const calling = { home: world.home, cwd: world.work };
+  const listed = json<ListedAgent[]>(await called(calling, "agents", "list", "--json"));
+  expect(listed.map(({ address, state: now }) => `${address} ${now}`)).toEqual([
+    expect.stringMatching(/^leader@docs (idle|working)$/),
+    "ann@docs stopped",
+    expect.stringMatching(/^ben@docs (idle|working)$/),
+    expect.stringMatching(/^cid@docs (idle|working)$/),
+  ]);
+  const attached = await called(calling, "agents", "attach", "ann");
+  expect(attached).toMatchObject({ code: 0, err: "ann@docs is not running\n" });
+  expect(attached.out).toMatch(/> Do the open tasks\.[^]*\* task claim[^]*Nothing is left\./);
+  const killed = await called(calling, "agents", "kill", "cid", "--yes", "--json");
+  expect(json(killed)).toMatchObject({ agent: "cid@docs", how: "ended" });
+  expect(await world.member("cid")).toMatchObject({ state: "stopped" });
+
   // Teammates of a killed leader end by themselves, and the next leader finds everything in order.
-  const pids = (await Promise.all(["ben", "cid"].map((name) => world.member(name)))).map(
-    (one) => one?.process?.pid ?? 0,
-  );
+  const pid = (await world.member("ben"))?.process?.pid ?? 0;
   chat.child.kill("SIGKILL");
-  await until(
-    async () => (await Promise.all(pids.map(lookAtProcess))).every(({ kind }) => kind === "dead"),
-    chat.output,
-  );
+  await until(async () => (await lookAtProcess(pid)).kind === "dead", chat.output);
   const next = world.lead();
   next.say("Look.");
   await until(() => next.output().includes("Noted."), next.output);

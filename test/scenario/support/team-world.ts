@@ -130,7 +130,7 @@ export async function until<Value>(
   const end = Date.now() + 25_000;
   for (;;) {
     const seen = await look();
-    if (seen !== undefined && seen !== null && seen !== false) return seen as NonNullable<Value>;
+    if (seen !== undefined && seen !== null && seen !== false) return seen;
     if (Date.now() > end) expect.fail(`it did not happen:\n${shown()}`);
     await wait(25);
   }

@@ -13,6 +13,8 @@ import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import type { AgentMail } from "../team/agent-mail.ts";
+import type { FoundDefinitions } from "./agents/find-definitions.ts";
+import type { TeamRefusal } from "../team/team-membership.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
@@ -50,6 +52,8 @@ export interface Agent {
   readonly serversSettled: JobsAndServers["serversSettled"];
   /** The agents that it has started. Absent if it can't. */
   readonly agents: Agents | undefined;
+  /** The types of agents that it can start, and what is wrong with files that define some. Absent likewise. */
+  readonly agentTypes: FoundDefinitions | undefined;
   /** Consolidates the project's memories. Absent if the store has none. */
   readonly dream: AgentDream | undefined;
   /** Other background work. */
@@ -82,12 +86,6 @@ interface BackgroundState {
   readonly extraction: "idle" | "running";
   readonly dream: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
-}
-
-/** The session can't have the place in the team that was asked for. `message` is one line for the user. */
-export interface TeamRefusal {
-  readonly kind: "team-refused";
-  readonly message: string;
 }
 
 export type OpenAgentOutcome =

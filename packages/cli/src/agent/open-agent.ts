@@ -39,8 +39,8 @@ import { type Retention, startRetention } from "./session/expire-sessions.ts";
 import type { AgentMail } from "../team/agent-mail.ts";
 import { checkTeam, markWork, openAgentMail, withLeave } from "./session/open-agent-mail.ts";
 import { openSessionRedaction, redactPlanFile } from "./session/session-redaction.ts";
-import { equipSession } from "./tools/equip-session.ts";
-import { followPermissionChoice, limitChoice } from "./tools/permission-choice.ts";
+import { type EquipInput, equipSession } from "./tools/equip-session.ts";
+import { followPermissionChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { SessionContext } from "palimpsest/internal/context/session-context";
 import type { AgentDeps } from "palimpsest/internal/context/deps";
@@ -90,7 +90,7 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
 }
 
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
-  const { workspace, options, deps, session } = parts;
+  const { workspace, options, session } = parts;
   const { flags } = options;
   const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
   const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
@@ -99,15 +99,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
   const { settings: opening, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
-  const cwd = await realpath(options.cwd);
-  const shell = await findShell();
   const repaired = await repairEarlierRun(parts);
   if (repaired.kind === "failed") return repaired;
-  const toolsKnown = await toolsKnownToModel(deps, { session, model });
-  const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
-  const followed = followPermissionChoice(requestedTools, () => settings.current().settings);
-  const choice = limitChoice(followed, options.permissionLimit);
-  const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
+  const tooling = await prepareTooling(parts, { settings, model, groups: repaired.groups });
+  const { cwd, shell } = tooling;
   const background = await startJobsAndServers(parts, tooling);
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
@@ -121,29 +116,28 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (joined.kind !== "open") return joined;
   const { mail } = joined;
   if (agents !== undefined) mail?.reachAgents(agents.agents);
-  const equipment = await equipSession(parts, { ...tooling, model, background, memory, agents: agents?.tool, mail });
+  const equipment = await equipSession(parts, { ...tooling, background, memory, agents: agents?.tool, mail });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings, source, memory: memory.piece };
   const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
-  const learned = limitsLearned(opening.resolved);
-  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
+  const limits = { declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions, mail };
   const agentNews = () => agents?.agents.takeNews() ?? [];
   const told = { news: () => [...background.news(), ...agentNews()], startedOn: prefix.startedOn };
-  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
+  const agentDeps = createAgentDeps(parts, { model, port: picked.model, ...limits, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
   const mode = () => skillsAndPlan.mode.current();
   const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own, events };
   const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
   const { context } = begun;
   agents?.begin({ context, box, choice: allowRules.choice, prefix: prefixInput, picked, allowRules, ...agentDeps });
-  const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const { redaction } = parts;
-  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction, mail };
-  const news = backgroundNews({ ...newsInput, settings: settingsNews });
+  const { compacting } = context;
+  const own = [...begun.news, { code: "agents", take: () => agents?.takeWarnings() ?? [] }];
+  const newsInput = { instructions, allowRules, compacting, background, retention, own, mail };
+  const news = backgroundNews({ ...newsInput, redaction: parts.redaction, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -160,7 +154,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     ],
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) =>
-      withNews(markWork(mail, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))), news),
+      withNews(
+        markWork({ mail, session }, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))),
+        news,
+      ),
     mail,
     ...begun.controls,
     mode: skillsAndPlan.mode,
@@ -169,6 +166,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     hooks,
     settings: agentDeps.settings,
     agents: agents?.agents,
+    agentTypes: agents?.found,
     ...closingAgents(agents?.agents, withLeave(joined, sessionHooks(agentDeps, session))),
   };
 }
@@ -193,6 +191,26 @@ const closingAgents = (
     await discard(why);
   },
 });
+/** What the tools of a session are built on. */
+async function prepareTooling(
+  { deps, session, options }: AgentParts,
+  { settings, model, groups }: ToolingInput,
+): Promise<ToolingInput & Tooling> {
+  const { carriedMode, permissionLimit: limit, tools: requested } = options;
+  const requestedTools = { ...requested, mode: carriedMode ?? requested.mode, limit };
+  return {
+    settings,
+    model,
+    groups,
+    cwd: await realpath(options.cwd),
+    shell: await findShell(),
+    toolsKnown: await toolsKnownToModel(deps, { session, model }),
+    choice: followPermissionChoice(requestedTools, () => settings.current().settings),
+  };
+}
+
+type ToolingInput = Pick<EquipInput, "settings" | "model" | "groups">;
+type Tooling = Pick<EquipInput, "cwd" | "shell" | "toolsKnown" | "choice">;
 
 /** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {

@@ -22,6 +22,7 @@ import {
 import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
 import { PendingInput } from "./pending-input.ts";
+import { followMail } from "./follow-mail.ts";
 import { ChatTimers } from "./chat-timers.ts";
 import { savedForGoodText } from "../tui/text/event-lines.ts";
 import { type Step, WorkQueue } from "./work-queue.ts";
@@ -264,6 +265,8 @@ export class Chat implements TerminalUiHandlers {
       // From here on the log holds the message, and any queued messages that the request shows.
       if (event.kind === "request-start") this.#pendingInput.said();
       if (event.kind === "turn-end") end = event;
+      // An agent that a call starts runs a moment after this event.
+      if (event.kind === "call-start") this.#timers.jobs();
       this.#view.event(agent, event);
       if (event.kind === "request-start" || event.kind === "message-queued") this.#pendingInput.keep();
       this.#deps.changed?.(agent, event);
@@ -277,33 +280,6 @@ export class Chat implements TerminalUiHandlers {
     this.#deps.recall?.replied();
   }
 
-  /**
-   * Messages of other agents that arrive while nothing runs; a turn gets them by itself. A member of a team answers
-   * them; elsewhere the user is told, and the model gets them with the next turn.
-   */
-  async #followMail(agent: Agent): Promise<void> {
-    const { mail } = agent;
-    if (mail === undefined) return;
-    const isCurrent = (): boolean => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving;
-    const { signal: left } = this.#mailEnd;
-    while (isCurrent() && (await mail.waitForNews(left)) === "news") {
-      await this.#work.rest();
-      if (!isCurrent()) return;
-      await mail.drain();
-      const texts = mail.takeNews();
-      for (const text of texts) this.#view.act({ kind: "tell", tone: "plain", text });
-      if (mail.membership === undefined) {
-        const text = "The model gets it with your next message.";
-        if (texts.length > 0) this.#view.act({ kind: "tell", tone: "plain", text });
-        continue;
-      }
-      // The user may have begun something meanwhile; a turn of theirs answers the mail as well.
-      await this.#work.rest();
-      if (isCurrent() && mail.isUnanswered && this.#work.kind === undefined)
-        this.#work.start({ kind: "turn", run: (signal) => this.#turn(undefined, signal) });
-    }
-  }
-
   async #command(command: Command, signal: AbortSignal): Promise<void> {
     const { agent } = this.#current;
     this.#pendingInput.keep();
@@ -311,6 +287,7 @@ export class Chat implements TerminalUiHandlers {
     this.#giveBackIfAborted(signal);
     switch (outcome.kind) {
       case "stay":
+        this.#timers.jobs();
         return this.#view.refresh(agent);
       case "open":
         await this.#aside;
@@ -351,7 +328,13 @@ export class Chat implements TerminalUiHandlers {
     this.#timers.jobs();
     this.#mailEnd.abort();
     this.#mailEnd = new AbortController();
-    this.#followMail(agent).catch((error: unknown) => this.#leave.reject(error));
+    followMail(agent, {
+      work: this.#work,
+      isCurrent: () => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving,
+      tell: (text) => this.#view.act({ kind: "tell", tone: "plain", text }),
+      answer: { kind: "turn", run: (signal) => this.#turn(undefined, signal) },
+      signal: this.#mailEnd.signal,
+    }).catch((error: unknown) => this.#leave.reject(error));
   }
 
   #reportChange(): void {
@@ -369,8 +352,8 @@ export class Chat implements TerminalUiHandlers {
     this.#view.refresh(this.#current.agent);
     const { background } = this.#view.state.status;
     if (formatBackground(background) !== before) this.#reportChange();
-    const { jobs, extraction, dream } = background;
-    return jobs > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
+    const { jobs, agents, extraction, dream } = background;
+    return jobs + agents > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
   }
 
   async #end(): Promise<void> {

@@ -188,11 +188,11 @@ async function runInChat(context: CommandContext, { args, request }: RunInput): 
 
 async function chatTeam(
   context: CommandContext,
-  options: AgentArguments["options"] & { readonly team: string },
+  given: AgentArguments["options"] & { readonly team: string },
 ): Promise<TeamOptions> {
   const { createTeammateStarter } = await import("../session/start-teammate.ts");
-  const { team, name } = options;
-  return { team, name, way: "chat", startTeammate: createTeammateStarter(context, options) };
+  const { team, name } = given;
+  return { team, name, way: "chat", startTeammate: createTeammateStarter(context, given) };
 }
 
 /** The given text, followed by what was piped in. */

@@ -27,7 +27,7 @@ export function createTeammateStarter({ env, cwd }: CommandContext, options: Giv
 }
 
 /** Those that a leader and a teammate share. */
-export const toArguments = (options: GivenOptions): readonly string[] =>
+const toArguments = (options: GivenOptions): readonly string[] =>
   Object.entries(options).flatMap(([name, value]) => {
     if (ofLeaderAlone.has(name) || value === undefined || value === false) return [];
     if (value === true) return [`--${name}`];

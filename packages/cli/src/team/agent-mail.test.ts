@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { append, openedForTest, reopened, testDeps, user } from "../../../../test/fixture/session.ts";
+import { append, logBytes, openedForTest, reopened, testDeps, user } from "../../../../test/fixture/session.ts";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentMessage } from "palimpsest/internal/schema/agent-message";
@@ -108,6 +108,20 @@ describe("the mail of a session", () => {
     expect((await mail.send({ id: "2", to: `bridge:${other.session.id}`, body: text("Hello.") })).kind).toBe("sent");
     expect(await other.mail.waitForNews(new AbortController().signal)).toBe("news");
     expect(await other.mail.drain()).toHaveLength(1);
+  });
+
+  it("stays with the session, which is not empty any more, and waits for its next process when it is closed", async () => {
+    const { join, mailOf } = await makeWorld();
+    const leader = await mailOf(await join());
+    const ann = await mailOf(await join("ann"));
+    await leader.mail.send({ id: "1", to: "ann", body: text("Hello.") });
+    await ann.mail.drain();
+    await ann.mail.close();
+    await leader.mail.send({ id: "2", to: "ann", body: text("Are you there?") });
+    expect(await ann.mail.drain()).toEqual([]);
+    expect((await ann.mail.send({ id: "3", to: "leader", body: text("Yes.") })).kind).toBe("refused");
+    await ann.session.discard();
+    expect(new TextDecoder().decode(await logBytes(ann.deps))).toContain("> Hello.");
   });
 
   it("stops waiting when it is told to", async () => {

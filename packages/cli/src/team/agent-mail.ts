@@ -57,6 +57,8 @@ export class AgentMail implements MessageSender {
   #protocol: Promise<AgentProtocol> | undefined;
   #agents: Agents | undefined;
   #news: string[] = [];
+  #lastFailure = "";
+  #isClosed = false;
   /** One after the other: the wake-up of an idle chat and a turn may both want the mail. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -86,7 +88,12 @@ export class AgentMail implements MessageSender {
   drain(): Promise<readonly Envelope[]> {
     return this.#inTurn(async () => {
       const handled: Envelope[] = [];
+      if (this.#isClosed) return handled;
       for (const { mailbox, mail } of await this.#openBoxes()) {
+        // Without mail nothing is read of the log, which may be long.
+        const unread = await mailbox.unread();
+        if (unread.kind === "failed") this.#reportFailure(unread.message);
+        if (unread.kind === "failed" || unread.envelopes.length === 0) continue;
         let protocol = await this.#state();
         const drained = await mail.drain((envelope) => {
           const step = this.#receive(protocol, { envelope, self: mailbox.address });
@@ -101,6 +108,12 @@ export class AgentMail implements MessageSender {
       this.#news.push(...handled.map(newsLine));
       return handled;
     });
+  }
+
+  /** Waits for what is being read or sent. From now on nothing arrives: messages wait for the session's next process. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#last;
   }
 
   /** Resolves when something is unread. Must not reject. */
@@ -136,7 +149,11 @@ export class AgentMail implements MessageSender {
   }
 
   send(message: OutgoingMessage): Promise<MessageOutcome> {
-    return this.#inTurn(async () => (await this.#sendToAgent(message)) ?? (await this.#sendMail(message)));
+    return this.#inTurn(async () =>
+      this.#isClosed
+        ? refuse("The session is closed.")
+        : ((await this.#sendToAgent(message)) ?? (await this.#sendMail(message))),
+    );
   }
 
   /** Undefined if none of the session's own agents is meant. */
@@ -206,6 +223,12 @@ export class AgentMail implements MessageSender {
       case "unreadable":
         return undefined;
     }
+  }
+
+  /** Once, not before each request. */
+  #reportFailure(message: string): void {
+    if (message !== this.#lastFailure) this.#news.push(message);
+    this.#lastFailure = message;
   }
 
   #receive(protocol: AgentProtocol, { envelope, self }: ReceivedEnvelope) {

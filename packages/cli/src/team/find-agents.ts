@@ -1,4 +1,5 @@
 import { readdir } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { teammateAddress, sessionAddress } from "palimpsest/internal/schema/agent-address";
 import { errorCode } from "palimpsest/internal/store/files/disk";
@@ -13,6 +14,7 @@ export interface ListedAgent {
   readonly address: string;
   /** `died`: its process is gone without having left. `kept`: only its transcript is there. */
   readonly state: "starting" | "working" | "idle" | "stopped" | "died" | "open" | "kept";
+  /** Undefined if none runs on this machine. */
   readonly pid: number | undefined;
   readonly session: string | undefined;
   /** Undefined if there is none yet. */
@@ -41,7 +43,7 @@ async function findMembers(home: string): Promise<readonly ListedAgent[]> {
           kind: role,
           address: teammateAddress(name, record.team),
           state: isRunning || process === undefined ? state : "died",
-          pid: isRunning ? process?.pid : undefined,
+          pid: isRunning && process?.host === hostname() ? process.pid : undefined,
           session,
           transcript: session === undefined ? undefined : await findTranscript(home, session),
           project,
@@ -57,11 +59,11 @@ async function findTranscript(home: string, session: string): Promise<string | u
   return found.kind === "found" ? join(found.project.folder, `${found.id}.jsonl`) : undefined;
 }
 
-const toListed = ({ id, path, root, pid }: OpenSession): ListedAgent => ({
+const toListed = ({ id, path, root, pid, host }: OpenSession): ListedAgent => ({
   kind: "session",
   address: sessionAddress(id),
   state: "open",
-  pid,
+  pid: host === hostname() ? pid : undefined,
   session: id,
   transcript: path,
   project: root,

@@ -93,6 +93,18 @@ it("writes nothing into a home without teams, whatever is asked", async () => {
   expect(await readdir(join(home, "mail")).catch(() => "absent")).toBe("absent");
 });
 
+it("counts a teammate that a killed leader never got to start as stopped", async () => {
+  const { joinAs, store } = await makeWorld();
+  const leader = await joinAs();
+  await store.change("docs", (record) => {
+    if (record === undefined) throw new Error("nobody has joined");
+    const ann = { name: "ann", role: "teammate", state: "starting", way: "served", project: "/p" } as const;
+    return { record: withMember(record, ann), answer: 0 };
+  });
+  await leader.settleEarlierRun();
+  expect((await store.read("docs"))?.members.map(({ state }) => state)).toEqual(["idle", "stopped"]);
+});
+
 it("refuses a place that another process has", async () => {
   const { home, joinAs, store } = await makeWorld();
   await joinAs();

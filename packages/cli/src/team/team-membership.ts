@@ -36,6 +36,12 @@ export type JoinTeamOutcome =
   | { readonly kind: "refused"; readonly message: string }
   | WriteFailure;
 
+/** A session can't have the place in the team that was asked for. `message` is one line for the user. */
+export interface TeamRefusal {
+  readonly kind: "team-refused";
+  readonly message: string;
+}
+
 /** The first process of a team is its leader. Must not reject. */
 export async function joinTeam(deps: TeamDeps, { session, ...input }: JoinTeamInput): Promise<JoinTeamOutcome> {
   const store = new TeamStore(deps.home);
@@ -144,6 +150,17 @@ export class TeamMembership {
         owner !== undefined && (died.has(owner) || (state === "claimed" && away.has(owner))) && owner !== this.self,
     );
     return { ...answer, released };
+  }
+
+  /** What an earlier process of the leader left: teammates that died with it, and those that it never got to start. */
+  async settleEarlierRun(): Promise<void> {
+    await this.store.change(this.team, (record) => {
+      const unstarted = record?.members.filter(({ state }) => state === "starting") ?? [];
+      // One that is still loading joins a moment later, and is idle then.
+      const settled = record && unstarted.reduce((team, member) => withMember(team, stopMember(member)), record);
+      return { record: unstarted.length === 0 ? undefined : settled, answer: undefined };
+    });
+    await this.look();
   }
 
   async isLeaderRunning(): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
 import { forkType } from "palimpsest/internal/layers/7-agents/plan";
+import { describeAgentEnd, formatAgentUsage } from "palimpsest/internal/layers/7-agents/format-agent-run";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
@@ -78,8 +79,8 @@ const startedOutcome = ({ id, name, type }: AgentRun): ToolOutcome => ({
   summary: `${name} works in the background`,
 });
 
-function endedOutcome({ name, state }: AgentRun): ToolOutcome {
+function endedOutcome({ name, state, usage }: AgentRun): ToolOutcome {
   if (state.kind !== "ended") return toolError(`${name} was interrupted.`);
-  const summary = `${name} ${state.how === "answered" ? "has reported" : state.how}`;
+  const summary = `${name} ${describeAgentEnd(state.how)}: ${formatAgentUsage(usage)}`;
   return { content: state.report, summary, ...(state.how === "failed" ? { isError: true } : {}) };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "palimpsest/internal/ports/tool";
+import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import { defineTool, toolError, wrongCall } from "./define-tool.ts";
 
 /** What a leader does with its team. Texts are for the model. */
@@ -81,3 +82,10 @@ export const refuseTeam = (message: string): TeamControl => ({
 
 export const noTeamText = "This session is in no team now: it was opened without --team.";
 export const forkTeam = refuseTeam("A fork has no team: the conversation that it was made from does.");
+
+/** The session's place in its team, behind a boundary that covers its announcement. */
+export const teamPart = (text: string): WorkingStatePart => ({
+  name: "team",
+  stability: usualStability.agents + 1,
+  snapshot: async ({ budgets }) => ({ kind: "state", pieces: [{ title: "team", text }], budget: budgets.other }),
+});

@@ -270,7 +270,7 @@ export class SessionAgents {
 
   async #resume(worker: AgentWorker, draft: Draft): Promise<SendToAgentOutcome> {
     const { type, place, depth } = worker.run;
-    const request = { type, place, description: "", prompt: " ", worktree: "shared" } as const;
+    const request = { type, place, description: "", prompt: "Go on.", worktree: "shared" } as const;
     // It keeps its name; whoever sends, it stays where it was in the tree.
     const { running, money } = this.#circumstances();
     const plan = planAgent({

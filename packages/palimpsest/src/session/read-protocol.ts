@@ -83,7 +83,13 @@ const withoutTexts = (message: AgentMessage): AgentMessage =>
 const sentSetting = "agents.sent";
 const marks = [`"${sentSetting}"`, `"${agentMessageAttachmentType}"`];
 const recordShape = z.object({ from: addressShape, to: addressShape, message: agentMessageShape });
-const sentShape = z.object({ type: z.literal("setting"), name: z.literal(sentSetting), value: recordShape });
+/** A setting that is repeated behind a boundary (`again`) was sent once. */
+const sentShape = z.object({
+  type: z.literal("setting"),
+  name: z.literal(sentSetting),
+  value: recordShape,
+  again: z.undefined().optional(),
+});
 const receivedShape = z.object({
   attachment: z.object({ type: z.literal(agentMessageAttachmentType), record: recordShape }),
 });

@@ -26,6 +26,8 @@ interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "
 export interface OpenedAgents {
   readonly agents: Agents;
   readonly tool: AgentToolDeps;
+  /** As they were when the session was opened. */
+  readonly found: FoundDefinitions;
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
   /** What was found out since; each is returned once. */
@@ -91,6 +93,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   await agents.bookLost();
   return {
     agents: agents.main,
+    found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
     warnings: problemTexts(found),
     takeWarnings: () => late.splice(0),

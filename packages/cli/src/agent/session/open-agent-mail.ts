@@ -11,11 +11,11 @@ import { sessionAddress } from "palimpsest/internal/schema/agent-address";
 import { findOpenSessions } from "../../host/open-sessions.ts";
 import { AgentMail } from "../../team/agent-mail.ts";
 import { createTeamControl, createTeamTasks } from "../../team/team-control.ts";
-import { findJoinRefusal, joinTeam, type TeamMembership } from "../../team/team-membership.ts";
+import { findJoinRefusal, joinTeam, type TeamMembership, type TeamRefusal } from "../../team/team-membership.ts";
 import { refuseMessages, sendMessageToolName } from "../../tool/send-message-tool.ts";
 import { refuseTasks, taskToolName } from "../../tool/task-tool.ts";
 import { noTeamText, refuseTeam, teamToolName } from "../../tool/team-tool.ts";
-import type { Agent, TeamRefusal } from "../agent.ts";
+import type { Agent } from "../agent.ts";
 import type { AgentOptions, AgentParts } from "../agent-options.ts";
 import type { PermissionChoice } from "../tools/permission-choice.ts";
 import type { TeamTools } from "../tools/toolbox.ts";
@@ -42,7 +42,7 @@ export async function checkTeam(
   return message === undefined ? undefined : { kind: "team-refused", message };
 }
 
-/** Joins the team, if one is asked for, and tells the model so once. */
+/** Joins the team, if one is asked for. */
 export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome> {
   const { deps, workspace, options, session, root } = parts;
   const { mailboxes, taskLists } = deps;
@@ -60,10 +60,7 @@ export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome>
   if (joined.kind === "refused") return { kind: "team-refused", message: joined.message };
   if (joined.kind === "failed") return joined;
   const { membership } = joined;
-  const failure = await announceTeam(session, membership);
-  if (failure !== undefined) return failure;
-  // What an earlier process of the leader left: teammates that died with it.
-  if (membership.role === "leader") await membership.look();
+  if (membership.role === "leader") await membership.settleEarlierRun();
   return { kind: "open", ...listened, mail: new AgentMail(mailDeps, { session, membership }) };
 }
 
@@ -80,7 +77,8 @@ async function listen(
       : await openSocketServer({
           deps,
           folder: join(workspace.home, "sockets"),
-          name: session.id,
+          // Short: the whole path may have about a hundred bytes.
+          name: session.id.slice(0, socketNameChars),
           deliver: (message) => mailboxes.send({ ...message, to: sessionAddress(session.id) }),
         });
   switch (server.kind) {
@@ -93,17 +91,18 @@ async function listen(
   }
 }
 
-/** Once in each session and for each place. */
-async function announceTeam(session: Session, { team, name, role }: TeamMembership): Promise<WriteFailure | undefined> {
+const socketNameChars = 8;
+
+/** What the model is told of the session's place in a team. */
+export const describePlace = ({ team, name, role }: TeamMembership): string =>
+  role === "leader" ? leaderText(team) : teammateText(`${name}@${team}`);
+
+/** Once for each place, and again on a branch that has lost it. If it can't be written, the turn meets the same disk. */
+async function announcePlace(session: Session, membership: TeamMembership): Promise<void> {
   const setting = announcementSetting("team");
-  const place = `${name}@${team}`;
-  if (session.fold.projection.settings.get(setting) === place) return undefined;
-  const appended = await session.append(contextDraft(role === "leader" ? leaderText(team) : teammateText(place)), {
-    type: "setting",
-    name: setting,
-    value: place,
-  });
-  return appended.kind === "failed" ? appended : undefined;
+  if (session.fold.projection.settings.get(setting) === membership.self) return;
+  const announcement = contextDraft(describePlace(membership));
+  await session.append(announcement, { type: "setting", name: setting, value: membership.self });
 }
 
 const leaderText = (team: string): string =>
@@ -152,21 +151,24 @@ export const withMail =
     reminders: NonNullable<ReminderDeps["reminders"]>,
   ): NonNullable<ReminderDeps["reminders"]> =>
   async (conversation) => {
+    const drafts = await reminders(conversation);
     // A fork gets none: it would be in the fork alone.
     if (conversation.line.editable !== undefined) await mail?.drain();
-    return reminders(conversation);
+    return drafts;
   };
 
-/** Others see that it works. */
+/** A turn of a member: its model knows its place, and others see that it works. */
 export async function* markWork(
-  mail: AgentMail | undefined,
+  { mail, session }: { readonly mail: AgentMail | undefined; readonly session: Session },
   turn: AsyncIterable<LoopEvent>,
 ): AsyncGenerator<LoopEvent> {
-  await mail?.membership?.setState("working");
+  const membership = mail?.membership;
+  if (membership !== undefined) await announcePlace(session, membership);
+  await membership?.setState("working");
   try {
     yield* turn;
   } finally {
-    await mail?.membership?.setState("idle");
+    await membership?.setState("idle");
   }
 }
 
@@ -182,10 +184,12 @@ export const withLeave = <Ends extends Pick<Agent, "close" | "discard">>(
   return {
     ...rest,
     close: async (why) => {
+      await mail?.close();
       await close(why);
       await leave();
     },
     discard: async (why) => {
+      await mail?.close();
       await discard(why);
       await leave();
     },

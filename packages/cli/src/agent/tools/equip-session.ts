@@ -14,7 +14,7 @@ import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
 import type { AgentMail } from "../../team/agent-mail.ts";
-import { createTeamTools } from "../session/open-agent-mail.ts";
+import { createTeamTools, describePlace } from "../session/open-agent-mail.ts";
 import type { SessionMemory } from "../memory/session-memory.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";
@@ -29,7 +29,7 @@ import type { BlobsDep } from "palimpsest/internal/ports/blobs";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import type { Session } from "palimpsest/internal/session/session";
 
-interface EquipInput {
+export interface EquipInput {
   readonly settings: FollowedSettings;
   /** From flags and settings; the same object while nothing has changed. */
   readonly choice: () => PermissionChoice;
@@ -85,6 +85,7 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     planState: () => mode.state(),
     ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),
     teamwork: createTeamTools(parts, { mail: input.mail, known: input.toolsKnown, choice: allowRules.choice }),
+    teamText: input.mail?.membership && describePlace(input.mail.membership),
     servers: input.background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },

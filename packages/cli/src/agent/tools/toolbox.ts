@@ -35,7 +35,7 @@ import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-pa
 import { placePart } from "../../tool/working-state/place-part.ts";
 import { forkMessages } from "../../tool/send-message-tool.ts";
 import { forkTasksText, refuseTasks } from "../../tool/task-tool.ts";
-import { forkTeam } from "../../tool/team-tool.ts";
+import { forkTeam, teamPart } from "../../tool/team-tool.ts";
 import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { planPart, type PlanState } from "../../tool/plan-tool.ts";
@@ -87,6 +87,8 @@ interface ToolboxInput {
   readonly allowRules?: AllowRuleDep | undefined;
   /** Each is absent if the agent has no such tool. */
   readonly teamwork?: TeamTools | undefined;
+  /** What the model is told of the session's place in a team. Absent: it is in none. */
+  readonly teamText?: string | undefined;
 }
 
 /** The tools for other agents. */
@@ -153,7 +155,7 @@ export async function createToolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const { skillPlaces = [], planState } = input;
+  const { skillPlaces = [], planState, recall } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
   const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
@@ -171,9 +173,9 @@ export async function createToolbox({
     sandbox:
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
-    expand: expandId({ deps, session, recall: input.recall, agents: input.agents?.agents }),
+    expand: expandId({ deps, session, recall, agents: input.agents?.agents }),
     search: (options) => search.search(options),
-    searchProject: input.recall?.search,
+    searchProject: recall && ((options) => recall.search(options)),
     web: input.web,
     servers: input.servers,
   };
@@ -206,6 +208,7 @@ export async function createToolbox({
       placePart({ cwd: () => state.shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
       ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
       ...(planState === undefined ? [] : [planPart({ planState })]),
+      ...(input.teamText === undefined ? [] : [teamPart(input.teamText)]),
       ...(input.servers === undefined
         ? []
         : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),

@@ -1,6 +1,6 @@
 import type { Block } from "palimpsest/internal/schema/block";
 import type { Entry } from "palimpsest/internal/schema/entry";
-import { field, textField } from "palimpsest/internal/schema/json";
+import { textField } from "palimpsest/internal/schema/json";
 import { lastLine } from "palimpsest/internal/text/safe-cut-index";
 import { agentMessageAttachmentType } from "palimpsest/internal/transcript/attachment-text";
 import { userText } from "palimpsest/internal/transcript/user-text";
@@ -14,7 +14,7 @@ export function entryLines(entry: Entry): readonly string[] {
   switch (entry.kind) {
     case "attachment":
       return textField(entry.attachment, "type") === agentMessageAttachmentType
-        ? quote("", String(field(entry.attachment, "content") ?? ""))
+        ? quote("", textField(entry.attachment, "content") ?? "")
         : [];
     case "user":
     case "assistant":
