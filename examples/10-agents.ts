@@ -26,7 +26,7 @@ for (const [name, { requests, tokensByKind, totalNanos }] of Object.entries({
   ...byAgent,
 }))
   console.log(
-    `${name.padEnd(8)} ${requests} requests, ${tokensByKind.cacheWrite5m} tokens written to the cache, ` +
+    `${name.padEnd(8)} requests: ${requests}, ${tokensByKind.cacheWrite5m} tokens written to the cache, ` +
       `${tokensByKind.cacheRead} read from it, $${(totalNanos / 1e9).toFixed(4)}`,
   );
 console.log(`together $${(session.totalNanos / 1e9).toFixed(4)}`);
@@ -47,9 +47,10 @@ async function answer(conversation: Context<"anthropic">): Promise<string> {
 /** Only the answer of an agent comes back. Forks of one reply share one cached prefix: the first one's reply opens the way. */
 async function resultOf(parent: Context<"anthropic">, call: ToolCall): Promise<string> {
   if (call.name !== "agent") return await run(call);
-  const task = String(call.input["task"]);
+  const { type, task = "" } = call.input;
+  if (typeof task !== "string") return "The task must be a text.";
   await using child =
-    call.input["type"] === "fork"
+    type === "fork"
       ? await parent.fork({ task })
       : await parent.openAgent({ system: "You read files.", tools: [read], task });
   return await answer(child);

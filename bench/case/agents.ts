@@ -113,7 +113,7 @@ async function answer(context: Context<"anthropic">, client: Anthropic): Promise
     const calls = await context.assistant(await client.messages.create(params));
     if (calls.length === 0) return known;
     for (const { id, input } of calls) {
-      const text = fileText(String(input["path"]));
+      const text = fileText(JSON.stringify(input["path"]));
       known += `${text}\n`;
       await context.toolResult(id, text);
     }
@@ -121,10 +121,9 @@ async function answer(context: Context<"anthropic">, client: Anthropic): Promise
 }
 
 const fileText = (path: string): string =>
-  [
-    path,
-    ...Array.from({ length: 192 }, (_, line) => `export const value${line} = readGauge("${path}", ${line});`),
-  ].join("\n");
+  [path, ...Array.from({ length: 192 }, (_, line) => `export const value${line} = readGauge(${path}, ${line});`)].join(
+    "\n",
+  );
 
 /** The blocks before the tasks of the forks' first requests. */
 function comparePrefixes({ requests }: { readonly requests: readonly TraceRequest[] }) {

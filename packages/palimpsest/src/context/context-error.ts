@@ -1,6 +1,5 @@
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
-import type { PrepareOutcome } from "./request/prepare-request.ts";
 
 /**
  * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The other codes
@@ -46,21 +45,7 @@ export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFail
   if (outcome?.kind === "failed") throw storeError(outcome);
 }
 
-/** Why there is no next request. */
-export function unpreparedError(outcome: Exclude<PrepareOutcome, { kind: "request" }>): ContextError {
-  switch (outcome.kind) {
-    case "failed":
-      return storeError(outcome);
-    case "aborted":
-      return new ContextError("aborted", "The request was not prepared: it was aborted.");
-    case "not-sendable":
-      return new ContextError("not-sendable", `There is no request to send: ${outcome.why.text}`);
-    case "over-limit":
-      return new ContextError("over-limit", overLimitText(outcome));
-  }
-}
-
-const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
+export const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
   `The request needs ${tokens} tokens; at most ${limit} fit. The system prompt, the tools or a single message is too large ` +
   "to summarize: shorten it, or raise contextTokens.";
 

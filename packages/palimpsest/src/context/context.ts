@@ -23,15 +23,8 @@ import type { RecallScope } from "./session-view.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
-import {
-  adviceFor,
-  isCallerError,
-  openCallsText,
-  ContextError,
-  storeError,
-  throwIfFailed,
-  unpreparedError,
-} from "./context-error.ts";
+import { adviceFor, isCallerError, openCallsText, ContextError, storeError, throwIfFailed } from "./context-error.ts";
+import { unpreparedError } from "./unprepared-error.ts";
 import {
   toJsonObject,
   toProviderParams,

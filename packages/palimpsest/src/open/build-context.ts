@@ -119,8 +119,9 @@ export async function buildContext<P extends Provider>(
   await core.view.followReceipts();
   const { memories, agentsOf } = store;
   const memory = buildMemory(options, { memories, now: sessionDeps.now, session, background });
+  const parent = { options, sessionDeps, core, costs, agentsOf, agent };
   const agents = new ContextAgents<P>({
-    ...{ options, sessionDeps, core, costs, agentsOf, agent },
+    ...parent,
     parts: () => parts,
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });

@@ -28,7 +28,7 @@ import { checkOptions } from "./check-options.ts";
 import type { ContextOptions } from "./options.ts";
 
 /** How the context of an agent begins. */
-export interface AgentBeginning<P extends Provider> {
+export interface AgentBuildInput<P extends Provider> {
   readonly options: ContextOptions<P>;
   readonly sessionDeps: SessionDeps;
   readonly session: Session;
@@ -64,7 +64,7 @@ interface ContextAgentsInput<P extends Provider> {
   readonly parts: () => FrozenParts;
   /** The conversation that starts agents, if it is an agent itself. */
   readonly agent: AgentStart | undefined;
-  readonly build: (beginning: AgentBeginning<P>) => Promise<Context<P>>;
+  readonly build: (input: AgentBuildInput<P>) => Promise<Context<P>>;
 }
 
 /** The forks and agents that a library's context has started. The caller runs them: nothing here sends a request. */
@@ -109,7 +109,9 @@ export class ContextAgents<P extends Provider> {
     const { contextTokens = sizes.contextTokens, outputTokensMax = sizes.outputTokensMax } = given;
     const options: ContextOptions<P> = {
       ...inherited,
-      ...{ model, system, tools },
+      model,
+      system,
+      tools,
       ...(onEvent && { onEvent }),
       ...(thinking && { thinking }),
       ...(contextTokens && { contextTokens }),
