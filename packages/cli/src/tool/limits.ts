@@ -154,3 +154,5 @@ export const wordSearchMs = 500;
 
 /** Characters of an agent's task in a few words: it stands in lists. */
 export const agentDescriptionCharsMax = 200;
+/** Ended agents that are told again behind a boundary, newest first: what is older was used or will not be. */
+export const agentsToldMax = 5;

@@ -103,7 +103,7 @@ export class SessionAgents {
 
   async #start(request: AgentRequest, asker: Asker): Promise<StartAgentOutcome> {
     const types = await this.#deps.host.types();
-    if (this.#isClosed) return { kind: "refused", message: "The session is being closed." };
+    if (this.#isClosed) return { kind: "refused", message: closingText };
     const plan = planAgent({ request, types, ...this.#circumstances(), depth: asker.depth, asker: asker.kind });
     if (plan.kind === "refused") return plan;
     return await this.#open(request, { asker, name: plan.name });
@@ -135,6 +135,7 @@ export class SessionAgents {
     if (conversation.kind === "refused") {
       this.#workerById.delete(id);
       this.#names.delete(name);
+      worker.drop();
       return conversation;
     }
     const context = await this.#fireStart(worker);
@@ -201,18 +202,23 @@ export class SessionAgents {
   ): Promise<{ readonly text: string | undefined } | undefined> {
     if (turn.how !== "answered") return undefined;
     const { id, type } = worker.run;
-    await raceAbort(Promise.all(this.#workers(({ parent }) => parent === id).map(({ done }) => done)), {
-      signal: worker.signal,
-      instead: () => [],
-    });
+    // Those that are lost would never be done.
+    const children = this.#workers((run) => run.parent === id && isRunning(run));
+    await raceAbort(Promise.all(children.map(({ done }) => done)), { signal: worker.signal, instead: () => [] });
     if (worker.signal.aborted) return undefined;
-    if (worker.mail.length > 0 || this.#news(id).length > 0) return { text: undefined };
+    if (this.#hasMail(worker)) return { text: undefined };
     const { hooks, place } = this.#deps;
     const path = conversation.transcriptPath ?? "";
     const payload = { agentId: id, agentType: type, again: stopsBlocked > 0, agentTranscriptPath: path };
     const hook = await hooks.fire({ ...place(), name: "SubagentStop", ...payload, lastText: turn.text }, worker.signal);
     const isBlocked = hook.blocked !== undefined && hook.stopped === undefined && stopsBlocked < stopHooksMax;
-    return isBlocked && !worker.signal.aborted ? { text: hook.blocked.reason } : undefined;
+    if (worker.signal.aborted) return undefined;
+    if (isBlocked) return { text: hook.blocked.reason };
+    return this.#hasMail(worker) ? { text: undefined } : undefined;
+  }
+
+  #hasMail({ mail, run }: AgentWorker): boolean {
+    return mail.length > 0 || this.#news(run.id).length > 0;
   }
 
   async #end(
@@ -234,6 +240,8 @@ export class SessionAgents {
     const { run } = worker;
     if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
     this.#forgetOldest();
+    // What came when it asked for no more mail: it goes on with it.
+    if (how === "answered" && worker.mail.length > 0) await this.#resume(worker, []);
   }
 
   async #wait(id: AgentId, signal: AbortSignal): Promise<AgentRun | undefined> {
@@ -259,12 +267,17 @@ export class SessionAgents {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };
     }
-    return await this.#resume(worker, draft);
+    return await this.#resume(worker, [draft]);
   }
 
-  async #resume(worker: AgentWorker, draft: Draft): Promise<SendToAgentOutcome> {
-    const { type, place, depth } = worker.run;
-    const request = { type, place, description: "", prompt: " ", worktree: "shared" } as const;
+  async #resume(worker: AgentWorker, mail: readonly Draft[]): Promise<SendToAgentOutcome> {
+    const { type, place, depth, parent } = worker.run;
+    if (this.#isClosed) return { kind: "refused", message: closingText };
+    // It may do what its parent may and tells its parent what comes of it, so there must be one.
+    const above = parent === undefined ? undefined : this.#workerById.get(parent)?.run;
+    if (parent !== undefined && (above === undefined || !isRunning(above)))
+      return { kind: "refused", message: parentGoneText(worker.run, above) };
+    const request = { type, place, description: "", prompt: "Go on.", worktree: "shared" } as const;
     // It keeps its name; whoever sends, it stays where it was in the tree.
     const { running, money } = this.#circumstances();
     const plan = planAgent({
@@ -290,7 +303,7 @@ export class SessionAgents {
       worker.end({ how: "failed", report: opened.message, at: this.#deps.now() });
       return opened;
     }
-    worker.mail.push(draft);
+    worker.mail.push(...mail);
     await this.#record();
     void this.#work(worker, { conversation: opened.conversation, text: undefined });
     return { kind: "resumed", run: worker.run };
@@ -392,6 +405,13 @@ function newestReply({ fold }: Pick<Session, "fold">): string {
   const reply = fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
   return (reply?.kind === "assistant" ? reply.messageId : undefined) ?? reply?.id ?? "";
 }
+
+const closingText = "The session is being closed.";
+
+const parentGoneText = ({ name }: AgentRun, above: AgentRun | undefined): string =>
+  above === undefined
+    ? `${name} was started by an agent that is not known any more, and can't go on without it. Start another agent.`
+    : `${name} was started by ${above.name}, which does not run now. Send the message to ${above.name}.`;
 
 const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";
 

@@ -3,11 +3,12 @@ import type { HookDeps } from "palimpsest/internal/context/deps";
 import { SessionAgents } from "palimpsest/internal/loop/session-agents";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
-import { nanoUsd } from "palimpsest/internal/schema/brand";
+import { nanoUsd, sessionId } from "palimpsest/internal/schema/brand";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
+import { endLeftGroups } from "../tools/jobs-and-servers.ts";
 import { agentWorktrees } from "./agent-worktrees.ts";
 import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
 import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
@@ -29,8 +30,12 @@ export interface OpenedAgents {
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
   /** To be called once, before the first turn: agents are started from this conversation. */
-  readonly begin: (main: ParentConversation & HookDeps & Pick<SubAgentShared, "allowRules">) => void;
+  readonly begin: (main: BegunConversation) => void;
 }
+
+type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> &
+  HookDeps &
+  Pick<SubAgentShared, "allowRules">;
 
 /**
  * Undefined if the session can have no agents. The tool's definition is part of the cached prefix, so a session that began
@@ -49,7 +54,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   });
   const worktrees = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
   const ended = await worktrees.endLeftovers();
-  let main: Parameters<OpenedAgents["begin"]>[0] | undefined;
+  let main: (BegunConversation & ParentConversation) | undefined;
   const begun = () => {
     if (main === undefined) throw new TypeError("agents were asked for before the conversation began");
     return main;
@@ -85,19 +90,35 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     { session, costs },
   );
   await agents.bookLost();
+  const commands = await endCommandsOfLost(parts, agents.main.list());
   return {
     agents: agents.main,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
     warnings: [
       ...problemTexts(found),
+      ...commands,
       ...ended.flatMap(({ state, path, why = "it has changes" }) =>
         state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
       ),
     ],
     begin: (conversation) => {
-      main = conversation;
+      main = { ...conversation, limits: [], root, asking: options.user };
     },
   };
+}
+
+/** Their transcripts stay closed until somebody sends them a message; their commands must not run until then. */
+async function endCommandsOfLost({ deps, session }: AgentParts, runs: readonly AgentRun[]): Promise<readonly string[]> {
+  const store = deps.agentsOf?.(session.id);
+  const lost = runs.filter(({ state }) => state.kind === "lost");
+  const ended = await Promise.all(
+    lost.map(async ({ id, name }) => {
+      const groups = await endLeftGroups(store?.runningGroupsFor?.(sessionId(id)));
+      return groups.length === 0 ? [] : [name];
+    }),
+  );
+  const names = ended.flat().join(", ");
+  return names === "" ? [] : [`Commands that agents of an earlier run had left running were ended (${names}).`];
 }
 
 const problemTexts = ({ problems }: FoundDefinitions): readonly string[] =>

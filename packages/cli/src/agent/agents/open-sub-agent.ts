@@ -50,6 +50,12 @@ export interface ParentConversation {
   readonly choice: () => PermissionChoice;
   readonly prefix: PrefixInput;
   readonly picked: PickedModel;
+  /** Its own type and those of the agents above it: what it starts has the tools that all of them have. */
+  readonly limits: readonly AgentDefinition[];
+  /** The folder that it may change: the project's, or a worktree. */
+  readonly root: string;
+  /** Absent if nobody can be asked for it, and so for none of its agents either. */
+  readonly asking: AgentParts["options"]["user"];
 }
 
 type PickedModel = Extract<PickModelOutcome, { kind: "model" }>;
@@ -90,7 +96,7 @@ export async function openFreshAgent(
   if (worktree?.kind === "refused") return worktree;
   const place = worktree?.worktree;
   const cwd = place?.cwd ?? parent.prefix.cwd;
-  const parts = await openAgentParts(shared, { spec, cwd, root: place?.path });
+  const parts = await openAgentParts(shared, { spec, parent, cwd, root: place?.path ?? parent.root });
   if (parts.kind === "refused") {
     await place?.finish();
     return parts;
@@ -98,7 +104,8 @@ export async function openFreshAgent(
   const { agent, close } = parts;
   const choice = memoizeByInput(parent.choice, (now) => narrowChoice(now, definition));
   const memory = await openAgentsMemory(shared, { agent, definition, model });
-  const box = await createFreshBox(shared, { spec, agent, choice, definition, cwd, memory });
+  const limits = [...parent.limits, definition];
+  const box = await createFreshBox(shared, { spec, agent, choice, limits, cwd, memory });
   const own = { model, cwd, tools: box.tools, memory: memory.piece, prompt: definition.prompt };
   const prefix: PrefixInput = { ...parent.prefix, ...own };
   const opened = await openPrefix(agent, { input: prefix, box, picked, memory });
@@ -123,7 +130,7 @@ export async function openFreshAgent(
   const context = startContext(shared, { spec, agent, deps, box, prefix, instructions, ...fixedPart });
   return {
     kind: "open",
-    parent: { context, box, choice, prefix, picked },
+    parent: { context, box, choice, prefix, picked, limits, root: agent.root, asking: askable(spec, parent) },
     conversation: {
       model,
       worktree: place && toWorktree(place),
@@ -185,8 +192,8 @@ export async function openForkedAgent(
       kind: "refused",
       message: "A fork works where its parent does: start an agent of another type for a worktree.",
     };
-  const { context: parentContext, box: parentBox, prefix, picked, choice } = parent;
-  const parts = await openAgentParts(shared, { spec, cwd: prefix.cwd, root: undefined });
+  const { context: parentContext, box: parentBox, prefix } = parent;
+  const parts = await openAgentParts(shared, { spec, parent, cwd: prefix.cwd, root: parent.root });
   if (parts.kind === "refused") return parts;
   const { agent, close } = parts;
   const { session } = agent;
@@ -227,7 +234,7 @@ export async function openForkedAgent(
       box,
       cwd,
       model,
-      picked,
+      picked: parent.picked,
       instructions,
       memory: noMemory,
       startedOn: opening.startedOn,
@@ -255,7 +262,7 @@ export async function openForkedAgent(
   let isFirst = spec.mode === "new";
   return {
     kind: "open",
-    parent: { context, box, choice, prefix, picked },
+    parent: { ...parent, context, box, asking: askable(spec, parent) },
     conversation: {
       model,
       transcriptPath: agent.deps.transcripts.linkTo?.(session.id),
@@ -285,19 +292,24 @@ async function readBaseline({ deps, session }: AgentParts): Promise<Baseline | u
 
 interface AgentPartsInput {
   readonly spec: AgentSpec;
+  readonly parent: Pick<ParentConversation, "asking">;
   readonly cwd: string;
-  /** Of its worktree, if it has one. */
-  readonly root: string | undefined;
+  /** The folder that it may change. */
+  readonly root: string;
 }
 
 type OpenedParts = { readonly kind: "open"; readonly agent: AgentParts; readonly close: () => Promise<void> } | Refused;
 
 /** Opens the agent's own transcript. It asks the user only in the foreground. */
-async function openAgentParts({ parts }: SubAgentShared, { spec, cwd, root }: AgentPartsInput): Promise<OpenedParts> {
+async function openAgentParts(
+  { parts }: SubAgentShared,
+  { spec, parent, cwd, root }: AgentPartsInput,
+): Promise<OpenedParts> {
   const { agentsOf } = parts.deps;
   if (agentsOf === undefined) return { kind: "refused", message: "Agents can't be stored here." };
   const deps = { ...parts.deps, ...agentsOf(parts.session.id) };
-  const { version, user } = parts.options;
+  const { version } = parts.options;
+  const user = askable(spec, parent);
   const opened = await openSession(
     { ...deps, ...parts.clearable, redaction: parts.redaction },
     {
@@ -312,7 +324,7 @@ async function openAgentParts({ parts }: SubAgentShared, { spec, cwd, root }: Ag
   const options = {
     ...parts.options,
     cwd,
-    user: spec.place === "foreground" ? user && namedUser(user, spec) : undefined,
+    user: user && namedUser(user, spec),
     approveEdit: undefined,
     planReview: undefined,
     jobs: "off",
@@ -320,7 +332,7 @@ async function openAgentParts({ parts }: SubAgentShared, { spec, cwd, root }: Ag
     countFixedPart: "off",
     turns: "one",
   } as const;
-  const agent: AgentParts = { ...parts, deps, session, options, root: root ?? parts.root };
+  const agent: AgentParts = { ...parts, deps, session, options, root };
   const restored = await restoreMissingState(deps, session);
   const settled = restored.kind === "failed" ? restored : await endOrphanedCommands(deps, { session, jobs: "off" });
   if (settled.kind === "failed") {
@@ -343,6 +355,10 @@ function openFailureText(outcome: Exclude<Awaited<ReturnType<typeof openSession>
   }
 }
 
+/** Nobody waits for what a background agent does. */
+const askable = ({ place }: AgentSpec, { asking }: Pick<ParentConversation, "asking">): ParentConversation["asking"] =>
+  place === "foreground" ? asking : undefined;
+
 /** The user sees which agent asks. */
 const namedUser = (user: NonNullable<AgentParts["options"]["user"]>, { name }: AgentSpec): typeof user => ({
   permission: (prompt, signal) =>
@@ -354,15 +370,15 @@ interface FreshBoxInput {
   readonly spec: AgentSpec;
   readonly agent: AgentParts;
   readonly choice: () => PermissionChoice;
-  readonly definition: AgentDefinition;
+  readonly limits: readonly AgentDefinition[];
   readonly cwd: string;
   readonly memory: SessionMemory;
 }
 
-/** The tools of its type, with a state of their own. */
+/** The tools that its type and those above it have, with a state of their own. */
 async function createFreshBox(
   { parts, settings, shell, allowRules, background, types }: SubAgentShared,
-  { spec, agent, choice, definition, cwd, memory }: FreshBoxInput,
+  { spec, agent, choice, limits, cwd, memory }: FreshBoxInput,
 ): Promise<Toolbox> {
   const { workspace, options } = parts;
   const { session, deps, root } = agent;
@@ -383,7 +399,7 @@ async function createFreshBox(
     web: options.net && { net: options.net, pages: new PageCache() },
     agents: { agents: spec.agents, types, places: "foreground" },
   });
-  return limitBox(box, definition);
+  return limits.reduce((limited, definition) => limitBox(limited, definition), box);
 }
 
 function limitBox(box: Toolbox, definition: AgentDefinition): Toolbox {

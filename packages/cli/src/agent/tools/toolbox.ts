@@ -32,6 +32,7 @@ import { type Skills, skillsPart } from "../../tool/skill/skill-tool.ts";
 import { type Todo, todosPart } from "../../tool/todo-tool.ts";
 import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
+import { agentsPart } from "../../tool/working-state/agents-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
 import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
@@ -197,6 +198,7 @@ export async function createToolbox({
       placePart({ cwd: () => state.shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
       ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
       ...(planState === undefined ? [] : [planPart({ planState })]),
+      ...(input.agents === undefined ? [] : [agentsPart(input.agents)]),
       ...(input.servers === undefined
         ? []
         : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),

@@ -204,11 +204,11 @@ function decideServerCall(
   return isAllowed ? allowedVerdict : askVerdict(`what ${name} does only its server knows`);
 }
 
-/** The engine's own state: changing it changes nothing of the user's. */
-const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan"]);
+/** The engine's own state: changing it changes nothing of the user's. Whatever an agent does then is decided by itself. */
+const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan", "agent"]);
 
 /** Like these, but it outlasts the session, so plan mode leaves it alone. */
-const lastingStates: ReadonlySet<string> = new Set(["memory"]);
+const lastingStates: ReadonlySet<string> = new Set(["memory", "worktree"]);
 
 const decideState = ({ mode }: Policy, what: string): PermissionVerdict =>
   mode === "plan" ? denyVerdict(`in plan mode nothing is changed: ${what}`) : askVerdict(`it would change ${what}`);
