@@ -230,13 +230,12 @@ export class SessionAgents {
     await Promise.all(this.#workers((run) => run.parent === id).map(({ run }) => this.#stop(run.id, "stopped")));
     const { worktree } = await conversation.close();
     if (worktree !== undefined) worker.change({ worktree });
-    await this.#book(worker);
     const { how, text, message } = turn;
     const report = renderReport({ ...worker.run, how, message, report: text });
+    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
+    await this.#book(worker, this.#isClosed && how === "stopped" ? undefined : id);
     worker.end({ how, report, at: this.#deps.now() });
     this.#newsByAsker.delete(id);
-    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
-    if (!this.#isClosed || how !== "stopped") await this.#record();
     const { run } = worker;
     if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
     this.#forgetOldest();
@@ -374,21 +373,27 @@ export class SessionAgents {
 
   /** Must not reject: if the disk fails, the turn that runs reports it. */
   async #record(): Promise<void> {
-    const records = this.#workers(({ state }) => state.kind !== "ended").map(({ run }) => this.#toRecord(run));
-    await this.#session.append(recordsDraft(records)).catch(() => undefined);
+    await this.#session.append(this.#recordsDraft()).catch(() => undefined);
+  }
+
+  /** `ended`: is over, though it is not known yet. */
+  #recordsDraft(ended?: AgentId): Draft {
+    const workers = this.#workers(({ id, state }) => state.kind !== "ended" && id !== ended);
+    return recordsDraft(workers.map(({ run }) => this.#toRecord(run)));
   }
 
   #toRecord({ state: _state, usage: _usage, progress: _progress, ...run }: AgentRun): AgentRecord {
     return { ...run, booked: this.#bookedById.get(run.id) ?? 0 };
   }
 
-  async #book(worker: AgentWorker): Promise<void> {
+  /** In one step with the record that says how much is booked: a kill between the two would book it twice. */
+  async #book(worker: AgentWorker, ended?: AgentId): Promise<void> {
     const calls = worker.unbooked.splice(0);
-    if (calls.length === 0) return;
     const { id, name } = worker.run;
+    if (calls.length === 0 && ended === undefined) return;
     this.#bookedById.set(id, (this.#bookedById.get(id) ?? 0) + calls.length);
-    await this.#session.append(agentCostDraft({ agent: id, name, calls })).catch(() => undefined);
-    await this.#record();
+    const costs = calls.length === 0 ? [] : [agentCostDraft({ agent: id, name, calls })];
+    await this.#session.append(...costs, this.#recordsDraft(ended)).catch(() => undefined);
   }
 
   #forgetOldest(): void {
