@@ -6,7 +6,6 @@ const bytesPerAgentMax = 4_096;
 
 it("a thousand agents in one session: memory stays flat, no handle, lock, worktree or process is left", async () => {
   const { at } = await expectNothingLeft(1_000, [100, 500, 1_000]);
-  console.log(JSON.stringify(at));
   const grown = (at["1000"]?.heapBytes ?? 0) - (at["100"]?.heapBytes ?? 0);
-  expect(grown).toBeLessThan(900 * bytesPerAgentMax);
+  expect(grown, JSON.stringify(at)).toBeLessThan(900 * bytesPerAgentMax);
 });

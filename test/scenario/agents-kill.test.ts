@@ -51,7 +51,12 @@ async function dyingWorld() {
 }
 
 const request = (name: string, prompt: string, more = {}) => ({
-  ...{ type: "general", name, description: `${name} part`, prompt, place: "background", worktree: "shared" },
+  type: "general",
+  name,
+  description: `${name} part`,
+  prompt,
+  place: "background",
+  worktree: "shared",
   ...more,
 });
 
@@ -69,10 +74,8 @@ describe("a process that is killed with running agents", () => {
     const { pids } = world;
     const env = Object.fromEntries(Object.entries(world.env).map(([name, text]) => [name, text ?? ""]));
     const script = join(import.meta.dirname, "child", "die-with-agents.ts");
-    const said = await runNode(
-      { home: world.home, cwd: world.work, env },
-      ...[script, JSON.stringify(started), pids, "5"],
-    );
+    const calling = { home: world.home, cwd: world.work, env };
+    const said = await runNode(calling, script, JSON.stringify(started), pids, "5");
     expect(said).toMatchObject({ signal: "SIGKILL", err: "" });
     world.wake();
     const processes = await Promise.all((await readdir(pids)).map((name) => readFile(join(pids, name), "utf8")));

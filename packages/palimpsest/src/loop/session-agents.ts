@@ -4,19 +4,17 @@ import type { HookDeps, WaitDep } from "../context/deps.ts";
 import type { CostLedger } from "../cache/cost-ledger.ts";
 import { endedAgentsMax } from "../layers/7-agents/limits.ts";
 import { forkType, planAgent } from "../layers/7-agents/plan.ts";
-import { lostAgentsText } from "../layers/7-agents/agent-texts.ts";
+import { closingText, lostAgentsText, parentGoneText } from "../layers/7-agents/agent-texts.ts";
 import { renderReport } from "../layers/7-agents/render-report.ts";
-import { renderAgentMessage } from "../layers/7-agents/render-agent-message.ts";
 import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
 import type { AgentRequest, Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
-import { teammateAddress } from "../schema/agent-address.ts";
 import type { AgentRun } from "../schema/agent-run.ts";
 import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
-import { agentMessageAttachmentType } from "../transcript/attachment-text.ts";
 import type { Draft } from "../transcript/draft.ts";
+import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
 import { type AgentRecord, lostRun, readRecords, recordsDraft } from "./agent-records.ts";
 import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
 import { bookingsMax, stopHooksMax } from "./limits.ts";
@@ -237,7 +235,7 @@ export class SessionAgents {
     worker.end({ how, report, at: this.#deps.now() });
     this.#newsByAsker.delete(id);
     const { run } = worker;
-    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
+    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(reportDraft(report));
     this.#forgetOldest();
     // What came when it asked for no more mail: it goes on with it.
     if (how === "answered" && worker.mail.length > 0) await this.#resume(worker, []);
@@ -261,7 +259,7 @@ export class SessionAgents {
   async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
     const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
     if (worker === undefined) return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
-    const draft = this.#messageDraft({ text, from });
+    const draft = messageDraft(this.#session, { text, from });
     if (worker.run.state.kind === "running") {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };
@@ -306,13 +304,6 @@ export class SessionAgents {
     await this.#record();
     void this.#work(worker, { conversation: opened.conversation, text: undefined });
     return { kind: "resumed", run: worker.run };
-  }
-
-  /** Marked as what it is: only the user's own words are the user's. */
-  #messageDraft({ text, from }: Pick<AgentText, "text" | "from">): Draft {
-    if (from.kind === "user") return { type: "attachment", attachment: { type: "queued_command", prompt: text } };
-    const sender = teammateAddress(from.name, this.#session.id);
-    return agentDraft(renderAgentMessage({ from: sender, body: { type: "text", text } }));
   }
 
   async #report(id: AgentId): Promise<string | undefined> {
@@ -405,22 +396,4 @@ export class SessionAgents {
   }
 }
 
-/** Identifies the reply whose calls run. */
-function newestReply({ fold }: Pick<Session, "fold">): string {
-  const reply = fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
-  return (reply?.kind === "assistant" ? reply.messageId : undefined) ?? reply?.id ?? "";
-}
-
-const closingText = "The session is being closed.";
-
-const parentGoneText = ({ name }: AgentRun, above: AgentRun | undefined): string =>
-  above === undefined
-    ? `${name} was started by an agent that is not known any more, and can't go on without it. Start another agent.`
-    : `${name} was started by ${above.name}, which does not run now. Send the message to ${above.name}.`;
-
 const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";
-
-const agentDraft = (content: string): Draft => ({
-  type: "attachment",
-  attachment: { type: agentMessageAttachmentType, content },
-});
