@@ -83,6 +83,11 @@ export class AgentWorker {
     this.#done.resolve();
   }
 
+  /** It could not be started: nobody has to wait for it. */
+  drop(): void {
+    this.#done.resolve();
+  }
+
   paid({ model, usage }: AgentPayment): void {
     this.#costs.add({ source: "agents", model, usage, headerTokens: tokens(0), agent: this.#run.name });
     this.unbooked.push({ model, usage });

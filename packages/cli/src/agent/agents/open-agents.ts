@@ -3,11 +3,12 @@ import type { HookDeps } from "palimpsest/internal/context/deps";
 import { SessionAgents } from "palimpsest/internal/loop/session-agents";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
-import { nanoUsd } from "palimpsest/internal/schema/brand";
+import { nanoUsd, sessionId } from "palimpsest/internal/schema/brand";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
+import { endLeftGroups } from "../tools/jobs-and-servers.ts";
 import { agentWorktrees, type EndedWorktree } from "./agent-worktrees.ts";
 import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
 import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
@@ -33,8 +34,12 @@ export interface OpenedAgents {
   /** What was found out since; each is returned once. */
   readonly takeWarnings: () => readonly string[];
   /** To be called once, before the first turn: agents are started from this conversation. */
-  readonly begin: (main: ParentConversation & HookDeps & Pick<SubAgentShared, "allowRules">) => void;
+  readonly begin: (main: BegunConversation) => void;
 }
+
+type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> &
+  HookDeps &
+  Pick<SubAgentShared, "allowRules">;
 
 /**
  * Undefined if the session can have no agents. The tool's definition is part of the cached prefix, so a session that began
@@ -51,11 +56,12 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     env: options.env,
     trust: settings.current().trust,
   });
-  const worktrees = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
+  const repository = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
   const late: string[] = [];
   // Git takes its time: no session waits for it.
-  void worktrees.endLeftovers().then((ended) => late.push(...keptTexts(ended)));
-  let main: Parameters<OpenedAgents["begin"]>[0] | undefined;
+  const settled = repository.endLeftovers().then((ended) => void late.push(...keptTexts(ended)));
+  const worktrees: SubAgentShared["worktrees"] = { open: (agent) => settled.then(() => repository.open(agent)) };
+  let main: (BegunConversation & ParentConversation) | undefined;
   const begun = () => {
     if (main === undefined) throw new TypeError("agents were asked for before the conversation began");
     return main;
@@ -91,14 +97,15 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     { session, costs },
   );
   await agents.bookLost();
+  const commands = await endCommandsOfLost(parts, agents.main.list());
   return {
     agents: agents.main,
     found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
-    warnings: problemTexts(found),
+    warnings: [...problemTexts(found), ...commands],
     takeWarnings: () => late.splice(0),
     begin: (conversation) => {
-      main = conversation;
+      main = { ...conversation, limits: [], root, asking: options.user };
     },
   };
 }
@@ -107,6 +114,20 @@ const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
   ended.flatMap(({ state, path, why = "it has changes" }) =>
     state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
   );
+
+/** Their transcripts stay closed until somebody sends them a message; their commands must not run until then. */
+async function endCommandsOfLost({ deps, session }: AgentParts, runs: readonly AgentRun[]): Promise<readonly string[]> {
+  const store = deps.agentsOf?.(session.id);
+  const lost = runs.filter(({ state }) => state.kind === "lost");
+  const ended = await Promise.all(
+    lost.map(async ({ id, name }) => {
+      const groups = await endLeftGroups(store?.runningGroupsFor?.(sessionId(id)));
+      return groups.length === 0 ? [] : [name];
+    }),
+  );
+  const names = ended.flat().join(", ");
+  return names === "" ? [] : [`Commands that agents of an earlier run had left running were ended (${names}).`];
+}
 
 const problemTexts = ({ problems }: FoundDefinitions): readonly string[] =>
   problems.flatMap(({ severity, path, what }) => (severity === "notice" ? [] : [`${path}: ${what}`]));

@@ -52,6 +52,12 @@ export interface ParentConversation {
   readonly choice: () => PermissionChoice;
   readonly prefix: PrefixInput;
   readonly picked: PickedModel;
+  /** Its own type and those of the agents above it: what it starts has the tools that all of them have. */
+  readonly limits: readonly AgentDefinition[];
+  /** The folder that it may change: the project's, or a worktree. */
+  readonly root: string;
+  /** Absent if nobody can be asked for it, and so for none of its agents either. */
+  readonly asking: AgentParts["options"]["user"];
 }
 
 type PickedModel = Extract<PickModelOutcome, { kind: "model" }>;
@@ -67,7 +73,7 @@ export interface SubAgentShared {
   readonly hooks: readonly HookSetting[];
   readonly source: PrefixInput["source"];
   readonly types: AgentToolDeps["types"];
-  readonly worktrees: AgentWorktrees;
+  readonly worktrees: Pick<AgentWorktrees, "open">;
 }
 
 export interface OpenedSubAgent {
@@ -92,7 +98,7 @@ export async function openFreshAgent(
   if (worktree?.kind === "refused") return worktree;
   const place = worktree?.worktree;
   const cwd = place?.cwd ?? parent.prefix.cwd;
-  const parts = await openAgentParts(shared, { spec, cwd, root: place?.path });
+  const parts = await openAgentParts(shared, { spec, parent, cwd, root: place?.path ?? parent.root });
   if (parts.kind === "refused") {
     await place?.finish();
     return parts;
@@ -100,7 +106,8 @@ export async function openFreshAgent(
   const { agent, close } = parts;
   const choice = memoizeByInput(parent.choice, (now) => narrowChoice(now, definition));
   const memory = await openAgentsMemory(shared, { agent, definition, model });
-  const box = await createFreshBox(shared, { spec, agent, choice, definition, cwd, memory });
+  const limits = [...parent.limits, definition];
+  const box = await createFreshBox(shared, { spec, agent, choice, limits, cwd, memory });
   const own = { model, cwd, tools: box.tools, memory: memory.piece, prompt: definition.prompt };
   const prefix: PrefixInput = { ...parent.prefix, ...own };
   const opened = await openPrefix(agent, { input: prefix, box, picked, memory });
@@ -126,7 +133,7 @@ export async function openFreshAgent(
   const progress = followProgress(context, spec);
   return {
     kind: "open",
-    parent: { context, box, choice, prefix, picked },
+    parent: { context, box, choice, prefix, picked, limits, root: agent.root, asking: askable(spec, parent) },
     conversation: {
       model,
       worktree: place && toWorktree(place),
@@ -189,8 +196,8 @@ export async function openForkedAgent(
       kind: "refused",
       message: "A fork works where its parent does: start an agent of another type for a worktree.",
     };
-  const { context: parentContext, box: parentBox, prefix, picked, choice } = parent;
-  const parts = await openAgentParts(shared, { spec, cwd: prefix.cwd, root: undefined });
+  const { context: parentContext, box: parentBox, prefix } = parent;
+  const parts = await openAgentParts(shared, { spec, parent, cwd: prefix.cwd, root: parent.root });
   if (parts.kind === "refused") return parts;
   const { agent, close } = parts;
   const { session } = agent;
@@ -231,7 +238,7 @@ export async function openForkedAgent(
       box,
       cwd,
       model,
-      picked,
+      picked: parent.picked,
       instructions,
       memory: noMemory,
       startedOn: opening.startedOn,
@@ -260,7 +267,7 @@ export async function openForkedAgent(
   let isFirst = spec.mode === "new";
   return {
     kind: "open",
-    parent: { context, box, choice, prefix, picked },
+    parent: { ...parent, context, box, asking: askable(spec, parent) },
     conversation: {
       model,
       transcriptPath: agent.deps.transcripts.linkTo?.(session.id),
@@ -291,19 +298,24 @@ async function readBaseline({ deps, session }: AgentParts): Promise<Baseline | u
 
 interface AgentPartsInput {
   readonly spec: AgentSpec;
+  readonly parent: Pick<ParentConversation, "asking">;
   readonly cwd: string;
-  /** Of its worktree, if it has one. */
-  readonly root: string | undefined;
+  /** The folder that it may change. */
+  readonly root: string;
 }
 
 type OpenedParts = { readonly kind: "open"; readonly agent: AgentParts; readonly close: () => Promise<void> } | Refused;
 
 /** Opens the agent's own transcript. It asks the user only in the foreground. */
-async function openAgentParts({ parts }: SubAgentShared, { spec, cwd, root }: AgentPartsInput): Promise<OpenedParts> {
+async function openAgentParts(
+  { parts }: SubAgentShared,
+  { spec, parent, cwd, root }: AgentPartsInput,
+): Promise<OpenedParts> {
   const { agentsOf } = parts.deps;
   if (agentsOf === undefined) return { kind: "refused", message: "Agents can't be stored here." };
   const deps = { ...parts.deps, ...agentsOf(parts.session.id) };
-  const { version, user } = parts.options;
+  const { version } = parts.options;
+  const user = askable(spec, parent);
   const opened = await openSession(
     { ...deps, ...parts.clearable, redaction: parts.redaction },
     {
@@ -318,7 +330,7 @@ async function openAgentParts({ parts }: SubAgentShared, { spec, cwd, root }: Ag
   const options = {
     ...parts.options,
     cwd,
-    user: spec.place === "foreground" ? user && namedUser(user, spec) : undefined,
+    user: user && namedUser(user, spec),
     approveEdit: undefined,
     planReview: undefined,
     jobs: "off",
@@ -326,7 +338,7 @@ async function openAgentParts({ parts }: SubAgentShared, { spec, cwd, root }: Ag
     countFixedPart: "off",
     turns: "one",
   } as const;
-  const agent: AgentParts = { ...parts, deps, session, options, root: root ?? parts.root };
+  const agent: AgentParts = { ...parts, deps, session, options, root };
   const restored = await restoreMissingState(deps, session);
   const settled = restored.kind === "failed" ? restored : await endOrphanedCommands(deps, { session, jobs: "off" });
   if (settled.kind === "failed") {
@@ -349,6 +361,10 @@ function openFailureText(outcome: Exclude<Awaited<ReturnType<typeof openSession>
   }
 }
 
+/** Nobody waits for what a background agent does. */
+const askable = ({ place }: AgentSpec, { asking }: Pick<ParentConversation, "asking">): ParentConversation["asking"] =>
+  place === "foreground" ? asking : undefined;
+
 /** The user sees which agent asks. */
 const namedUser = (user: NonNullable<AgentParts["options"]["user"]>, { name }: AgentSpec): typeof user => ({
   permission: (prompt, signal) =>
@@ -360,15 +376,15 @@ interface FreshBoxInput {
   readonly spec: AgentSpec;
   readonly agent: AgentParts;
   readonly choice: () => PermissionChoice;
-  readonly definition: AgentDefinition;
+  readonly limits: readonly AgentDefinition[];
   readonly cwd: string;
   readonly memory: SessionMemory;
 }
 
-/** The tools of its type, with a state of their own. */
+/** The tools that its type and those above it have, with a state of their own. */
 async function createFreshBox(
   { parts, settings, shell, allowRules, background, types }: SubAgentShared,
-  { spec, agent, choice, definition, cwd, memory }: FreshBoxInput,
+  { spec, agent, choice, limits, cwd, memory }: FreshBoxInput,
 ): Promise<Toolbox> {
   const { workspace, options } = parts;
   const { session, deps, root } = agent;
@@ -390,7 +406,7 @@ async function createFreshBox(
     web: options.net && { net: options.net, pages: new PageCache() },
     agents: { agents: spec.agents, types, places: "foreground" },
   });
-  return limitBox(box, definition);
+  return limits.reduce((limited, definition) => limitBox(limited, definition), box);
 }
 
 function limitBox(box: Toolbox, definition: AgentDefinition): Toolbox {
