@@ -93,7 +93,7 @@ describe("a process that is killed with running agents", () => {
     );
     await vi.waitFor(async () => {
       const worktrees = await readdir(join(world.work, ".git/palimpsest-worktrees"));
-      expect(worktrees.filter((name) => !/\.json$/.test(name))).toHaveLength(1);
+      expect(worktrees.filter((name) => !name.endsWith(".json"))).toHaveLength(1);
     }, 5_000);
     const costs = () => agent.context.conversation.costs.toJSON();
     for (const name of names.filter((one) => one !== "slow"))

@@ -33,6 +33,8 @@ export class AgentWorker {
   readonly mail: Draft[] = [];
   /** Payments that are not booked in its session's log. */
   readonly unbooked: AgentPayment[] = [];
+  /** Payments that are. */
+  booked = 0;
   readonly #costs: CostLedger;
   readonly #onChange: (run: AgentRun) => void;
   #run: AgentRun;

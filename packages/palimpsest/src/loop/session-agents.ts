@@ -15,7 +15,7 @@ import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
 import type { Draft } from "../transcript/draft.ts";
 import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
-import { type AgentRecord, lostRun, readRecords, recordsDraft } from "./agent-records.ts";
+import { lostRun, readRecords, recordsDraft, toRecord } from "./agent-records.ts";
 import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
 import { bookingsMax, stopHooksMax } from "./limits.ts";
 import { follower, Stagger } from "./stagger.ts";
@@ -57,7 +57,6 @@ export class SessionAgents {
   readonly #names = new Set<string>();
   /** News for each conversation that has started agents. */
   readonly #newsByAsker = new Map<AgentId | undefined, Draft[]>();
-  readonly #bookedById = new Map<AgentId, number>();
   #newestFork: { readonly point: string; readonly stagger: Stagger } | undefined;
   #isClosed = false;
 
@@ -66,8 +65,7 @@ export class SessionAgents {
     this.#session = session;
     this.#costs = costs;
     const lost = readRecords(session.fold);
-    for (const record of lost) this.#add(lostRun(record));
-    for (const { id, booked } of lost) this.#bookedById.set(id, booked);
+    for (const record of lost) this.#add(lostRun(record)).booked = record.booked;
     if (lost.length > 0) this.#news(undefined).push(contextDraft(lostAgentsText(lost)));
   }
 
@@ -80,8 +78,7 @@ export class SessionAgents {
   async bookLost(): Promise<void> {
     for (const worker of this.#workers((run) => run.state.kind === "lost")) {
       const past = await this.#deps.host.read(worker.run.id);
-      const booked = this.#bookedById.get(worker.run.id) ?? 0;
-      for (const payment of past?.payments.slice(booked) ?? []) worker.paid(payment);
+      for (const payment of past?.payments.slice(worker.booked) ?? []) worker.paid(payment);
       await this.#book(worker);
     }
   }
@@ -151,7 +148,15 @@ export class SessionAgents {
     const { type, place, worktree, model, mode } = request;
     const kind = type === forkType ? "fork" : "conversation";
     const outcome = await this.#deps.host.open({
-      ...{ id, name, depth, parent, type, place, worktree, model, mode },
+      id,
+      name,
+      depth,
+      parent,
+      type,
+      place,
+      worktree,
+      model,
+      mode,
       agents: this.#agentsFor({ id, depth, kind }),
       takeMail: () => [...worker.mail.splice(0), ...this.#news(id).splice(0)],
       onProgress: (progress) => worker.change({ progress }),
@@ -281,27 +286,14 @@ export class SessionAgents {
     if (parent !== undefined && (above === undefined || !isRunning(above)))
       return { kind: "refused", message: parentGoneText(worker.run, above) };
     const request = { type, place, description: "", prompt: "Go on.", worktree: "shared" } as const;
-    // It keeps its name; whoever sends, it stays where it was in the tree.
-    const { running, money } = this.#circumstances();
-    const plan = planAgent({
-      request,
-      types: [type],
-      names: new Set(),
-      running,
-      money,
-      depth: depth - 1,
-      asker: "conversation",
-    });
+    // It keeps its name and its place in the tree.
+    const known = { types: [type], names: new Set<string>(), depth: depth - 1, asker: "conversation" } as const;
+    const plan = planAgent({ request, ...this.#circumstances(), ...known });
     if (plan.kind === "refused") return plan;
     worker.restart({ place: "background" });
     const worktree = worker.run.worktree === undefined ? "shared" : "own";
-    const opened = await this.#openConversation(worker, {
-      type,
-      place: "background",
-      worktree,
-      model: undefined,
-      mode: "resume",
-    });
+    const again = { type, place: "background", worktree, model: undefined, mode: "resume" } as const;
+    const opened = await this.#openConversation(worker, again);
     if (opened.kind === "refused") {
       worker.end({ how: "failed", report: opened.message, at: this.#deps.now() });
       return opened;
@@ -376,11 +368,7 @@ export class SessionAgents {
   /** `ended`: is over, though it is not known yet. */
   #recordsDraft(ended?: AgentId): Draft {
     const workers = this.#workers(({ id, state }) => state.kind !== "ended" && id !== ended);
-    return recordsDraft(workers.map(({ run }) => this.#toRecord(run)));
-  }
-
-  #toRecord({ state: _state, usage: _usage, progress: _progress, ...run }: AgentRun): AgentRecord {
-    return { ...run, booked: this.#bookedById.get(run.id) ?? 0 };
+    return recordsDraft(workers.map(({ run, booked }) => toRecord(run, booked)));
   }
 
   /** In one step with the record that says how much is booked: a kill between the two would book it twice. */
@@ -388,17 +376,14 @@ export class SessionAgents {
     const calls = worker.unbooked.splice(0);
     const { id, name } = worker.run;
     if (calls.length === 0 && ended === undefined) return;
-    this.#bookedById.set(id, (this.#bookedById.get(id) ?? 0) + calls.length);
+    worker.booked += calls.length;
     const costs = calls.length === 0 ? [] : [agentCostDraft({ agent: id, name, calls })];
     await this.#session.append(...costs, this.#recordsDraft(ended)).catch(() => undefined);
   }
 
   #forgetOldest(): void {
     const ended = this.#workers(({ state }) => state.kind === "ended");
-    for (const { run } of ended.slice(0, Math.max(0, ended.length - endedAgentsMax))) {
-      this.#workerById.delete(run.id);
-      this.#bookedById.delete(run.id);
-    }
+    for (const { run } of ended.slice(0, Math.max(0, ended.length - endedAgentsMax))) this.#workerById.delete(run.id);
   }
 }
 

@@ -4,6 +4,7 @@ import { SessionAgents } from "palimpsest/internal/loop/session-agents";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { nanoUsd, sessionId } from "palimpsest/internal/schema/brand";
+import type { Draft } from "palimpsest/internal/transcript/draft";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
@@ -11,7 +12,7 @@ import type { AgentParts } from "../agent-options.ts";
 import { endLeftGroups } from "../tools/jobs-and-servers.ts";
 import { agentWorktrees, type EndedWorktree } from "./agent-worktrees.ts";
 import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
-import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
+import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 import { SubAgentHost } from "./sub-agent-host.ts";
 
 interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types" | "allowRules"> {
@@ -25,14 +26,17 @@ interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "
 
 /** The agents of a session, and what its tools need of them. */
 export interface OpenedAgents {
-  readonly agents: Agents;
-  readonly tool: AgentToolDeps;
+  /** Undefined if the session can have none. */
+  readonly agents: Agents | undefined;
+  readonly tool: AgentToolDeps | undefined;
   /** As they were when the session was opened. */
-  readonly found: FoundDefinitions;
+  readonly found: FoundDefinitions | undefined;
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
   /** What was found out since; each is returned once. */
   readonly takeWarnings: () => readonly string[];
+  /** For the model: reports of agents that have ended, each once. */
+  readonly news: () => readonly Draft[];
   /** To be called once, before the first turn: agents are started from this conversation. */
   readonly begin: (main: BegunConversation) => void;
 }
@@ -41,15 +45,25 @@ type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> 
   HookDeps &
   Pick<SubAgentShared, "allowRules">;
 
+const noAgents: OpenedAgents = {
+  agents: undefined,
+  tool: undefined,
+  found: undefined,
+  warnings: [],
+  takeWarnings: () => [],
+  news: () => [],
+  begin: () => undefined,
+};
+
 /**
- * Undefined if the session can have no agents. The tool's definition is part of the cached prefix, so a session that began
+ * The tool's definition is part of the cached prefix, so a session that began
  * without the tool continues without it.
  */
-export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents | undefined> {
+export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents> {
   const { deps, session, options, root, workspace } = parts;
   const { settings, costs } = input;
   const { switches } = resolveForModel(settings.current().settings, { model: input.model });
-  if (!switches.agents.value || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
+  if (!switches.agents.value || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return noAgents;
   const found = await findDefinitions({
     root,
     home: workspace.home,
@@ -104,6 +118,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
     warnings: [...problemTexts(found), ...commands],
     takeWarnings: () => late.splice(0),
+    news: () => agents.main.takeNews(),
     begin: (conversation) => {
       main = { ...conversation, limits: [], root, asking: options.user };
     },

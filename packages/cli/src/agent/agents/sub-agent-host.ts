@@ -6,7 +6,9 @@ import type { AgentId } from "palimpsest/internal/schema/brand";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { readLog } from "palimpsest/internal/session/counted-log";
-import { openForkedAgent, openFreshAgent, type ParentConversation, type SubAgentShared } from "./open-sub-agent.ts";
+import { openForkedAgent } from "./open-forked-agent.ts";
+import { openFreshAgent } from "./open-fresh-agent.ts";
+import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 
 interface SubAgentHostInput extends SubAgentShared {
   readonly definitions: readonly AgentDefinition[];

@@ -156,7 +156,7 @@ export async function createToolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const { skillPlaces = [], planState, recall } = input;
+  const { skillPlaces = [], recall } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
   const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
@@ -193,20 +193,7 @@ export async function createToolbox({
     agents: input.agents,
     teamwork: input.teamwork ?? {},
   };
-  const partsOf: PartsOf =
-    ({ todos, shellState, agents }) =>
-    ({ cwd, ...files }) => [
-      filesPart({ ...files, mayRead: fixed.mayRead }),
-      todosPart({ todos }),
-      placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
-      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
-      ...(planState === undefined ? [] : [planPart({ planState })]),
-      ...(input.teamText === undefined ? [] : [teamPart(input.teamText)]),
-      ...(agents === undefined ? [] : [agentsPart(agents)]),
-      ...(input.servers === undefined
-        ? []
-        : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),
-    ];
+  const partsOf = describeState({ ...input, session, skills, mayRead: fixed.mayRead });
   return {
     ...createToolset({ ...fixed, skills }, { state, partsOf }),
     network: state.network,
@@ -218,6 +205,27 @@ export async function createToolbox({
     },
   };
 }
+
+interface DescribedState extends Pick<ToolboxInput, "session" | "planState" | "teamText" | "servers"> {
+  readonly skills: Skills | undefined;
+  readonly mayRead: (path: string) => boolean;
+}
+
+const describeState =
+  ({ session, skills, mayRead, planState, teamText, servers }: DescribedState): PartsOf =>
+  ({ todos, shellState, agents }) =>
+  ({ cwd, ...files }) => [
+    filesPart({ ...files, mayRead }),
+    todosPart({ todos }),
+    placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
+    ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
+    ...(planState === undefined ? [] : [planPart({ planState })]),
+    ...(teamText === undefined ? [] : [teamPart(teamText)]),
+    ...(agents === undefined ? [] : [agentsPart(agents)]),
+    ...(servers === undefined
+      ? []
+      : [toolServersPart({ servers, discovered: () => findDiscoveredTools(session.fold) })]),
+  ];
 
 interface ExpandInput {
   readonly deps: Parameters<typeof recallById>[0]["deps"];
