@@ -44,6 +44,11 @@ export const readRecordsEdit = (edit: Edit): readonly AgentRecord[] | undefined 
 
 const parseRecords = (value: unknown): readonly AgentRecord[] | undefined => z.array(recordShape).safeParse(value).data;
 
+export const toRecord = (
+  { state: _state, usage: _usage, progress: _progress, ...run }: AgentRun,
+  booked: number,
+): AgentRecord => ({ ...run, booked });
+
 /** An agent that its process took with it. */
 export const lostRun = ({ booked: _booked, ...record }: AgentRecord): AgentRun => ({
   ...record,

@@ -33,6 +33,8 @@ export class AgentWorker {
   readonly mail: Draft[] = [];
   /** Payments that are not booked in its session's log. */
   readonly unbooked: AgentPayment[] = [];
+  /** Payments that are. */
+  booked = 0;
   readonly #costs: CostLedger;
   readonly #onChange: (run: AgentRun) => void;
   #run: AgentRun;
@@ -80,6 +82,11 @@ export class AgentWorker {
   end(end: { readonly how: AgentEnd; readonly report: string; readonly at: Millis }): void {
     const state: AgentState = { kind: "ended", ...end };
     this.change({ state, progress: undefined });
+    this.#done.resolve();
+  }
+
+  /** It could not be started: nobody has to wait for it. */
+  drop(): void {
     this.#done.resolve();
   }
 
