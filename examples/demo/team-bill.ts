@@ -33,7 +33,7 @@ export async function readBill(
   const entries = text
     .split("\n")
     .filter((line) => line !== "")
-    .map((line): Entry => JSON.parse(line));
+    .map((line) => JSON.parse(line) as Entry);
   const ids = new Set(entries.flatMap(({ message }) => message?.id ?? []));
   const own = charged.filter(({ messageId }) => ids.has(messageId));
   return {
@@ -57,7 +57,7 @@ const nameOf = (address: string): string => address.split("@")[0] ?? address;
 
 /** A line of the trace, if it is a reply that was charged for. */
 export function readCharge(line: string): ChargedReply | undefined {
-  const { type, messageId, usage, costUsd }: TraceReply = JSON.parse(line);
+  const { type, messageId, usage, costUsd } = JSON.parse(line) as TraceReply;
   if (type !== "reply" || messageId === undefined || costUsd === undefined) return undefined;
   const tokens = Object.entries(usage ?? {})
     .filter(([key]) => /^(?:input|cache_creation_input|cache_read_input|output)_tokens$/.test(key))

@@ -50,6 +50,8 @@ const env = {
   HOME: home,
   PALIMPSEST_HOME: home,
   TMPDIR: join(base, "tmp"),
+  /** Compiled code goes where the user wants it, else to the folder. */
+  ...pick("NODE_COMPILE_CACHE"),
   ANTHROPIC_API_KEY: "none",
   ANTHROPIC_BASE_URL: served.url,
   PALIMPSEST_FLAG_EXTRACTION: "0",
@@ -164,6 +166,11 @@ function tell(who: string, text: string): void {
   narrator.say(`${styleText("dim", `${seconds.padStart(5)} s`)}  ${styleText(colour, who.padEnd(7))} ${text}`);
 }
 
+function pick(name: string): Readonly<Record<string, string>> {
+  const value = process.env[name];
+  return value === undefined ? {} : { [name]: value };
+}
+
 function isLeader(address: string): boolean {
   return address === `leader@${team}`;
 }
@@ -176,7 +183,7 @@ function countTests(output: string): string {
 function listAgents(): Promise<readonly SeenAgent[]> {
   return new Promise((found, failed) => {
     execFile(process.execPath, [launcher, "agents", "list", "--json"], { cwd, env }, (error, stdout) =>
-      error === null ? found(JSON.parse(stdout)) : failed(error),
+      error === null ? found(JSON.parse(stdout) as SeenAgent[]) : failed(error),
     );
   });
 }

@@ -191,17 +191,20 @@ function describeCall(
   { result, who, subjects }: { result: string; who: string; subjects: ReadonlyMap<string, string> },
 ): string | undefined {
   if (block.type !== "tool_use") return undefined;
-  const { do: action, id, name, text, file_path: path, message } = block.input;
-  const subject = subjects.get(String(id)) ?? String(id);
-  const what = `${block.name} ${String(action ?? "")}`.trim();
+  const field = (key: string): string => {
+    const value = block.input[key];
+    return typeof value === "string" ? value : "";
+  };
+  const subject = subjects.get(field("id")) ?? field("id");
+  const what = `${block.name} ${field("do")}`.trim();
   switch (what) {
     case "read":
-      return `● reads ${String(path)}`;
+      return `● reads ${field("file_path")}`;
     case "edit":
     case "write":
-      return `● ${block.name}s ${String(path)}`;
+      return `● ${block.name}s ${field("file_path")}`;
     case "task create":
-      return `● creates the task "${String(text)}"`;
+      return `● creates the task "${field("text")}"`;
     case "task claim": {
       const owner = /\[claimed, (?<owner>\w+)\]/.exec(result)?.groups?.["owner"];
       return owner === who ? `✓ has claimed "${subject}"` : `✗ is refused "${subject}": ${owner ?? "somebody"} has it`;
@@ -209,11 +212,11 @@ function describeCall(
     case "task complete":
       return `✓ has done "${subject}"`;
     case "team start":
-      return `● starts ${String(name)}, a process`;
+      return `● starts ${field("name")}, a process`;
     case "team shutdown":
-      return `● asks ${String(name)} to stop`;
+      return `● asks ${field("name")} to stop`;
     case "send_message":
-      return `▸ to all: ${String(message)}`;
+      return `▸ to all: ${field("message")}`;
     default:
       return undefined;
   }

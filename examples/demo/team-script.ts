@@ -30,7 +30,13 @@ const fixDay: TeamWork = {
 const addTest = (module: string, names: string, lines: readonly string[]): TeamWork => {
   const file = `test/${module}.test.js`;
   const imports = ['import assert from "node:assert/strict";', 'import { it } from "node:test";'];
-  const content = [...imports, `import { ${names} } from ${JSON.stringify(`../src/${module}.js`)};`, "", ...lines, ""].join("\n");
+  const content = [
+    ...imports,
+    `import { ${names} } from ${JSON.stringify(`../src/${module}.js`)};`,
+    "",
+    ...lines,
+    "",
+  ].join("\n");
   return {
     subject: `Test src/${module}.js`,
     reads: `src/${module}.js`,
