@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lookAtProcess } from "../../packages/palimpsest/src/store/files/look-at-process.ts";
-import type { ListedAgent } from "../../packages/cli/src/team/listed-agent.ts";
+import type { ListedAgent } from "../../packages/cli/src/team/find-agents.ts";
 import { called } from "./support/called.ts";
 import { json } from "./support/cli-world.ts";
 import { call, say, type TeamPlay, type TeamWorld, teamWorld, until } from "./support/team-world.ts";

@@ -6,7 +6,7 @@ import { json } from "./support/cli-world.ts";
 import { answering, callAgent, newestInput, say, when } from "./support/agents-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
-import type { ListedAgent } from "../../packages/cli/src/team/listed-agent.ts";
+import type { ListedAgent } from "../../packages/cli/src/team/find-agents.ts";
 
 const model = "claude-sonnet-5-5";
 

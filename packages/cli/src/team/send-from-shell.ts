@@ -6,8 +6,7 @@ import { sessionAddress, teammateAddress } from "palimpsest/internal/schema/agen
 import { envelopeId, millis } from "palimpsest/internal/schema/brand";
 import { findOpenSessions } from "../host/open-sessions.ts";
 import { deliverMail } from "./agent-mail.ts";
-import { findAgent, findAgents } from "./find-agents.ts";
-import type { ListedAgent } from "./listed-agent.ts";
+import { findAgent, findAgents, type ListedAgent } from "./find-agents.ts";
 
 /** Whose words they are is unknown: every program of the user can call the command. */
 const shellAddress = teammateAddress("agents-send", "palimpsest");

@@ -3,11 +3,9 @@ import { openWorkspace, type Workspace } from "../../host/workspace.ts";
 import { command, type CommandContext } from "../../program/command.ts";
 import { exitCode, failure } from "../../program/failure.ts";
 import { stopSignal } from "../../program/stop-signal.ts";
-import { findAgent, findAgents } from "../../team/find-agents.ts";
-import type { ListedAgent } from "../../team/listed-agent.ts";
+import { findAgent, findAgents, type ListedAgent, SubAgentFinder } from "../../team/find-agents.ts";
 import { followLog } from "../../team/follow-log.ts";
 import { sendFromShell } from "../../team/send-from-shell.ts";
-import { SubAgentFinder } from "../../team/sub-agent-finder.ts";
 import { entryLines } from "../../tui/text/entry-lines.ts";
 import { requireAgent } from "./require-agent.ts";
 

@@ -2,8 +2,7 @@ import { oneLine } from "palimpsest/internal/text/to-printable";
 import { openWorkspace } from "../../host/workspace.ts";
 import { command } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
-import { findAgents } from "../../team/find-agents.ts";
-import type { ListedAgent } from "../../team/listed-agent.ts";
+import { findAgents, type ListedAgent } from "../../team/find-agents.ts";
 import { table } from "../../text/table.ts";
 
 export const listCommand = command({

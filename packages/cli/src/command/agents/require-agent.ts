@@ -1,7 +1,6 @@
 import type { Workspace } from "../../host/workspace.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
-import { findAgent, findAgents } from "../../team/find-agents.ts";
-import type { ListedAgent } from "../../team/listed-agent.ts";
+import { findAgent, findAgents, type ListedAgent } from "../../team/find-agents.ts";
 
 /** The agent that the user names, or what to say if there is none. */
 export async function requireAgent({ home }: Pick<Workspace, "home">, name: string): Promise<ListedAgent | Failure> {

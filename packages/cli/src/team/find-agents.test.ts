@@ -3,7 +3,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import { expect, it } from "vitest";
-import { SubAgentFinder } from "./sub-agent-finder.ts";
+import { SubAgentFinder } from "./find-agents.ts";
 
 const openedAt = Date.parse("2026-03-14T12:00:00Z");
 const before = openedAt - 60_000;
