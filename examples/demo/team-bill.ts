@@ -4,8 +4,31 @@ import { readFile } from "node:fs/promises";
 export interface SeenAgent {
   readonly address: string;
   readonly state: string;
-  readonly pid?: number;
-  readonly transcript?: string;
+  readonly pid: number | undefined;
+  readonly transcript: string | undefined;
+}
+
+export function readAgents(json: string): readonly SeenAgent[] {
+  const listed: unknown = JSON.parse(json);
+  return (Array.isArray(listed) ? listed : []).map((agent: unknown) => ({
+    address: textIn(agent, "address") ?? "",
+    state: textIn(agent, "state") ?? "",
+    pid: numberIn(agent, "pid"),
+    transcript: textIn(agent, "transcript"),
+  }));
+}
+
+const fieldIn = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+
+function textIn(value: unknown, key: string): string | undefined {
+  const field = fieldIn(value, key);
+  return typeof field === "string" ? field : undefined;
+}
+
+function numberIn(value: unknown, key: string): number | undefined {
+  const field = fieldIn(value, key);
+  return typeof field === "number" ? field : undefined;
 }
 
 /** One reply in the simulator's trace: what a provider would have charged for it. */
@@ -33,44 +56,35 @@ export async function readBill(
   const entries = text
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as Entry);
-  const ids = new Set(entries.flatMap(({ message }) => message?.id ?? []));
+    .map((line): unknown => JSON.parse(line));
+  const ids = new Set(entries.map((entry) => textIn(fieldIn(entry, "message"), "id")));
   const own = charged.filter(({ messageId }) => ids.has(messageId));
   return {
     name: nameOf(address),
     requests: own.length,
     tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
     usd: own.reduce((sum, { usd }) => sum + usd, 0),
-    arrived: entries.flatMap(({ agentMessage }) =>
-      agentMessage === undefined ? [] : [{ id: agentMessage.id, from: nameOf(agentMessage.from) }],
-    ),
+    arrived: entries.flatMap((entry) => {
+      const message = fieldIn(entry, "agentMessage");
+      const id = textIn(message, "id");
+      return id === undefined ? [] : [{ id, from: nameOf(textIn(message, "from") ?? "") }];
+    }),
   };
-}
-
-/** What this needs of a transcript's lines (docs/transcript.md). */
-interface Entry {
-  readonly message?: { readonly id?: string };
-  readonly agentMessage?: { readonly id: string; readonly from: string };
 }
 
 const nameOf = (address: string): string => address.split("@")[0] ?? address;
 
 /** A line of the trace, if it is a reply that was charged for. */
 export function readCharge(line: string): ChargedReply | undefined {
-  const { type, messageId, usage, costUsd } = JSON.parse(line) as TraceReply;
-  if (type !== "reply" || messageId === undefined || costUsd === undefined) return undefined;
-  const tokens = Object.entries(usage ?? {})
-    .filter(([key]) => /^(?:input|cache_creation_input|cache_read_input|output)_tokens$/.test(key))
-    .reduce((sum, [, value]) => sum + Number(value), 0);
-  return { messageId, tokens, usd: costUsd };
+  const reply: unknown = JSON.parse(line);
+  const [messageId, usd] = [textIn(reply, "messageId"), numberIn(reply, "costUsd")];
+  if (messageId === undefined || usd === undefined) return undefined;
+  const usage = fieldIn(reply, "usage");
+  const tokens = tokenFields.reduce((sum, key) => sum + (numberIn(usage, key) ?? 0), 0);
+  return { messageId, tokens, usd };
 }
 
-interface TraceReply {
-  readonly type: string;
-  readonly messageId?: string;
-  readonly usage?: Readonly<Record<string, unknown>>;
-  readonly costUsd?: number;
-}
+const tokenFields = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
 
 /** Names to the left, figures to the right. */
 export function formatColumns(rows: readonly (readonly string[])[]): string {

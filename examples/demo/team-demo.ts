@@ -7,7 +7,15 @@ import { setTimeout as wait } from "node:timers/promises";
 import { styleText } from "node:util";
 import { realClock, serveSimulator, Simulator, TraceWriter } from "@palimpsest/simulator";
 import { formatNumber, Narrator } from "./narrator.ts";
-import { type AgentBill, type ChargedReply, formatColumns, readBill, readCharge, type SeenAgent } from "./team-bill.ts";
+import {
+  type AgentBill,
+  type ChargedReply,
+  formatColumns,
+  readAgents,
+  readBill,
+  readCharge,
+  type SeenAgent,
+} from "./team-bill.ts";
 import { createTeamModel, mates, team, victim } from "./team-model.ts";
 import { type TeamWork, works } from "./team-script.ts";
 import { runTests } from "./tools.ts";
@@ -51,7 +59,7 @@ const env = {
   PALIMPSEST_HOME: home,
   TMPDIR: join(base, "tmp"),
   /** Compiled code goes where the user wants it, else to the folder. */
-  ...pick("NODE_COMPILE_CACHE"),
+  ...passOn("NODE_COMPILE_CACHE"),
   ANTHROPIC_API_KEY: "none",
   ANTHROPIC_BASE_URL: served.url,
   PALIMPSEST_FLAG_EXTRACTION: "0",
@@ -60,6 +68,8 @@ const env = {
 let leader: ChildProcessWithoutNullStreams | undefined;
 let printed = "";
 let isStopped = false;
+/** Of every member that was ever listed. */
+const seenPids = new Set<number>();
 
 process.once("exit", () => rmSync(base, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
@@ -68,18 +78,24 @@ setTimeout(() => {
   stop();
 }, wholeMs).unref();
 
-await begin();
-await killOne();
-await finish();
-await showBill();
-narrator.say(`
+try {
+  await begin();
+  await killOne();
+  await finish();
+  await showBill();
+  narrator.say(`
 Each of them was a process of bin/palimpsest, with a transcript of its own. Try it:
 
   bin/palimpsest --team docs     be the leader's user; without a key: --model simulator
   docs/teams.md                  tasks, messages, permissions, what happens when one dies`);
-process.exitCode = narrator.failedClaims === 0 ? 0 : 1;
-await served.close();
-process.exit();
+  await served.close();
+  process.exit(narrator.failedClaims === 0 ? 0 : 1);
+} catch (error) {
+  // Ctrl-C ends a list that is being made before we know of it.
+  await wait(2 * lookMs);
+  if (!isStopped) console.error(error);
+  stop();
+}
 
 async function begin(): Promise<void> {
   narrator.title("A team", "A leader and three teammates, each a process; real files, a simulated model.");
@@ -166,7 +182,7 @@ function tell(who: string, text: string): void {
   narrator.say(`${styleText("dim", `${seconds.padStart(5)} s`)}  ${styleText(colour, who.padEnd(7))} ${text}`);
 }
 
-function pick(name: string): Readonly<Record<string, string>> {
+function passOn(name: string): Readonly<Record<string, string>> {
   const value = process.env[name];
   return value === undefined ? {} : { [name]: value };
 }
@@ -182,9 +198,12 @@ function countTests(output: string): string {
 /** By the command line, as a user sees them. */
 function listAgents(): Promise<readonly SeenAgent[]> {
   return new Promise((found, failed) => {
-    execFile(process.execPath, [launcher, "agents", "list", "--json"], { cwd, env }, (error, stdout) =>
-      error === null ? found(JSON.parse(stdout) as SeenAgent[]) : failed(error),
-    );
+    execFile(process.execPath, [launcher, "agents", "list", "--json"], { cwd, env }, (error, stdout) => {
+      if (error !== null) return failed(error);
+      const agents = readAgents(stdout);
+      for (const { pid } of agents) if (pid !== undefined) seenPids.add(pid);
+      return found(agents);
+    });
   });
 }
 
@@ -200,6 +219,7 @@ async function until<Value>(look: () => Value | Promise<Value>): Promise<NonNull
 function stop(): void {
   if (isStopped) return;
   isStopped = true;
+  narrator.say("Every process is ended, and the folder removed.");
   void endAll().finally(() => process.exit(1));
 }
 
@@ -212,16 +232,19 @@ async function endAll(): Promise<void> {
   for (let looks = 0; looks < 20; looks += 1) {
     // Ctrl-C reaches a list that is being made.
     const agents = await listAgents().catch(() => undefined);
-    for (const { pid } of agents ?? []) if (pid !== undefined) killIfThere(pid);
-    if (agents?.every(({ pid, state }) => pid === undefined && state !== "starting") === true) return;
+    const isStarting = agents?.some(({ state }) => state === "starting") ?? true;
+    // One that has left the team may still be ending.
+    const left = [...seenPids].filter(killIfThere);
+    if (!isStarting && left.length === 0) return;
     await wait(lookMs);
   }
 }
 
-function killIfThere(pid: number): void {
+/** Whether it was there. */
+function killIfThere(pid: number): boolean {
   try {
-    process.kill(pid, "SIGKILL");
+    return process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    return false;
   }
 }
