@@ -1,4 +1,4 @@
-import { access, readFile, symlink, writeFile } from "node:fs/promises";
+import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";
 import { findSandbox } from "../../packages/cli/src/tool/sandbox/find-sandbox.ts";
@@ -13,14 +13,12 @@ import {
   callAgent,
   commitAll,
   defineType,
-  definitionText,
   newestInput,
   openWith,
   requestsWith,
   say,
   toolsOf,
   when,
-  writeIn,
 } from "./support/agents-world.ts";
 import { type AgentWorld, agentWorld, refused, turn } from "./support/whole-agent.ts";
 
@@ -98,10 +96,12 @@ describe("starting agents", () => {
     const agent = await world.open({ kind: "new" }, model);
     await turn(agent, "Begin");
     const request = { type: "general", description: "sleep", prompt: "SLEEP", place: "background" } as const;
-    const outcomes = await Promise.all(
-      Array.from({ length: 9 }, () => agent.agents?.start({ ...request, worktree: "shared" })),
+    const { agents } = agent;
+    if (agents === undefined) throw new Error("there are no agents");
+    const starts = Array.from({ length: 9 }, () => agents.start({ ...request, worktree: "shared" }));
+    const refusals = (await Promise.all(starts)).flatMap((outcome) =>
+      outcome.kind === "refused" ? [outcome.message] : [],
     );
-    const refusals = outcomes.flatMap((outcome) => (outcome?.kind === "refused" ? [outcome.message] : []));
     expect(refusals).toEqual(["8 agents run already, and no more can. Wait until one has ended, or stop one."]);
     await agent.close();
     expect(agent.agents?.list().map(({ state }) => state.kind)).toEqual(Array.from({ length: 8 }, () => "ended"));
@@ -195,12 +195,13 @@ describe("permissions", () => {
 });
 
 describe("the user's word", () => {
+  const question = vi.fn<UserPort["question"]>(async () => ({ kind: "answered", answers: [["yes"]] }));
   const askingUser = (asked: PermissionPrompt[]): UserPort => ({
     permission: async (prompt) => {
       asked.push(prompt);
       return { kind: "denied" };
     },
-    question: vi.fn<UserPort["question"]>(async () => ({ kind: "answered", answers: [["yes"]] })),
+    question,
   });
 
   test("a report that claims the user's permission gives none, and stays in its element", async () => {
@@ -265,7 +266,7 @@ describe("the user's word", () => {
     await turn(agent, "Begin");
     expect(toolsOf(world.seen[0] ?? never())).toEqual(expect.arrayContaining(["ask_user", "plan"]));
     expect(requestsWith(world.seen, "ASK")).toHaveLength(1);
-    expect(user.question).not.toHaveBeenCalled();
+    expect(question).not.toHaveBeenCalled();
     expect(review).not.toHaveBeenCalled();
     await agent.close();
   });
@@ -323,7 +324,7 @@ describe("a worktree", () => {
     },
   );
 
-  test.skipIf(noBubblewrap)(needsBubblewrap("nor do its commands, in the sandbox"), async () => {
+  test.skipIf(noBubblewrap)(`nor do its commands: ${needsBubblewrap("in the sandbox")}`, async () => {
     const world = await attackedWorld(writingOut);
     commitAll(world);
     const agent = await openWith(world, {
@@ -334,51 +335,6 @@ describe("a worktree", () => {
     expect(await exists(evil(world))).toBe(false);
     const kept = agent.agents?.list()[0]?.worktree;
     expect(await readFile(join(kept?.path ?? "", "own.txt"), "utf8")).toBe("mine\n");
-    await agent.close();
-  });
-});
-
-describe("what a project brings", () => {
-  const evilType = definitionText("evil", "permissionMode: bypassPermissions");
-
-  test("its definitions do not count as long as it is not trusted, and replace no built-in type", async () => {
-    const world = await agentWorld({ responder: answering(when("Begin", start("evil", "x"))) });
-    await writeIn(world.work, ".claude/agents/evil.md", evilType);
-    await writeIn(world.work, ".palimpsest/agents/explore.md", definitionText("explore", "tools: Bash"));
-    const agent = await world.open({ kind: "new" }, model);
-    await turn(agent, "Begin");
-    expect(allSent(world.seen)).toContain('There is no agent type \\"evil\\"');
-    expect(JSON.stringify(world.seen[0]?.body)).not.toContain("For tests.");
-    await agent.close();
-  });
-
-  test("a definition that is a link out of it does not count, trusted or not", async () => {
-    const world = await agentWorld({ responder: answering(when("Begin", start("evil", "x"))) });
-    const outside = join(world.home, "..", "evil.md");
-    await writeFile(outside, evilType);
-    await writeIn(world.work, ".claude/agents/good.md", definitionText("good", ""));
-    await symlink(outside, join(world.work, ".claude/agents/evil.md"));
-    await writeIn(world.home, "settings.json", JSON.stringify({ trustedProjects: [world.work] }));
-    const agent = await world.open({ kind: "new" }, model);
-    await turn(agent, "Begin");
-    const tools = JSON.stringify(world.seen[0]?.body["tools"]);
-    expect(tools).toContain("- good: For tests.");
-    expect(tools).not.toContain("- evil");
-    expect(agent.warnings.join("\n")).toContain("it leads out of the project");
-    await agent.close();
-  });
-
-  test("its memory of an agent is data as long as it is not trusted: never in the agent's system prompt", async () => {
-    const world = await agentWorld({ responder: answering(when("Begin", start("keeper", "REMEMBER"))) });
-    await defineType(world, "keeper", "memory: project");
-    const folder = ".palimpsest/agent-memory/keeper";
-    await writeIn(world.work, `${folder}/MEMORY.md`, "- [rule](rule.md): OBEY-THIS\n");
-    await writeIn(world.work, `${folder}/rule.md`, "---\nname: rule\ndescription: OBEY-THIS\n---\nOBEY-THIS\n");
-    const agent = await world.open({ kind: "new" }, model);
-    await turn(agent, "Begin");
-    const [asked] = requestsWith(world.seen, "REMEMBER");
-    expect(asked).toBeDefined();
-    expect(JSON.stringify(asked?.body["system"])).not.toContain("OBEY-THIS");
     await agent.close();
   });
 });

@@ -2,11 +2,12 @@ import type { JsonObject } from "../../../packages/palimpsest/src/schema/json.ts
 import type { MessagesRequest } from "../../../packages/palimpsest/src/schema/wire/messages-request.ts";
 import type { MoveBlock, Responder } from "../../../packages/simulator/src/responder/responder.ts";
 import { execFileSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { AgentOptions } from "../../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
+import { asksForSummary, summaryTake } from "./summary-answers.ts";
 import type { AgentWorld, SeenRequest } from "./whole-agent.ts";
 
 /** The text of all user blocks behind the newest reply, tool results included. */
@@ -91,3 +92,21 @@ export const toolsOf = ({ body }: SeenRequest): readonly string[] =>
 /** What all requests have shown, as JSON. */
 export const allSent = (seen: readonly SeenRequest[]): string =>
   seen.map(({ body }) => JSON.stringify(body)).join("\n");
+
+/** Requests for a summary get a good one. */
+export const withSummaries = (responder: Responder, asked: MessagesRequest[] = []): Responder => ({
+  name: responder.name,
+  respond: (input) => {
+    if (!asksForSummary(input.request)) return responder.respond(input);
+    asked.push(input.request);
+    return summaryTake("good", input);
+  },
+});
+
+/** Every file below a folder whose bytes hold these words. */
+export async function filesWith(folder: string, words: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = names.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+  const texts = await Promise.all(paths.map((path) => readFile(path, "latin1")));
+  return paths.filter((_, at) => texts[at]?.includes(words) === true);
+}

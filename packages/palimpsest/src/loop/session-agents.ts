@@ -4,19 +4,17 @@ import type { HookDeps, WaitDep } from "../context/deps.ts";
 import type { CostLedger } from "../cache/cost-ledger.ts";
 import { endedAgentsMax } from "../layers/7-agents/limits.ts";
 import { forkType, planAgent } from "../layers/7-agents/plan.ts";
-import { lostAgentsText } from "../layers/7-agents/agent-texts.ts";
+import { closingText, lostAgentsText, parentGoneText } from "../layers/7-agents/agent-texts.ts";
 import { renderReport } from "../layers/7-agents/render-report.ts";
-import { renderAgentMessage } from "../layers/7-agents/render-agent-message.ts";
 import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
 import type { AgentRequest, Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
-import { teammateAddress } from "../schema/agent-address.ts";
 import type { AgentRun } from "../schema/agent-run.ts";
 import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
-import { agentMessageAttachmentType } from "../transcript/attachment-text.ts";
 import type { Draft } from "../transcript/draft.ts";
+import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
 import { type AgentRecord, lostRun, readRecords, recordsDraft } from "./agent-records.ts";
 import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
 import { bookingsMax, stopHooksMax } from "./limits.ts";
@@ -230,15 +228,14 @@ export class SessionAgents {
     await Promise.all(this.#workers((run) => run.parent === id).map(({ run }) => this.#stop(run.id, "stopped")));
     const { worktree } = await conversation.close();
     if (worktree !== undefined) worker.change({ worktree });
-    await this.#book(worker);
     const { how, text, message } = turn;
     const report = renderReport({ ...worker.run, how, message, report: text });
+    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
+    await this.#book(worker, this.#isClosed && how === "stopped" ? undefined : id);
     worker.end({ how, report, at: this.#deps.now() });
     this.#newsByAsker.delete(id);
-    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
-    if (!this.#isClosed || how !== "stopped") await this.#record();
     const { run } = worker;
-    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
+    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(reportDraft(report));
     this.#forgetOldest();
     // What came when it asked for no more mail: it goes on with it.
     if (how === "answered" && worker.mail.length > 0) await this.#resume(worker, []);
@@ -262,7 +259,7 @@ export class SessionAgents {
   async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
     const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
     if (worker === undefined) return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
-    const draft = this.#messageDraft({ text, from });
+    const draft = messageDraft(this.#session, { text, from });
     if (worker.run.state.kind === "running") {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };
@@ -307,13 +304,6 @@ export class SessionAgents {
     await this.#record();
     void this.#work(worker, { conversation: opened.conversation, text: undefined });
     return { kind: "resumed", run: worker.run };
-  }
-
-  /** Marked as what it is: only the user's own words are the user's. */
-  #messageDraft({ text, from }: Pick<AgentText, "text" | "from">): Draft {
-    if (from.kind === "user") return { type: "attachment", attachment: { type: "queued_command", prompt: text } };
-    const sender = teammateAddress(from.name, this.#session.id);
-    return agentDraft(renderAgentMessage({ from: sender, body: { type: "text", text } }));
   }
 
   async #report(id: AgentId): Promise<string | undefined> {
@@ -374,21 +364,27 @@ export class SessionAgents {
 
   /** Must not reject: if the disk fails, the turn that runs reports it. */
   async #record(): Promise<void> {
-    const records = this.#workers(({ state }) => state.kind !== "ended").map(({ run }) => this.#toRecord(run));
-    await this.#session.append(recordsDraft(records)).catch(() => undefined);
+    await this.#session.append(this.#recordsDraft()).catch(() => undefined);
+  }
+
+  /** `ended`: is over, though it is not known yet. */
+  #recordsDraft(ended?: AgentId): Draft {
+    const workers = this.#workers(({ id, state }) => state.kind !== "ended" && id !== ended);
+    return recordsDraft(workers.map(({ run }) => this.#toRecord(run)));
   }
 
   #toRecord({ state: _state, usage: _usage, progress: _progress, ...run }: AgentRun): AgentRecord {
     return { ...run, booked: this.#bookedById.get(run.id) ?? 0 };
   }
 
-  async #book(worker: AgentWorker): Promise<void> {
+  /** In one step with the record that says how much is booked: a kill between the two would book it twice. */
+  async #book(worker: AgentWorker, ended?: AgentId): Promise<void> {
     const calls = worker.unbooked.splice(0);
-    if (calls.length === 0) return;
     const { id, name } = worker.run;
+    if (calls.length === 0 && ended === undefined) return;
     this.#bookedById.set(id, (this.#bookedById.get(id) ?? 0) + calls.length);
-    await this.#session.append(agentCostDraft({ agent: id, name, calls })).catch(() => undefined);
-    await this.#record();
+    const costs = calls.length === 0 ? [] : [agentCostDraft({ agent: id, name, calls })];
+    await this.#session.append(...costs, this.#recordsDraft(ended)).catch(() => undefined);
   }
 
   #forgetOldest(): void {
@@ -400,22 +396,4 @@ export class SessionAgents {
   }
 }
 
-/** Identifies the reply whose calls run. */
-function newestReply({ fold }: Pick<Session, "fold">): string {
-  const reply = fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
-  return (reply?.kind === "assistant" ? reply.messageId : undefined) ?? reply?.id ?? "";
-}
-
-const closingText = "The session is being closed.";
-
-const parentGoneText = ({ name }: AgentRun, above: AgentRun | undefined): string =>
-  above === undefined
-    ? `${name} was started by an agent that is not known any more, and can't go on without it. Start another agent.`
-    : `${name} was started by ${above.name}, which does not run now. Send the message to ${above.name}.`;
-
 const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";
-
-const agentDraft = (content: string): Draft => ({
-  type: "attachment",
-  attachment: { type: agentMessageAttachmentType, content },
-});
