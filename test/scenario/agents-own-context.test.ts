@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, test, vi } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { MessagesRequest } from "../../packages/palimpsest/src/schema/wire/messages-request.ts";
 import { stopHooksMax } from "../../packages/palimpsest/src/loop/limits.ts";
 import {
@@ -138,32 +138,6 @@ describe("hooks", () => {
     await turn(agent, "Begin");
     expect(requestsWith(world.seen, "Once MORE")).toHaveLength(stopHooksMax);
     expect(agent.agents?.list()[0]?.state).toMatchObject({ how: "answered" });
-    await agent.close();
-  });
-});
-
-describe("messages", () => {
-  it("one that comes while an agent ends is not lost: it goes on with it", async () => {
-    const world = await agentWorld({
-      responder: answering(when("LATE", say("I got it.")), when("Begin", say("ok"))),
-    });
-    const agent = await world.open({ kind: "new" }, model);
-    await turn(agent, "Begin");
-    const { agents } = agent;
-    if (agents === undefined) never();
-    const request = {
-      type: "general",
-      name: "ending",
-      description: "end",
-      prompt: "WORK",
-      worktree: "shared",
-    } as const;
-    const started = await agents.start({ ...request, place: "background" });
-    expect(started.kind).toBe("started");
-    await vi.waitFor(() => expect(agents.list()[0]?.usage.tokens).toBeGreaterThan(0), 5_000);
-    const sent = await agents.send({ to: "ending", text: "LATE", from: { kind: "user" } });
-    expect(["queued", "resumed"]).toContain(sent.kind);
-    await vi.waitFor(() => expect(requestsWith(world.seen, "LATE")).toHaveLength(1), 5_000);
     await agent.close();
   });
 });

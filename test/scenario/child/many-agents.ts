@@ -1,16 +1,13 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
-import { setFlagsFromString, writeHeapSnapshot } from "node:v8";
+import { queryObjects, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
 import type { Agents } from "../../../packages/palimpsest/src/ports/agents.ts";
-import { compact } from "../support/compaction-world.ts";
+import { Session } from "../../../packages/palimpsest/src/session/session.ts";
 
 /** Starts and ends many agents in one session: fresh ones, forks, and one of eight in a worktree with a command. */
 const [count = "50", ...marks] = process.argv.slice(2);
-/** Where to write what is in memory each time that it is measured. */
-const snapshots = process.env["HEAP_SNAPSHOTS"];
 setFlagsFromString("--expose-gc");
 const gc = runInNewContext("gc") as () => void;
 
@@ -25,7 +22,6 @@ const agent = await openAgent({
 });
 if (agent.kind !== "agent") throw new Error(JSON.stringify(agent));
 for await (const _ of agent.turn("Begin", new AbortController().signal));
-const main: Agent = agent;
 const { agents } = agent;
 if (agents === undefined) throw new Error("there are no agents");
 
@@ -58,21 +54,18 @@ const children = async (): Promise<number> => {
     .split(" ")
     .filter((word) => word !== "").length;
 };
-/** What stands before a boundary is read again when it is needed. */
-async function compactMain(): Promise<void> {
-  for (const text of ["Chat one", "Chat two", "Chat three"])
-    for await (const _ of main.turn(text, new AbortController().signal));
-  const { committed } = await compact(main);
-  if (committed.kind !== "committed") throw new Error(JSON.stringify(committed));
-}
 const look = async () => {
   // What a collection makes free may hold on to something else until the next one.
   for (let round = 0; round < 4; round += 1) {
     gc();
     await setImmediate();
   }
-  if (snapshots !== undefined) writeHeapSnapshot(`${snapshots}-${Object.keys(at).length}.heapsnapshot`);
-  return { heapBytes: process.memoryUsage().heapUsed, ...(await handles()), children: await children() };
+  return {
+    heapBytes: process.memoryUsage().heapUsed,
+    sessions: queryObjects(Session),
+    ...(await handles()),
+    children: await children(),
+  };
 };
 
 const ends: Record<string, number> = {};
@@ -90,9 +83,7 @@ for (let done = 0; done < Number(count);) {
   for (const how of hows) ends[how] = (ends[how] ?? 0) + 1;
   agents.takeNews();
   done += size;
-  if (!marks.includes(String(done))) continue;
-  await compactMain();
-  at[String(done)] = await look();
+  if (marks.includes(String(done))) at[String(done)] = await look();
 }
 const listed = agents.list().length;
 await agent.close();

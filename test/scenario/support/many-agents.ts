@@ -2,12 +2,14 @@ import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { answering, call, commitAll, say, when, withSummaries, writeIn } from "./agents-world.ts";
+import { answering, call, commitAll, say, when, writeIn } from "./agents-world.ts";
 import { runScript } from "./command-line.ts";
 import { agentWorld, type AgentWorld } from "./whole-agent.ts";
 
 interface Looked {
   readonly heapBytes: number;
+  /** Sessions that are in memory. */
+  readonly sessions: number;
   readonly files: number;
   readonly sockets: number;
   readonly children: number;
@@ -23,13 +25,10 @@ interface ManyAgents {
 /** A session in a process of its own starts and ends so many agents; nothing of them is left but their transcripts. */
 export async function expectNothingLeft(count: number, marks: readonly number[]): Promise<ManyAgents> {
   const world = await agentWorld({
-    responder: withSummaries(
-      answering(
-        when("COMMAND", call("bash", { command: "echo hello" })),
-        when("READ", call("read", { path: "a.ts" })),
-        when("tool_result", say("I have seen it.")),
-        when("Chat", say("Much was said about the harbour. ".repeat(300))),
-      ),
+    responder: answering(
+      when("COMMAND", call("bash", { command: "echo hello" })),
+      when("READ", call("read", { path: "a.ts" })),
+      when("tool_result", say("I have seen it.")),
     ),
   });
   // What a test sees of each request would be kept for nothing.
@@ -48,6 +47,7 @@ export async function expectNothingLeft(count: number, marks: readonly number[])
     expect(one?.files).toBe(looked[0]?.files);
     expect(one?.sockets).toBeLessThan(16);
     expect(one?.children).toBe(0);
+    expect(one?.sessions).toBe(1);
   }
   expect(ran.closed.children).toBe(0);
   await expectClean(world, count);
