@@ -102,6 +102,11 @@ interface Toolset {
   readonly tools: readonly Tool[];
   /** The shell's directory, if it has changed. */
   readonly cwd: () => string | undefined;
+  readonly todos: () => readonly Todo[];
+  /**
+   * What the tools know and a summary would not: files, task list, place. Read when a part is asked for, not before.
+   */
+  readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
   /** For a fork: the same definitions and a copy of the state. Absent changes: it starts no agents. */
   readonly forked: (changes?: ForkChanges) => Toolset;
 }
@@ -114,11 +119,6 @@ interface ForkChanges {
 }
 
 export interface Toolbox extends PermissionDep, Toolset {
-  /**
-   * What the tools know and a summary would not: files, task list, place. Read when a part is asked for, not before.
-   */
-  readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
-  readonly todos: () => readonly Todo[];
   /** How programs in the sandbox reach hosts. Absent: they reach none. */
   readonly network: SessionNetworkDeps | undefined;
   /** By the current rules. */
@@ -182,27 +182,28 @@ export async function createToolbox({
     network: createNetwork(input, policy),
     agents: input.agents,
   };
+  const partsOf: PartsOf =
+    ({ todos, shellState, agents }) =>
+    ({ cwd, ...files }) => [
+      filesPart({ ...files, mayRead: fixed.mayRead }),
+      todosPart({ todos }),
+      placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
+      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
+      ...(planState === undefined ? [] : [planPart({ planState })]),
+      ...(agents === undefined ? [] : [agentsPart(agents)]),
+      ...(input.servers === undefined
+        ? []
+        : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),
+    ];
   return {
-    ...createToolset({ ...fixed, skills }, state),
+    ...createToolset({ ...fixed, skills }, { state, partsOf }),
     network: state.network,
-    todos: () => state.todos.list,
     mayRead: fixed.mayRead,
     skills,
     permit: (request) => policy().permit(request),
     readAgain: async () => {
       state.todos.list = await readTodosFromLog(deps, session.fold);
     },
-    workingState: ({ cwd, ...files }) => [
-      filesPart({ ...files, mayRead: fixed.mayRead }),
-      todosPart(state),
-      placePart({ cwd: () => state.shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
-      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
-      ...(planState === undefined ? [] : [planPart({ planState })]),
-      ...(input.agents === undefined ? [] : [agentsPart(input.agents)]),
-      ...(input.servers === undefined
-        ? []
-        : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),
-    ],
   };
 }
 
@@ -307,35 +308,37 @@ type ToolState = Pick<
 >;
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
+/** Describes what the tools with this state know. */
+type PartsOf = (state: ToolState) => Toolset["workingState"];
+
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents }: ToolState,
+  { state, partsOf }: { readonly state: ToolState; readonly partsOf: PartsOf },
 ): Toolset => ({
-  tools: builtinTools({
-    ...fixed,
-    shellState,
-    todos,
-    memory,
-    compactionRequests,
-    planning,
-    user,
-    jobs,
-    network,
-    agents,
-  }),
-  cwd: () => shellState.cwd,
+  tools: builtinTools({ ...fixed, ...state }),
+  cwd: () => state.shellState.cwd,
+  todos: () => state.todos.list,
+  workingState: partsOf(state),
   forked: (changes) =>
     createToolset(changes === undefined ? fixed : { ...fixed, expand: changes.expand }, {
-      shellState: { ...shellState },
-      todos: { ...todos },
-      memory: memory && refuseMemory(forkRefusal),
-      compactionRequests: compactionRequests && refusedCompactionRequests,
-      planning: planning && forkPlanMode,
-      jobs: jobs && forkJobs,
-      user: user && noUser,
-      network: network && { ...network, hosts: network.hosts.withoutUser() },
-      agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
+      state: forkState(state, changes),
+      partsOf,
     }),
+});
+
+const forkState = (
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents }: ToolState,
+  changes: ForkChanges | undefined,
+): ToolState => ({
+  shellState: { ...shellState },
+  todos: { ...todos },
+  memory: memory && refuseMemory(forkRefusal),
+  compactionRequests: compactionRequests && refusedCompactionRequests,
+  planning: planning && forkPlanMode,
+  jobs: jobs && forkJobs,
+  user: user && noUser,
+  network: network && { ...network, hosts: network.hosts.withoutUser() },
+  agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
 });
 
 /** Whether it is shown as it was: not offloaded, cleared or covered by a boundary. */
