@@ -182,19 +182,7 @@ export async function createToolbox({
     network: createNetwork(input, policy),
     agents: input.agents,
   };
-  const partsOf: PartsOf =
-    ({ todos, shellState, agents }) =>
-    ({ cwd, ...files }) => [
-      filesPart({ ...files, mayRead: fixed.mayRead }),
-      todosPart({ todos }),
-      placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
-      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
-      ...(planState === undefined ? [] : [planPart({ planState })]),
-      ...(agents === undefined ? [] : [agentsPart(agents)]),
-      ...(input.servers === undefined
-        ? []
-        : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),
-    ];
+  const partsOf = createPartsOf({ session, mayRead: fixed.mayRead, skills, planState, servers: input.servers });
   return {
     ...createToolset({ ...fixed, skills }, { state, partsOf }),
     network: state.network,
@@ -310,6 +298,26 @@ type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
 
 /** Describes what the tools with this state know. */
 type PartsOf = (state: ToolState) => Toolset["workingState"];
+
+interface PartsOfInput extends Pick<StatelessDeps, "mayRead" | "servers" | "skills"> {
+  readonly session: Session;
+  readonly planState: ToolboxInput["planState"];
+}
+
+const createPartsOf =
+  ({ session, mayRead, skills, planState, servers }: PartsOfInput): PartsOf =>
+  ({ todos, shellState, agents }) =>
+  ({ cwd, ...files }) => [
+    filesPart({ ...files, mayRead }),
+    todosPart({ todos }),
+    placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
+    ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
+    ...(planState === undefined ? [] : [planPart({ planState })]),
+    ...(agents === undefined ? [] : [agentsPart(agents)]),
+    ...(servers === undefined
+      ? []
+      : [toolServersPart({ servers, discovered: () => findDiscoveredTools(session.fold) })]),
+  ];
 
 const createToolset = (
   fixed: StatelessDeps,
