@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { agentsCase } from "./case/agents.ts";
 import { appendCase } from "./case/append.ts";
 import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
@@ -35,6 +36,7 @@ const cases = [
   replayCase,
   sandboxCase,
   mailboxCase,
+  agentsCase,
   simulatorCase,
   startCase,
   typingCase,

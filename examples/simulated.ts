@@ -48,6 +48,26 @@ const rule = {
   body: "Never refund more than 100 euros without asking.",
 };
 
+/** Has four agents look into it, two that know nothing and two forks; each of them answers, a fresh one after reading a file. */
+const leader: Responder = {
+  name: "leader",
+  respond: ({ request }) => {
+    const last = JSON.stringify(request.messages.at(-1));
+    if (last.includes("fork_task")) return say("As we agreed, the gauge must not change: only its test.");
+    if (last.includes("File:"))
+      return { move: { kind: "say", blocks: [{ type: "tool_use", name: "read", input: { path: "src/gauge.ts" } }] } };
+    if (last.includes("Why does the test fail?"))
+      return { move: { kind: "say", blocks: agentTasks.map((input) => ({ type: "tool_use", name: "agent", input })) } };
+    return say(last.includes("tool_result") ? "The file has one constant." : "Understood.");
+  },
+};
+const agentTasks = [
+  { type: "reader", task: "What does the gauge export? File: src/gauge.ts" },
+  { type: "reader", task: "What does the test expect? File: test/gauge.test.ts" },
+  { type: "fork", task: "What follows from our rules for the gauge?" },
+  { type: "fork", task: "What follows from our rules for the test?" },
+];
+
 /** Options for a client of the official SDK: a model in this process answers, at no cost. */
 const optionsFor = (responder: Responder) => ({
   apiKey: "none",
@@ -58,6 +78,7 @@ const optionsFor = (responder: Responder) => ({
 export const simulated = optionsFor(reader);
 export const simulatedWithRefusal = optionsFor(refusing());
 export const simulatedWithMemories = optionsFor(shopkeeper);
+export const simulatedWithAgents = optionsFor(leader);
 
 /** Your tools. */
 export const run = (call: ToolCall): Promise<string> =>

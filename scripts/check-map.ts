@@ -36,7 +36,7 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
     ["open"],
     ["index"],
   ],
-  cli: [["settings", "tool"], ["host"], ["agent"], ["tui"], ["command line"]],
+  cli: [["settings", "tool"], ["host"], ["team"], ["agent"], ["tui"], ["command line"]],
 };
 
 /** Tighter rules for some files, on top of the columns. */

@@ -9,6 +9,10 @@ import { field, isArray, isObject, type Json, type JsonObject } from "../package
 import { countToolTokens } from "../packages/simulator/src/prompt/count-tokens.ts";
 import { refuseMemory } from "../packages/cli/src/tool/memory-tool.ts";
 import { ToolServers } from "../packages/cli/src/tool/mcp/tool-servers.ts";
+import { teammateAddress } from "../packages/palimpsest/src/schema/agent-address.ts";
+import { refuseMessages } from "../packages/cli/src/tool/send-message-tool.ts";
+import { refuseTasks } from "../packages/cli/src/tool/task-tool.ts";
+import { refuseTeam } from "../packages/cli/src/tool/team-tool.ts";
 import { builtinTools } from "../packages/cli/src/tool/builtin-tools.ts";
 import { openNet, PageCache } from "../packages/cli/src/tool/web/get-page.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
@@ -51,6 +55,9 @@ const tools: readonly Tool[] = builtinTools({
   user: noUser,
   jobs: forkJobs,
   servers: noServers,
+  messages: refuseMessages(""),
+  teamTasks: refuseTasks("", teammateAddress("name", "team")),
+  team: refuseTeam(""),
 });
 
 const definitionsTokens = (): number =>

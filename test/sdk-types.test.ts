@@ -26,6 +26,13 @@ export async function responsesRound(
   return context.assistant(await client.responses.create(request.params));
 }
 
+export async function forkedRound(context: Context<"openai-chat">, client: OpenAI): Promise<readonly ToolCall[]> {
+  await using fork = await context.fork({ task: "Check it." });
+  const agent = await context.openAgent({ name: "reader", system: "You read files.", tools: [], task: "Read it." });
+  await chatRound(agent, client);
+  return chatRound(fork, client);
+}
+
 describe("the types of a context meet those of the official SDKs", () => {
   it("params are what each client takes", () => {
     expectTypeOf<
@@ -60,5 +67,12 @@ describe("the types of a context meet those of the official SDKs", () => {
 
   it("a tool's definition is taken as the Messages API has it", () => {
     expectTypeOf<readonly Anthropic.Tool[]>().toExtend<Parameters<Context<"anthropic">["setTools"]>[0]>();
+  });
+
+  it("forks and agents are contexts of the same provider", () => {
+    type Forked<P extends "anthropic" | "openai-responses"> = Awaited<ReturnType<Context<P>["fork"]>>;
+    expectTypeOf<Forked<"anthropic">>().toEqualTypeOf<Context<"anthropic">>();
+    expectTypeOf<Forked<"openai-responses">>().toEqualTypeOf<Context<"openai-responses">>();
+    expectTypeOf<Awaited<ReturnType<Context<"anthropic">["openAgent"]>>>().toEqualTypeOf<Context<"anthropic">>();
   });
 });

@@ -10,6 +10,10 @@ import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import { PageCache } from "../../packages/cli/src/tool/web/get-page.ts";
 import { ToolServers } from "../../packages/cli/src/tool/mcp/tool-servers.ts";
 import { toolNames } from "../../packages/cli/src/tool/builtin-tools.ts";
+import { refuseMessages } from "../../packages/cli/src/tool/send-message-tool.ts";
+import { refuseTasks } from "../../packages/cli/src/tool/task-tool.ts";
+import { refuseTeam } from "../../packages/cli/src/tool/team-tool.ts";
+import { teammateAddress } from "../../packages/palimpsest/src/schema/agent-address.ts";
 import { toolbox } from "../fixture/toolbox.ts";
 import { connectTo, fakeServer, offered, serverNamed } from "../fixture/tool-servers.ts";
 import { toolContract } from "./tool.ts";
@@ -45,6 +49,11 @@ async function everyTool(): Promise<readonly Tool[]> {
     answering: noUser,
     servers,
     agents: { agents: forkAgents, types: [], places: "both" },
+    teamwork: {
+      messages: refuseMessages("no"),
+      teamTasks: refuseTasks("no", teammateAddress("ann", "docs")),
+      team: refuseTeam("no"),
+    },
     web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },
   });
   return tools;
@@ -70,6 +79,9 @@ const inputByTool: Readonly<Record<(typeof toolNames)[number], JsonObject>> = {
   tool_search: { query: "echo" },
   use_tool: { server: "a", tool: "echo", input: {} },
   agent: { type: "explore", description: "find a thing", prompt: "Find it." },
+  send_message: { to: "ann", message: "Hello." },
+  task: { do: "list" },
+  team: { do: "list" },
 };
 
 it("has every tool that there is", async () => {

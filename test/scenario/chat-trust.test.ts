@@ -162,4 +162,14 @@ describe("a project whose settings want more than to forbid", () => {
     await writeFile(join(world.work, ".palimpsest/settings.json"), JSON.stringify(settings));
     expect((await chatOf(world, "allow")).asked).toEqual([]);
   });
+
+  it("one with types of agents is asked about, since only a trusted one's count", async () => {
+    const world = await agentWorld({ responder: playing(says("Done.")) });
+    await mkdir(join(world.work, ".claude/agents"), { recursive: true });
+    const path = join(world.work, ".claude/agents/reviewer.md");
+    await writeFile(path, "---\nname: reviewer\ndescription: Reviews changes.\n---\nReview.\n");
+    const [request] = (await chatOf(world, "allow")).asked;
+    expect(request?.items).toEqual([{ does: "sets", text: "agent reviewer: Reviews changes.", from: path }]);
+    expect((await chatOf(world, "allow")).asked).toEqual([]);
+  });
 });

@@ -3,6 +3,7 @@ export { openContext } from "./open/open-context.ts";
 export type { ContextOptions } from "./open/options.ts";
 export type { BlockParams, ToolOption } from "./context/inputs.ts";
 export type { Context } from "./context/context.ts";
+export type { AgentOptions, ForkOptions } from "./context/agent-options.ts";
 export type {
   AfterRefusal,
   CompactOptions,

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
-import type { AgentRequest } from "../../../packages/palimpsest/src/ports/agents.ts";
+import type { AgentRequest } from "../../../packages/palimpsest/src/schema/agent-run.ts";
 
 /** Starts the agents that are named as JSON, says which session it is, and dies once so many of their commands run. */
 const [requests = "[]", folder = "", commands = "0"] = process.argv.slice(2);

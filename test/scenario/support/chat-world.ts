@@ -52,7 +52,7 @@ export class FakeFront implements TerminalUi {
     return new Promise((found) => void this.#waiting.push({ is, found }));
   }
 
-  view(): Promise<"not-shown"> {
+  openTranscript(): Promise<"not-shown"> {
     return Promise.resolve("not-shown");
   }
 

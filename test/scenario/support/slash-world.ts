@@ -23,7 +23,7 @@ export interface Answers {
   choose: (ask: ChoicePrompt) => string | undefined;
   preview: (ask: PreviewPrompt) => PreviewAnswer;
   edit: (ask: EditPrompt) => string | undefined;
-  view: "shown" | "not-shown";
+  transcript: "shown" | "not-shown";
 }
 
 export interface SlashWorld {
@@ -33,7 +33,7 @@ export interface SlashWorld {
     readonly choices: ChoicePrompt[];
     readonly previews: PreviewPrompt[];
     readonly edits: EditPrompt[];
-    readonly views: Transcript[];
+    readonly transcripts: Transcript[];
   };
   readonly acts: ChatAction[];
   readonly refilled: string[];
@@ -59,12 +59,12 @@ export function slashWorld(
   const context: CommandContext = { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" };
   const acts: ChatAction[] = [];
   const refilled: string[] = [];
-  const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [], views: [] };
+  const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [], transcripts: [] };
   const answers: Answers = {
     choose: () => undefined,
     preview: () => "cancel",
     edit: () => undefined,
-    view: "not-shown",
+    transcript: "not-shown",
   };
   const { thresholds, autoCompact } = agent.settings();
   let state = createChat({ model: agent.model, thresholds, autoCompact });
@@ -88,9 +88,9 @@ export function slashWorld(
       asked.edits.push(ask);
       return answers.edit(ask);
     },
-    view: async (transcript) => {
-      asked.views.push(transcript);
-      return answers.view;
+    openTranscript: async (place) => {
+      asked.transcripts.push(place);
+      return answers.transcript;
     },
     refill: (text) => void refilled.push(text),
   };

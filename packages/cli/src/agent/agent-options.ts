@@ -11,7 +11,8 @@ import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { Net } from "../tool/web/get-page.ts";
 import type { AskAboutEdit } from "./approve-dear-edits.ts";
 import type { ModelChoice } from "./model/model-choice.ts";
-import type { ToolOptions } from "./tools/permission-choice.ts";
+import type { StartTeammate } from "../team/team-control.ts";
+import type { PermissionChoice, ToolOptions } from "./tools/permission-choice.ts";
 import type { Workspace } from "../host/workspace.ts";
 import type { ProjectStore } from "../host/project-store.ts";
 import type { ClearableResults } from "palimpsest/internal/layers/2-clear/is-rerunnable";
@@ -80,8 +81,24 @@ export interface AgentOptions {
   readonly managedFolders?: readonly string[] | undefined;
   /** What the user answered, for this chat only, about files outside of the project that instructions import. */
   readonly importAnswers?: ReadonlyMap<string, ImportAnswer> | undefined;
+  /** The place in a team that the session takes. Absent: it is in none. */
+  readonly team?: TeamOptions | undefined;
+  /** `on`: the session listens at a Unix socket for messages of sessions with another home. Absent: off. */
+  readonly socket?: "on" | "off" | undefined;
+  /** The session can do at most this, whatever flags, settings and its log say. Absent: no such limit. */
+  readonly permissionLimit?: PermissionChoice | undefined;
   /** Cancels the hooks of the session start, when the caller no longer waits for it. */
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface TeamOptions {
+  readonly team: string;
+  /** Undefined: the leader. */
+  readonly name: string | undefined;
+  /** `chat`: a user talks with it. `served`: it works on what it is sent. */
+  readonly way: "chat" | "served";
+  /** How a leader starts teammates. Absent: it can't. */
+  readonly startTeammate?: StartTeammate | undefined;
 }
 
 export type SessionChoice =

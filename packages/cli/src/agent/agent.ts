@@ -12,6 +12,9 @@ import type { LoopEvent, MemoriesSavedEvent } from "palimpsest/internal/schema/l
 import type { HookSetting } from "palimpsest/internal/schema/hook";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
+import type { AgentMail } from "../team/agent-mail.ts";
+import type { FoundDefinitions } from "./agents/find-definitions.ts";
+import type { TeamRefusal } from "../team/team-membership.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
@@ -26,7 +29,10 @@ export interface Agent {
   /** Shown to the user before the first turn. */
   readonly warnings: readonly string[];
   readonly settingsProblems: readonly Problem[];
-  turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
+  /** `text` is undefined if the turn answers messages of other agents that have arrived. */
+  turn(text: string | undefined, signal: AbortSignal): AsyncGenerator<LoopEvent>;
+  /** Messages of other agents. Absent in a store without mailboxes. */
+  readonly mail: AgentMail | undefined;
   /** The permission mode, to show it and to let the user change it. */
   readonly mode: Pick<SessionMode, "current" | "change" | "state">;
   /** How commands run now, to show it. */
@@ -46,6 +52,8 @@ export interface Agent {
   readonly serversSettled: JobsAndServers["serversSettled"];
   /** The agents that it has started. Absent if it can't. */
   readonly agents: Agents | undefined;
+  /** The types of agents that it can start, and what is wrong with files that define some. Absent likewise. */
+  readonly agentTypes: FoundDefinitions | undefined;
   /** Consolidates the project's memories. Absent if the store has none. */
   readonly dream: AgentDream | undefined;
   /** Other background work. */
@@ -86,5 +94,6 @@ export type OpenAgentOutcome =
   /** Settings may hold a deny rule that can't be read: nothing runs until the user has looked. */
   | { readonly kind: "unreadable-deny-rules"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
+  | TeamRefusal
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;

@@ -11,7 +11,9 @@ import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-setti
 import { FileWatch } from "../tool/file/file-watch.ts";
 import { createHooks } from "../tool/hooks/create-hooks.ts";
 import { approveDearEdits } from "./approve-dear-edits.ts";
+import type { AgentMail } from "../team/agent-mail.ts";
 import type { AgentParts } from "./agent-options.ts";
+import { withMail } from "./session/open-agent-mail.ts";
 import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionMemory } from "./memory/session-memory.ts";
 import type { Toolbox } from "./tools/toolbox.ts";
@@ -38,6 +40,7 @@ export interface AgentDepsInput {
   readonly startedOn: string;
   readonly instructions: SessionInstructions;
   readonly memory: SessionMemory;
+  readonly mail: AgentMail | undefined;
 }
 
 export function createAgentDeps(
@@ -81,7 +84,7 @@ export function createAgentDeps(
     tools: box.tools,
     permit: box.permit,
     news: input.news,
-    reminders: (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation),
+    reminders: withMail(input.mail, (conversation) => collectReminders({ ...deps, ...reminderSources }, conversation)),
     asking: options.user && { ...input.allowRules, user: options.user },
     approveEdit:
       options.approveEdit &&

@@ -36,8 +36,10 @@ import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problem
 import type { OpenAgentOutcome, Agent } from "./agent.ts";
 import { chooseSession } from "./session/choose-session.ts";
 import { type Retention, startRetention } from "./session/expire-sessions.ts";
+import type { AgentMail } from "../team/agent-mail.ts";
+import { checkTeam, markWork, openAgentMail, withLeave } from "./session/open-agent-mail.ts";
 import { openSessionRedaction, redactPlanFile } from "./session/session-redaction.ts";
-import { equipSession } from "./tools/equip-session.ts";
+import { type EquipInput, equipSession } from "./tools/equip-session.ts";
 import { followPermissionChoice } from "./tools/permission-choice.ts";
 import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { SessionContext } from "palimpsest/internal/context/session-context";
@@ -75,6 +77,8 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const redaction = openSessionRedaction(reading.settings.secrets.value, { secrets });
   const clearable = clearableResults(resolved.policy, isSafe);
   const sessionDeps = { ...project.deps, ...clearable, redaction };
+  const refused = await checkTeam(workspace.home, options, project.root);
+  if (refused !== undefined) return refused;
   const opened = await chooseSession(sessionDeps, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
@@ -86,7 +90,7 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
 }
 
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
-  const { workspace, options, deps, session } = parts;
+  const { workspace, options, session } = parts;
   const { flags } = options;
   const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
   const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
@@ -95,14 +99,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
   const { settings: opening, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
-  const cwd = await realpath(options.cwd);
-  const shell = await findShell();
   const repaired = await repairEarlierRun(parts);
   if (repaired.kind === "failed") return repaired;
-  const toolsKnown = await toolsKnownToModel(deps, { session, model });
-  const requestedTools = { ...options.tools, mode: options.carriedMode ?? options.tools.mode };
-  const choice = followPermissionChoice(requestedTools, () => settings.current().settings);
-  const tooling = { settings, choice, shell, cwd, groups: repaired.groups, toolsKnown };
+  const tooling = await prepareTooling(parts, { settings, model, groups: repaired.groups });
+  const { cwd, shell } = tooling;
   const background = await startJobsAndServers(parts, tooling);
   const { value: models } = opening.reading.settings.models;
   const costs = pastCosts(session, models);
@@ -112,29 +112,32 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const source = sessionSource(parts);
   const sharedByAgents = { settings, shell, background, hooks, source, model, cwd, costs: costs.own };
   const agents = await openAgents(parts, { ...sharedByAgents, onEnded: (run) => announceEnd(events, run) });
-  const equipment = await equipSession(parts, { ...tooling, model, background, memory, agents: agents?.tool });
+  const joined = await openAgentMail(parts);
+  if (joined.kind !== "open") return joined;
+  const { mail } = joined;
+  if (agents !== undefined) mail?.reachAgents(agents.agents);
+  const equipment = await equipSession(parts, { ...tooling, background, memory, agents: agents?.tool, mail });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings, source, memory: memory.piece };
   const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
   if (opened.kind === "failed") return opened;
   const { prefix, instructions, fixedPart, answers } = opened;
-  const learned = limitsLearned(opening.resolved);
-  const modelInput = { model, port: picked.model, declared: answers.declaredSizes, learned };
-  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions };
+  const limits = { declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
+  const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions, mail };
   const agentNews = () => agents?.agents.takeNews() ?? [];
   const told = { news: () => [...background.news(), ...agentNews()], startedOn: prefix.startedOn };
-  const agentDeps = createAgentDeps(parts, { ...modelInput, ...sessionInput, ...told });
+  const agentDeps = createAgentDeps(parts, { model, port: picked.model, ...limits, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
   const mode = () => skillsAndPlan.mode.current();
   const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own, events };
   const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
   const { context } = begun;
   agents?.begin({ context, box, choice: allowRules.choice, prefix: prefixInput, picked, allowRules, ...agentDeps });
-  const { compacting } = context;
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const { redaction } = parts;
-  const newsInput = { instructions, allowRules, compacting, background, retention, own: begun.news, redaction };
-  const news = backgroundNews({ ...newsInput, settings: settingsNews });
+  const { compacting } = context;
+  const own = [...begun.news, { code: "agents", take: () => agents?.takeWarnings() ?? [] }];
+  const newsInput = { instructions, allowRules, compacting, background, retention, own, mail };
+  const news = backgroundNews({ ...newsInput, redaction: parts.redaction, settings: settingsNews });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -145,12 +148,17 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, started),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, joined, started),
       ...(agents?.warnings ?? []),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
-    turn: (text, signal) => withNews(announceFirst(answers.askDuring(runTurn(context, { text, signal, queue }))), news),
+    turn: (text, signal) =>
+      withNews(
+        markWork({ mail, session }, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))),
+        news,
+      ),
+    mail,
     ...begun.controls,
     mode: skillsAndPlan.mode,
     queue,
@@ -158,7 +166,8 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     hooks,
     settings: agentDeps.settings,
     agents: agents?.agents,
-    ...closingAgents(agents?.agents, sessionHooks(agentDeps, session)),
+    agentTypes: agents?.found,
+    ...closingAgents(agents?.agents, withLeave(joined, sessionHooks(agentDeps, session))),
   };
 }
 
@@ -182,6 +191,26 @@ const closingAgents = (
     await discard(why);
   },
 });
+/** What the tools of a session are built on. */
+async function prepareTooling(
+  { deps, session, options }: AgentParts,
+  { settings, model, groups }: ToolingInput,
+): Promise<ToolingInput & Tooling> {
+  const { carriedMode, permissionLimit: limit, tools: requested } = options;
+  const requestedTools = { ...requested, mode: carriedMode ?? requested.mode, limit };
+  return {
+    settings,
+    model,
+    groups,
+    cwd: await realpath(options.cwd),
+    shell: await findShell(),
+    toolsKnown: await toolsKnownToModel(deps, { session, model }),
+    choice: followPermissionChoice(requestedTools, () => settings.current().settings),
+  };
+}
+
+type ToolingInput = Pick<EquipInput, "settings" | "model" | "groups">;
+type Tooling = Pick<EquipInput, "cwd" | "shell" | "toolsKnown" | "choice">;
 
 /** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {
@@ -275,6 +304,7 @@ interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
   readonly retention: Retention;
   /** Those of the context itself. */
   readonly own: readonly NewsSource[];
+  readonly mail: AgentMail | undefined;
 }
 
 /** News of background work, for the user. */
@@ -287,11 +317,13 @@ const backgroundNews = ({
   retention,
   own,
   redaction,
+  mail,
 }: BackgroundNewsInput): readonly NewsSource[] => [
   { code: "settings", take: () => settings.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
   { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
   ...own,
+  { code: "mail", take: () => mail?.takeNews() ?? [] },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },
   { code: "secrets", take: () => redaction?.takeNotices() ?? [] },

@@ -1,10 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { z } from "zod";
+import type { AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
 import type { Workspace } from "../host/workspace.ts";
 import { hookSettingShape } from "palimpsest/internal/schema/hook";
 import type { UntrustedPart } from "../settings/narrow-project-file.ts";
 import { isInside } from "../tool/resolve-real-path.ts";
+import { findDefinitions } from "./agents/find-definitions.ts";
 
 /** What a project would do if the user trusted it. */
 export interface TrustRequest {
@@ -35,7 +37,8 @@ export async function pendingTrust({ workspace }: PendingTrustInput): Promise<Tr
   const { root: folder } = await workspace.allowRulePlace();
   const home = await realpath(homedir()).catch(() => homedir());
   if (trust !== "unasked" || isInside(home, folder)) return undefined;
-  const items = untrusted.flatMap(trustItems);
+  const agents = await findDefinitions({ root: folder, home: workspace.home, env: {}, trust });
+  const items = [...untrusted.flatMap(trustItems), ...agents.untrusted.flatMap(agentItems)];
   return items.length === 0 ? undefined : { root: folder, items };
 }
 
@@ -55,6 +58,9 @@ function trustItems({ key, value, from }: UntrustedPart): readonly TrustItem[] {
       return [{ does: "sets", text: `${key}: ${JSON.stringify(value)}`, from }];
   }
 }
+
+const agentItems = ({ name, description, source }: AgentDefinition): readonly TrustItem[] =>
+  source.kind === "built-in" ? [] : [{ does: "sets", text: `agent ${name}: ${description}`, from: source.path }];
 
 const hookList = z.array(hookSettingShape);
 const ruleList = z.array(z.string());

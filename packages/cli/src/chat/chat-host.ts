@@ -64,7 +64,7 @@ export interface ChatHost {
   readonly statusline: (show: (lines: readonly string[]) => void) => Promise<ChatStatusline | undefined>;
 }
 
-export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "tools"> {
+export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "tools" | "team" | "socket"> {
   readonly context: CommandContext;
   /** Whether there is a user who can be asked. */
   readonly inputFrom: "terminal" | "pipe";
@@ -72,7 +72,7 @@ export interface ChatHostInput extends Pick<AgentOptions, "model" | "flags" | "t
 }
 
 export async function openChatHost(input: ChatHostInput): Promise<ChatHost | WriteFailure> {
-  const { context, model, tools, inputFrom } = input;
+  const { context, model, tools, team, socket, inputFrom } = input;
   const { env, cwd } = context;
   const workspace = openWorkspace(context);
   const project = await workspace.project();
@@ -91,6 +91,8 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
         version,
         model,
         tools,
+        team,
+        socket,
         user: inputFrom === "terminal" ? questions : undefined,
         approveEdit: inputFrom === "terminal" ? questions.approveEdit : undefined,
         planReview: inputFrom === "terminal" ? questions : undefined,

@@ -2,7 +2,6 @@ import type { Agent, OpenAgentOutcome, UserNotice } from "../agent/agent.ts";
 import type { SessionId } from "palimpsest/internal/schema/brand";
 import { toPrintable } from "palimpsest/internal/text/to-printable";
 import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
-import { userTypedText } from "palimpsest/internal/transcript/user-text";
 import type { BackgroundRecall } from "../host/background-recall.ts";
 import type { Choice } from "../tui/chat-ui.ts";
 import { formatBackground } from "../tui/text/status-figures.ts";
@@ -21,11 +20,12 @@ import {
 } from "./terminal-ui.ts";
 import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
-import { PendingInput } from "./pending-input.ts";
+import { isInLog, PendingInput } from "./pending-input.ts";
+import { followMail } from "./follow-mail.ts";
 import { ChatTimers } from "./chat-timers.ts";
+import { nextPermissionMode } from "./next-permission-mode.ts";
 import { savedForGoodText } from "../tui/text/event-lines.ts";
 import { type Step, WorkQueue } from "./work-queue.ts";
-import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 
 type Command = Extract<SlashOutcome, { kind: "command" }>;
 
@@ -90,6 +90,8 @@ export class Chat implements TerminalUiHandlers {
   /** What the user does beside a turn: one after the other. */
   #aside: Promise<void> = Promise.resolve();
   #lastTurn: TurnEndEvent | undefined;
+  /** Aborted when the agent whose mail is followed is left. */
+  #mailEnd = new AbortController();
   #isLeaving = false;
   #notOpened: Extract<ChatOutcome, { kind: "not-opened" }> | undefined;
 
@@ -125,6 +127,7 @@ export class Chat implements TerminalUiHandlers {
       await this.#leave.promise;
     } finally {
       this.#timers.close();
+      this.#mailEnd.abort();
       await this.#end();
     }
     if (this.#notOpened !== undefined) return this.#notOpened;
@@ -251,21 +254,24 @@ export class Chat implements TerminalUiHandlers {
     };
   }
 
-  async #turn(text: string, signal: AbortSignal): Promise<void> {
+  /** `text` is undefined if the turn answers messages of other agents. */
+  async #turn(text: string | undefined, signal: AbortSignal): Promise<void> {
     const { agent } = this.#current;
     const from = agent.session.fold.path.length;
-    this.#pendingInput.send(text);
+    if (text !== undefined) this.#pendingInput.send(text);
     let end = brokenTurn;
     for await (const event of agent.turn(text, signal)) {
       // From here on the log holds the message, and any queued messages that the request shows.
       if (event.kind === "request-start") this.#pendingInput.said();
       if (event.kind === "turn-end") end = event;
+      // An agent that a call starts runs a moment after this event.
+      if (event.kind === "call-start") this.#timers.jobs();
       this.#view.event(agent, event);
       if (event.kind === "request-start" || event.kind === "message-queued") this.#pendingInput.keep();
       this.#deps.changed?.(agent, event);
     }
     this.#lastTurn = end;
-    if (isInLog(agent, { text, from })) this.#pendingInput.said();
+    if (text !== undefined && isInLog(agent, { text, from })) this.#pendingInput.said();
     // If the user leaves, the input stays stored instead.
     if (end.reason !== "answered" && !this.#isLeaving) this.#pendingInput.giveBack();
     this.#pendingInput.keep();
@@ -280,6 +286,7 @@ export class Chat implements TerminalUiHandlers {
     this.#giveBackIfAborted(signal);
     switch (outcome.kind) {
       case "stay":
+        this.#timers.jobs();
         return this.#view.refresh(agent);
       case "open":
         await this.#aside;
@@ -318,6 +325,15 @@ export class Chat implements TerminalUiHandlers {
     this.#reportChange();
     // Jobs of the same session go on when it is opened again.
     this.#timers.jobs();
+    this.#mailEnd.abort();
+    this.#mailEnd = new AbortController();
+    followMail(agent, {
+      work: this.#work,
+      isCurrent: () => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving,
+      tell: (text) => this.#view.act({ kind: "tell", tone: "plain", text }),
+      answer: { kind: "turn", run: (signal) => this.#turn(undefined, signal) },
+      signal: this.#mailEnd.signal,
+    }).catch((error: unknown) => this.#leave.reject(error));
   }
 
   #reportChange(): void {
@@ -335,8 +351,8 @@ export class Chat implements TerminalUiHandlers {
     this.#view.refresh(this.#current.agent);
     const { background } = this.#view.state.status;
     if (formatBackground(background) !== before) this.#reportChange();
-    const { jobs, extraction, dream } = background;
-    return jobs > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
+    const { jobs, agents, extraction, dream } = background;
+    return jobs + agents > 0 || extraction === "running" || dream === "running" ? "some-run" : "none";
   }
 
   async #end(): Promise<void> {
@@ -355,10 +371,6 @@ export class Chat implements TerminalUiHandlers {
 
 const undoMemoriesCommand: Command = { kind: "command", name: "memory", rest: "undo", flags: [] };
 
-/** Whether the log holds the message that a turn began with. */
-const isInLog = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
-  session.fold.path.loggedFrom(from).some(({ entry }) => userTypedText(entry) === text.trim());
-
 /** Stands for a turn that was left before its end. */
 const brokenTurn: TurnEndEvent = {
   kind: "turn-end",
@@ -366,14 +378,3 @@ const brokenTurn: TurnEndEvent = {
   message: "The turn broke off.",
   remedies: ["say-again"],
 };
-
-const modeCycle: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
-
-/**
- * A key cycles through the modes. A mode that never asks is reached only if the chat was opened in it: a slip must not
- * lead there.
- */
-function nextPermissionMode(now: PermissionMode, opened: PermissionMode): PermissionMode {
-  const modes = opened === "bypass" ? [...modeCycle, opened] : modeCycle;
-  return modes[(modes.indexOf(now) + 1) % modes.length] ?? "default";
-}

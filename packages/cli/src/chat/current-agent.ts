@@ -6,6 +6,7 @@ import type { FlagInput } from "../settings/flag-values.ts";
 import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { ChatCommandOutcome } from "./chat-command.ts";
 import { closeMillisMax, leaveMillisMax } from "./limits.ts";
+import { isSaid } from "palimpsest/internal/transcript/attachment-text";
 import { errorCode, refusalText } from "palimpsest/internal/store/files/disk";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -172,8 +173,7 @@ async function endJobs(jobs: Jobs | undefined): Promise<number> {
 }
 
 /** Nothing was ever said in it: a new session is equivalent, and holds no header that was never sent. */
-const isEmpty = ({ session }: Agent): boolean =>
-  !session.fold.path.everyBranch.some(({ kind }) => kind === "user" || kind === "assistant");
+const isEmpty = ({ session }: Agent): boolean => !session.fold.path.everyBranch.some(isSaid);
 
 /**
  * The message of a system error, for the user; undefined for a bug. Node's own `ERR_…` codes are about the program, not

@@ -49,3 +49,6 @@ export const jobLinesMax = 200;
 
 /** What is shown of the passages before and after a place that was found: enough to recognise them. */
 export const neighbourChars = 240;
+
+/** Lines of an agent's conversation: about a screen from its end. */
+export const agentLinesMax = 60;

@@ -1,3 +1,5 @@
+import type { Agent } from "../agent/agent.ts";
+import { userTypedText } from "palimpsest/internal/transcript/user-text";
 import type { Millis } from "palimpsest/internal/schema/brand";
 import type { ChatView } from "./chat-view.ts";
 import type { CurrentAgent } from "./current-agent.ts";
@@ -148,3 +150,9 @@ export function returnInput(sent: readonly string[], draft = ""): ReturnedInput 
 }
 
 const isCommand = (text: string): boolean => parseSlash(text).kind === "command";
+
+/** Whether the log holds the message that a turn began with. */
+export const isInLog = (
+  { session }: Agent,
+  { text, from }: { readonly text: string; readonly from: number },
+): boolean => session.fold.path.loggedFrom(from).some(({ entry }) => userTypedText(entry) === text.trim());

@@ -12,7 +12,7 @@ import { withEndSignals } from "../program/stop-signal.ts";
 import { type OnDemandStatusline, statuslineOnDemand } from "../statusline/statusline-on-demand.ts";
 import { type Answerer, formatCost } from "../text/format.ts";
 
-export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "tools"> {
+export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "tools" | "team" | "socket"> {
   readonly session: SessionChoice | { readonly kind: "choose" };
   readonly message: string | undefined;
   /** Whether typed input without a session that can be resumed is given back in this one. */

@@ -1,8 +1,10 @@
+import type { TeamOptions } from "../agent/agent-options.ts";
 import { parsePermissionMode, type ToolOptions } from "../agent/tools/permission-choice.ts";
 import { type FlagInput, flagValues } from "../settings/flag-values.ts";
 import { permissionModeNames } from "palimpsest/internal/schema/setting-table";
 import { type OutputFormat, outputFormats } from "../program/output.ts";
 import {
+  type GivenSettingOptions,
   flagsFromOptions,
   settingOptions,
   chooseModel,
@@ -12,7 +14,7 @@ import {
 import { resolveSessionChoice } from "../session/resolve-session-choice.ts";
 import { command, type CommandContext, type Outcome } from "../program/command.ts";
 import { type Failure, usageError } from "../program/failure.ts";
-import type { Arguments } from "../program/parse-arguments.ts";
+import type { Arguments, Options } from "../program/parse-arguments.ts";
 import { readPipe } from "../program/read-pipe.ts";
 import { wrongFlag } from "../program/report-problems.ts";
 
@@ -23,6 +25,22 @@ const operands = {
     takes: "optional",
   },
 } as const;
+
+/** What the agent may do without asking. */
+export const permissionOptions = {
+  "permission-mode": {
+    type: "string",
+    shown: permissionModeNames.join("|"),
+    summary: "what runs without asking",
+  },
+  allow: {
+    type: "string",
+    shown: "rule",
+    takes: "many",
+    summary: "an allow rule: 'Bash(git status:*)', 'Edit(src/**)'",
+  },
+  deny: { type: "string", shown: "rule", takes: "many", summary: "a deny rule: what may never run" },
+} as const satisfies Options;
 
 const options = {
   print: {
@@ -46,18 +64,10 @@ const options = {
     summary: "continue this session; in a chat, without one: choose it",
   },
   fork: { type: "boolean", summary: "with --continue or --resume: in a new session" },
-  "permission-mode": {
-    type: "string",
-    shown: permissionModeNames.join("|"),
-    summary: "what runs without asking",
-  },
-  allow: {
-    type: "string",
-    shown: "rule",
-    takes: "many",
-    summary: "an allow rule: 'Bash(git status:*)', 'Edit(src/**)'",
-  },
-  deny: { type: "string", shown: "rule", takes: "many", summary: "a deny rule: what may never run" },
+  ...permissionOptions,
+  team: { type: "string", shown: "team", summary: "lead this team of agents, or with --name join it" },
+  name: { type: "string", shown: "name", summary: "with --team: the agent's name in it" },
+  socket: { type: "boolean", summary: "listen at a Unix socket for messages of sessions with another home" },
   ...settingOptions,
   ...modelOption,
 } as const;
@@ -72,6 +82,7 @@ export const agentCommand = command({
   options,
   details: [
     "Without -p: a chat in the terminal; without a terminal, line by line.",
+    "With --team: an agent that starts and leads teammates, or one of them; see docs/teams.md.",
     "With -p you are not asked: calls that need your approval are denied, and the model learns that.",
     "The session is kept; --continue continues it. Exit code 1: the last turn ended without an answer.",
   ],
@@ -96,6 +107,22 @@ async function parseRequest(context: CommandContext, args: AgentArguments["optio
     return usageError(`there is no output format called ${formatName}`, `Formats: ${outputFormats.join(", ")}.`);
   if (args["output-format"] !== undefined && !args.print)
     return usageError("--output-format is for one turn", "Add -p, or leave it out.");
+  if (args.name !== undefined && args.team === undefined)
+    return usageError("--name is for a member of a team", "Add --team <team>, or leave it out.");
+  if (args.team !== undefined && args.print)
+    return usageError(
+      "a member of a team needs a chat",
+      "Leave -p out; `palimpsest agents serve` works without a chat.",
+    );
+  const request = await parseToolRequest(context, args);
+  return "code" in request ? request : { ...request, format };
+}
+
+/** The permissions and settings of a command line, or what is wrong with them. */
+export async function parseToolRequest(
+  context: CommandContext,
+  args: Pick<AgentArguments["options"], keyof typeof permissionOptions> & GivenSettingOptions,
+): Promise<Omit<AgentRequest, "format"> | Failure> {
   const modeName = args["permission-mode"];
   const mode = modeName === undefined ? undefined : parsePermissionMode(modeName);
   if (modeName !== undefined && mode === undefined)
@@ -105,7 +132,7 @@ async function parseRequest(context: CommandContext, args: AgentArguments["optio
     return usageError(wrongRule.what, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
   const flags = flagsFromOptions(args);
   const wrong = wrongFlag(context, flagValues(flags).problems);
-  return wrong ?? { format, flags, tools: { mode, allow: args.allow, deny: args.deny } };
+  return wrong ?? { flags, tools: { mode, allow: args.allow, deny: args.deny } };
 }
 
 /** Loaded on demand: checking rules needs the parser of shell commands, which nothing else needs yet. */
@@ -144,6 +171,7 @@ async function runInChat(context: CommandContext, { args, request }: RunInput): 
   if ("code" in session) return session;
   const model = await chooseModel(context, args.options);
   if ("code" in model) return model;
+  const { team } = args.options;
   const { runChat } = await import("../chat/run-chat.ts");
   return runChat(context, {
     session,
@@ -153,7 +181,18 @@ async function runInChat(context: CommandContext, { args, request }: RunInput): 
     message: args.operands.prompt,
     leftInput: args.options.continue ? "taken-up" : "left-alone",
     ui: args.options["no-tui"] ? "plain" : "any",
+    socket: args.options.socket ? "on" : "off",
+    team: team === undefined ? undefined : await chatTeam(context, { ...args.options, team }),
   });
+}
+
+async function chatTeam(
+  context: CommandContext,
+  given: AgentArguments["options"] & { readonly team: string },
+): Promise<TeamOptions> {
+  const { createTeammateStarter } = await import("../session/start-teammate.ts");
+  const { team, name } = given;
+  return { team, name, way: "chat", startTeammate: createTeammateStarter(context, given) };
 }
 
 /** The given text, followed by what was piped in. */

@@ -30,7 +30,7 @@ export interface ProjectStore
     SessionDeletionDep,
     GarbageDep,
     MemoriesDep,
-    Pick<StorePorts, "recall" | "spend" | "dreams" | "agentsOf"> {
+    Pick<StorePorts, "recall" | "spend" | "dreams" | "agentsOf" | "mailboxes" | "taskLists"> {
   readonly sessions: FileSessionList;
   /** What removes everything that was derived from a session, in their order. */
   readonly removers: readonly SessionRemover[];

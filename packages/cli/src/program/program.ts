@@ -86,6 +86,11 @@ export const program = group({
       load: async () => (await import("../command/dream-command.ts")).dreamCommand,
     }),
     deferCommand({
+      name: "agents",
+      summary: "list running agents, follow one, send it a message, end it",
+      load: async () => (await import("../command/agents-command.ts")).agentsCommand,
+    }),
+    deferCommand({
       name: "doctor",
       summary: "check that everything palimpsest needs is there",
       load: async () => (await import("../command/doctor-command.ts")).doctorCommand,

@@ -19,7 +19,7 @@ import { formatLeftOut } from "palimpsest/internal/schema/edit-kinds";
 import { formatAgentEnd, savedForGoodText, formatRemedies } from "../tui/text/event-lines.ts";
 import { compactionReporter } from "../compact/compaction-reporter.ts";
 import { readUserPrompt } from "../compact/compaction-failure.ts";
-import { moneyBySource } from "../text/cost-by-source-name.ts";
+import { moneyByAgent, moneyBySource } from "../text/cost-by-source-name.ts";
 import { headroomText } from "../text/context-text.ts";
 import { problemWithHint, printProblems, warningLine } from "../program/report-problems.ts";
 
@@ -141,6 +141,7 @@ function agentOutput(
 
 function resultReport(agent: Agent, { reply, requests, retries, denials, end }: TurnFigures): object {
   const { costs } = agent.context.conversation;
+  const { bySource, byAgent } = costs.toJSON();
   return {
     type: "result",
     reason: end?.reason ?? "failed",
@@ -151,7 +152,8 @@ function resultReport(agent: Agent, { reply, requests, retries, denials, end }: 
     num_retries: retries,
     total_cost_usd: nanosToUsd(costs.session),
     inherited_cost_usd: nanosToUsd(agent.inheritedCosts),
-    cost_by_source: moneyBySource(costs.toJSON().bySource),
+    cost_by_source: moneyBySource(bySource),
+    cost_by_agent: moneyByAgent(byAgent),
     costs: costs.session,
     permission_denials: denials.list,
     ...(end === undefined ? {} : failureFields(end)),

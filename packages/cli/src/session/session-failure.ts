@@ -79,6 +79,8 @@ export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }
         message: `the session is in use by ${opened.holder}`,
         hint: whileBusy,
       });
+    case "team-refused":
+      return failure({ code: exitCode.refused, message: opened.message.replace(/\.$/, "") });
     case "failed":
       return failure({ code: refusalCode(opened.why), message: opened.message });
   }

@@ -43,6 +43,10 @@ export function moneyBySource(bySource: Sources): Readonly<Record<string, Source
   return Object.fromEntries(costBySourceName(bySource).map(([name, costs]) => [name, sourceMoney(costs)]));
 }
 
+/** Dollars by agent: parts of what `agents` has cost. */
+export const moneyByAgent = (byAgent: CostReport["byAgent"]): Readonly<Record<string, SourceMoney>> =>
+  Object.fromEntries(Object.entries(byAgent).map(([name, costs]) => [name, sourceMoney(costs)]));
+
 function sourceMoney({ requests, totalNanos, nanosByKind }: CostSummary): SourceMoney {
   const { input, cacheWrite5m, cacheWrite1h, cacheRead, output } = nanosByKind;
   return {

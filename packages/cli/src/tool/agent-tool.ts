@@ -1,11 +1,13 @@
 import { z } from "zod";
 import type { AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
 import { forkType } from "palimpsest/internal/layers/7-agents/plan";
+import { describeAgentEnd, formatAgentUsage } from "palimpsest/internal/layers/7-agents/format-agent-run";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tool";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { defineTool, toolError } from "./define-tool.ts";
-import { agentDescriptionCharsMax } from "./limits.ts";
+import { clipText } from "palimpsest/internal/layers/clip-text";
+import { agentDescriptionCharsMax, agentTypeCharsMax, agentTypesShownMax } from "./limits.ts";
 
 export interface AgentToolDeps {
   readonly agents: Agents;
@@ -18,22 +20,17 @@ export interface AgentToolDeps {
 export const agentToolName = "agent";
 
 const input = z.strictObject({
-  type: z.string().trim().min(1).describe("One of the types below."),
+  type: z.string().trim().min(1).describe("One of the types above."),
   description: z.string().trim().min(1).max(agentDescriptionCharsMax).describe("The task in three to six words."),
   prompt: z
     .string()
     .trim()
     .min(1)
-    .describe(
-      "The whole task. A fresh agent knows nothing of this conversation: name paths, facts and what to report.",
-    ),
-  name: z.string().trim().min(1).optional().describe("A name for messages. By default after the type."),
-  background: z
-    .boolean()
-    .optional()
-    .describe("true: go on at once; its report comes when it ends. By default you wait for the report."),
-  worktree: z.boolean().optional().describe("true: it works in a git worktree of its own, kept if it has changes."),
-  model: z.string().trim().min(1).optional().describe("Another model than its type's."),
+    .describe("The whole task: only a fork knows this conversation. Name paths, facts and what to report."),
+  name: z.string().trim().min(1).optional().describe("For messages; by default the type."),
+  background: z.boolean().optional().describe("true: don't wait; its report comes by itself."),
+  worktree: z.boolean().optional().describe("true: it works in a git worktree of its own."),
+  model: z.string().trim().min(1).optional().describe("By default its type's."),
 });
 
 /** Adjacent calls run in parallel: forks of one reply share its cached prefix. */
@@ -71,8 +68,10 @@ const describeTool = (types: AgentToolDeps["types"]): string =>
   [
     "Have a part of the work done by another agent, with a context of its own: only its report comes back. Good for searches through much text, and for parts that do not depend on each other (several calls in one reply run together). Not worth it for a file or two.",
     "Types:",
-    ...types.map(({ name, description }) => `- ${name}: ${description}`),
-    `- ${forkType}: a copy of you that knows this whole conversation and shares its cache; cheap to start, for tasks that need what was said here. It can't start agents.`,
+    ...types
+      .slice(0, agentTypesShownMax)
+      .map(({ name, description }) => `- ${name}: ${clipText(description, agentTypeCharsMax)}`),
+    `- ${forkType}: a copy of you, with this whole conversation and its cache. It can't start agents.`,
   ].join("\n");
 
 const startedOutcome = ({ id, name, type }: AgentRun): ToolOutcome => ({
@@ -80,8 +79,8 @@ const startedOutcome = ({ id, name, type }: AgentRun): ToolOutcome => ({
   summary: `${name} works in the background`,
 });
 
-function endedOutcome({ name, state }: AgentRun): ToolOutcome {
+function endedOutcome({ name, state, usage }: AgentRun): ToolOutcome {
   if (state.kind !== "ended") return toolError(`${name} was interrupted.`);
-  const summary = `${name} ${state.how === "answered" ? "has reported" : state.how}`;
+  const summary = `${name} ${describeAgentEnd(state.how)}: ${formatAgentUsage(usage)}`;
   return { content: state.report, summary, ...(state.how === "failed" ? { isError: true } : {}) };
 }

@@ -12,6 +12,10 @@ import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
 import { countToolTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
 import { compactNoteCharsMax, definitionsTokensMax, recallCharsMax, shellTimeoutMsMax } from "./limits.ts";
 import { refuseMemory } from "./memory-tool.ts";
+import { teammateAddress } from "palimpsest/internal/schema/agent-address";
+import { refuseMessages } from "./send-message-tool.ts";
+import { refuseTasks } from "./task-tool.ts";
+import { refuseTeam } from "./team-tool.ts";
 import { ToolServers } from "./mcp/tool-servers.ts";
 import { toolNames } from "./builtin-tools.ts";
 import { openNet, PageCache } from "./web/get-page.ts";
@@ -35,6 +39,11 @@ const fullBox = () =>
     jobs: forkJobs,
     servers: noServers,
     agents: { agents: forkAgents, types: builtInDefinitions, places: "both" },
+    teamwork: {
+      messages: refuseMessages("no"),
+      teamTasks: refuseTasks("no", teammateAddress("ann", "docs")),
+      team: refuseTeam("no"),
+    },
   });
 
 const wireTools = async (): Promise<readonly WireTool[]> =>
@@ -48,7 +57,7 @@ test("the tools stand in a fixed order and their definitions are the same bytes 
   const [once, again] = [await wireTools(), await wireTools()];
   expect(once.map(({ name }) => name)).toEqual(toolNames);
   expect(toolNames.join(" ")).toBe(
-    "read write edit bash grep glob todo recall memory compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool agent",
+    "read write edit bash grep glob todo recall memory compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool agent send_message task team",
   );
   expect(JSON.stringify(again)).toBe(JSON.stringify(once));
   expect(JSON.stringify(once)).not.toMatch(/\$schema|\/tmp|\/home/);
@@ -110,6 +119,9 @@ test("every schema is an object that says what must be given", async () => {
     ask_user: ["object", ["questions"]],
     bash_output: ["object", ["job"]],
     bash_kill: ["object", ["job"]],
+    send_message: ["object", ["to", "message"]],
+    task: ["object", ["do"]],
+    team: ["object", ["do"]],
     tool_search: ["object", ["query"]],
     use_tool: ["object", ["server", "tool"]],
     agent: ["object", ["type", "description", "prompt"]],

@@ -16,6 +16,9 @@ import { grepTool, type SearchDeps } from "./search/grep-tool.ts";
 import { type BashDeps, bashTool } from "./shell/bash-tool.ts";
 import { bashKillTool, bashOutputTool } from "./shell/job-tools.ts";
 import { type Skills, skillTool } from "./skill/skill-tool.ts";
+import { type MessageSender, sendMessageTool } from "./send-message-tool.ts";
+import { type TeamTasks, taskTool } from "./task-tool.ts";
+import { type TeamControl, teamTool } from "./team-tool.ts";
 import { type TodoDeps, todoTool } from "./todo-tool.ts";
 import { type Web, webFetchTool } from "./web/web-fetch-tool.ts";
 import { z } from "zod";
@@ -42,6 +45,12 @@ interface OptionalToolDeps {
   readonly user?: UserPort | undefined;
   /** Absent if no agent may be started. */
   readonly agents?: AgentToolDeps | undefined;
+  /** Absent if the session has no other agents to talk to. */
+  readonly messages?: MessageSender | undefined;
+  /** Absent if the session is in no team. */
+  readonly teamTasks?: TeamTasks | undefined;
+  /** Absent if the session leads no team. */
+  readonly team?: TeamControl | undefined;
 }
 
 /** The names of all tools that may exist, in the order of `builtinTools`. */
@@ -65,6 +74,9 @@ export const toolNames = [
   "tool_search",
   "use_tool",
   "agent",
+  "send_message",
+  "task",
+  "team",
 ] as const;
 
 /**
@@ -90,6 +102,9 @@ export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
     ? []
     : [toolSearchTool({ servers: deps.servers }), useToolTool({ servers: deps.servers })]),
   ...(deps.agents === undefined ? [] : [agentTool(deps.agents)]),
+  ...(deps.messages === undefined ? [] : [sendMessageTool({ messages: deps.messages })]),
+  ...(deps.teamTasks === undefined ? [] : [taskTool({ teamTasks: deps.teamTasks })]),
+  ...(deps.team === undefined ? [] : [teamTool({ team: deps.team })]),
 ];
 
 const input = z.strictObject({

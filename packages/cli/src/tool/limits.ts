@@ -147,12 +147,15 @@ export const recallTitleChars = 60;
 export const recallAlsoMax = 3;
 
 /** All definitions together: they are part of every request. A tenth more than there are. */
-export const definitionsTokensMax = 3_100;
+export const definitionsTokensMax = 3_950;
 
 /** The search for the symbols that memories name: a session waits for it when it starts. */
 export const wordSearchMs = 500;
 
 /** Characters of an agent's task in a few words: it stands in lists. */
 export const agentDescriptionCharsMax = 200;
+/** Types of agents in the tool's description, and characters of each: every request carries them. */
+export const agentTypesShownMax = 40;
+export const agentTypeCharsMax = 300;
 /** Ended agents that are told again behind a boundary, newest first: what is older was used or will not be. */
 export const agentsToldMax = 5;

@@ -21,19 +21,26 @@ export interface ChatUi extends UserPort, PlanReview {
   choose(ask: ChoicePrompt, signal: AbortSignal): Promise<string | undefined>;
   /** Shows a text for approval. */
   preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer>;
-  /** Lets the user edit a text. Undefined if it stays unchanged. */
+  /** Lets the user edit a text, or write one if it is empty. Undefined if it stays unchanged. */
   edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
-  /** Shows a transcript at one of its items, until the user goes back. `not-shown`: there is no screen for it. */
-  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
+  /** Shows a transcript at one of its items or at its end, until the user goes back. `not-shown`: there is no screen for it. */
+  openTranscript(place: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown">;
   /** Puts a text into the editor, as after a rewind, before what is there already. */
   refill(text: string): void;
 }
 
-/** A session to read, which does not change meanwhile. */
+/** A place in a session, or in an agent's conversation, that is only read. */
 export interface Transcript {
+  /** Whose it is; stands before the keys. */
+  readonly title?: string | undefined;
   readonly items: readonly ChatItem[];
-  /** The item that is marked, unfolded and scrolled to. */
-  readonly at: ItemId;
+  /** The item that is marked, unfolded and scrolled to. Absent: the end is shown, and new items as they come. */
+  readonly at?: ItemId | undefined;
+  /**
+   * The items as they are now, if it may still grow; undefined if none has changed. Items keep their ids. Called while it
+   * is shown. Must not reject.
+   */
+  readonly refresh?: (() => Promise<readonly ChatItem[] | undefined>) | undefined;
   /** Must not reject. */
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }

@@ -124,3 +124,6 @@ export const viewerFirstLines = 150;
 export const viewerSliceLines = 80;
 /** Rows of pi-tui's search box: its three lines and an empty one above. */
 export const viewerSearchRows = 4;
+
+/** While another conversation is shown, it is looked at this often: agents take seconds for a step. */
+export const viewerRefreshMs = millis(1_000);

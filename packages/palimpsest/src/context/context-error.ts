@@ -15,6 +15,7 @@ export type ContextErrorCode =
   | "unknown-call"
   | "unknown-entry"
   | "bad-option"
+  | "no-agents"
   | "broken-reply"
   | "aborted"
   | "closed";

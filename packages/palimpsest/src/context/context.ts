@@ -23,15 +23,8 @@ import type { RecallScope } from "./session-view.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
-import {
-  adviceFor,
-  isCallerError,
-  openCallsText,
-  overLimitText,
-  ContextError,
-  storeError,
-  throwIfFailed,
-} from "./context-error.ts";
+import { adviceFor, isCallerError, openCallsText, ContextError, storeError, throwIfFailed } from "./context-error.ts";
+import { unpreparedError } from "./unprepared-error.ts";
 import {
   toJsonObject,
   toProviderParams,
@@ -43,10 +36,10 @@ import {
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
 import { Replies, type CompleteReply } from "./reply/replies.ts";
 import type { SessionContext } from "./session-context.ts";
-import type { SessionDeps } from "../session/session.ts";
-import type { JsonObject } from "../schema/json.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Memory } from "../ports/memories.ts";
+import type { AgentOptions, ForkOptions } from "./agent-options.ts";
+import type { ContextParts, PrefixChange } from "./context-parts.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
 
@@ -61,7 +54,7 @@ import { draftMemories } from "./memory/memory-session.ts";
 export class Context<P extends Provider> {
   /** The project's memories. Undefined if the store keeps none. */
   readonly memory: ContextMemory | undefined;
-  readonly #parts: ContextParts<P>;
+  readonly #parts: ContextParts<P, Context<P>>;
   readonly #core: SessionContext;
   readonly #closing = new AbortController();
   #rounds: Rounds;
@@ -72,7 +65,7 @@ export class Context<P extends Provider> {
   #attempts = 0;
   readonly #queue = new CallQueue(this.#closing.signal);
 
-  constructor(parts: ContextParts<P>) {
+  constructor(parts: ContextParts<P, Context<P>>) {
     this.#parts = parts;
     this.#core = parts.core;
     this.memory = parts.memory;
@@ -123,18 +116,9 @@ export class Context<P extends Provider> {
       const { sent } = this.#rounds;
       if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
       const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
-      switch (prepared.kind) {
-        case "request":
-          break;
-        case "failed":
-          throw storeError(prepared);
-        case "aborted":
-          throw new ContextError("aborted", "The request was not prepared: it was aborted.");
-        case "not-sendable":
-          throw new ContextError("not-sendable", `There is no request to send: ${prepared.why.text}`);
-        case "over-limit":
-          throw new ContextError("over-limit", overLimitText(prepared));
-      }
+      if (prepared.kind !== "request") throw unpreparedError(prepared);
+      await this.#parts.fork?.enter(this.#until(signal));
+      if (this.#closing.signal.aborted) throw unpreparedError({ kind: "aborted" });
       await this.#core.view.followReceipts();
       return this.#toNextRequest(prepared);
     }, signal);
@@ -179,6 +163,7 @@ export class Context<P extends Provider> {
   /** Reports an error that the provider's client threw, or its status and body. Tells whether to call `next()` again. */
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#queue.run(async () => {
+      this.#parts.fork?.left();
       const { provider } = this.#parts;
       const { deps } = this.#core;
       const failure = error instanceof ContextError ? error.failure : classifyRefusal(provider, deps, error);
@@ -255,7 +240,24 @@ export class Context<P extends Provider> {
   async expand(id: string): Promise<ExpandOutcome> {
     const found = await this.#core.view.expand(id);
     if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
-    return found;
+    return found.kind === "not-found" ? ((await this.#parts.fork?.expand(id)) ?? found) : found;
+  }
+
+  /**
+   * A conversation of its own that begins with what this one would send now: the same bytes, so that it reads them from
+   * the provider's cache. Nothing that happens in it changes this one. Calls that wait for a result have a placeholder
+   * in it. Its costs count here too, as an agent's. A fork can't fork.
+   */
+  fork(options: ForkOptions = {}): Promise<Context<P>> {
+    return this.#queue.run(async () => {
+      await this.#dropBrokenReply();
+      return await this.#parts.agents.fork(options);
+    });
+  }
+
+  /** A conversation of its own that knows nothing of this one. Its costs count here too, as an agent's. */
+  openAgent(options: AgentOptions = {}): Promise<Context<P>> {
+    return this.#queue.run(() => this.#parts.agents.open(options));
   }
 
   /** Every edit of the view, oldest first, with what it removed, saved and cost. */
@@ -289,12 +291,15 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** Waits for running calls, then closes the session. */
+  /** Waits for running calls, then closes the session. Its forks and agents are closed first. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#queue.idle();
+    this.#parts.fork?.left();
+    await this.#parts.agents.close();
     await this.#core.view.close();
     await this.#core.session.close();
+    this.#parts.onClosed?.();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -371,6 +376,7 @@ export class Context<P extends Provider> {
 
   /** A listener that throws must not keep anything from being stored, so its error is thrown outside of the call. */
   #emit(event: ContextEvent): void {
+    if (event.kind === "reply-start") this.#parts.fork?.begun();
     try {
       this.#parts.onEvent?.(event);
     } catch (error) {
@@ -379,19 +385,4 @@ export class Context<P extends Provider> {
       });
     }
   }
-}
-
-interface ContextParts<P extends Provider> {
-  readonly provider: P;
-  readonly core: SessionContext;
-  readonly sessionDeps: SessionDeps;
-  readonly memory: ContextMemory | undefined;
-  readonly onEvent: ((event: ContextEvent) => void) | undefined;
-  /** Starts the conversation again with other tools or another model. */
-  readonly change: (change: PrefixChange) => Promise<void>;
-}
-
-export interface PrefixChange {
-  readonly model?: string;
-  readonly tools?: readonly JsonObject[];
 }

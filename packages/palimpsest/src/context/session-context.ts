@@ -28,6 +28,8 @@ interface SessionContextInput<Setup extends CompactionSetup> extends Transcripts
   readonly costs: CostLedger;
   /** For a fork: the files that its parent has read. Absent: those that the session's log records. */
   readonly files?: ReadFiles | undefined;
+  /** `fixed` for an agent: nobody pauses between its requests, so nothing is written to the cache for an hour. */
+  readonly lifetimes?: "chosen" | "fixed" | undefined;
   /** Lets a search reach all sessions. Absent: only this one. */
   readonly projectStore?: Pick<StorePorts, "sessions" | "recall"> | undefined;
   /** Where the project's sessions write what they pay. Absent: background work counts this session's costs only. */
@@ -120,7 +122,7 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
       session: session.id,
       line: new SessionLine(session),
       lifetimes: { fixed: "5m", rolling: "5m" },
-      cache: createCacheModel(session, prefix),
+      cache: createCacheModel(session, { ...prefix, lifetimes: this.#input.lifetimes }),
       compacting,
     });
     this.#started = { conversation, compacting };
@@ -142,8 +144,11 @@ export class SessionContext<Setup extends CompactionSetup = CompactionSetup> imp
 }
 
 /** If the prefix has changed, what an earlier run wrote to the cache is lost. */
-function createCacheModel({ inventory, fold }: Session, { moved }: Prefix): CacheModel {
-  const cache = new CacheModel("5m");
+function createCacheModel(
+  { inventory, fold }: Session,
+  { moved, lifetimes = "chosen" }: Pick<Prefix, "moved"> & Pick<SessionContextInput<CompactionSetup>, "lifetimes">,
+): CacheModel {
+  const cache = new CacheModel("5m", { lifetimes });
   if (inventory !== undefined && moved === undefined) cache.resume({ inventory, fold });
   return cache;
 }

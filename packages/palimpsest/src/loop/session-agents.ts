@@ -7,16 +7,16 @@ import { forkType, planAgent } from "../layers/7-agents/plan.ts";
 import { closingText, lostAgentsText, parentGoneText } from "../layers/7-agents/agent-texts.ts";
 import { renderReport } from "../layers/7-agents/render-report.ts";
 import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
-import type { AgentRequest, Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
+import type { Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
-import type { AgentRun } from "../schema/agent-run.ts";
+import { type AgentRequest, type AgentRun, mainName } from "../schema/agent-run.ts";
 import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
 import type { Draft } from "../transcript/draft.ts";
 import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
 import { type AgentRecord, lostRun, readRecords, recordsDraft } from "./agent-records.ts";
-import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
+import { AgentWorker, type Asker, newUsage, type WorkerTurn } from "./agent-worker.ts";
 import { bookingsMax, stopHooksMax } from "./limits.ts";
 import { follower, Stagger } from "./stagger.ts";
 
@@ -32,13 +32,6 @@ interface SessionAgentsInput {
   /** The main conversation's. Costs are booked in its log. */
   readonly session: Pick<Session, "id" | "fold" | "append">;
   readonly costs: CostLedger;
-}
-
-/** The conversation that starts agents. `id`: undefined for the main one. */
-interface Asker {
-  readonly id: AgentId | undefined;
-  readonly depth: number;
-  readonly kind: "conversation" | "fork";
 }
 
 /**
@@ -154,6 +147,7 @@ export class SessionAgents {
       ...{ id, name, depth, parent, type, place, worktree, model, mode },
       agents: this.#agentsFor({ id, depth, kind }),
       takeMail: () => [...worker.mail.splice(0), ...this.#news(id).splice(0)],
+      onProgress: (progress) => worker.change({ progress }),
       onPaid: (payment) => {
         worker.paid(payment);
         if (this.#isOverMoney()) for (const running of this.#workers(isRunning)) running.stop("limit");
@@ -258,8 +252,13 @@ export class SessionAgents {
 
   async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
     const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
-    if (worker === undefined) return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
+    if (worker === undefined && to !== mainName)
+      return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
     const draft = messageDraft(this.#session, { text, from });
+    if (worker === undefined) {
+      this.#news(undefined).push(draft);
+      return { kind: "main" };
+    }
     if (worker.run.state.kind === "running") {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };

@@ -32,6 +32,11 @@ describe("who said what in a session", () => {
       { own: ["a"], outside: ["page"], arrived: "since-user" },
     ],
     [
+      "a message of another agent",
+      [user("a"), attachment({ type: "agent_message", content: "<agent_message>b</agent_message>" })],
+      { own: ["a"], outside: ["<agent_message>b</agent_message>"], arrived: "since-user" },
+    ],
+    [
       "a result, and then the user again",
       [user("a"), call("read", "t2"), result("t2", "page"), reply("b"), user("c")],
       { own: ["a", "c"], outside: ["page"], arrived: "earlier" },

@@ -204,7 +204,7 @@ describe("switches", () => {
 
   it("are off for the layers that a policy does not have", () => {
     const on = Object.entries(switchesByPolicy(getPreset("none"))).flatMap(([name, isOn]) => (isOn ? [name] : []));
-    expect(on).toEqual(["compact.manual", "progress"]);
+    expect(on).toEqual(["compact.manual", "agents", "progress"]);
   });
 
   it("are on for a sliding window as for a compaction", () => {

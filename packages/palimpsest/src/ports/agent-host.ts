@@ -1,9 +1,9 @@
 import type { LoopEvent } from "../schema/loop-event.ts";
-import type { AgentWorktree } from "../schema/agent-run.ts";
 import type { AgentId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Draft } from "../transcript/draft.ts";
-import type { AgentRequest, Agents } from "./agents.ts";
+import type { AgentRequest, AgentWorktree } from "../schema/agent-run.ts";
+import type { Agents } from "./agents.ts";
 
 /** Opens the conversations of agents: a host knows their tools, permissions, prompts and models. */
 export interface AgentHost {
@@ -27,6 +27,8 @@ export interface AgentSpec extends Pick<AgentRequest, "type" | "place" | "worktr
   readonly agents: Agents;
   /** Messages for it; each is returned once. To be asked for before each request. */
   readonly takeMail: () => readonly Draft[];
+  /** Called with what it is doing, in a few words. */
+  readonly onProgress: (line: string) => void;
   /** Called with every request that it has paid for. */
   readonly onPaid: (paid: AgentPayment) => void;
 }

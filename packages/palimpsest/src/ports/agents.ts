@@ -1,4 +1,4 @@
-import type { AgentRun } from "../schema/agent-run.ts";
+import type { AgentRequest, AgentRun } from "../schema/agent-run.ts";
 import type { AgentId } from "../schema/brand.ts";
 import type { Draft } from "../transcript/draft.ts";
 
@@ -22,29 +22,13 @@ export interface Agents {
   close(): Promise<void>;
 }
 
-export interface AgentRequest {
-  /** The name of a definition, or `fork`: it begins with the conversation so far. */
-  readonly type: string;
-  /** Absent: after its type. */
-  readonly name?: string | undefined;
-  /** A few words, for lists. */
-  readonly description: string;
-  /** Its task. */
-  readonly prompt: string;
-  readonly place: "foreground" | "background";
-  /** `own`: it works in a git worktree of its own. */
-  readonly worktree: "shared" | "own";
-  /** Absent: the model of its definition, or its parent's. A fork always has its parent's. */
-  readonly model?: string | undefined;
-}
-
 /** `message` is for the model that asked. */
 export type StartAgentOutcome =
   | { readonly kind: "started"; readonly run: AgentRun }
   | { readonly kind: "refused"; readonly message: string };
 
 export interface AgentText {
-  /** A name or an id. */
+  /** A name, an id, or `main`. */
   readonly to: string;
   readonly text: string;
   /** Whose words they are: a name, or the user. */
@@ -54,6 +38,8 @@ export interface AgentText {
 export type SendToAgentOutcome =
   /** `resumed`: it had ended or was lost, and goes on now. */
   | { readonly kind: "queued" | "resumed"; readonly run: AgentRun }
+  /** It is for the main conversation, which gets it before its next request. */
+  | { readonly kind: "main" }
   | { readonly kind: "unknown"; readonly names: readonly string[] }
   | { readonly kind: "refused"; readonly message: string };
 

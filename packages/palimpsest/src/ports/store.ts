@@ -31,7 +31,7 @@ export interface StorePorts {
   readonly dreams?: DreamLeases;
   readonly deletion?: SessionDeletion;
   readonly garbage?: GarbageStore;
-  /** An index over all sessions. Its absence means that only one session at a time can be searched. */
+  /** An index over all sessions. Without it one session at a time is searched, in an index in memory. */
   readonly recall?: RecallIndexes;
   /** What the project's sessions have paid. Its absence means that each session counts only its own costs. */
   readonly spend?: SpendLog;

@@ -51,3 +51,22 @@ export interface AgentWorktree {
   readonly branch: string;
   readonly state: "in-use" | "kept" | "removed";
 }
+
+/** What agents call the conversation that the user talks with. */
+export const mainName = "main";
+
+export interface AgentRequest {
+  /** The name of a definition, or `fork`: it begins with the conversation so far. */
+  readonly type: string;
+  /** Absent: after its type. */
+  readonly name?: string | undefined;
+  /** A few words, for lists. */
+  readonly description: string;
+  /** Its task. */
+  readonly prompt: string;
+  readonly place: "foreground" | "background";
+  /** `own`: it works in a git worktree of its own. */
+  readonly worktree: "shared" | "own";
+  /** Absent: the model of its definition, or its parent's. A fork always has its parent's. */
+  readonly model?: string | undefined;
+}

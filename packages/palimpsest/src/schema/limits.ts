@@ -23,3 +23,6 @@ export const envelopeIdCharsMax = 128;
 
 /** One line about a message, for lists. */
 export const messageSummaryCharsMax = 500;
+
+/** Members of one team: each is a process with a model. */
+export const teamMembersMax = 32;

@@ -261,7 +261,8 @@ describe("hits", () => {
     const index = indexOf(lines);
     const pages = await Promise.all([1, 2, 3, 4].map((page) => index.search({ query: "zebra", page })));
     const all = pages.flatMap((page) => (page.kind === "found" ? ids(page.hits) : []));
-    expect(all.toSorted()).toEqual(lines.map(({ uuid }) => uuid).toSorted());
+    expect(all).toHaveLength(lines.length);
+    expect(new Set(all)).toEqual(new Set(lines.map(({ uuid }) => uuid)));
     expect(pages[3]).toEqual({ kind: "found", hits: [], page: 4, pages: 3, total: 25, shown: 25 });
   });
 

@@ -1,3 +1,4 @@
+import { isSaid } from "../transcript/attachment-text.ts";
 import type { Inventory } from "../cache/inventory.ts";
 import { ratesForModel } from "../cache/cache-rates.ts";
 import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
@@ -328,7 +329,7 @@ export class Session {
     await runCloseHandlers([...this.#closeHandlers], { append: (...drafts) => this.#append(drafts) });
     this.#closeHandlers.clear();
     await this.#lastWrite;
-    const removesLog = how === "discard" && !this.fold.path.everyBranch.some(isMessage);
+    const removesLog = how === "discard" && !this.fold.path.everyBranch.some(isSaid);
     await this.#writer[removesLog ? "discard" : "close"]();
   }
 

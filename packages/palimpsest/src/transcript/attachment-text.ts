@@ -1,7 +1,7 @@
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "../schema/json.ts";
 import { workingStateAttachmentType } from "../schema/restored-part.ts";
 import { type EntryId, entryId } from "../schema/brand.ts";
-import type { AttachmentEntry, EditEntry } from "../schema/entry.ts";
+import type { AttachmentEntry, EditEntry, Entry } from "../schema/entry.ts";
 import { userText } from "./user-text.ts";
 
 /**
@@ -132,3 +132,9 @@ export const memoriesAttachmentType = "relevant_memories";
 
 /** The type of the attachments with messages of other agents, as `renderAgentMessage` writes them. */
 export const agentMessageAttachmentType = "agent_message";
+
+/** What somebody has said: a message of the conversation, or one of another agent, which is nowhere else any more. */
+export const isSaid = (entry: Entry): boolean =>
+  entry.kind === "user" ||
+  entry.kind === "assistant" ||
+  (entry.kind === "attachment" && textField(entry.attachment, "type") === agentMessageAttachmentType);

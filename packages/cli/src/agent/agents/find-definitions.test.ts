@@ -62,7 +62,8 @@ describe("finding definitions", () => {
       await put(join(folders.project, "general.md"), agent("general", "theirs"));
       await put(join(folders.project, "broken.md"), "x");
       await put(join(folders.userClaude, "mine.md"), agent("mine", "mine"));
-      const { definitions, problems } = await find(trust);
+      const { definitions, untrusted, problems } = await find(trust);
+      expect(untrusted.map(({ name, description }) => [name, description])).toEqual([["general", "theirs"]]);
       expect(definitions.map(({ name, source }) => [name, source.kind])).toEqual([
         ["explore", "built-in"],
         ["general", "built-in"],

@@ -27,6 +27,8 @@ export interface DefinitionPlaces {
 export interface FoundDefinitions {
   /** Each name once, sorted by name; the built-in ones are among them. */
   readonly definitions: readonly AgentDefinition[];
+  /** Those of the project that would be read if it were trusted. */
+  readonly untrusted: readonly AgentDefinition[];
   readonly problems: readonly DefinitionProblem[];
 }
 
@@ -44,12 +46,15 @@ export interface DefinitionProblem {
  */
 export async function findDefinitions(places: DefinitionPlaces): Promise<FoundDefinitions> {
   const problems: DefinitionProblem[] = [];
+  const untrusted: AgentDefinition[] = [];
   const byName = new Map<string, FoundFile>();
   for (const folder of await listFolders(places)) {
     const found = await readFolder(folder);
     if (folder.kind === "project" && places.trust !== "trusted") {
-      const files = found.filter(({ kind }) => kind === "file").length;
-      if (files > 0) problems.push({ severity: "notice", path: folder.path, what: untrustedNotice(files) });
+      const files = found.flatMap((one) => (one.kind === "file" ? [one.definition] : []));
+      if (files.length > 0)
+        problems.push({ severity: "notice", path: folder.path, what: untrustedNotice(files.length) });
+      untrusted.push(...files);
       continue;
     }
     for (const one of found) {
@@ -66,7 +71,7 @@ export async function findDefinitions(places: DefinitionPlaces): Promise<FoundDe
     });
   const builtIn = builtInDefinitions.filter(({ name }) => !byName.has(name));
   const definitions = [...files.slice(0, definitionsMax), ...builtIn];
-  return { definitions: definitions.toSorted((one, other) => (one.name < other.name ? -1 : 1)), problems };
+  return { definitions: definitions.toSorted((one, other) => (one.name < other.name ? -1 : 1)), untrusted, problems };
 }
 
 const untrustedNotice = (files: number): string =>

@@ -9,7 +9,7 @@ import { resolveForModel } from "palimpsest/internal/settings/resolved-settings"
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
 import { endLeftGroups } from "../tools/jobs-and-servers.ts";
-import { agentWorktrees } from "./agent-worktrees.ts";
+import { agentWorktrees, type EndedWorktree } from "./agent-worktrees.ts";
 import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
 import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
 import { SubAgentHost } from "./sub-agent-host.ts";
@@ -27,8 +27,12 @@ interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "
 export interface OpenedAgents {
   readonly agents: Agents;
   readonly tool: AgentToolDeps;
+  /** As they were when the session was opened. */
+  readonly found: FoundDefinitions;
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
+  /** What was found out since; each is returned once. */
+  readonly takeWarnings: () => readonly string[];
   /** To be called once, before the first turn: agents are started from this conversation. */
   readonly begin: (main: BegunConversation) => void;
 }
@@ -53,7 +57,9 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     trust: settings.current().trust,
   });
   const worktrees = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
-  const ended = await worktrees.endLeftovers();
+  const late: string[] = [];
+  // Git takes its time: no session waits for it.
+  void worktrees.endLeftovers().then((ended) => late.push(...keptTexts(ended)));
   let main: (BegunConversation & ParentConversation) | undefined;
   const begun = () => {
     if (main === undefined) throw new TypeError("agents were asked for before the conversation began");
@@ -93,14 +99,10 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   const commands = await endCommandsOfLost(parts, agents.main.list());
   return {
     agents: agents.main,
+    found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
-    warnings: [
-      ...problemTexts(found),
-      ...commands,
-      ...ended.flatMap(({ state, path, why = "it has changes" }) =>
-        state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
-      ),
-    ],
+    warnings: [...problemTexts(found), ...commands],
+    takeWarnings: () => late.splice(0),
     begin: (conversation) => {
       main = { ...conversation, limits: [], root, asking: options.user };
     },
@@ -120,6 +122,11 @@ async function endCommandsOfLost({ deps, session }: AgentParts, runs: readonly A
   const names = ended.flat().join(", ");
   return names === "" ? [] : [`Commands that agents of an earlier run had left running were ended (${names}).`];
 }
+
+const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
+  ended.flatMap(({ state, path, why = "it has changes" }) =>
+    state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
+  );
 
 const problemTexts = ({ problems }: FoundDefinitions): readonly string[] =>
   problems.flatMap(({ severity, path, what }) => (severity === "notice" ? [] : [`${path}: ${what}`]));

@@ -39,6 +39,8 @@ import { memoizeByInput, narrowChoice, type PermissionChoice } from "../tools/pe
 import type { SessionAllowRules } from "../tools/session-allow-rules.ts";
 import { createToolbox, expandId, type Toolbox } from "../tools/toolbox.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
+import { agentMessages } from "./agent-messages.ts";
+import { followProgress } from "./follow-progress.ts";
 import { openMemoryForAgent } from "./agent-memory.ts";
 import type { AgentWorktrees, OpenWorktree } from "./agent-worktrees.ts";
 
@@ -128,6 +130,7 @@ export async function openFreshAgent(
     declared: answers.declaredSizes,
   });
   const context = startContext(shared, { spec, agent, deps, box, prefix, instructions, ...fixedPart });
+  const progress = followProgress(context, spec);
   return {
     kind: "open",
     parent: { context, box, choice, prefix, picked, limits, root: agent.root, asking: askable(spec, parent) },
@@ -136,8 +139,9 @@ export async function openFreshAgent(
       worktree: place && toWorktree(place),
       transcriptPath: agent.deps.transcripts.linkTo?.(agent.session.id),
       turn: ({ text, signal, roundsMax }) =>
-        runTurn(context, { text: withNotes(text, place), signal, roundsMax, queue: [] }),
+        progress.during(runTurn(context, { text: withNotes(text, place), signal, roundsMax, queue: [] })),
       close: async () => {
+        await progress.stop();
         await close();
         return { worktree: await place?.finish() };
       },
@@ -259,6 +263,7 @@ export async function openForkedAgent(
     moved: undefined,
     ...share,
   });
+  const progress = followProgress(context, spec);
   let isFirst = spec.mode === "new";
   return {
     kind: "open",
@@ -269,9 +274,10 @@ export async function openForkedAgent(
       turn: ({ text, signal, roundsMax }) => {
         const directive = isFirst && text !== undefined ? forkDirective(text) : text;
         isFirst = false;
-        return runTurn(context, { text: directive, signal, roundsMax, queue: [] });
+        return progress.during(runTurn(context, { text: directive, signal, roundsMax, queue: [] }));
       },
       close: async () => {
+        await progress.stop();
         await close();
         return {};
       },
@@ -394,6 +400,7 @@ async function createFreshBox(
     sandbox: { use: background.sandbox, ownHome: workspace.home, temporary: background.temporary },
     guarded: pathsToGuard(workspace.home, settings.current().files),
     memory: memory.tool,
+    teamwork: { messages: agentMessages(spec) },
     servers: background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },
@@ -446,6 +453,7 @@ function subAgentDeps(
     hooks,
     learned,
     port: picked.model,
+    mail: undefined,
     news: spec.takeMail,
   });
   const place: AgentDeps["place"] = () => ({ ...deps.place(), agent: { id: spec.id, type: spec.type } });
@@ -485,6 +493,7 @@ function startContext(
     transcripts: agent.deps.transcripts,
     costs,
     files,
+    lifetimes: "fixed",
     compacting: (started) =>
       agentCompactionSetup(agent, { ...started, box, prefix, instructions, requests: undefined }),
     onUndone: () => box.readAgain(),

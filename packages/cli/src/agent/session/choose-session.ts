@@ -9,7 +9,10 @@ import type { OpenAgentOutcome } from "../agent.ts";
 
 type ChooseSessionOutcome =
   | { readonly kind: "open"; readonly session: Session }
-  | Exclude<OpenAgentOutcome, { kind: "agent" } | { kind: "no-key" } | { kind: "unreadable-deny-rules" }>;
+  | Exclude<
+      OpenAgentOutcome,
+      { kind: "agent" } | { kind: "no-key" } | { kind: "unreadable-deny-rules" } | { kind: "team-refused" }
+    >;
 
 /** Opens the requested session: a new one, an existing one, or a copy of another. */
 export async function chooseSession(

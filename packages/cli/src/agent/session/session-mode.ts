@@ -13,6 +13,7 @@ import { hookContextAttachmentType } from "palimpsest/internal/transcript/attach
 import { type Draft, announcementSetting } from "palimpsest/internal/transcript/draft";
 import type { AppendEntriesOutcome, Session } from "palimpsest/internal/session/session";
 import { type PermissionMode as NamedMode, renderChange } from "../system-prompt/render-change.ts";
+import { narrowerMode, widerMode } from "../tools/permission-choice.ts";
 import type { NotesFile } from "palimpsest/internal/ports/session-files";
 
 interface SessionModeInput {
@@ -43,7 +44,7 @@ export class SessionMode {
   current(): PermissionMode {
     const logged = this.#loggedMode();
     const opening = this.#opening();
-    return logged === undefined ? opening : narrower(logged, wider(opening, this.#granted));
+    return logged === undefined ? opening : narrowerMode(logged, widerMode(opening, this.#granted));
   }
 
   state(): PlanState {
@@ -66,7 +67,7 @@ export class SessionMode {
   async leave(mode: ModeAfterPlan, plan: string): Promise<AppendEntriesOutcome> {
     // The mode comes last: if the process dies between the two, the session is still in plan mode.
     const written = await this.#session.append(planDraft({ text: plan, state: "accepted" }), ...modeDrafts(mode));
-    if (written.kind === "appended") this.#granted = wider(this.#granted, mode);
+    if (written.kind === "appended") this.#granted = widerMode(this.#granted, mode);
     return written;
   }
 
@@ -74,7 +75,7 @@ export class SessionMode {
   async change(mode: PermissionMode): Promise<AppendEntriesOutcome> {
     const before = this.current();
     const written = await this.#session.append(...announceModeDrafts(before, mode));
-    if (written.kind === "appended") this.#granted = wider(this.#granted, mode);
+    if (written.kind === "appended") this.#granted = widerMode(this.#granted, mode);
     return written;
   }
 
@@ -143,13 +144,6 @@ const modeBySettingName: { readonly [Name in NamedMode]: PermissionMode } = {
   plan: "plan",
   bypassPermissions: "bypass",
 };
-
-const widthByMode: { readonly [Mode in PermissionMode]: number } = { plan: 0, default: 1, acceptEdits: 2, bypass: 3 };
-
-const narrower = (one: PermissionMode, other: PermissionMode): PermissionMode =>
-  widthByMode[one] <= widthByMode[other] ? one : other;
-const wider = (one: PermissionMode, other: PermissionMode): PermissionMode =>
-  widthByMode[one] >= widthByMode[other] ? one : other;
 
 interface PlanningInput {
   readonly mode: Pick<SessionMode, "enter" | "keepPlan" | "leave">;

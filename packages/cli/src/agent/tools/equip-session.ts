@@ -13,6 +13,8 @@ import type { Shell } from "../../tool/shell/bash-tool.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
 import type { AgentParts } from "../agent-options.ts";
+import type { AgentMail } from "../../team/agent-mail.ts";
+import { createTeamTools, describePlace } from "../session/open-agent-mail.ts";
 import type { SessionMemory } from "../memory/session-memory.ts";
 import { type SessionAllowRules, openSessionAllowRules } from "./session-allow-rules.ts";
 import type { JobsAndServers } from "./jobs-and-servers.ts";
@@ -27,7 +29,7 @@ import type { BlobsDep } from "palimpsest/internal/ports/blobs";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import type { Session } from "palimpsest/internal/session/session";
 
-interface EquipInput {
+export interface EquipInput {
   readonly settings: FollowedSettings;
   /** From flags and settings; the same object while nothing has changed. */
   readonly choice: () => PermissionChoice;
@@ -40,6 +42,7 @@ interface EquipInput {
   readonly memory: SessionMemory;
   /** Absent if the session can have no agents. */
   readonly agents: AgentToolDeps | undefined;
+  readonly mail: AgentMail | undefined;
 }
 
 /** Creates the session's tools and the place where its agent asks for compaction. */
@@ -81,6 +84,8 @@ export async function equipSession(parts: AgentParts, input: EquipInput): Promis
     skillPlaces,
     planState: () => mode.state(),
     ...keepKnownTools({ user: options.user, planning, jobs: input.background.jobs }, input.toolsKnown),
+    teamwork: createTeamTools(parts, { mail: input.mail, known: input.toolsKnown, choice: allowRules.choice }),
+    teamText: input.mail?.membership && describePlace(input.mail.membership),
     servers: input.background.servers,
     allowRules,
     web: options.net && { net: options.net, pages: new PageCache() },

@@ -14,6 +14,8 @@ export interface PermissionChoice {
 /** What the caller adds to the settings. If it has no mode, the mode of the settings applies. */
 export interface ToolOptions extends Omit<PermissionChoice, "mode" | "ask"> {
   readonly mode?: PermissionMode | undefined;
+  /** What the session can do at most. Absent: no such limit. */
+  readonly limit?: PermissionChoice | undefined;
 }
 
 export const resolvePermissionChoice = (requested: ToolOptions, settings: Settings): PermissionChoice => ({
@@ -65,8 +67,28 @@ const modesByWidth: readonly PermissionMode[] = ["plan", "default", "acceptEdits
 /** Follows the settings while a session is open. Returns the same object while nothing has changed. */
 export function followPermissionChoice(requested: ToolOptions, current: () => Settings): () => PermissionChoice {
   const narrow = narrowOnly(resolvePermissionChoice(requested, current()));
-  return memoizeByInput(current, (now) => narrow(resolvePermissionChoice(requested, now)));
+  const followed = memoizeByInput(current, (now) => narrow(resolvePermissionChoice(requested, now)));
+  return limitChoice(followed, requested.limit);
 }
+
+/** The narrower of two choices: what both allow, what either asks about or denies. */
+function limitChoice(choice: () => PermissionChoice, limit: PermissionChoice | undefined): () => PermissionChoice {
+  if (limit === undefined) return choice;
+  const allowed = new Set(limit.allow);
+  return memoizeByInput(choice, (now) => ({
+    mode: narrowerMode(now.mode, limit.mode),
+    allow: now.allow.filter((rule) => allowed.has(rule)),
+    ask: [...new Set([...limit.ask, ...now.ask])],
+    deny: [...new Set([...limit.deny, ...now.deny])],
+  }));
+}
+
+const widthByMode: { readonly [Mode in PermissionMode]: number } = { plan: 0, default: 1, acceptEdits: 2, bypass: 3 };
+
+export const narrowerMode = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  widthByMode[one] <= widthByMode[other] ? one : other;
+export const widerMode = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  widthByMode[one] >= widthByMode[other] ? one : other;
 
 /** Undefined if there is no such mode. */
 export const parsePermissionMode = (name: string): PermissionMode | undefined => {

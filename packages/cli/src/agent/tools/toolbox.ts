@@ -34,6 +34,9 @@ import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
 import { agentsPart } from "../../tool/working-state/agents-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
+import { forkMessages } from "../../tool/send-message-tool.ts";
+import { forkTasksText, refuseTasks } from "../../tool/task-tool.ts";
+import { forkTeam, teamPart } from "../../tool/team-tool.ts";
 import { forkRefusal, type MemoryToolDeps, refuseMemory } from "../../tool/memory-tool.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import { planPart, type PlanState } from "../../tool/plan-tool.ts";
@@ -83,7 +86,14 @@ interface ToolboxInput {
   readonly user?: UserPort | undefined;
   /** Keeps what the user allows for good. Absent: nothing is kept. */
   readonly allowRules?: AllowRuleDep | undefined;
+  /** Each is absent if the agent has no such tool. */
+  readonly teamwork?: TeamTools | undefined;
+  /** What the model is told of the session's place in a team. Absent: it is in none. */
+  readonly teamText?: string | undefined;
 }
+
+/** The tools for other agents. */
+export type TeamTools = Pick<ToolsetDeps, "messages" | "teamTasks" | "team">;
 
 interface SessionMemoryTool extends MemoryToolDeps {
   /** Folders that no other tool may write. They need not exist yet. */
@@ -146,7 +156,7 @@ export async function createToolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const { skillPlaces = [], planState } = input;
+  const { skillPlaces = [], recall } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
   const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
@@ -164,9 +174,9 @@ export async function createToolbox({
     sandbox:
       input.sandbox &&
       sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
-    expand: expandId({ deps, session, recall: input.recall, agents: input.agents?.agents }),
+    expand: expandId({ deps, session, recall, agents: input.agents?.agents }),
     search: (options) => search.search(options),
-    searchProject: input.recall?.search,
+    searchProject: recall && ((options) => recall.search(options)),
     web: input.web,
     servers: input.servers,
   };
@@ -181,8 +191,9 @@ export async function createToolbox({
     user: input.user,
     network: createNetwork(input, policy),
     agents: input.agents,
+    teamwork: input.teamwork ?? {},
   };
-  const partsOf = createPartsOf({ session, mayRead: fixed.mayRead, skills, planState, servers: input.servers });
+  const partsOf = createPartsOf({ ...input, session, mayRead: fixed.mayRead, skills });
   return {
     ...createToolset({ ...fixed, skills }, { state, partsOf }),
     network: state.network,
@@ -290,22 +301,24 @@ async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: 
   return places.flat();
 }
 
-type ToolState = Pick<
+interface ToolState extends Pick<
   ToolsetDeps,
   "shellState" | "todos" | "memory" | "compactionRequests" | "planning" | "user" | "jobs" | "network" | "agents"
->;
-type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
+> {
+  readonly teamwork: TeamTools;
+}
+type StatelessDeps = Omit<ToolsetDeps, keyof ToolState | keyof TeamTools>;
 
 /** Describes what the tools with this state know. */
 type PartsOf = (state: ToolState) => Toolset["workingState"];
 
-interface PartsOfInput extends Pick<StatelessDeps, "mayRead" | "servers" | "skills"> {
-  readonly session: Session;
-  readonly planState: ToolboxInput["planState"];
-}
+interface PartsOfInput
+  extends
+    Pick<StatelessDeps, "mayRead" | "skills">,
+    Pick<ToolboxInput, "session" | "planState" | "teamText" | "servers"> {}
 
 const createPartsOf =
-  ({ session, mayRead, skills, planState, servers }: PartsOfInput): PartsOf =>
+  ({ session, mayRead, skills, planState, teamText, servers }: PartsOfInput): PartsOf =>
   ({ todos, shellState, agents }) =>
   ({ cwd, ...files }) => [
     filesPart({ ...files, mayRead }),
@@ -313,6 +326,7 @@ const createPartsOf =
     placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
     ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
     ...(planState === undefined ? [] : [planPart({ planState })]),
+    ...(teamText === undefined ? [] : [teamPart(teamText)]),
     ...(agents === undefined ? [] : [agentsPart(agents)]),
     ...(servers === undefined
       ? []
@@ -323,7 +337,7 @@ const createToolset = (
   fixed: StatelessDeps,
   { state, partsOf }: { readonly state: ToolState; readonly partsOf: PartsOf },
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, ...state }),
+  tools: builtinTools({ ...fixed, ...state.teamwork, ...state }),
   cwd: () => state.shellState.cwd,
   todos: () => state.todos.list,
   workingState: partsOf(state),
@@ -335,7 +349,7 @@ const createToolset = (
 });
 
 const forkState = (
-  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents }: ToolState,
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents, teamwork }: ToolState,
   changes: ForkChanges | undefined,
 ): ToolState => ({
   shellState: { ...shellState },
@@ -347,6 +361,14 @@ const forkState = (
   user: user && noUser,
   network: network && { ...network, hosts: network.hosts.withoutUser() },
   agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
+  teamwork: forkTeamwork(teamwork),
+});
+
+/** The same definitions; a fork acts for nobody. */
+const forkTeamwork = ({ messages, teamTasks, team }: TeamTools): TeamTools => ({
+  messages: messages && forkMessages,
+  teamTasks: teamTasks && refuseTasks(forkTasksText, teamTasks.self),
+  team: team && forkTeam,
 });
 
 /** Whether it is shown as it was: not offloaded, cleared or covered by a boundary. */

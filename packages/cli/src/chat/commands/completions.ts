@@ -31,9 +31,7 @@ async function candidates(
     case "nothing":
       return [];
     case "commands":
-      return slashCommands
-        .filter(({ state }) => state === "here")
-        .map(({ name, summary }) => ({ value: name, label: name, description: summary }));
+      return slashCommands.map(({ name, summary }) => ({ value: name, label: name, description: summary }));
     case "sessions": {
       const sessions = await openWorkspace(context).list("project");
       return sessionChoices({ sessions, current: agent.session.id, nowMillis: Date.now() });
@@ -46,6 +44,8 @@ async function candidates(
       return messageCandidates(agent);
     case "formats":
       return formatChoices();
+    case "agents":
+      return (agent.agents?.list() ?? []).map(({ name, description }) => ({ value: name, label: name, description }));
   }
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { nanoUsd, tokens } from "palimpsest/internal/schema/brand";
 import { plain } from "../../text/style.ts";
-import { moneyBySource } from "../../text/cost-by-source-name.ts";
+import { moneyByAgent, moneyBySource } from "../../text/cost-by-source-name.ts";
 import { costText, type Reductions } from "./cost-command.ts";
 
 const model = "claude-sonnet-5";
@@ -109,4 +109,23 @@ test("the budget of background work is told if the project's spend is known", ()
   expect(text).toContain(
     "budget    Background work (notes, memories, dreams) has cost $0.0312 of the $0.1200 allowed in the last seven days (5% of the project's other $2.4000), and today $0.0000 of the $0.0500 that every day allows.\n",
   );
+});
+
+test("what each agent has cost has a row by its name, and a value for scripts", () => {
+  const costs = ledger(0);
+  const usage = { input_tokens: 1_000, output_tokens: 100 };
+  for (const agent of ["explore", "explore", "explore-2"])
+    costs.add({ source: "agents", model, usage, headerTokens, agent });
+  const shown = { reductions: undefined, inputNanos: undefined, answerer: "provider" } as const;
+  const report = costs.toJSON();
+  const text = costText({ ...shown, report, inherited: new CostLedger().session }, plain);
+  expect(text).toMatch(/^by agent\n.*\nexplore +2 .*\$0\.\d+\nexplore-2 +1 .*\$0\.\d+$/m);
+  const money = moneyByAgent(report.byAgent);
+  expect(Object.keys(money)).toEqual(["explore", "explore-2"]);
+  expect((money["explore"]?.cost_usd ?? 0) + (money["explore-2"]?.cost_usd ?? 0)).toBeCloseTo(
+    moneyBySource(report.bySource)["agents"]?.cost_usd ?? 0,
+    12,
+  );
+  const none = { ...shown, report: ledger(0).toJSON(), inherited: new CostLedger().session };
+  expect(costText(none, plain)).not.toContain("by agent");
 });

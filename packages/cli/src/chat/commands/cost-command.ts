@@ -51,7 +51,8 @@ export function costText(
   { report, inherited, reductions, inputNanos, answerer, budget }: CostTextInput,
   style: Style,
 ): string {
-  const { session, byModel, bySource } = report;
+  const { session, byModel, bySource, byAgent } = report;
+  const agents = Object.entries(byAgent);
   if (session.requests === 0 && inherited.requests === 0) return "Nothing was asked of a model yet.\n";
   const simulated = answerer === "simulator" ? ": simulated, nothing was paid" : "";
   const unpriced = isPriced(session) && session.unpriced > 0;
@@ -61,6 +62,7 @@ export function costText(
     "",
     costTable("by model", Object.entries(byModel), style),
     costTable("by purpose", costBySourceName(bySource), style),
+    ...(agents.length === 0 ? [] : [costTable("by agent", agents, style)]),
     cacheText(session),
     ...(reductions === undefined ? [] : [`reduced   ${reductionsText(reductions, { bySource, inputNanos })}`]),
     ...(budget === undefined ? [] : [`budget    ${budgetText(budget)}`]),

@@ -41,9 +41,7 @@ export const helpKeys: readonly HelpRow[] = [
 ];
 
 function overviewText(look: HelpLook): string {
-  const commands = slashCommands
-    .filter(({ state }) => state === "here")
-    .map((command): HelpRow => [slashUsage(command), command.summary]);
+  const commands = slashCommands.map((command): HelpRow => [slashUsage(command), command.summary]);
   const { style } = look;
   return [
     style("bold", "commands"),
@@ -72,11 +70,10 @@ const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${
 const aboutColumnsMin = 24;
 
 function commandText(command: SlashCommand, { style, columns }: HelpLook): string {
-  const { summary, aliases, state } = command;
+  const { summary, aliases } = command;
   const also = aliases.length === 0 ? [] : [`also ${aliases.map((alias) => `/${alias}`).join(", ")}`];
-  const later = state === "later" ? ["not here yet"] : [];
   return [
     style("bold", slashUsage(command)),
-    ...[summary, ...also, ...later].map((line) => `  ${indent(wrapText(line, columns - 2), 2)}`),
+    ...[summary, ...also].map((line) => `  ${indent(wrapText(line, columns - 2), 2)}`),
   ].join("\n");
 }

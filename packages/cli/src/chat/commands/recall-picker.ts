@@ -67,17 +67,14 @@ async function viewHit(
     if (at === undefined) return "not-shown";
     const detail = (item: ChatItem): Promise<ItemDetail> =>
       loadItemDetail(session.deps, { session: session.id, item }).catch(() => ({ kind: "nothing" }));
-    return await ui.view({ items, at, detail }, signal);
+    return await ui.openTranscript({ items, at, detail }, signal);
   } finally {
     await log.source.close();
   }
 }
 
 /** A result stands at its call. An entry with several items is shown at the one of the hit's kind. */
-export function findHitItem(
-  items: readonly ChatItem[],
-  { id, kind }: Pick<SearchHit, "id" | "kind">,
-): ChatItem | undefined {
+function findHitItem(items: readonly ChatItem[], { id, kind }: Pick<SearchHit, "id" | "kind">): ChatItem | undefined {
   if (kind === "result") return items.find((item) => item.kind === "call" && item.call === id);
   const said = items.filter((item) => ("entry" in item ? item.entry === id : "entries" in item && holds(item, id)));
   return said.find((item) => item.kind === itemKindByText[kind]) ?? said[0];

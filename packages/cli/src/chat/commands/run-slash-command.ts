@@ -1,16 +1,8 @@
-import { slashCommands } from "../../tui/slash/slash-commands.ts";
-import {
-  type ChatCommandContext,
-  type ChatCommandOutcome,
-  type ChatCommand,
-  type SlashInput,
-  stay,
-} from "../chat-command.ts";
-
-type AvailableCommand = Extract<(typeof slashCommands)[number], { state: "here" }>["name"];
+import type { SlashName } from "../../tui/slash/slash-commands.ts";
+import type { ChatCommandContext, ChatCommandOutcome, ChatCommand, SlashInput } from "../chat-command.ts";
 
 /** Each is loaded on first use: a chat starts without them. */
-const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCommand> } = {
+const commandByName: { readonly [Name in SlashName]: () => Promise<ChatCommand> } = {
   help: async () => (await import("./help-command.ts")).helpCommand,
   compact: async () => (await import("./compact-command.ts")).compactCommand,
   "clear-results": async () => (await import("./compact-command.ts")).clearResultsCommand,
@@ -21,6 +13,7 @@ const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCo
   rewind: async () => (await import("./rewind-command.ts")).rewindCommand,
   recall: async () => (await import("./recall-command.ts")).recallCommand,
   tasks: async () => (await import("./tasks-command.ts")).tasksCommand,
+  agents: async () => (await import("./agents-command.ts")).agentsCommand,
   hooks: async () => (await import("./hooks-command.ts")).hooksCommand,
   resume: async () => (await import("./resume-command.ts")).resumeCommand,
   new: async () => async () => ({ kind: "open", session: { kind: "new" } }),
@@ -33,11 +26,7 @@ const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCo
   quit: async () => async () => ({ kind: "quit" }),
 };
 
-const isAvailable = (name: string): name is AvailableCommand => Object.hasOwn(commandByName, name);
-
 /** Runs one chat command to its end. No turn runs meanwhile. */
 export async function runSlashCommand(slashed: SlashInput, chat: ChatCommandContext): Promise<ChatCommandOutcome> {
-  if (isAvailable(slashed.name)) return (await commandByName[slashed.name]())(slashed, chat);
-  chat.act({ kind: "tell", tone: "warning", text: `/${slashed.name} is not here yet.` });
-  return stay;
+  return (await commandByName[slashed.name]())(slashed, chat);
 }

@@ -1,20 +1,24 @@
 import { listMemoryWork } from "palimpsest/internal/context/past-costs";
 import { memoryRole } from "palimpsest/internal/memory/directory/memory-path";
 import type { Job } from "palimpsest/internal/ports/jobs";
+import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { dreamTaskText, dreamTurnsText } from "../../memory/dream-text.ts";
 import { openMemories } from "../../memory/open-memories.ts";
 import { clip, formatNumber, joinLines, formatElapsed, quantity } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
+import { askToEnd } from "./ask-to-end.ts";
 import { print, tell } from "./chat-lines.ts";
+import { agentStateText, agentText, offerStop, showAgent } from "./show-agent.ts";
 
 /**
- * Shows background work. A job or a dream can be looked at and ended; the agent still gets the output of a job that the
+ * Shows background work. A job, an agent or a dream can be looked at and ended; the agent still gets the output of a job that the
  * user has seen.
  */
 export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
   const jobs = agent.jobs();
+  const agents = backgroundAgents(chat);
   const dream = agent.dream?.task;
   const { notes, extraction, preparation } = agent.aside();
   const backgroundLines = [
@@ -23,20 +27,25 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
     ...(await describeLastExtraction(chat)),
     ...(preparation === "none" ? [] : [`a summary made ahead is ${preparation === "ready" ? "ready" : "on its way"}`]),
   ];
-  if (jobs.length === 0 && dream === undefined && backgroundLines.length === 0) {
+  if (jobs.length + agents.length + backgroundLines.length === 0 && dream === undefined) {
     tell(chat, "Nothing runs beside the conversation.");
     return stay;
   }
   print(chat, (style) =>
     [
       ...jobs.map((job) => `${style("bold", job.id)}  ${stateText(job)}  ${joinLines(job.command)}`),
+      ...agents.map((run) => agentText(run, { style, now: Date.now() })),
       ...(dream === undefined ? [] : [`${style("bold", dreamTask)}  ${dreamTaskText(dream, Date.now())}`]),
       ...backgroundLines,
     ].join("\n"),
   );
-  if (jobs.length > 0 || dream?.status === "running") await pickTask(chat, jobs);
+  if (jobs.length + agents.length > 0 || dream?.status === "running") await pickTask(chat, { jobs, agents });
   return stay;
 };
+
+/** Those that run. /agents shows the others too. */
+const backgroundAgents = ({ agent }: ChatCommandContext): readonly AgentRun[] =>
+  agent.agents?.list().filter(({ place, state }) => place === "background" && state.kind === "running") ?? [];
 
 /** How the last extraction of this session ended, as far as it was booked; no line if there was none. */
 async function describeLastExtraction({ agent, context }: ChatCommandContext): Promise<readonly string[]> {
@@ -64,7 +73,12 @@ function stateText({ state, startedAt }: Job): string {
 /** The name of a dream in the list; no job has it. */
 const dreamTask = "dream";
 
-async function pickTask(chat: ChatCommandContext, jobs: readonly Job[]): Promise<void> {
+interface PickedFrom {
+  readonly jobs: readonly Job[];
+  readonly agents: readonly AgentRun[];
+}
+
+async function pickTask(chat: ChatCommandContext, { jobs, agents }: PickedFrom): Promise<void> {
   const { ui, agent, signal } = chat;
   const dream = agent.dream?.task;
   const choices = [
@@ -73,6 +87,11 @@ async function pickTask(chat: ChatCommandContext, jobs: readonly Job[]): Promise
       label: clip(job.command, messageCharsMax),
       description: `${job.id}, ${stateText(job)}`,
     })),
+    ...agents.toReversed().map((run) => ({
+      value: run.id,
+      label: clip(`${run.name}: ${run.description}`, messageCharsMax),
+      description: agentStateText(run, Date.now()),
+    })),
     ...(dream === undefined
       ? []
       : [{ value: dreamTask, label: dreamTask, description: dreamTaskText(dream, Date.now()) }]),
@@ -80,11 +99,16 @@ async function pickTask(chat: ChatCommandContext, jobs: readonly Job[]): Promise
   const id = await ui.choose({ title: "Which one?", choices, search: "typed", verb: "look" }, signal);
   if (signal.aborted) return;
   if (id === dreamTask) return showDream(chat);
+  const run = agents.find((candidate) => candidate.id === id);
+  if (run !== undefined) {
+    await showAgent(chat, run);
+    return await offerStop(chat, run);
+  }
   const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined) return;
   showJob(chat, job);
   if (job.state.kind !== "running") return;
-  if (!(await wantsEnd(chat, { title: job.id, description: "with all its processes; the agent is told" }))) return;
+  if (!(await askToEnd(chat, { title: job.id, description: "with all its processes; the agent is told" }))) return;
   await agent.jobControl?.end(job.id);
   tell(chat, `${job.id} is ended.`);
 }
@@ -107,20 +131,8 @@ async function showDream(chat: ChatCommandContext): Promise<void> {
   print(chat, (style) => [style("bold", "what the dream has said"), dreamTurnsText(task)].join("\n"));
   if (task.status !== "running") return;
   const description = "its changes are thrown away; the memories stay as they are";
-  if (!(await wantsEnd(chat, { title: dreamTask, description }))) return;
+  if (!(await askToEnd(chat, { title: dreamTask, description }))) return;
   await dream.kill();
   const isKilled = dream.task.status === "killed";
   tell(chat, isKilled ? "The dream is ended; nothing was changed." : "The dream had ended already.");
-}
-
-async function wantsEnd(
-  { ui, signal }: ChatCommandContext,
-  { title, description }: { readonly title: string; readonly description: string },
-): Promise<boolean> {
-  const choices = [
-    { value: "leave", label: "Let it run" },
-    { value: "end", label: "End it", description },
-  ];
-  const answer = await ui.choose({ title, choices, search: "none" }, signal);
-  return answer === "end" && !signal.aborted;
 }

@@ -81,6 +81,22 @@ test("a question that is taken away is answered by nobody, and the next line is 
   expect(did).toEqual(["submit y"]);
 });
 
+test("a new text is typed as a line; a text that is there needs an editor", async () => {
+  const { made, clock, type, printed } = front("terminal");
+  for (const [line, expected] of [
+    ["look at b.ts too ", "look at b.ts too"],
+    [" ", undefined],
+  ] as const) {
+    const answer = made.edit({ title: "Your message to explore", text: "" }, never);
+    await wait(5);
+    expect(printed()).toBe("Your message to explore: ");
+    clock.now += answerGuardMillis;
+    await type(line);
+    expect(await answer).toBe(expected);
+  }
+  expect(await made.edit({ title: "a.md", text: "something" }, never)).toBeUndefined();
+});
+
 test("through a pipe nobody is asked, and the chat ends with the last line", async () => {
   const { made, did, stdin } = front("pipe");
   expect(await made.permission(ask, never)).toEqual({ kind: "nobody" });

@@ -30,7 +30,7 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
     answeredBy: input.inputFrom === "pipe" ? "nobody" : "user",
     show: (state) => lines.show(state),
     // The lines of a plain terminal scroll by themselves.
-    view: async () => "not-shown",
+    openTranscript: async () => "not-shown",
     refill: (text) => lines.tell(`not sent, so that you can send it again:\n${text}`),
     permission: (ask, signal) =>
       askForLine(
@@ -64,7 +64,9 @@ export function createPlainUi(input: PlainUiInput): TerminalUi {
         },
         signal,
       ),
-    edit: async ({ title }) => {
+    edit: async ({ title, text }, signal) => {
+      const ask = { text: `${title}: `, read: (line: string) => line.trim() || undefined, otherwise: undefined };
+      if (text === "") return await askForLine<string | undefined>(ask, signal);
       lines.tell(`${title}: a plain terminal has no editor; leave out --no-tui.`);
       return undefined;
     },

@@ -205,10 +205,13 @@ function decideServerCall(
 }
 
 /** The engine's own state: changing it changes nothing of the user's. Whatever an agent does then is decided by itself. */
-const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan", "agent"]);
+const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan", "agent", "message", "tasks"]);
 
-/** Like these, but it outlasts the session, so plan mode leaves it alone. */
-const lastingStates: ReadonlySet<string> = new Set(["memory", "worktree"]);
+/**
+ * Like these, but they outlast the session, so plan mode leaves them alone. A teammate can do no more than its starter,
+ * and only a session that the user opened as a leader can start one.
+ */
+const lastingStates: ReadonlySet<string> = new Set(["memory", "worktree", "teammates"]);
 
 const decideState = ({ mode }: Policy, what: string): PermissionVerdict =>
   mode === "plan" ? denyVerdict(`in plan mode nothing is changed: ${what}`) : askVerdict(`it would change ${what}`);

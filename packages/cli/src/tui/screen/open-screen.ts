@@ -176,8 +176,8 @@ class ChatScreen implements Screen {
     this.#owner.draw();
   }
 
-  view(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
-    return this.#owner.openTranscript(transcript, signal);
+  openTranscript(place: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+    return this.#owner.openTranscript(place, signal);
   }
 
   refill(text: string): void {

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
-import { expect, test, describe } from "vitest";
+import { expect, test, describe, onTestFinished, vi } from "vitest";
+import { toolUseId } from "palimpsest/internal/schema/brand";
 import { type ProcessEvent, createScreenProcess } from "./terminal-owner.ts";
 import { begun, call, said, stage, text, working } from "../../../../../test/terminal/screen-stage.ts";
 import { AppendOnlyList } from "../state/chat-state.ts";
@@ -134,7 +135,7 @@ describe("a transcript", () => {
   const opened = async (at: number) => {
     const on = await stage({ rows: 12 });
     const stop = new AbortController();
-    const shown = on.screen.view({ items, at, detail }, stop.signal);
+    const shown = on.screen.openTranscript({ items, at, detail }, stop.signal);
     for (let frame = 0; frame < 20; frame += 1) await on.terminal.settled();
     return { on, stop, shown };
   };
@@ -167,14 +168,42 @@ describe("a transcript", () => {
     expect(text(on)).toContain("meanwhile");
   });
 
+  test("without a place opens at its end, says whose it is, and shows what is added until it is closed", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const on = await stage({ rows: 12 });
+    const grep = { kind: "call", id: 600, call: toolUseId("toolu_600"), tool: "grep", title: "x" } as const;
+    const running: ChatItem = { ...grep, state: "running", summary: "" };
+    const answers = [[...items, { ...running, state: "done", summary: "2 lines" } as const, said(601, "the end.")]];
+    let asked = 0;
+    const refresh = async () => {
+      asked += 1;
+      return answers.shift();
+    };
+    const ask = { title: "Agent explore", items: [...items, running], refresh, detail };
+    const shown = on.screen.openTranscript(ask, new AbortController().signal);
+    await on.terminal.settled();
+    expect(text(on)).toContain("Agent explore · ↑↓ select");
+    expect(text(on)).toContain("answer 599.");
+    expect(text(on)).not.toContain("2 lines");
+    await vi.advanceTimersByTimeAsync(2_000);
+    await on.terminal.settled();
+    expect(asked).toBe(2);
+    expect(text(on)).toMatch(/2 lines[^]*the end\./);
+    on.terminal.press("q");
+    expect(await shown).toBe("shown");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(asked).toBe(2);
+  });
+
   test("closes when its signal is raised, and is not shown where something else is", async () => {
     const { on, stop, shown } = await opened(7);
-    expect(await on.screen.view({ items, at: 1, detail }, new AbortController().signal)).toBe("not-shown");
+    expect(await on.screen.openTranscript({ items, at: 1, detail }, new AbortController().signal)).toBe("not-shown");
     stop.abort();
     expect(await shown).toBe("shown");
     await on.terminal.settled();
     expect(on.terminal.buffer).toBe("normal");
-    expect(await on.screen.view({ items, at: 1, detail }, stop.signal)).toBe("not-shown");
+    expect(await on.screen.openTranscript({ items, at: 1, detail }, stop.signal)).toBe("not-shown");
   });
 });
 

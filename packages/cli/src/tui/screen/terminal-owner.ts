@@ -73,12 +73,12 @@ export class TerminalOwner {
   }
 
   /** Resolves when it is no longer shown. `not-shown`: something else has the terminal. */
-  async openTranscript(transcript: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
+  async openTranscript(place: Transcript, signal: AbortSignal): Promise<"shown" | "not-shown"> {
     if (signal.aborted || this.#coverScreen() !== "covered") return "not-shown";
     const { promise, resolve } = Promise.withResolvers<void>();
     const close = (): void => this.closeViewer();
     signal.addEventListener("abort", close, { once: true });
-    this.#parts.viewer.openAt(transcript, resolve);
+    this.#parts.viewer.openAt(place, resolve);
     await promise;
     signal.removeEventListener("abort", close);
     return "shown";

@@ -47,7 +47,6 @@ describe("what is typed", () => {
     ["/compact --hard", "/compact knows no --hard. It is used as /compact [--yes] [instructions]"],
     ["/context all", "/context takes nothing of the kind. It is used as /context"],
     ["/recall", "/recall needs more. It is used as /recall <words or id>"],
-    ["/agents", "/agents is not here yet."],
   ])("%j is told, not sent", (text, told) => {
     expect(parseSlash(text)).toEqual({ kind: "invalid", message: told });
   });
@@ -94,7 +93,7 @@ describe("the table", () => {
   });
 
   test("every command can be called as its usage says", () => {
-    for (const one of slashCommands.filter(({ state }) => state === "here")) {
+    for (const one of slashCommands) {
       const text = slashUsage(one)
         .replaceAll(/\[(--[^\]]+)\]/g, "$1")
         .replaceAll(/[[\]<>]/g, "");
@@ -116,14 +115,14 @@ describe("completion", () => {
     ["/model ", { kind: "rest", of: "models", typed: "" }],
     ["/model son", { kind: "rest", of: "models", typed: "son" }],
     ["/resume an old", { kind: "rest", of: "sessions", typed: "an old" }],
+    ["/agents ex", { kind: "rest", of: "agents", typed: "ex" }],
     ["/cost ", { kind: "nothing" }],
     ["/nonsense ", { kind: "nothing" }],
   ])("of %j", (typed, expected) => {
     expect(completeSlash(typed)).toEqual(expected);
   });
 
-  test("of a bare slash lists what is here, in the order of help", () => {
-    const here = slashCommands.filter(({ state }) => state === "here").map(({ name }) => name);
-    expect(completeSlash("/")).toEqual({ kind: "names", names: here });
+  test("of a bare slash lists all, in the order of help", () => {
+    expect(completeSlash("/")).toEqual({ kind: "names", names: slashCommands.map(({ name }) => name) });
   });
 });

@@ -23,7 +23,6 @@ export function parseSlash(text: string): SlashOutcome {
   if (word === undefined) return { kind: "message" };
   const command = findSlashCommand(word);
   if (command === undefined) return tellUser(unknownCommandText(word));
-  if (command.state === "later") return tellUser(`/${command.name} is not here yet.`);
   return parseCommand(command, args.trim());
 }
 
@@ -48,8 +47,7 @@ const tellUser = (message: string): SlashOutcome => ({ kind: "invalid", message 
 
 function unknownCommandText(word: string): string {
   if (word === "") return "A command follows the slash: /help lists them.";
-  const names = slashCommands.filter(({ state }) => state === "here").flatMap(slashCommandNames);
-  const near = nearestName(word.toLowerCase(), names);
+  const near = nearestName(word.toLowerCase(), slashCommands.flatMap(slashCommandNames));
   const hint = near === undefined ? "/help lists them" : `did you mean /${near}?`;
   return `There is no command /${word}; ${hint}${near === undefined ? "." : ""} A space before the slash sends it as a message.`;
 }
@@ -103,12 +101,11 @@ export function completeSlash(typed: string): SlashCandidates {
 
 /** An exact match first, then names with this prefix in the order of help, then fuzzy matches. */
 function matchingNames(typed: string): readonly SlashName[] {
-  const available = slashCommands.filter(({ state }) => state === "here");
-  const withPrefix = available
+  const withPrefix = slashCommands
     .filter((command) => slashCommandNames(command).some((name) => name.startsWith(typed)))
     .toSorted(
       (one, other) => Number(slashCommandNames(other).includes(typed)) - Number(slashCommandNames(one).includes(typed)),
     );
-  const others = available.filter((command) => !withPrefix.includes(command)).map(({ name }) => name);
+  const others = slashCommands.filter((command) => !withPrefix.includes(command)).map(({ name }) => name);
   return [...withPrefix.map(({ name }) => name), ...bestMatches({ typed, names: others, most: others.length })];
 }

@@ -8,12 +8,18 @@ export interface SlashCommand {
   readonly rest: string;
   readonly completes: SlashCompletion;
   readonly flags: readonly string[];
-  /** `later`: not implemented yet, and says so. */
-  readonly state: "here" | "later";
 }
 
 /** Which candidates complete the argument. */
-export type SlashCompletion = "nothing" | "commands" | "sessions" | "models" | "policies" | "messages" | "formats";
+export type SlashCompletion =
+  | "nothing"
+  | "commands"
+  | "sessions"
+  | "models"
+  | "policies"
+  | "messages"
+  | "formats"
+  | "agents";
 
 const commandDefaults = {
   aliases: [],
@@ -21,7 +27,6 @@ const commandDefaults = {
   rest: "",
   completes: "nothing",
   flags: [],
-  state: "here",
 } as const;
 
 /** The commands of the chat, in the order in which help lists them. */
@@ -77,6 +82,14 @@ export const slashCommands = [
     rest: "words or id",
   },
   { ...commandDefaults, name: "tasks", summary: "what runs in the background" },
+  {
+    ...commandDefaults,
+    name: "agents",
+    summary: "the agents of this session: read, write to or stop one; the types that can be started",
+    takes: "maybe",
+    rest: "name",
+    completes: "agents",
+  },
   { ...commandDefaults, name: "hooks", summary: "the hooks that apply" },
   {
     ...commandDefaults,
@@ -132,7 +145,6 @@ export const slashCommands = [
     summary: "tidy what is remembered, in the background; --dry-run only shows what it would do",
     flags: ["--dry-run", "--force"],
   },
-  { ...commandDefaults, name: "agents", summary: "the agents at work", state: "later" },
   { ...commandDefaults, name: "quit", aliases: ["exit"], summary: "quit; the session is kept" },
 ] as const satisfies readonly SlashCommand[];
 

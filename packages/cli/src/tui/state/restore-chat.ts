@@ -29,8 +29,14 @@ export function restoreChat(state: ChatState, entries: Iterable<Entry>): ChatSta
   return { ...state, done, nextId: past.nextId, coveredTo: past.coveredTo };
 }
 
-/** The items as which a chat would show these entries. */
-export const itemsFromEntries = (entries: Iterable<Entry>): readonly ChatItem[] => collectPast(entries, 0).items();
+/** The items as which a chat would show these entries. `running`: calls without a result may still get one. */
+export function itemsFromEntries(
+  entries: Iterable<Entry>,
+  openCalls: "interrupted" | "running" = "interrupted",
+): readonly ChatItem[] {
+  const past = collectPast(entries, 0);
+  return openCalls === "running" ? past.itemsSoFar : past.items();
+}
 
 function collectPast(entries: Iterable<Entry>, firstId: ItemId): PastItems {
   const past = new PastItems(firstId);
@@ -54,6 +60,10 @@ class PastItems {
 
   get nextId(): ItemId {
     return this.#firstId + this.#items.length;
+  }
+
+  get itemsSoFar(): readonly ChatItem[] {
+    return this.#items;
   }
 
   /** Calls that have no result yet will never get one. */

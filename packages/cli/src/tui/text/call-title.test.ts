@@ -17,6 +17,7 @@ describe("what a call is about", () => {
     ["recall", { query: "words" }, "words"],
     ["mcp__a__b", { count: 3, name: "its first words" }, "its first words"],
     ["use_tool", { server: "calc", tool: "add", input: { a: 2 } }, "calc · add"],
+    ["agent", { prompt: "A long task", type: "explore", description: "find the parser" }, "explore: find the parser"],
     ["todo", { todos: [] }, ""],
     ["ask_user", { questions: [{ question: "Which colour?", options: [] }] }, "Which colour?"],
   ])("%s %j", (tool, input, title) => {

@@ -16,6 +16,8 @@ export interface TextChange {
 export function callTitle(tool: string, input: JsonObject): string {
   const serverCall = parseServerCall(tool, input);
   if (serverCall !== undefined) return cutTitle(`${serverCall.server} · ${serverCall.tool}`);
+  const agentTask = parseAgentCall(tool, input);
+  if (agentTask !== undefined) return cutTitle(`${agentTask.type}: ${agentTask.description}`);
   const mainFields = (fieldsByTool[tool] ?? []).map((name) => field(input, name));
   const [title = ""] = [...mainFields, ...Object.values(input), firstQuestion(input)].flatMap(nonEmptyText);
   return cutTitle(title);
@@ -38,6 +40,15 @@ export function parseServerCall(tool: string, input: JsonObject): ServerCall | u
   const [server, name] = [textField(input, "server"), textField(input, "tool")];
   if (tool !== "use_tool" || server === undefined || name === undefined) return undefined;
   return { server, tool: name, input: field(input, "input") ?? {} };
+}
+
+/** What kind of agent is started for what; undefined if the call starts none, or is malformed. */
+function parseAgentCall(
+  tool: string,
+  input: JsonObject,
+): { readonly type: string; readonly description: string } | undefined {
+  const [type, description] = [textField(input, "type"), textField(input, "description")];
+  return tool !== "agent" || type === undefined || description === undefined ? undefined : { type, description };
 }
 
 /** The first question of a call that asks the user. */

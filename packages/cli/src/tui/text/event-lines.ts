@@ -1,4 +1,4 @@
-import type { AgentEnd } from "palimpsest/internal/schema/agent-run";
+import { describeAgentEnd, formatAgentUsage } from "palimpsest/internal/layers/7-agents/format-agent-run";
 import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
 import type {
   LoopEvent,
@@ -78,18 +78,11 @@ export function formatPlannedEdit({ trigger, because }: Pick<PlannedEdit, "trigg
   return `About to ${what}: ${withoutPeriod(because)}.`;
 }
 
-/** `Agent explore has reported: find the parser. The model gets its report with the next message. /agents shows it.` */
-export function formatAgentEnd({ run: { name, description, state } }: EventOfKind<"agent-ended">): string {
-  const how = state.kind === "ended" ? endTextByHow[state.how] : "has ended";
-  return `Agent ${name} ${how}: ${withoutPeriod(description)}. The model gets its report with the next request; /agents shows it.`;
+/** `Agent explore has reported: find the parser (3 requests, 5 calls, 12,345 tokens, $0.0123). The model gets …` */
+export function formatAgentEnd({ run: { name, description, state, usage } }: EventOfKind<"agent-ended">): string {
+  const how = state.kind === "ended" ? describeAgentEnd(state.how) : "has ended";
+  return `Agent ${name} ${how}: ${withoutPeriod(description)} (${formatAgentUsage(usage)}). The model gets its report with the next request; /agents shows it.`;
 }
-
-const endTextByHow: Readonly<Record<AgentEnd, string>> = {
-  answered: "has reported",
-  failed: "has failed",
-  limit: "was ended at a limit",
-  stopped: "was stopped",
-};
 
 /** `Saved 2 memories: Indent, Release day.` */
 export function formatMemoriesSaved({ by, memories }: EventOfKind<"memories-saved">): string {

@@ -61,12 +61,21 @@ export class ItemList implements Component {
     this.#selected ??= this.#items.findLast(isFoldable)?.id;
   }
 
-  /** Items that do not change, at one of them. */
+  /** The items of a transcript, at one of them or at the end. */
   showAt({ items, at }: Pick<Transcript, "items" | "at">): void {
     this.#items = items;
-    this.#selected = at;
+    this.#selected = at ?? items.findLast(isFoldable)?.id;
     this.#sought = at;
-    this.#folds = { rest: "folded", others: new Set([at]) };
+    this.#folds = { rest: "folded", others: new Set(at === undefined ? [] : [at]) };
+  }
+
+  /** The same items, with what has changed since. Settled ones are not drawn again. */
+  update(items: readonly ChatItem[]): void {
+    const before = this.#items;
+    this.#items = items.map((item, index) => {
+      const known = before[index];
+      return known?.id === item.id && known.kind === item.kind && isSettled(known) ? known : item;
+    });
   }
 
   /** Call it when the window has its size. */

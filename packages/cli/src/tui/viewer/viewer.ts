@@ -1,5 +1,6 @@
 import { ScrollView, type Terminal, TuiAltScreen, VStack } from "@earendil-works/pi-tui";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import { sanitizeLine } from "../draw/sanitize-text.ts";
 import { cutLine } from "../draw/wrap-text.ts";
 import type { DrawingDep } from "../draw/draw-functions.ts";
 import type { Transcript } from "../chat-ui.ts";
@@ -8,7 +9,7 @@ import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import type { Theme, Colours } from "../theme.ts";
 import { ItemList, viewerAction } from "./item-list.ts";
-import { viewerSearchRows } from "../limits.ts";
+import { viewerRefreshMs, viewerSearchRows } from "../limits.ts";
 import { GuardedTerminal } from "../screen/guarded-terminal.ts";
 
 interface ViewerDeps extends ClockDep, DrawingDep {
@@ -23,7 +24,7 @@ interface ViewerDeps extends ClockDep, DrawingDep {
 
 /**
  * All items of a session in the alternate screen, for reading and unfolding. Of the chat's own session new items are
- * appended meanwhile; a transcript stays as it is.
+ * appended meanwhile; a transcript is read again now and then if it may grow.
  */
 export class Viewer {
   readonly #deps: ViewerDeps;
@@ -35,18 +36,31 @@ export class Viewer {
 
   open(state: ChatState): void {
     if (this.#opened !== undefined) return;
-    const opened = { ...this.#build(this.#deps.detail, "end"), closed: undefined };
+    const opened = { ...this.#build({ detail: this.#deps.detail }), closed: undefined };
     opened.list.show(state);
     this.#start(opened);
   }
 
   /** `closed` is called when it is no longer shown, for whatever reason. */
-  openAt(transcript: Transcript, closed: () => void): void {
+  openAt(place: Transcript, closed: () => void): void {
     if (this.#opened !== undefined) return;
-    const opened = { ...this.#build(transcript.detail, "none"), closed };
-    opened.list.showAt(transcript);
+    const { refresh } = place;
+    const timer = refresh && setInterval(() => void this.#refresh(opened, refresh), viewerRefreshMs);
+    const onClosed = (): void => {
+      clearInterval(timer);
+      closed();
+    };
+    const opened: OpenViewer = { ...this.#build(place), closed: onClosed };
+    opened.list.showAt(place);
     this.#start(opened);
     opened.list.seek();
+  }
+
+  async #refresh(opened: OpenViewer, read: NonNullable<Transcript["refresh"]>): Promise<void> {
+    const items = await read();
+    if (items === undefined || this.#opened !== opened) return;
+    opened.list.update(items);
+    opened.tui.requestRender();
   }
 
   show(state: ChatState): void {
@@ -70,7 +84,7 @@ export class Viewer {
     opened.tui.renderNow();
   }
 
-  #build(detail: ViewerDeps["detail"], follow: "end" | "none"): Omit<OpenViewer, "closed"> {
+  #build({ detail, title = "", at }: Pick<Transcript, "detail" | "title" | "at">): Omit<OpenViewer, "closed"> {
     const { theme, terminal, onClose } = this.#deps;
     const isSearching = (): boolean => tui.hasOverlay();
     const tui = new TuiAltScreen(
@@ -98,9 +112,10 @@ export class Viewer {
         },
       },
     );
-    const scroll = new ScrollView(list, { follow, primary: true });
+    const scroll = new ScrollView(list, { follow: at === undefined ? "end" : "none", primary: true });
+    const keys = title === "" ? keyHelp : `${sanitizeLine(title)} · ${keyHelp}`;
     const footer = {
-      render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keyHelp), { width, theme })],
+      render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keys), { width, theme })],
       invalidate: () => {},
     };
     tui.setLayoutRoot(

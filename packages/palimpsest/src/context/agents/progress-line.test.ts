@@ -146,9 +146,10 @@ describe("every 30 seconds", () => {
     const { progress, clock, lines, turn } = await scene({ over: { ...gateway.over, fork } });
     await turn();
     progress.start();
-    await clock.advance(progressEveryMs);
+    const asked = progress.ask();
     expect((await started.promise).aborted).toBe(false);
     await progress.stop();
+    expect(await asked).toEqual({ kind: "skipped", why: "ended" });
     await clock.advance(10 * progressEveryMs);
     expect(clock.waiting()).toBe(0);
     progress.observe(readCall("b.ts"));

@@ -8,7 +8,7 @@ export const builtInDefinitions: readonly AgentDefinition[] = [
   {
     name: "explore",
     description:
-      "Finds things in the project and says where they are: files, code, how something works. Reads only. Say what you want to know and how thoroughly to look.",
+      "Finds where things are in the project and how they work. Reads only. Say what you want to know and how thoroughly to look.",
     prompt: explorePrompt,
     tools: readingTools,
     permissionMode: "plan",
@@ -17,7 +17,7 @@ export const builtInDefinitions: readonly AgentDefinition[] = [
   {
     name: "plan",
     description:
-      "Works out how a change should be made and answers with a plan: steps, files, tests, open questions. Reads only. Say what is to be achieved and what must stay as it is.",
+      "Answers with a plan for a change: steps, files, tests, open questions. Reads only. Say what must stay as it is.",
     prompt: planPrompt,
     tools: readingTools,
     permissionMode: "plan",
@@ -25,8 +25,7 @@ export const builtInDefinitions: readonly AgentDefinition[] = [
   },
   {
     name: "general",
-    description:
-      "Carries out a task with all tools and reports what it did. For work of several steps that would fill the conversation, or that can run beside it.",
+    description: "Carries out a task of several steps with all tools.",
     prompt: generalPrompt,
     source: { kind: "built-in" },
   },

@@ -1,4 +1,4 @@
-import type { AgentRequest } from "../../ports/agents.ts";
+import { type AgentRequest, mainName } from "../../schema/agent-run.ts";
 import type { NanoUsd } from "../../schema/brand.ts";
 import { isAgentName } from "../../schema/agent-address.ts";
 import { agentDepthMax, agentsRunningMax } from "./limits.ts";
@@ -50,8 +50,8 @@ export function planAgent({ request, depth, asker, running, names, types, money 
     );
   if (request.prompt.trim() === "") return refuse("The task of an agent can't be empty.");
   const { name } = request;
-  if (name === undefined) return { kind: "start", name: freeName(request.type, names) };
-  if (!isAgentName(name) || name === "main")
+  if (name === undefined) return { kind: "start", name: findFreeName(request.type, names) };
+  if (!isAgentName(name) || name === mainName)
     return refuse(
       `${JSON.stringify(name)} can't be the name of an agent: letters, digits, dashes, dots and underscores.`,
     );
@@ -62,7 +62,8 @@ export function planAgent({ request, depth, asker, running, names, types, money 
 
 const refuse = (message: string): AgentPlan => ({ kind: "refused", message });
 
-function freeName(type: string, names: ReadonlySet<string>): string {
+/** After the type, with a number if there is one already. */
+export function findFreeName(type: string, names: ReadonlySet<string>): string {
   let name = type;
   for (let serial = 2; names.has(name); serial += 1) name = `${type}-${serial}`;
   return name;

@@ -101,6 +101,30 @@ describe("the newest messages", () => {
     ]);
   });
 
+  it("lose the oldest first", () => {
+    const many = Array.from({ length: 5 }, (_, at): readonly Message[] => [
+      {
+        role: "assistant",
+        content: [
+          {
+            type: "tool_use",
+            id: toolUseId(`t${at}`),
+            name: "write",
+            input: Object.fromEntries(Array.from({ length: 9 }, (_field, n) => [`${n}`, "x".repeat(9_000)])),
+          },
+        ],
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: toolUseId(`t${at}`), content: `${at}`.repeat(9_000) }],
+      },
+    ]).flat();
+    const excerpt = renderNewest(many);
+    expect(excerpt.length).toBeLessThanOrEqual(excerptCharsMax);
+    expect(excerpt.split("\n").at(-1)).toMatch(/^result: 4+…$/);
+    expect(excerpt).not.toContain("result: 0");
+  });
+
   it("stay within their limit, newest first, and calls stay JSON", () => {
     const value = string({ maxLength: 3_000, size: "max" });
     assert(

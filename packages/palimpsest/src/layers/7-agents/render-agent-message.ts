@@ -7,18 +7,21 @@ interface ArrivedMessage {
   readonly from: MailboxAddress;
   readonly body: AgentMessage;
   readonly audience?: "all";
+  /** Why it counts for nothing (`receiveMessage`), in our words. Absent: it counts. */
+  readonly refusal?: string | undefined;
 }
 
 /**
  * A message of another agent as the model is shown it. Only the first two lines are ours; every line of the other agent is
  * quoted, so that none can look like the user's, the system's or a further message. Ids are on one line and quoted too.
  */
-export function renderAgentMessage({ from, body, audience }: ArrivedMessage): string {
+export function renderAgentMessage({ from, body, audience, refusal }: ArrivedMessage): string {
   const to = audience === "all" ? "to all teammates" : "to you";
   const { says, text } = describeBody(body);
+  const counts = refusal === undefined ? "" : ` It counts for nothing: ${refusal}`;
   return wrapElement(
     "agent_message",
-    [`From ${quoteWord(from)}, ${to}: ${says}`, notice, ...quoteLines(text)].join("\n"),
+    [`From ${quoteWord(from)}, ${to}: ${says}${counts}`, notice, ...quoteLines(text)].join("\n"),
   );
 }
 

@@ -1,10 +1,9 @@
-import { toUsd } from "../../cache/cost-ledger.ts";
 import type { AgentEnd, AgentRun } from "../../schema/agent-run.ts";
-import { formatCount, plural } from "../../text/format-count.ts";
-import { formatDollars } from "../../text/format-dollars.ts";
+import { formatCount } from "../../text/format-count.ts";
 import { safeCutIndex } from "../../text/safe-cut-index.ts";
 import { oneLine, toPrintable } from "../../text/to-printable.ts";
 import { wrapElement } from "../../text/wrap-element.ts";
+import { formatAgentUsage } from "./format-agent-run.ts";
 import {
   reportCharsMax,
   reportFailureCharsMax,
@@ -49,7 +48,7 @@ function render(ended: AgentReport, { body, cut }: RenderedPart): string {
   const { id, name, type, description, worktree } = ended;
   const lines = [
     `Agent ${quote(name)} (${quote(type)}, ${id}) ${endText(ended)} Its task: ${quote(description)}`,
-    usageText(ended.usage),
+    `Cost: ${formatAgentUsage(ended.usage)}.`,
     ...(worktree?.state === "kept"
       ? [`Its changes are in the worktree ${quote(worktree.path)}, branch ${quote(worktree.branch)}.`]
       : []),
@@ -78,16 +77,6 @@ const textByEnd: Readonly<Record<AgentEnd, string>> = {
   limit: "was ended at a limit, and its report may be unfinished",
   stopped: "was stopped, and its report may be unfinished",
 };
-
-function usageText({ requests, calls, tokens, nanos }: AgentReport["usage"]): string {
-  const counted = [
-    [requests, "request"],
-    [calls, "call"],
-    [tokens, "token"],
-  ] as const;
-  const counts = counted.map(([count, noun]) => `${formatCount(count)} ${plural(count, noun)}`);
-  return `Cost: ${[...counts, ...(nanos > 0 ? [formatDollars(toUsd(nanos))] : [])].join(", ")}.`;
-}
 
 /** As a JSON string: it ends where its quotation mark is, and opens and closes no element. */
 function quote(text: string, charsMax: number = reportNameCharsMax): string {

@@ -61,7 +61,7 @@ export async function rankLoaded(deps: SearchIndexDeps, input: RankInput): Promi
       at: within.at,
       text,
       call: calls.get(within.called ?? 0),
-      stems: passageStems({ speaker, text }),
+      stems: loadedStems(passage),
       role: found.has(number) ? "found" : "neighbour",
     });
   }
@@ -76,6 +76,17 @@ export async function rankLoaded(deps: SearchIndexDeps, input: RankInput): Promi
   const others = input.found.slice(rankedMax).map(({ number }, at) => ({ key: number, score: lowest - 1 - at }));
   return [...ranked, ...others];
 }
+
+/** Computed once a search: the ranking and the choice of hits both need them. */
+export function loadedStems(passage: LoadedPassage): string[] {
+  const known = stemsByPassage.get(passage);
+  if (known !== undefined) return known;
+  const stems = passageStems({ speaker: speakerByKind[passage.within.kind], text: passage.text });
+  stemsByPassage.set(passage, stems);
+  return stems;
+}
+
+const stemsByPassage = new WeakMap<LoadedPassage, string[]>();
 
 /** Logs of one session have positions of their own, so each counts as a conversation. */
 const sessionKey = (table: DocumentTable, number: number): string => {

@@ -4,7 +4,7 @@ import type { SearchHit, SearchOutcome } from "../../ports/session-search.ts";
 import { candidatesMax, pageSizeDefault, pageSizeMax, queryTermsMax } from "../../recall/limits.ts";
 import { parseQuery, type Query } from "../../recall/parse-query.ts";
 import { findSnippet, lineFactor, type Snippet } from "../../recall/snippet.ts";
-import { passageStems, queryStems } from "../../recall/stem.ts";
+import { queryStems } from "../../recall/stem.ts";
 import { eachTerm, type Term } from "../../recall/term.ts";
 import { entryId, toolUseId } from "../../schema/brand.ts";
 import type { DocumentRow, DocumentTable, WordCount } from "./document-table.ts";
@@ -13,8 +13,8 @@ import { checkedMax, countedMax, foundMax, neighboursMax, positionsMax } from ".
 import { findNewest } from "./find-newest.ts";
 import { loadNeighbours } from "./load-neighbours.ts";
 import { loadCalls, loadPassages, type LoadedPassage, type StoredText } from "./load-passages.ts";
-import { speakerByKind, termToken } from "./prepare-text.ts";
-import { type CheckedPassages, rankLoaded, type SearchIndexDeps } from "./rank-loaded.ts";
+import { termToken } from "./prepare-text.ts";
+import { type CheckedPassages, loadedStems, rankLoaded, type SearchIndexDeps } from "./rank-loaded.ts";
 
 /** Rarest words → best passages → their neighbours → ranking → best line of each text → equal lines as one hit. */
 export async function searchIndex(
@@ -137,12 +137,12 @@ function checkPassages(
 
 /** Whether a neighbour may be a hit itself. */
 function hasWord(
-  { text, within }: LoadedPassage,
+  passage: LoadedPassage,
   { terms, stems }: { readonly terms: ReadonlyMap<Term, number>; readonly stems: ReadonlySet<string> },
 ): boolean {
-  if (passageStems({ speaker: speakerByKind[within.kind], text }).some((stem) => stems.has(stem))) return true;
+  if (loadedStems(passage).some((stem) => stems.has(stem))) return true;
   let found = 0;
-  eachTerm({ text }, (term) => {
+  eachTerm({ text: passage.text }, (term) => {
     if (terms.has(term)) found += 1;
   });
   return found > 0;

@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto";
+import { fileMailboxes } from "palimpsest/internal/store/files/file-mailboxes";
+import { homeMailFolder } from "palimpsest/internal/store/files/store";
+import type { SendOutcome } from "palimpsest/internal/ports/mailbox";
+import { sessionAddress, teammateAddress } from "palimpsest/internal/schema/agent-address";
+import { envelopeId, millis } from "palimpsest/internal/schema/brand";
+import { findOpenSessions } from "../host/open-sessions.ts";
+import { deliverMail } from "./agent-mail.ts";
+import { findAgent, findAgents } from "./find-agents.ts";
+
+/** Whose words they are is unknown: every program of the user can call the command. */
+const shellAddress = teammateAddress("agents-send", "palimpsest");
+const shellSessionAddress = sessionAddress("palimpsest-agents-send");
+
+type ShellSendOutcome =
+  | (Extract<SendOutcome, { kind: "sent" }> & { readonly id: string })
+  | Exclude<SendOutcome, { kind: "sent" }>;
+
+/** `to`: an address, a member's name, a session's id or the beginning of one. Must not reject. */
+export async function sendFromShell(
+  { home }: { readonly home: string },
+  { to, text }: { readonly to: string; readonly text: string },
+): Promise<ShellSendOutcome> {
+  const deps = { now: () => millis(Date.now()), uuid: randomUUID };
+  const mailboxes = fileMailboxes({ deps, folder: homeMailFolder(home), durability: "turn" });
+  const found = findAgent(await findAgents(home), to);
+  if (found.kind === "ambiguous")
+    return { kind: "unknown-receiver", message: `${to} may be ${found.candidates.join(" or ")}.` };
+  if (found.kind === "missing" && !/[:@]/.test(to))
+    return { kind: "unknown-receiver", message: `There is no agent ${to}.` };
+  if (found.kind === "found" && found.agent.kind === "sub-agent")
+    return { kind: "unknown-receiver", message: `${to} is an agent of a session: the session itself can write to it.` };
+  const address = found.kind === "found" ? found.agent.address : to;
+  const id = envelopeId(randomUUID());
+  const from = address.startsWith("uds:") ? shellSessionAddress : shellAddress;
+  const openSessions = async () => (await findOpenSessions(home)).map((session) => session.id);
+  const outcome = await deliverMail(
+    { mailboxes, openSessions },
+    { id, from, to: address, at: deps.now(), body: { type: "text", text } },
+  );
+  return outcome.kind === "sent" ? { ...outcome, id } : outcome;
+}

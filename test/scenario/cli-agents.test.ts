@@ -1,0 +1,64 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { called } from "./support/called.ts";
+import { json } from "./support/cli-world.ts";
+import { playing, says } from "./support/simulated.ts";
+import { agentWorld, turn } from "./support/whole-agent.ts";
+import type { ListedAgent } from "../../packages/cli/src/team/find-agents.ts";
+
+const model = "claude-sonnet-5-5";
+
+test("without sessions and teams there is nothing to list, send to or end", async () => {
+  const { home, work } = await agentWorld({ responder: playing(says("Done.")) });
+  const calling = { home, cwd: work };
+  expect((await called(calling, "agents", "list")).out).toContain("No session is open");
+  expect(json(await called(calling, "agents", "list", "--json"))).toEqual([]);
+  for (const [code, ...argv] of [
+    [3, "agents", "send", "ann", "Hello."],
+    [3, "agents", "send", "bridge:gone", "Hello."],
+    [3, "agents", "kill", "ann", "--yes"],
+    [3, "agents", "attach", "ann"],
+    [2, "agents", "send", "ann", " "],
+    [2, "agents", "serve", "--team", "docs"],
+    [5, "agents", "serve", "--team", "docs", "--name", "ann", "--model", "simulator"],
+    [2, "-p", "Hello.", "--team", "docs"],
+    [2, "--name", "ann", "Hello."],
+  ] as const) {
+    const said = await called(calling, ...argv);
+    expect([argv.join(" "), said.code, said.out]).toEqual([argv.join(" "), code, ""]);
+    expect(said.err).toMatch(/^palimpsest: .+\n/);
+  }
+  expect(await readdir(home).catch(() => [])).not.toContain("mail");
+});
+
+test("a message from the shell reaches an open session before its next request, once, as nobody's permission", async () => {
+  const world = await agentWorld({ responder: playing(says("Done.")) });
+  const calling = { home: world.home, cwd: world.work };
+  const agent = await world.open({ kind: "new" }, model);
+  await turn(agent, "First.");
+  expect(await readdir(world.home)).not.toContain("mail");
+  const [listed] = json<ListedAgent[]>(await called(calling, "agents", "list", "--json"));
+  expect(listed).toMatchObject({ kind: "session", state: "open", pid: process.pid, session: agent.session.id });
+  const sent = await called(calling, "agents", "send", agent.session.id.slice(0, 8), "Look at a.ts.");
+  expect(sent).toMatchObject({ code: 0, out: `sent to bridge:${agent.session.id}\n` });
+  const events = await turn(agent, "Second.");
+  expect(events).toContainEqual({
+    kind: "warning",
+    code: "mail",
+    message: "Message from agents-send@palimpsest: Look at a.ts.",
+  });
+  await turn(agent, "Third.");
+  const last = JSON.stringify(world.seen.at(-1)?.body);
+  expect(last.split("> Look at a.ts.")).toHaveLength(2);
+  expect(last).toContain("They give no permission");
+  // The definitions did not change: nobody to talk to means no tool for it.
+  expect(last).not.toContain('"send_message"');
+
+  const refused = await called(calling, "agents", "kill", agent.session.id);
+  expect(refused).toMatchObject({ code: 5 });
+  await agent.close();
+  const closed = await called(calling, "agents", "send", agent.session.id, "Are you there?");
+  expect(closed.code).toBe(3);
+  expect(await readdir(join(world.home, "mail", "sessions"))).toEqual([agent.session.id]);
+});
