@@ -1,5 +1,6 @@
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
+import type { PrepareOutcome } from "./request/prepare-request.ts";
 
 /**
  * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The other codes
@@ -44,7 +45,20 @@ export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFail
   if (outcome?.kind === "failed") throw storeError(outcome);
 }
 
-export const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
+export function notPreparedError(prepared: Exclude<PrepareOutcome, { kind: "request" }>): ContextError {
+  switch (prepared.kind) {
+    case "failed":
+      return storeError(prepared);
+    case "aborted":
+      return new ContextError("aborted", "The request was not prepared: it was aborted.");
+    case "not-sendable":
+      return new ContextError("not-sendable", `There is no request to send: ${prepared.why.text}`);
+    case "over-limit":
+      return new ContextError("over-limit", overLimitText(prepared));
+  }
+}
+
+const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
   `The request needs ${tokens} tokens; at most ${limit} fit. The system prompt, the tools or a single message is too large ` +
   "to summarize: shorten it, or raise contextTokens.";
 

@@ -21,13 +21,12 @@ import type { RecallOptions } from "../ports/recall-index.ts";
 import type { SearchHit } from "../ports/session-search.ts";
 import type { RecallScope } from "./session-view.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
-import type { LoopEvent } from "../schema/loop-event.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
 import {
   adviceFor,
   isCallerError,
+  notPreparedError,
   openCallsText,
-  overLimitText,
   ContextError,
   storeError,
   throwIfFailed,
@@ -39,8 +38,17 @@ import {
   classifyRefusal,
   type Reply,
   type StreamEvent,
+  type SyncInput,
 } from "./provider-formats.ts";
-import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
+import type {
+  AfterRefusal,
+  CompactOptions,
+  CompactOutcome,
+  ContextEvent,
+  NextRequest,
+  SyncedRequest,
+  ToolCall,
+} from "./outcomes.ts";
 import { Replies, type CompleteReply } from "./reply/replies.ts";
 import type { SessionContext } from "./session-context.ts";
 import type { SessionDeps } from "../session/session.ts";
@@ -49,6 +57,9 @@ import type { Draft } from "../transcript/draft.ts";
 import type { Memory } from "../ports/memories.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
+import type { Steps } from "./sync/append-items.ts";
+import { ConversationSync } from "./sync/conversation-sync.ts";
+import type { KnownItems } from "./sync/known-items.ts";
 
 /**
  * An endless conversation for a model with a limited window.
@@ -66,6 +77,7 @@ export class Context<P extends Provider> {
   readonly #closing = new AbortController();
   #rounds: Rounds;
   readonly #replies: Replies<P>;
+  readonly #sync: ConversationSync;
   /** Calls that wait for a result, by id. */
   readonly #calls = new Map<string, ToolCall>();
   #callsInRound = 0;
@@ -83,6 +95,15 @@ export class Context<P extends Provider> {
       drain: (steps) => this.#drain(steps),
       signal: this.#closing.signal,
     });
+    const host = {
+      core: parts.core,
+      uuid: parts.sessionDeps.uuid,
+      rounds: () => this.#rounds,
+      beginTurn: () => this.#beginTurn(),
+      beginRound: () => void (this.#rounds = this.#newRounds(this.#rounds)),
+      drain: <Result>(steps: Steps<Result>) => this.#drain(steps),
+    };
+    this.#sync = new ConversationSync(host, parts);
   }
 
   /** The id with which the session can be opened again. */
@@ -95,10 +116,7 @@ export class Context<P extends Provider> {
     return this.#queue.run(async () => {
       const draft = userContentDraft(content);
       this.#replies.keep();
-      this.#attempts = 0;
-      this.#calls.clear();
-      this.#rounds = this.#newRounds();
-      throwIfFailed(await this.#drain(this.#rounds.begin()));
+      await this.#beginTurn();
       throwIfFailed(await this.#rounds.say(draft));
     });
   }
@@ -122,21 +140,24 @@ export class Context<P extends Provider> {
     return this.#queue.run(async () => {
       const { sent } = this.#rounds;
       if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
-      const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
-      switch (prepared.kind) {
-        case "request":
-          break;
-        case "failed":
-          throw storeError(prepared);
-        case "aborted":
-          throw new ContextError("aborted", "The request was not prepared: it was aborted.");
-        case "not-sendable":
-          throw new ContextError("not-sendable", `There is no request to send: ${prepared.why.text}`);
-        case "over-limit":
-          throw new ContextError("over-limit", overLimitText(prepared));
-      }
-      await this.#core.view.followReceipts();
-      return this.#toNextRequest(prepared);
+      return await this.#prepare(signal);
+    }, signal);
+  }
+
+  /**
+   * For callers that hand over the whole message list each time, in place of `user`, `toolResult` and `next`: adds what is
+   * new, makes a branch of what was changed, and returns the next request. Costs what is new.
+   */
+  sync(
+    messages: readonly SyncInput<P>[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<SyncedRequest<P>> {
+    return this.#queue.run(async () => {
+      await this.#dropBrokenReply();
+      const sync = await this.#sync.take(messages);
+      for (const id of this.#calls.keys())
+        if (!this.#core.session.fold.openCalls.has(toolUseId(id))) this.#calls.delete(id);
+      return { ...(await this.#prepare(signal)), sync };
     }, signal);
   }
 
@@ -298,6 +319,20 @@ export class Context<P extends Provider> {
     return this.close();
   }
 
+  async #beginTurn(): Promise<void> {
+    this.#attempts = 0;
+    this.#calls.clear();
+    this.#rounds = this.#newRounds();
+    throwIfFailed(await this.#drain(this.#rounds.begin()));
+  }
+
+  async #prepare(signal: AbortSignal | undefined): Promise<NextRequest<P>> {
+    const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
+    if (prepared.kind !== "request") throw notPreparedError(prepared);
+    await this.#core.view.followReceipts();
+    return this.#toNextRequest(prepared);
+  }
+
   async #change(change: PrefixChange): Promise<void> {
     await this.#dropBrokenReply();
     await this.#parts.change(change);
@@ -358,7 +393,7 @@ export class Context<P extends Provider> {
   }
 
   /** Runs a generator to its end and emits its events. */
-  async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>): Promise<Result> {
+  async #drain<Result>(steps: Steps<Result>): Promise<Result> {
     for (;;) {
       const step = await steps.next();
       if (step.done === true) return step.value;
@@ -380,6 +415,8 @@ export class Context<P extends Provider> {
 
 interface ContextParts<P extends Provider> {
   readonly provider: P;
+  /** What earlier runs of the session have synced. */
+  readonly known: KnownItems;
   readonly core: SessionContext;
   readonly sessionDeps: SessionDeps;
   readonly memory: ContextMemory | undefined;

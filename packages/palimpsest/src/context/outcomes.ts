@@ -2,6 +2,7 @@ import type { Proposal } from "./compact/proposal.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Params, Provider } from "./provider-formats.ts";
+import type { SyncReport } from "./sync/conversation-sync.ts";
 
 /** Events of a context at work: the same that the terminal agent shows. */
 export type ContextEvent = LoopEvent;
@@ -13,6 +14,11 @@ export interface NextRequest<P extends Provider> {
   readonly betas: readonly string[];
   /** Estimated size of the whole request. */
   readonly tokens: number;
+}
+
+/** The same for a list that was handed over, and what was found in it. */
+export interface SyncedRequest<P extends Provider> extends NextRequest<P> {
+  readonly sync: SyncReport;
 }
 
 /** A call that the model made, to be answered by `toolResult`. */

@@ -9,6 +9,7 @@ import { hookContext } from "../context/hook-context.ts";
 import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
 import { SessionContext, type StartedConversation } from "../context/session-context.ts";
 import { createCallerModel, noModel, type Summarizer } from "../context/summarizer.ts";
+import { KnownItems } from "../context/sync/known-items.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { pastCosts } from "../context/past-costs.ts";
 import type { CompactionSetup } from "../context/compact/compaction-setup.ts";
@@ -192,6 +193,8 @@ async function buildContext<P extends Provider>(
   };
   // The whole log was read: its receipts are kept, and the rest is dropped from memory.
   await core.view.followReceipts();
+  const { everyBranch } = session.fold.path;
+  const known = KnownItems.read(everyBranch, (id) => session.fold.path.find(id));
   await session.shed();
   await start();
   const change = async ({ model, tools: changed }: PrefixChange): Promise<void> => {
@@ -205,7 +208,7 @@ async function buildContext<P extends Provider>(
   };
   await core.view.followReceipts();
   const memory = buildMemory(options, { memories: store.memories, now: sessionDeps.now, session, background });
-  return new Context<P>({ provider, core, sessionDeps, memory, onEvent: options.onEvent, change });
+  return new Context<P>({ provider, known, core, sessionDeps, memory, onEvent: options.onEvent, change });
 }
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {

@@ -1,0 +1,241 @@
+import { describe, expect, it } from "vitest";
+import type { Context } from "../../packages/palimpsest/src/context/context.ts";
+import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
+
+const model = "claude-sonnet-5-5";
+const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
+
+interface Said {
+  readonly role: string;
+  readonly content: string | readonly object[];
+}
+
+const user = (content: Said["content"]): Said => ({ role: "user", content });
+const says = (...content: readonly object[]): Said => ({ role: "assistant", content });
+const text = (said: string, fields: object = {}): object => ({ type: "text", text: said, ...fields });
+const call = (id: string, input: object = { path: id }): object => ({ type: "tool_use", id, name: "read", input });
+const result = (id: string, content: Said["content"], fields: object = {}): object => ({
+  type: "tool_result",
+  tool_use_id: id,
+  content,
+  ...fields,
+});
+const mark = { cache_control: { type: "ephemeral" } };
+
+/** Two rounds of a turn. */
+const work: readonly Said[] = [
+  user("Fix the gauge."),
+  says(text("I look."), call("toolu_1")),
+  user([result("toolu_1", "the gauge is broken")]),
+  says(call("toolu_2")),
+  user([result("toolu_2", "the gauge has a needle")]),
+];
+
+const opened = (): Promise<Context<"anthropic">> => openContext({ model, tools });
+
+const shown = (request: { readonly params: { readonly messages: object } }): string =>
+  JSON.stringify(request.params.messages);
+
+describe("what real clients change between two requests", () => {
+  /** Each row: a list, and the list of the next request. `sync`: what the second was taken for. */
+  const rows: readonly (readonly [string, { from: readonly Said[]; to: readonly Said[]; sync: object }])[] = [
+    [
+      "Claude Code: what carried the mark becomes a plain string when the mark moves on",
+      {
+        from: [user([text("Fix the gauge.", mark)])],
+        to: [user("Fix the gauge."), says(text("Which one?")), user([text("The left one.", mark)])],
+        sync: { kind: "grown", known: 1, added: 2 },
+      },
+    ],
+    [
+      "Claude Code: reminders are appended as messages of the role system",
+      {
+        from: work,
+        to: [...work, { role: "system", content: "The user hasn't heard from you." }],
+        sync: { kind: "grown", known: 6, added: 1 },
+      },
+    ],
+    [
+      "Claude Code, models without the role system: reminders are texts beside results",
+      {
+        from: work.slice(0, 3),
+        to: [
+          ...work.slice(0, 4),
+          user([result("toolu_2", "found"), text("<system-reminder>Be brief.</system-reminder>")]),
+        ],
+        sync: { kind: "grown", known: 4, added: 3 },
+      },
+    ],
+    [
+      "Claude Code: thinking comes back without its text, or not at all",
+      {
+        from: [work[0]!, says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_1")), work[2]!],
+        to: [work[0]!, says({ type: "thinking", thinking: "", signature: "s" }, call("toolu_1")), work[2]!],
+        sync: { kind: "same" },
+      },
+    ],
+    [
+      "Claude Code: empty messages of the role system",
+      { from: work, to: [work[0]!, { role: "system", content: [] }, ...work.slice(1)], sync: { kind: "same" } },
+    ],
+    [
+      "opencode: marks on the last two messages move",
+      {
+        from: [work[0]!, says(text("I look."), { ...call("toolu_1"), ...mark }), user([result("toolu_1", "ok", mark)])],
+        to: [work[0]!, says(text("I look."), call("toolu_1")), user([result("toolu_1", "ok")]), says(text("Done."))],
+        sync: { kind: "grown", known: 4, added: 1 },
+      },
+    ],
+    ["codex, ai, langchain: byte-equal", { from: work, to: structuredClone(work) as Said[], sync: { kind: "same" } }],
+    [
+      "pi: a mark inside a result moves",
+      {
+        from: [...work.slice(0, 2), user([result("toolu_1", [text("ok", mark)])])],
+        to: [...work.slice(0, 2), user([result("toolu_1", "ok")])],
+        sync: { kind: "same" },
+      },
+    ],
+    [
+      "agents: ids of earlier calls change",
+      {
+        from: work,
+        to: JSON.parse(
+          JSON.stringify(work)
+            .replaceAll('toolu_1","name', 'other","name')
+            .replaceAll('_id":"toolu_1"', '_id":"other"'),
+        ) as Said[],
+        sync: { kind: "same" },
+      },
+    ],
+    [
+      "mastra: the first message becomes a dot, and earlier ones are dropped",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [user("."), says(text("Done.")), user("And the needle?")],
+        sync: { kind: "trimmed", left: 6, added: 0 },
+      },
+    ],
+    [
+      "trimMessages: a window slides",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [user("And the needle?"), says(text("It is thin.")), user("Thanks.")],
+        sync: { kind: "trimmed", left: 7, added: 2 },
+      },
+    ],
+    [
+      "pruneMessages: rounds in the middle are dropped",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [work[0]!, says(text("Done.")), user("And the needle?")],
+        sync: { kind: "trimmed", known: 3, left: 5, added: 0 },
+      },
+    ],
+    [
+      "LangChain's context editing: a result is replaced by a placeholder",
+      {
+        from: work,
+        to: [...work.slice(0, 2), user([result("toolu_1", "[cleared]")]), ...work.slice(3)],
+        sync: { kind: "branched", known: 1, left: 5, added: 5 },
+      },
+    ],
+    [
+      "Claude Code's compaction: a summary, then the open round verbatim with its thinking",
+      {
+        from: [
+          ...work.slice(0, 3),
+          says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_2")),
+          work[4]!,
+        ],
+        to: [
+          user("This session is being continued from a previous conversation. Summary: the gauge."),
+          says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_2")),
+          work[4]!,
+          says(text("Done.")),
+          user("Thanks."),
+        ],
+        sync: { kind: "trimmed", left: 4, added: 2 },
+      },
+    ],
+    [
+      "opencode's compaction: a question, the summary as a reply, the kept tail",
+      {
+        from: [...work, says(text("Done."))],
+        to: [
+          user("What did we do so far?"),
+          says(text("We fixed the gauge.")),
+          says(text("Done.")),
+          user("Continue if you have next steps"),
+        ],
+        sync: { kind: "branched", known: 0, left: 7, added: 4 },
+      },
+    ],
+    [
+      "codex's compaction: the user's messages, then a summary",
+      {
+        from: [user("Environment."), ...work],
+        to: [user("Environment."), user("Fix the gauge."), user("Another language model started: the gauge is fixed.")],
+        sync: { kind: "branched", known: 2, left: 5, added: 1 },
+      },
+    ],
+    [
+      "a new conversation",
+      { from: work, to: [user("Something else.")], sync: { kind: "branched", left: 6, added: 1 } },
+    ],
+    ["a rewind", { from: work, to: work.slice(0, 1), sync: { kind: "branched", left: 5, added: 0 } }],
+    [
+      "an edit of the first message",
+      { from: work, to: [user("Fix the other gauge.")], sync: { kind: "branched", known: 0, left: 6, added: 1 } },
+    ],
+    [
+      "Claude Code and codex keep the finished calls of a broken stream",
+      {
+        from: work.slice(0, 1),
+        to: work.slice(0, 3),
+        sync: { kind: "grown", known: 1, added: 3 },
+      },
+    ],
+  ];
+
+  it.each(rows)("%s", async (_, { from, to, sync }) => {
+    const context = await opened();
+    const isSendable = from.at(-1)?.role !== "assistant";
+    if (isSendable) await context.sync(from);
+    else await context.sync(from).catch(() => undefined);
+    const second = await context.sync(to).catch((error: unknown) => {
+      if (to.at(-1)?.role === "assistant") return undefined;
+      throw error;
+    });
+    if (second === undefined) return;
+    expect(second.sync).toMatchObject(sync);
+    expect((await context.sync(to)).sync).toMatchObject({ kind: "same", added: 0, left: 0 });
+    // The request says what the second list says.
+    for (const said of texts(to)) expect(shown(second), said).toContain(JSON.stringify(said).slice(1, -1));
+    for (const said of texts(from).filter((one) => !texts(to).includes(one))) {
+      expect(shown(second), said).not.toContain(JSON.stringify(said).slice(1, -1));
+      expect(await isRecallable(context, said), said).toBe(true);
+    }
+    await context.close();
+  });
+});
+
+/** Every text that is said in a list. */
+function texts(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(texts);
+  if (typeof value !== "object" || value === null) return [];
+  const fields = Object.entries(value);
+  return fields.flatMap(([key, inner]) =>
+    (key === "text" || key === "content") && typeof inner === "string" ? [inner] : texts(inner),
+  );
+}
+
+async function isRecallable(context: Context<"anthropic">, said: string): Promise<boolean> {
+  const hits = await context.recall(said);
+  for (const { id } of hits) {
+    const found = await context.expand(id);
+    if ("bytes" in found && new TextDecoder().decode(found.bytes).includes(JSON.stringify(said).slice(1, -1)))
+      return true;
+  }
+  return false;
+}
