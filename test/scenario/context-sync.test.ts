@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
-import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
@@ -23,14 +22,13 @@ const result = (id: string, content: Said["content"], fields: object = {}): obje
 });
 const mark = { cache_control: { type: "ephemeral" } };
 
-/** Two rounds of a turn. */
-const work: readonly Said[] = [
+const [fix, found, needle] = [
   user("Fix the gauge."),
-  says(text("I look."), call("toolu_1")),
   user([result("toolu_1", "the gauge is broken")]),
-  says(call("toolu_2")),
   user([result("toolu_2", "the gauge has a needle")]),
 ];
+/** Two rounds of a turn. */
+const work: readonly Said[] = [fix, says(text("I look."), call("toolu_1")), found, says(call("toolu_2")), needle];
 
 const opened = (): Promise<Context<"anthropic">> => openContext({ model, tools });
 
@@ -70,24 +68,24 @@ describe("what real clients change between two requests", () => {
     [
       "Claude Code: thinking comes back without its text, or not at all",
       {
-        from: [work[0]!, says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_1")), work[2]!],
-        to: [work[0]!, says({ type: "thinking", thinking: "", signature: "s" }, call("toolu_1")), work[2]!],
+        from: [fix, says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_1")), found],
+        to: [fix, says({ type: "thinking", thinking: "", signature: "s" }, call("toolu_1")), found],
         sync: { kind: "same" },
       },
     ],
     [
       "Claude Code: empty messages of the role system",
-      { from: work, to: [work[0]!, { role: "system", content: [] }, ...work.slice(1)], sync: { kind: "same" } },
+      { from: work, to: [fix, { role: "system", content: [] }, ...work.slice(1)], sync: { kind: "same" } },
     ],
     [
       "opencode: marks on the last two messages move",
       {
-        from: [work[0]!, says(text("I look."), { ...call("toolu_1"), ...mark }), user([result("toolu_1", "ok", mark)])],
-        to: [work[0]!, says(text("I look."), call("toolu_1")), user([result("toolu_1", "ok")]), says(text("Done."))],
+        from: [fix, says(text("I look."), { ...call("toolu_1"), ...mark }), user([result("toolu_1", "ok", mark)])],
+        to: [fix, says(text("I look."), call("toolu_1")), user([result("toolu_1", "ok")]), says(text("Done."))],
         sync: { kind: "grown", known: 4, added: 1 },
       },
     ],
-    ["codex, ai, langchain: byte-equal", { from: work, to: structuredClone(work) as Said[], sync: { kind: "same" } }],
+    ["codex, ai, langchain: byte-equal", { from: work, to: structuredClone(work), sync: { kind: "same" } }],
     [
       "pi: a mark inside a result moves",
       {
@@ -128,7 +126,7 @@ describe("what real clients change between two requests", () => {
       "pruneMessages: rounds in the middle are dropped",
       {
         from: [...work, says(text("Done.")), user("And the needle?")],
-        to: [work[0]!, says(text("Done.")), user("And the needle?")],
+        to: [fix, says(text("Done.")), user("And the needle?")],
         sync: { kind: "trimmed", known: 3, left: 5, added: 0 },
       },
     ],
@@ -146,12 +144,12 @@ describe("what real clients change between two requests", () => {
         from: [
           ...work.slice(0, 3),
           says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_2")),
-          work[4]!,
+          needle,
         ],
         to: [
           user("This session is being continued from a previous conversation. Summary: the gauge."),
           says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_2")),
-          work[4]!,
+          needle,
           says(text("Done.")),
           user("Thanks."),
         ],

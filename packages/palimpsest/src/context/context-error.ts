@@ -1,6 +1,5 @@
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
-import type { PrepareOutcome } from "./request/prepare-request.ts";
 
 /**
  * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The other codes
@@ -45,7 +44,19 @@ export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFail
   if (outcome?.kind === "failed") throw storeError(outcome);
 }
 
-export function notPreparedError(prepared: Exclude<PrepareOutcome, { kind: "request" }>): ContextError {
+/** Why there is no request. */
+type NotPrepared =
+  | WriteFailure
+  | { readonly kind: "aborted" }
+  | { readonly kind: "not-sendable"; readonly why: { readonly text: string } }
+  | ({ readonly kind: "over-limit" } & Excess);
+
+interface Excess {
+  readonly tokens: number;
+  readonly limit: number;
+}
+
+export function notPreparedError(prepared: NotPrepared): ContextError {
   switch (prepared.kind) {
     case "failed":
       return storeError(prepared);
@@ -58,7 +69,7 @@ export function notPreparedError(prepared: Exclude<PrepareOutcome, { kind: "requ
   }
 }
 
-const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
+const overLimitText = ({ tokens, limit }: Excess): string =>
   `The request needs ${tokens} tokens; at most ${limit} fit. The system prompt, the tools or a single message is too large ` +
   "to summarize: shorten it, or raise contextTokens.";
 

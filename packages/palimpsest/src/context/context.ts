@@ -6,6 +6,7 @@ import {
   checkModel,
   checkTools,
   resultContent,
+  type SystemOption,
   type ToolOption,
   userContentDraft,
 } from "./inputs.ts";
@@ -40,26 +41,16 @@ import {
   type StreamEvent,
   type SyncInput,
 } from "./provider-formats.ts";
-import type {
-  AfterRefusal,
-  CompactOptions,
-  CompactOutcome,
-  ContextEvent,
-  NextRequest,
-  SyncedRequest,
-  ToolCall,
-} from "./outcomes.ts";
+import type { AfterRefusal, CompactOptions, CompactOutcome, NextRequest, SyncedRequest, ToolCall } from "./outcomes.ts";
+import type { ContextParts, PrefixChange } from "./context-parts.ts";
 import { Replies, type CompleteReply } from "./reply/replies.ts";
 import type { SessionContext } from "./session-context.ts";
-import type { SessionDeps } from "../session/session.ts";
-import type { JsonObject } from "../schema/json.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Memory } from "../ports/memories.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
-import type { Steps } from "./sync/append-items.ts";
+import { EventEmitter } from "./event-emitter.ts";
 import { ConversationSync } from "./sync/conversation-sync.ts";
-import type { KnownItems } from "./sync/known-items.ts";
 
 /**
  * An endless conversation for a model with a limited window.
@@ -75,6 +66,7 @@ export class Context<P extends Provider> {
   readonly #parts: ContextParts<P>;
   readonly #core: SessionContext;
   readonly #closing = new AbortController();
+  readonly #events: EventEmitter;
   #rounds: Rounds;
   readonly #replies: Replies<P>;
   readonly #sync: ConversationSync;
@@ -88,11 +80,12 @@ export class Context<P extends Provider> {
     this.#parts = parts;
     this.#core = parts.core;
     this.memory = parts.memory;
+    this.#events = new EventEmitter(parts.onEvent);
     this.#rounds = this.#newRounds();
     this.#replies = new Replies({
       provider: parts.provider,
       deps: parts.sessionDeps,
-      drain: (steps) => this.#drain(steps),
+      drain: (steps) => this.#events.drain(steps),
       signal: this.#closing.signal,
     });
     const host = {
@@ -101,7 +94,7 @@ export class Context<P extends Provider> {
       rounds: () => this.#rounds,
       beginTurn: () => this.#beginTurn(),
       beginRound: () => void (this.#rounds = this.#newRounds(this.#rounds)),
-      drain: <Result>(steps: Steps<Result>) => this.#drain(steps),
+      events: this.#events,
     };
     this.#sync = new ConversationSync(host, parts);
   }
@@ -189,7 +182,7 @@ export class Context<P extends Provider> {
       const tool = this.#core.deps.tools.find((candidate) => candidate.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
       await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
-      throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
+      throwIfFailed(await this.#events.drain(this.#rounds.resultsIn()));
       this.#calls.delete(id);
       // Not before: what works in the background would take an open call for an interrupted one.
       if (this.#calls.size === 0) this.#rounds.ended(this.#callsInRound);
@@ -207,7 +200,7 @@ export class Context<P extends Provider> {
         return { kind: "stop", advice: `This is not an error of the provider: ${String(error)}` };
       // The ladder simplifies the view that was sent, so the partial reply must be removed first.
       if (refusalLadder(failure).length > 0) await this.#dropBrokenReply();
-      const after = await this.#drain(this.#rounds.refused(failure));
+      const after = await this.#events.drain(this.#rounds.refused(failure));
       await this.#core.view.followReceipts();
       if (after.kind === "failed") throw storeError(after);
       if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
@@ -220,22 +213,14 @@ export class Context<P extends Provider> {
   }
 
   /** Summarizes the conversation now. */
-  compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
+  compact(options: CompactOptions = {}): Promise<CompactOutcome> {
+    const { signal } = options;
     return this.#queue.run(async () => {
       if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
       await this.#dropBrokenReply();
-      const request = { part: { kind: "all" }, ...(instructions === undefined ? {} : { instructions }) } as const;
-      const proposed = await this.#drain(this.#core.compaction.propose(request, this.#until(signal)));
-      if (proposed.kind === "failed") return proposed;
-      const { proposal } = proposed;
-      const shown = { summary: proposal.summary, preview: proposal.preview };
-      if (preview) {
-        this.#emit(await this.#core.compaction.cancel(proposal));
-        return { kind: "preview", ...shown };
-      }
-      const committed = await this.#drain(this.#core.compaction.commit(proposal));
+      const compacted = await this.#events.drain(this.#core.compaction.compact(options, this.#until(signal)));
       await this.#core.view.followReceipts();
-      return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
+      return compacted;
     }, signal);
   }
 
@@ -301,6 +286,11 @@ export class Context<P extends Provider> {
   }
 
   /** Takes effect with the next request. */
+  setSystem(system: SystemOption): Promise<void> {
+    return this.#queue.run(() => this.#change({ system }));
+  }
+
+  /** Takes effect with the next request. */
   setModel(model: string): Promise<void> {
     return this.#queue.run(() => {
       checkModel(model);
@@ -323,11 +313,11 @@ export class Context<P extends Provider> {
     this.#attempts = 0;
     this.#calls.clear();
     this.#rounds = this.#newRounds();
-    throwIfFailed(await this.#drain(this.#rounds.begin()));
+    throwIfFailed(await this.#events.drain(this.#rounds.begin()));
   }
 
   async #prepare(signal: AbortSignal | undefined): Promise<NextRequest<P>> {
-    const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
+    const prepared = await this.#events.drain(this.#rounds.next(this.#until(signal)));
     if (prepared.kind !== "request") throw notPreparedError(prepared);
     await this.#core.view.followReceipts();
     return this.#toNextRequest(prepared);
@@ -374,7 +364,7 @@ export class Context<P extends Provider> {
     for (const call of calls) this.#calls.set(call.id, call);
     const cut = calls.length > 0 ? undefined : cutReplyEnd(stopReason);
     if (cut === undefined) this.#rounds.replied();
-    else await this.#drain(this.#rounds.cut({ ...cut, requestTokens }));
+    else await this.#events.drain(this.#rounds.cut({ ...cut, requestTokens }));
     this.#callsInRound = calls.length;
     if (calls.length > 0) return calls;
     this.#rounds.ended(0);
@@ -391,41 +381,4 @@ export class Context<P extends Provider> {
     await this.#replies.leave();
     this.#rounds.withdraw();
   }
-
-  /** Runs a generator to its end and emits its events. */
-  async #drain<Result>(steps: Steps<Result>): Promise<Result> {
-    for (;;) {
-      const step = await steps.next();
-      if (step.done === true) return step.value;
-      this.#emit(step.value);
-    }
-  }
-
-  /** A listener that throws must not keep anything from being stored, so its error is thrown outside of the call. */
-  #emit(event: ContextEvent): void {
-    try {
-      this.#parts.onEvent?.(event);
-    } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
-  }
-}
-
-interface ContextParts<P extends Provider> {
-  readonly provider: P;
-  /** What earlier runs of the session have synced. */
-  readonly known: KnownItems;
-  readonly core: SessionContext;
-  readonly sessionDeps: SessionDeps;
-  readonly memory: ContextMemory | undefined;
-  readonly onEvent: ((event: ContextEvent) => void) | undefined;
-  /** Starts the conversation again with other tools or another model. */
-  readonly change: (change: PrefixChange) => Promise<void>;
-}
-
-export interface PrefixChange {
-  readonly model?: string;
-  readonly tools?: readonly JsonObject[];
 }

@@ -2,7 +2,6 @@ import type { Proposal } from "./compact/proposal.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Params, Provider } from "./provider-formats.ts";
-import type { SyncReport } from "./sync/conversation-sync.ts";
 
 /** Events of a context at work: the same that the terminal agent shows. */
 export type ContextEvent = LoopEvent;
@@ -14,6 +13,23 @@ export interface NextRequest<P extends Provider> {
   readonly betas: readonly string[];
   /** Estimated size of the whole request. */
   readonly tokens: number;
+}
+
+/** What a sync found. Items are blocks of messages; thinking does not count. */
+export interface SyncReport {
+  /**
+   * `same`: nothing is new. `grown`: the list continues what was known. `branched`: the caller edited, dropped or replaced
+   * something at the end, and the conversation continues from before it. `trimmed`: the caller left out something before
+   * the end, or put a summary in its place.
+   */
+  readonly kind: "same" | "grown" | "branched" | "trimmed";
+  /** Items that were recognised, and that were added. */
+  readonly known: number;
+  readonly added: number;
+  /** Items that left the conversation. They stay in the transcript, where recall finds them. */
+  readonly left: number;
+  /** The entry that took them out. `undo` takes it back. */
+  readonly edit?: string;
 }
 
 /** The same for a list that was handed over, and what was found in it. */

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { FrozenParts } from "../cache/baseline.ts";
-import { Context, type PrefixChange } from "../context/context.ts";
+import { Context } from "../context/context.ts";
+import type { PrefixChange } from "../context/context-parts.ts";
+import type { SystemOption } from "../context/inputs.ts";
 import { ContextError, storeError } from "../context/context-error.ts";
 import { toJsonObject, type Provider } from "../context/provider-formats.ts";
 import { ContextMemory } from "../context/memory/context-memory.ts";
@@ -193,13 +195,13 @@ async function buildContext<P extends Provider>(
   };
   // The whole log was read: its receipts are kept, and the rest is dropped from memory.
   await core.view.followReceipts();
-  const { everyBranch } = session.fold.path;
-  const known = KnownItems.read(everyBranch, (id) => session.fold.path.find(id));
+  const known = KnownItems.read(session.fold.path);
   await session.shed();
   await start();
-  const change = async ({ model, tools: changed }: PrefixChange): Promise<void> => {
+  const change = async ({ model, system, tools: changed }: PrefixChange): Promise<void> => {
     parts = {
       ...parts,
+      ...(system === undefined ? {} : { system: await redactSystem(buildSystem(system), sessionDeps) }),
       ...(model === undefined ? {} : { model }),
       ...(changed === undefined ? {} : { tools: toolDefinitions(changed) }),
     };
@@ -230,15 +232,20 @@ const buildMemory = <P extends Provider>(
   });
 
 function buildParts<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
-  const texts = typeof system === "string" ? [system] : system;
   return {
     model,
     betas: [],
     ...(thinking === undefined ? {} : { thinking: toJsonObject(thinking) }),
     tools: toolDefinitions(tools.map((tool) => toJsonObject(tool))),
-    system: texts.map((part, at) => ({ name: `system ${at + 1}`, text: typeof part === "string" ? part : part.text })),
+    system: buildSystem(system),
   };
 }
+
+const buildSystem = (system: SystemOption): FrozenParts["system"] =>
+  (typeof system === "string" ? [system] : system).map((part, at) => ({
+    name: `system ${at + 1}`,
+    text: typeof part === "string" ? part : part.text,
+  }));
 
 const toolDefinitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
   tools.map((tool) => ({ ...tool, name: textAt(tool, "name") ?? "" }));

@@ -1,10 +1,10 @@
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, messageId, type ToolUseId } from "../../schema/brand.ts";
-import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { Json } from "../../schema/json.ts";
 import type { IdsDep } from "../../ports/clock-dep.ts";
 import { type Draft, replyDraft, resultDraft, userDraft } from "../../transcript/draft.ts";
 import { throwIfFailed } from "../context-error.ts";
+import type { EventEmitter } from "../event-emitter.ts";
 import { contextDraft } from "../inputs.ts";
 import type { Rounds } from "../rounds.ts";
 import type { SessionContext } from "../session-context.ts";
@@ -19,11 +19,8 @@ export interface SyncHost extends IdsDep {
   readonly beginTurn: () => Promise<void>;
   /** Another reply: the results of its calls are a round of their own. */
   readonly beginRound: () => void;
-  readonly drain: <Result>(steps: Steps<Result>) => Promise<Result>;
+  readonly events: Pick<EventEmitter, "drain">;
 }
-
-/** Yields events as they happen. */
-export type Steps<Result> = AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>;
 
 /** Appends the items from one on, each in the way in which it would have come by a call of its own. */
 export async function appendItems(
@@ -95,9 +92,9 @@ class ItemAppender {
   }
 
   async #appendResults(group: readonly SyncItem[]): Promise<void> {
-    const { core, rounds, drain } = this.#host;
+    const { core, rounds, events } = this.#host;
     for (const item of group) await this.#add([item], () => this.#appendResult(item));
-    throwIfFailed(await drain(rounds().resultsIn()));
+    throwIfFailed(await events.drain(rounds().resultsIn()));
     if (core.session.fold.openCalls.size === 0) rounds().ended(group.length);
   }
 

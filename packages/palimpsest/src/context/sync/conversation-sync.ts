@@ -4,6 +4,7 @@ import type { Entry } from "../../schema/entry.ts";
 import { isObject, listField, parseJson } from "../../schema/json.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { storeError, throwIfFailed } from "../context-error.ts";
+import type { SyncReport } from "../outcomes.ts";
 import type { Provider } from "../provider-formats.ts";
 import type { SessionContext } from "../session-context.ts";
 import { appendItems, type SyncHost } from "./append-items.ts";
@@ -11,23 +12,6 @@ import type { KnownItem, KnownItems } from "./known-items.ts";
 import { MessageReader, type SyncItem } from "./message-reader.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
 import { type BranchPlan, planSync, type SyncPlan, type TrimPlan } from "./plan.ts";
-
-/** What a sync found. Items are blocks of messages; thinking does not count. */
-export interface SyncReport {
-  /**
-   * `same`: nothing is new. `grown`: the list continues what was known. `branched`: the caller edited, dropped or replaced
-   * something at the end, and the conversation continues from before it. `trimmed`: the caller left out something before
-   * the end, or put a summary in its place.
-   */
-  readonly kind: "same" | "grown" | "branched" | "trimmed";
-  /** Items that were recognised, and that were added. */
-  readonly known: number;
-  readonly added: number;
-  /** Items that left the conversation. They stay in the transcript, where recall finds them. */
-  readonly left: number;
-  /** The entry that took them out. `undo` takes it back. */
-  readonly edit?: string;
-}
 
 /**
  * Takes over the whole message list of a caller, as often as it is handed over: recognises what is known, appends what is
@@ -146,11 +130,11 @@ export class ConversationSync {
         return edit;
       }
       case "trimmed": {
-        const edit = plan.lead.length === 0 ? await this.#snip(plan.left) : await this.#replaceBy(plan);
+        const [edit, summary] = plan.lead.length === 0 ? [await this.#snip(plan.left)] : await this.#replaceBy(plan);
         this.#known.moveTo(plan.stay);
         for (const { digest } of plan.lead)
-          this.#known.add({ digest, entry: edit, toolUse: undefined, behind: undefined });
-        this.#known.skipTo(plan.kept);
+          this.#known.add({ digest, entry: summary, toolUse: undefined, behind: undefined });
+        this.#known.copy(plan.kept);
         return edit;
       }
     }
@@ -163,7 +147,8 @@ export class ConversationSync {
   }
 
   /** A branch would leave the boundary, and what it summarised would have to be summarised again. */
-  #isBehindBoundary({ at, left }: BranchPlan): boolean {
+  #isBehindBoundary({ at, stay, left }: BranchPlan): boolean {
+    if (at !== (this.#known.line[stay.length - 1] ?? this.#known.root)) return false;
     const { path, projection } = this.#session.fold;
     const boundary = projection.boundaries.at(-1)?.id;
     const boundaryAt = boundary === undefined ? undefined : path.find(boundary)?.start;
@@ -173,10 +158,9 @@ export class ConversationSync {
     return left.length > 0 && left.every(({ entry }) => entry !== undefined && shown.has(entry));
   }
 
-  async #branch({ at, left, extra }: BranchPlan): Promise<EntryId | undefined> {
+  async #branch({ at, left }: BranchPlan): Promise<EntryId | undefined> {
     const branched = await this.#host.core.view.branch({ behind: at.behind ?? null, before: left[0]?.entry });
     if (branched.kind === "failed") throw storeError(branched);
-    await this.#snip(extra);
     return branched.entries.at(-1);
   }
 
@@ -199,8 +183,8 @@ export class ConversationSync {
     return edited.entries[0];
   }
 
-  /** The caller's own compaction: what it kept stays, and its texts replace the rest. */
-  async #replaceBy({ lead, kept }: TrimPlan): Promise<EntryId | undefined> {
+  /** The caller's own compaction: what it kept stays, and its texts replace the rest. Returns the boundary and its summary. */
+  async #replaceBy({ lead, kept }: TrimPlan): Promise<readonly EntryId[]> {
     const { items } = this.#session.fold.projection;
     const summary = lead.flatMap(({ block }) => (block.type === "text" ? [block.text] : [])).join("\n\n");
     let headAt = items.findIndex(({ entry }) => entry === kept[0]?.entry);
@@ -210,7 +194,7 @@ export class ConversationSync {
     if (head === undefined || tail === undefined) throw new Error("a kept item is not in the view");
     const edited = await this.#host.core.view.trim({ kind: "summarised", summary, kept: { head, tail } });
     if (edited.kind === "failed") throw storeError(edited);
-    return edited.entries[0];
+    return edited.entries;
   }
 }
 

@@ -1,14 +1,13 @@
 import { type EntryId, entryId, type ToolUseId, toolUseId } from "../../schema/brand.ts";
-import type { Entry } from "../../schema/entry.ts";
 import { field, isArray, isObject, type Json, listField } from "../../schema/json.ts";
 import { type Draft, syncSettingName } from "../../transcript/draft.ts";
-import type { LoggedEntry } from "../../transcript/read-lines.ts";
+import type { Path } from "../../transcript/path.ts";
 import { knownItemsMax } from "./limits.ts";
 
 /** An item that was synced before. */
 export interface KnownItem {
   readonly number: number;
-  /** The item before it in the transcript; undefined for the root. */
+  /** The item before it in the list; undefined for the root. */
   readonly before: KnownItem | undefined;
   readonly digest: string;
   /** The first entry that holds it; undefined for the root. */
@@ -17,19 +16,21 @@ export interface KnownItem {
   readonly toolUse: ToolUseId | undefined;
   /**
    * The entry after which the conversation continues if it branches off behind this item: its own, or the last edit
-   * before the next item. Null at the very beginning; undefined if it shares its entry or its reply with the next item,
-   * so that no branch can begin here.
+   * before the next item. Null at the very beginning. Undefined if no branch can begin here: it shares its entry or its
+   * reply with the next item, or what is before it in the list is not what is before it in the transcript.
    */
   behind: EntryId | null | undefined;
-  /** What came next in a list, by its digest. If the caller left something out, this leads past what was left out. */
+  /** What came next in a list, by its digest. */
   readonly next: Map<string, KnownItem>;
+  /** The same item in an earlier list, if the caller has left out something before it since. */
+  readonly copied: KnownItem | undefined;
 }
 
 export type NewKnownItem = Pick<KnownItem, "digest" | "entry" | "toolUse" | "behind">;
 
 /**
- * The lists that a caller has handed over, as a graph: each way from the root along `next` is the beginning of such a
- * list, and `line` is the newest one. To recognise a list costs one look-up an item.
+ * The lists that a caller has handed over, as a tree: each way from the root is the beginning of such a list, and `line` is
+ * the newest one. To recognise a list costs one look-up an item.
  */
 export class KnownItems {
   #byNumber = new Map<number, KnownItem>();
@@ -41,12 +42,12 @@ export class KnownItems {
   readTo = 0;
 
   /** Restores what earlier runs of the session recorded. */
-  static read(entries: readonly Entry[], find: (id: EntryId) => LoggedEntry | undefined): KnownItems {
+  static read(path: Pick<Path, "everyBranch" | "find">): KnownItems {
     const known = new KnownItems();
-    for (const entry of entries) {
+    for (const entry of path.everyBranch) {
       if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name !== syncSettingName) continue;
       known.#readRecord(entry.edit.value);
-      known.readTo = find(entry.id)?.end ?? known.readTo;
+      known.readTo = path.find(entry.id)?.end ?? known.readTo;
     }
     known.#unrecorded = [];
     return known;
@@ -93,13 +94,13 @@ export class KnownItems {
     this.#unrecorded.push({ kind: "added", item: this.#insert({ ...item, number: this.#lastNumber }) });
   }
 
-  /** The caller left out what is between the tip and these, which stay. */
-  skipTo(kept: readonly KnownItem[]): void {
-    const [first] = kept;
-    if (first === undefined) return;
-    this.#unrecorded.push({ kind: "skipped", from: this.tip, to: first });
-    this.tip.next.set(first.digest, first);
-    this.#line.push(...kept);
+  /** The caller has left out what was before these, or replaced it. They follow the tip now. */
+  copy(kept: readonly KnownItem[]): void {
+    for (const item of kept) {
+      this.#lastNumber += 1;
+      const copied = this.#insert({ ...item, behind: undefined, number: this.#lastNumber }, item);
+      this.#unrecorded.push({ kind: "added", item: copied });
+    }
   }
 
   /** How many calls there are from this one to the tip; ids change, so a result is recognised by this distance. */
@@ -127,32 +128,25 @@ export class KnownItems {
   /** What is new since the last record, for the next run of the session. Undefined: nothing is. */
   record(): Draft | undefined {
     if (this.#unrecorded.length === 0) return undefined;
-    const skips: Json[] = [];
     const runs: { readonly after: KnownItem | undefined; readonly items: KnownItem[] }[] = [];
     for (const change of this.#unrecorded) {
-      if (change.kind === "skipped") skips.push([change.from.number, change.to.number]);
-      if (change.kind !== "added") continue;
+      if (change.kind === "moved") continue;
       const { item } = change;
       const run = runs.at(-1);
       if (run === undefined || run.items.at(-1) !== item.before) runs.push({ after: item.before, items: [item] });
       else run.items.push(item);
     }
     this.#unrecorded = [];
-    const value: Json = { runs: runs.map(writeRun), skips, tip: this.tip.number, jumps: this.#jumps() };
+    const value: Json = { runs: runs.map(writeRun), tip: this.tip.number };
     return { type: "setting", name: syncSettingName, value };
   }
 
-  /** Where the line does not follow the transcript. With the tip they are enough to restore it. */
-  #jumps(): Json {
-    return this.#line.flatMap((item, at) => {
-      const before = this.#line[at - 1] ?? this.root;
-      return item.before === before ? [] : [[before.number, item.number]];
-    });
-  }
-
-  #insert({ number, digest, entry, toolUse, behind }: NewKnownItem & Pick<KnownItem, "number">): KnownItem {
+  #insert(
+    { number, digest, entry, toolUse, behind }: NewKnownItem & Pick<KnownItem, "number">,
+    copied?: KnownItem,
+  ): KnownItem {
     const before = this.tip;
-    const item: KnownItem = { number, before, digest, entry, toolUse, behind, next: new Map() };
+    const item: KnownItem = { number, before, digest, entry, toolUse, behind, next: new Map(), copied };
     before.next.set(digest, item);
     this.#byNumber.set(number, item);
     this.#line.push(item);
@@ -162,25 +156,10 @@ export class KnownItems {
   #readRecord(value: Json): void {
     if (!isObject(value)) return;
     for (const run of listField(value, "runs")) this.#readRun(run);
-    for (const [from, to] of listField(value, "skips").map((pair) => this.#readPair(pair)))
-      if (from !== undefined && to !== undefined) from.next.set(to.digest, to);
-    const jumps = new Map(
-      listField(value, "jumps")
-        .map((pair) => this.#readPair(pair).toReversed())
-        .map(asPair),
-    );
     const line: KnownItem[] = [];
     let at = this.#find(field(value, "tip"));
-    while (at !== undefined && at !== this.root && line.length <= this.#byNumber.size) {
-      line.push(at);
-      at = jumps.get(at) ?? at.before;
-    }
+    for (; at !== undefined && at !== this.root; at = at.before) line.push(at);
     this.#line = line.toReversed();
-  }
-
-  #readPair(pair: Json): readonly (KnownItem | undefined)[] {
-    const [from, to] = isArray(pair) ? pair : [];
-    return [this.#find(from), this.#find(to)];
   }
 
   #find(number: Json | undefined): KnownItem | undefined {
@@ -195,9 +174,11 @@ export class KnownItems {
     if (typeof behind === "string") before.behind = entryId(behind);
     this.#line = before === this.root ? [] : [before];
     for (const item of listField(value, "items")) {
-      const read = readItem(item);
+      const [number, source] = isArray(item) ? item : [];
+      const copied = typeof source === "number" ? this.#find(source) : undefined;
+      const read = copied === undefined ? readItem(item) : { ...copied, number: Number(number), behind: undefined };
       if (read === undefined) return;
-      this.#insert(read);
+      this.#insert(read, copied);
       this.#lastNumber = Math.max(this.#lastNumber, read.number);
     }
   }
@@ -213,15 +194,7 @@ export class KnownItems {
   }
 }
 
-type Change =
-  | { readonly kind: "added"; readonly item: KnownItem }
-  | { readonly kind: "skipped"; readonly from: KnownItem; readonly to: KnownItem }
-  | { readonly kind: "moved" };
-
-const asPair = ([to, from]: readonly (KnownItem | undefined)[]): [KnownItem | undefined, KnownItem | undefined] => [
-  to,
-  from,
-];
+type Change = { readonly kind: "added"; readonly item: KnownItem } | { readonly kind: "moved" };
 
 const rootItem = (): KnownItem => ({
   number: 0,
@@ -231,6 +204,7 @@ const rootItem = (): KnownItem => ({
   toolUse: undefined,
   behind: null,
   next: new Map(),
+  copied: undefined,
 });
 
 const writeRun = ({
@@ -246,13 +220,10 @@ const writeRun = ({
 });
 
 /** A short list, because there is one for every block that was ever synced. */
-const writeItem = ({ number, digest, entry, behind, toolUse }: KnownItem): Json => [
-  number,
-  digest,
-  entry ?? null,
-  behind ?? null,
-  ...(toolUse === undefined ? [] : [toolUse]),
-];
+const writeItem = ({ number, digest, entry, behind, toolUse, copied }: KnownItem): Json =>
+  copied === undefined
+    ? [number, digest, entry ?? null, behind ?? null, ...(toolUse === undefined ? [] : [toolUse])]
+    : [number, copied.number];
 
 function readItem(value: Json): (NewKnownItem & Pick<KnownItem, "number">) | undefined {
   if (!isArray(value)) return undefined;

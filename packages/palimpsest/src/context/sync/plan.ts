@@ -12,8 +12,6 @@ export interface BranchPlan {
   /** The items before the branch; the conversation continues behind the last of them. */
   readonly stay: readonly KnownItem[];
   readonly at: KnownItem;
-  /** What the transcript has before the branch and the list has not. */
-  readonly extra: readonly KnownItem[];
   readonly from: number;
   readonly left: readonly KnownItem[];
 }
@@ -50,7 +48,7 @@ function planTrim({ known: { line }, matched, items, isShown }: PlanInput): Trim
   const count = matched.length;
   const behind = line.slice(count);
   const last = behind.at(-1);
-  if (last === undefined || matched.at(-1) !== line[count - 1]) return undefined;
+  if (last === undefined || (count > 0 && matched.at(-1) !== line[count - 1])) return undefined;
   const end = items.findLastIndex(({ digest }, at) => at >= count && digest === last.digest);
   if (end === -1) return undefined;
   let overlap = 1;
@@ -81,19 +79,9 @@ function planBranch({ known: { line, root }, matched }: PlanInput): BranchPlan {
     const at = matched[from - 1] ?? root;
     if (from > 0 && (at.behind === undefined || hasAnswer(at))) continue;
     const stay = matched.slice(0, from);
-    const before = listBefore(at);
-    // If not, the caller's own summary is among what stays, and the transcript before this item lacks it.
-    if (!stay.every((item) => before.has(item))) continue;
     const stays = new Set(stay);
-    const extra = [...before].filter((item) => item !== root && !stays.has(item));
-    return { kind: "branched", stay, at, extra, from, left: line.filter((item) => !stays.has(item)) };
+    return { kind: "branched", stay, at, from, left: line.filter((item) => !stays.has(item)) };
   }
 }
 
 const hasAnswer = ({ next }: KnownItem): boolean => next.values().some(({ digest }) => isAnswerDigest(digest));
-
-function listBefore(at: KnownItem): Set<KnownItem> {
-  const items = new Set<KnownItem>();
-  for (let one: KnownItem | undefined = at; one !== undefined; one = one.before) items.add(one);
-  return items;
-}
