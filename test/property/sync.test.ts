@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
+import type { ContextOptions } from "../../packages/palimpsest/src/open/options.ts";
 import { parametersFor } from "./runs.ts";
 
 const model = "claude-sonnet-5-5";
@@ -39,16 +40,24 @@ class Caller {
   readonly #store = memoryStore();
   readonly everSaid = new Set<string>();
   context!: Context<"anthropic">;
-  list: readonly Said[] = [{ role: "user", content: this.#say("begin") }];
+  list: readonly Said[] = [];
   #last: { readonly messages: readonly Said[] } | undefined;
 
+  readonly #options: Pick<ContextOptions, "contextTokens">;
+
+  constructor(options: Pick<ContextOptions, "contextTokens"> = {}) {
+    this.#options = options;
+    this.list = [{ role: "user", content: this.#say("begin") }];
+  }
+
   async open(): Promise<void> {
-    this.context = await openContext({ model, tools, session: "s", store: this.#store });
+    this.context = await openContext({ model, tools, session: "s", store: this.#store, ...this.#options });
   }
 
   #say(what: string): string {
     this.#said += 1;
-    return `${what} number ${this.#said}w${(this.#said * 7919) % 10_007}q`;
+    const filler = this.#options.contextTokens === undefined ? "" : ` ${"lorem ipsum dolor ".repeat(40)}`;
+    return `${what} number ${this.#said}w${(this.#said * 7919) % 10_007}q${filler}`;
   }
 
   async sync(): Promise<Awaited<ReturnType<Context<"anthropic">["sync"]>>> {
@@ -160,6 +169,16 @@ function texts(list: readonly Said[]): readonly string[] {
   );
 }
 
+async function expectNothingLost({ context, everSaid }: Caller): Promise<void> {
+  for (const text of everSaid) {
+    const hits = await context.recall(text.split(" ")[2] ?? text);
+    const found = await Promise.all(hits.map(({ id }) => context.expand(id)));
+    const isFound = found.some((one) => "bytes" in one && new TextDecoder().decode(one.bytes).includes(text));
+    expect(isFound, text).toBe(true);
+  }
+  await context.close();
+}
+
 describe("sync, over what callers do to their lists", () => {
   it("the request says what the list says, a second sync finds nothing new, and nothing is ever lost", async () => {
     await fc.assert(
@@ -176,15 +195,30 @@ describe("sync, over what callers do to their lists", () => {
           expect(again.sync, JSON.stringify(one)).toMatchObject({ kind: "same", added: 0, left: 0 });
           expect(again.params.messages).toEqual(params.messages);
         }
-        for (const text of caller.everSaid) {
-          const hits = await caller.context.recall(text);
-          const found = await Promise.all(hits.map(({ id }) => caller.context.expand(id)));
-          const isFound = found.some((one) => "bytes" in one && new TextDecoder().decode(one.bytes).includes(text));
-          expect(isFound, text).toBe(true);
-        }
-        await caller.context.close();
+        await expectNothingLost(caller);
       }),
       parametersFor({ quick: 40, long: 2_000 }),
+    );
+  });
+
+  it("in a small window, through compactions, requests fit, ask what the list asks, and nothing is ever lost", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 8, maxLength: 16 }), async (changes) => {
+        const caller = new Caller({ contextTokens: 12_000 });
+        await caller.open();
+        await caller.sync();
+        for (const one of changes) {
+          await caller.apply(one);
+          const { params, tokens } = await caller.sync();
+          expect(tokens).toBeLessThan(12_000);
+          const asked = caller.list.findLast(({ role, content }) => role === "user" && !hasResults(content))?.content;
+          const [words = ""] = texts([{ role: "user", content: asked ?? "" }]);
+          expect(JSON.stringify(params.messages), JSON.stringify(one)).toContain(words.slice(0, 24));
+          expect((await caller.sync()).sync, JSON.stringify(one)).toMatchObject({ kind: "same", added: 0, left: 0 });
+        }
+        await expectNothingLost(caller);
+      }),
+      parametersFor({ quick: 12, long: 500 }),
     );
   });
 });

@@ -1,4 +1,5 @@
 import type { KnownItem, KnownItems } from "./known-items.ts";
+import { roundItemsMin } from "./limits.ts";
 import { isAnswerDigest, type SyncItem } from "./message-reader.ts";
 
 /** How a list differs from the conversation. Its items from `from` on are new. */
@@ -61,8 +62,9 @@ function planTrim({ known: { line }, matched, items, isShown }: PlanInput): Trim
   const lead = items.slice(count, end - overlap + 1);
   const kept = behind.slice(behind.length - overlap);
   const left = behind.slice(0, behind.length - overlap);
-  // Texts can stand only at the very beginning, and an entry can leave only as a whole.
-  const isPossible = lead.length === 0 ? left.length > 0 : count === 0 && lead.every(isText) && kept.every(isShown);
+  const isSummary = count === 0 && lead.every(isText) && left.length >= lead.length + roundItemsMin;
+  // A summary can stand only at the very beginning, and an entry can leave only as a whole.
+  const isPossible = lead.length === 0 ? left.length > 0 : isSummary && kept.every(isShown);
   return isPossible && left.at(-1)?.entry !== kept[0]?.entry
     ? { kind: "trimmed", stay: matched, lead, kept, from: end + 1, left }
     : undefined;
