@@ -61,7 +61,7 @@ class Caller {
   }
 
   async sync(): Promise<Awaited<ReturnType<Context<"anthropic">["sync"]>>> {
-    for (const text of texts(this.list)) this.everSaid.add(text);
+    for (const text of texts(this.list)) if (/^\w+ number \d+w/.test(text)) this.everSaid.add(text);
     const synced = await this.context.sync(this.list);
     this.#last = { messages: synced.params.messages as unknown as readonly Said[] };
     return synced;
