@@ -237,3 +237,101 @@ async function isRecallable(context: Context<"anthropic">, said: string): Promis
   }
   return false;
 }
+
+describe("sync", () => {
+  it("undo brings back what a list left out", async () => {
+    const context = await opened();
+    await context.sync(work);
+    const { sync } = await context.sync([user("Fix the other gauge.")]);
+    expect(await context.undo(sync.edit)).toMatchObject({ kind: "branched" });
+    expect(shown(await context.next())).toContain("the gauge has a needle");
+    // The caller's list decides again.
+    expect((await context.sync([user("Fix the other gauge.")])).sync).toMatchObject({ kind: "branched", added: 0 });
+    await context.close();
+  });
+
+  it("costs what is new: of a known list nothing is hashed again, and a change in place is noticed", async () => {
+    const context = await opened();
+    const list = structuredClone(work).map((said) => ({ ...said }));
+    await context.sync(list);
+    const [first] = list;
+    if (first === undefined) throw new Error("an empty list");
+    first.content = "Fix the other gauge.";
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "branched", known: 0, added: 6 });
+    await context.close();
+  });
+
+  it("recognises a reply whose secrets were left out of the store", async () => {
+    const context = await openContext({ model, tools, secrets: "redact" });
+    const secret = "AKIAIOSFODNN7EXAMPLQ";
+    await context.sync([fix]);
+    const content = [{ type: "text" as const, text: `The key is ${secret}.` }];
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content,
+      stop_reason: "end_turn",
+      usage: { input_tokens: 1, output_tokens: 1 },
+    });
+    const again = await context.sync([fix, says(...content), user("Thanks.")]);
+    expect(again.sync).toMatchObject({ kind: "grown", known: 2, added: 1 });
+    expect(shown(again)).not.toContain(secret);
+    await context.close();
+  });
+
+  it("a retry leaves the reply on its branch, and a boundary that was made before it stays", async () => {
+    const context = await openContext({ model, tools, contextTokens: 30_000 });
+    const list = [fix, ...rounds(40)];
+    await context.sync(list);
+    const edits = (): readonly string[] =>
+      context.receipts().flatMap(({ id, kind }) => (kind === "branch" ? [] : [id]));
+    const before = edits();
+    expect(before.length).toBeGreaterThan(0);
+    const content = [{ type: "text" as const, text: "A first answer." }];
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content,
+      stop_reason: "end_turn",
+      usage: { input_tokens: 9_000, output_tokens: 9 },
+    });
+    const again = await context.sync(list);
+    expect(again.sync).toMatchObject({ kind: "branched", added: 0, left: 1 });
+    expect(edits()).toEqual(before);
+    expect(await isRecallable(context, "A first answer.")).toBe(true);
+    await context.close();
+  });
+
+  it("takes lists of chat completions and of responses, and recognises their replies", async () => {
+    const chat = await openContext({ model: "gpt-5", provider: "openai-chat" });
+    const asked = { role: "user", content: [{ type: "text", text: "Look." }] };
+    const called = { id: "call_1", type: "function", function: { name: "read", arguments: '{"b":1,"a":2}' } };
+    const list = [
+      asked,
+      { role: "assistant", content: "I look.", tool_calls: [called] },
+      { role: "tool", tool_call_id: "call_1", content: "found" },
+    ];
+    const first = await chat.sync(list);
+    expect(first.sync).toMatchObject({ kind: "grown", added: 4 });
+    expect((await chat.sync(first.params.messages)).sync).toMatchObject({ kind: "same" });
+    await chat.close();
+    const responses = await openContext({ model: "gpt-5", provider: "openai-responses" });
+    const items = [
+      { role: "user", content: "Look." },
+      { type: "reasoning", id: "rs_1", summary: [] },
+      { type: "function_call", call_id: "call_1", name: "read", arguments: "{}" },
+      { type: "function_call_output", call_id: "call_1", output: "found" },
+    ];
+    const second = await responses.sync(items);
+    expect(second.sync).toMatchObject({ kind: "grown", added: 3 });
+    expect((await responses.sync(second.params.input)).sync).toMatchObject({ kind: "same" });
+    await responses.close();
+  });
+});
+
+/** Rounds of calls with results of some thousand characters. */
+const rounds = (count: number): readonly Said[] =>
+  Array.from({ length: count }, (_, nth) => [
+    says(text(`Round ${nth}.`), call(`toolu_r${nth}`)),
+    user([result(`toolu_r${nth}`, `${nth} ${"line of code; ".repeat(300)}`)]),
+  ]).flat();
