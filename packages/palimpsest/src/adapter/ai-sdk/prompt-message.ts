@@ -145,7 +145,7 @@ function asInput(value: unknown): JsonObject {
 
 const asText = (value: unknown): string => (typeof value === "string" ? value : "");
 
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The content of a message or a result of the context as a text. */
