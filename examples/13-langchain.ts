@@ -1,5 +1,5 @@
 import { ChatAnthropic } from "@langchain/anthropic";
-import { createAgent, HumanMessage, tool } from "langchain";
+import { type BaseMessage, createAgent, HumanMessage, tool } from "langchain";
 import { contextMiddleware } from "palimpsest/langchain";
 import { z } from "zod";
 import { simulated } from "./simulated.ts";
@@ -15,9 +15,11 @@ const middleware = contextMiddleware({ contextTokens: 24_000 });
 const agent = createAgent({ model, tools: [read], middleware: [middleware] }); // the one line
 
 const thread = { configurable: { thread_id: "fixing" } };
-const { messages } = await agent.invoke({ messages: [new HumanMessage("Fix the failing test")] }, thread);
+let state: { messages: BaseMessage[] } = { messages: [] };
+for (const task of ["Fix the failing test", "Now the next one"])
+  state = await agent.invoke({ messages: [...state.messages, new HumanMessage(task)] }, thread);
 
 const context = await middleware.contextFor("fixing");
-console.log(`${messages.length} messages; the last request had ${context?.report().used} tokens`);
+console.log(`${state.messages.length} messages; the last request had ${context?.report().used} tokens`);
 for (const { kind, because } of context?.receipts() ?? []) console.log(kind, because ?? "");
 await middleware.closeContexts();

@@ -141,6 +141,16 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
     await client.closeContext();
   });
 
+  it("a stream that nobody reads does not keep the next request waiting", async () => {
+    const { client: plain } = connected(reader(9));
+    const client = withContext(plain);
+    const params = { model, max_tokens: 2_000, tools, messages: [{ role: "user" as const, content: "Read." }] };
+    await client.messages.create({ ...params, stream: true });
+    const reply = await client.messages.create(params);
+    expect(reply.content.length).toBeGreaterThan(0);
+    await client.closeContext();
+  });
+
   it("with its own model as the summarizer, summaries are asked of it through the plain client", async () => {
     const { client: plain, bodies } = connected(reader(1_000));
     const client = withContext(plain, { ...small, summarizer: "own" });

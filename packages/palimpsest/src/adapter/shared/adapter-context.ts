@@ -30,6 +30,7 @@ export class AdapterContext<P extends Provider> {
   #opened: Promise<Context<P>> | undefined;
   #sent: { readonly model: string; readonly system: string; readonly tools: string } | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  #leaveReply: (() => void) | undefined;
 
   constructor(provider: P, options: AdapterOptions<P>) {
     this.#provider = provider;
@@ -45,12 +46,19 @@ export class AdapterContext<P extends Provider> {
 
   /** Closes the session, if it was opened. */
   async close(): Promise<void> {
+    this.#leaveReply?.();
     await this.#last;
     await (await this.#opened)?.close();
   }
 
+  /** A reply is being read. `leave`: ends its recording, for a reader that neither goes on nor cancels. */
+  replying(leave: () => void): void {
+    this.#leaveReply = leave;
+  }
+
   /** Takes over the request's list and returns the request to send. One after the other, in the order of the calls. */
   sync(request: FrameworkRequest<P>): Promise<SyncedRequest<P>> {
+    this.#leaveReply?.();
     const synced = this.#last.then(async () => {
       const context = await this.#open(request);
       await this.#follow(context, request);

@@ -38,7 +38,7 @@ export function contextFetch<P extends Provider>(
     const send = (prepared: NextRequest<P>): Promise<Response> =>
       fetch(input, { ...init, ...writeInit(init, prepared.betas), body: JSON.stringify(format.write(body, prepared)) });
     const context = await adapter.context;
-    return recordReply(context, await sendPlainer(context, { request, send }));
+    return recordReply(adapter, await sendPlainer(context, { request, send }));
   };
 }
 

@@ -2,15 +2,20 @@ import { Channel } from "../../context/channel.ts";
 import type { Context } from "../../context/context.ts";
 import type { Provider, Reply, StreamEvent } from "../../context/provider-formats.ts";
 import { isObject, type JsonObject, tryParseJson } from "../../schema/json.ts";
+import type { AdapterContext } from "./adapter-context.ts";
 
 /**
  * Records the reply in a response while the client reads it. Must not reject and must not change a byte: if the reply
  * can't be recorded, the next list brings it.
  */
-export async function recordReply<P extends Provider>(context: Context<P>, response: Response): Promise<Response> {
+export async function recordReply<P extends Provider>(
+  adapter: AdapterContext<P>,
+  response: Response,
+): Promise<Response> {
+  const context = await adapter.context;
   if (!response.ok || response.body === null) return response;
   const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
-  if (isStream) return new Response(response.body.pipeThrough(recordEvents(context)), response);
+  if (isStream) return new Response(response.body.pipeThrough(recordEvents(context, adapter)), response);
   const text = await response.text();
   const reply = tryParseJson(text);
   // The context checks its form.
@@ -20,8 +25,12 @@ export async function recordReply<P extends Provider>(context: Context<P>, respo
 }
 
 /** The stream ends for the client when the reply is stored. If the client leaves it, the reply has broken off. */
-function recordEvents<P extends Provider>(context: Context<P>): TransformStream<Uint8Array, Uint8Array> {
+function recordEvents<P extends Provider>(
+  context: Context<P>,
+  adapter: AdapterContext<P>,
+): TransformStream<Uint8Array, Uint8Array> {
   const events = new Channel<JsonObject>();
+  adapter.replying(() => events.close());
   const decoder = new TextDecoder();
   let rest = "";
   const take = (text: string): void => {
