@@ -117,7 +117,33 @@ describe("withContext, for the client of openai", () => {
     await client.closeContext();
   });
 
-  it("what the server keeps is passed on as it is", async () => {
+  it.each(["whole", "streamed"])("responses that continue each other by id, %s: three compactions", async (way) => {
+    const { client: plain, bodies } = connected(reader(49));
+    const client = withContext(plain, { ...small, provider: "openai-responses" });
+    const tools: OpenAI.Responses.FunctionTool[] = [{ type: "function", name: "read", parameters, strict: false }];
+    const params = { model, tools, instructions: "You read.", max_output_tokens: 2_000 };
+    let input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "Read all. The code word is periwinkle." }];
+    let previous: string | null = null;
+    for (;;) {
+      const asked = { ...params, input, previous_response_id: previous };
+      const reply: OpenAI.Responses.Response =
+        way === "whole" ? await client.responses.create(asked) : await client.responses.stream(asked).finalResponse();
+      const calls = reply.output.filter((item) => item.type === "function_call");
+      if (calls.length === 0) break;
+      previous = reply.id;
+      input = calls.map(({ call_id: id }) => ({ type: "function_call_output", call_id: id, output: fileText(id) }));
+    }
+    expect(bodies).toHaveLength(50);
+    expect(bodies.some((body) => body.includes('previous_response_id":"'))).toBe(false);
+    expect(longest(bodies)).toBeLessThan(120_000);
+    expect(bodies.at(-1)).toContain("periwinkle");
+    const context = await client.context;
+    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
+    await client.closeContext();
+  });
+
+  it("what only the server has is passed on as it is", async () => {
     const { client: plain, bodies } = connected(reader(0));
     const client = withContext(plain, { provider: "openai-responses" });
     await client.responses.create({ model, input: "Go on.", previous_response_id: "resp_1" }).catch(() => undefined);

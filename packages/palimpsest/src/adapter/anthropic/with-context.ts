@@ -39,7 +39,12 @@ export function withContext<Client extends Anthropic>(
   });
 }
 
-const messagesFormat: RequestFormat<"anthropic"> = { read: readRequest, write: writeRequest, refuse: refuseThread };
+const messagesFormat: RequestFormat<"anthropic"> = {
+  read: readRequest,
+  write: writeRequest,
+  refuse: refuseThread,
+  replied: () => undefined,
+};
 
 function readRequest(path: string, body: JsonObject): FrameworkRequest<"anthropic"> | undefined {
   const messages = field(body, "messages");

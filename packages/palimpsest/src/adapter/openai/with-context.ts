@@ -7,6 +7,7 @@ import { field, isArray, isObject, type Json, type JsonObject, listField, textFi
 import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../shared/adapter-context.ts";
 import { clientFetch } from "../shared/client-fetch.ts";
 import { contextFetch, type RequestFormat } from "../shared/context-fetch.ts";
+import { continuedResponsesMax } from "../shared/limits.ts";
 import { restoreItems } from "./restore-items.ts";
 
 type OpenAIProvider = "openai-chat" | "openai-responses";
@@ -27,8 +28,8 @@ export interface ContextHandle<P extends OpenAIProvider> {
 
 /**
  * The same client, for one conversation of any length: its requests, streamed or not, pass through a context, and what is
- * sent always fits the window. Requests that continue a response on the server (`previous_response_id`) are passed on as
- * they are: the server has the list.
+ * sent always fits the window. What only the server has (`conversation`, and responses of another client) is passed on as it
+ * is.
  */
 export function withContext<Client extends OpenAI, P extends OpenAIProvider>(
   client: Client,
@@ -57,8 +58,8 @@ function ownSummarizer<P extends OpenAIProvider>(client: OpenAI, provider: P): A
 
 function formatFor<P extends OpenAIProvider>(provider: P): RequestFormat<P> {
   const formats: { readonly [Name in OpenAIProvider]: RequestFormat<Name> } = {
-    "openai-chat": { read: readChat, write: writeChat, refuse: () => undefined },
-    "openai-responses": { read: readResponses, write: writeResponses, refuse: () => undefined },
+    "openai-chat": { read: readChat, write: writeChat, refuse: () => undefined, replied: () => undefined },
+    "openai-responses": new ResponsesFormat(),
   };
   return formats[provider];
 }
@@ -92,33 +93,67 @@ function replyLimit(body: JsonObject, limit: number | undefined): JsonObject {
   return typeof asked === "number" && limit !== undefined ? { [key]: Math.min(asked, limit) } : {};
 }
 
-function readResponses(path: string, body: JsonObject): FrameworkRequest<"openai-responses"> | undefined {
-  const model = textField(body, "model");
-  const isKept = ["previous_response_id", "conversation"].some((key) => (field(body, key) ?? null) !== null);
-  if (!path.endsWith("/responses") || model === undefined || isKept) return undefined;
-  const { system, others } = splitSystem(readInput(field(body, "input")));
-  const instructions = textField(body, "instructions");
-  return {
-    model,
-    system: [
-      ...(instructions === undefined ? [] : [instructions]),
-      ...system.map((item) => contentText(field(item, "content"))),
-    ],
-    tools: listField(body, "tools").flatMap(readResponsesTool),
-    messages: others,
-    outputTokensMax: readLimit(field(body, "max_output_tokens")),
-  };
-}
+/**
+ * Requests may continue an earlier response by its id. Its list is known here, so the whole of it is sent instead: what the
+ * server keeps can't be made smaller.
+ */
+class ResponsesFormat implements RequestFormat<"openai-responses"> {
+  /** Input and output of each response so far, by its id. The newest is last. */
+  readonly #itemsById = new Map<string, readonly JsonObject[]>();
 
-function writeResponses(body: JsonObject, { params }: NextRequest<"openai-responses">): object {
-  const { system, others } = splitSystem(readInput(field(body, "input")));
-  const asked = field(body, "max_output_tokens");
-  const limit = params.max_output_tokens;
-  return {
-    ...body,
-    ...(typeof asked === "number" && limit !== undefined ? { max_output_tokens: Math.min(asked, limit) } : {}),
-    input: [...system, ...restoreItems(params.input, others)],
-  };
+  read(path: string, body: JsonObject): FrameworkRequest<"openai-responses"> | undefined {
+    const model = textField(body, "model");
+    const input = path.endsWith("/responses") ? this.#list(body) : undefined;
+    if (input === undefined || model === undefined) return undefined;
+    const { system, others } = splitSystem(input);
+    const instructions = textField(body, "instructions");
+    return {
+      model,
+      system: [
+        ...(instructions === undefined ? [] : [instructions]),
+        ...system.map((item) => contentText(field(item, "content"))),
+      ],
+      tools: listField(body, "tools").flatMap(readResponsesTool),
+      messages: others,
+      outputTokensMax: readLimit(field(body, "max_output_tokens")),
+    };
+  }
+
+  write(body: JsonObject, { params }: NextRequest<"openai-responses">): object {
+    const { previous_response_id: _previous, ...whole } = body;
+    const { system, others } = splitSystem(this.#list(body) ?? []);
+    const asked = field(body, "max_output_tokens");
+    const limit = params.max_output_tokens;
+    return {
+      ...whole,
+      ...(typeof asked === "number" && limit !== undefined ? { max_output_tokens: Math.min(asked, limit) } : {}),
+      input: [...system, ...restoreItems(params.input, others)],
+    };
+  }
+
+  refuse(): undefined {
+    return undefined;
+  }
+
+  /** `message`: a whole response, or an event of its stream. */
+  replied(body: JsonObject, message: JsonObject): void {
+    const inner = field(message, "response");
+    const response = textField(message, "type") === "response.completed" && isObject(inner) ? inner : message;
+    const id = textField(response, "id");
+    const output = field(response, "output");
+    if (id === undefined || !isArray(output)) return;
+    this.#itemsById.set(id, [...(this.#list(body) ?? []), ...output.filter(isObject)]);
+    const [oldest] = this.#itemsById.keys();
+    if (this.#itemsById.size > continuedResponsesMax && oldest !== undefined) this.#itemsById.delete(oldest);
+  }
+
+  /** The whole list of a request; undefined if only the server has it. */
+  #list(body: JsonObject): readonly JsonObject[] | undefined {
+    const previous = field(body, "previous_response_id") ?? null;
+    const isKept = (field(body, "conversation") ?? null) !== null;
+    const before = typeof previous === "string" ? this.#itemsById.get(previous) : [];
+    return before === undefined || isKept ? undefined : [...before, ...readInput(field(body, "input"))];
+  }
 }
 
 const readInput = (input: Json | undefined): readonly JsonObject[] =>

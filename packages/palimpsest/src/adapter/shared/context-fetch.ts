@@ -12,6 +12,8 @@ export interface RequestFormat<P extends Provider> {
   read(path: string, body: JsonObject): FrameworkRequest<P> | undefined;
   /** The body to send: what the framework asked for, with the context's messages, system prompt and tools. */
   write(body: JsonObject, request: NextRequest<P>): object;
+  /** Told of what came back for a request: the whole reply, or each event of its stream. */
+  replied(body: JsonObject, message: JsonObject): void;
   /** An answer without asking the server, if the context can't take such a request. */
   refuse(body: JsonObject): Response | undefined;
 }
@@ -38,7 +40,8 @@ export function contextFetch<P extends Provider>(
     const send = (prepared: NextRequest<P>): Promise<Response> =>
       fetch(input, { ...init, ...writeInit(init, prepared.betas), body: JSON.stringify(format.write(body, prepared)) });
     const context = await adapter.context;
-    return recordReply(adapter, await sendPlainer(context, { request, send }));
+    const response = await sendPlainer(context, { request, send });
+    return recordReply(adapter, { response, replied: (message) => format.replied(body, message) });
   };
 }
 

@@ -4,20 +4,27 @@ import type { Provider, Reply, StreamEvent } from "../../context/provider-format
 import { isObject, type JsonObject, tryParseJson } from "../../schema/json.ts";
 import type { AdapterContext } from "./adapter-context.ts";
 
+interface PassingReply {
+  readonly response: Response;
+  /** Told of the reply, or of each event. */
+  readonly replied: (message: JsonObject) => void;
+}
+
 /**
  * Records the reply in a response while the client reads it. Must not reject and must not change a byte: if the reply
  * can't be recorded, the next list brings it.
  */
 export async function recordReply<P extends Provider>(
   adapter: AdapterContext<P>,
-  response: Response,
+  { response, replied }: PassingReply,
 ): Promise<Response> {
   const context = await adapter.context;
   if (!response.ok || response.body === null) return response;
   const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
-  if (isStream) return new Response(response.body.pipeThrough(recordEvents(context, adapter)), response);
+  if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, replied })), response);
   const text = await response.text();
   const reply = tryParseJson(text);
+  if (isObject(reply)) replied(reply);
   // The context checks its form.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   if (isObject(reply)) await context.assistant(reply as unknown as Reply<P>).catch(() => undefined);
@@ -26,8 +33,8 @@ export async function recordReply<P extends Provider>(
 
 /** The stream ends for the client when the reply is stored. If the client leaves it, the reply has broken off. */
 function recordEvents<P extends Provider>(
-  context: Context<P>,
   adapter: AdapterContext<P>,
+  { context, replied }: { readonly context: Context<P> } & Pick<PassingReply, "replied">,
 ): TransformStream<Uint8Array, Uint8Array> {
   const events = new Channel<JsonObject>();
   adapter.replying(() => events.close());
@@ -38,7 +45,9 @@ function recordEvents<P extends Provider>(
     rest = lines.pop() ?? "";
     for (const line of lines) {
       const event = line.startsWith("data:") ? tryParseJson(line.slice("data:".length)) : undefined;
-      if (isObject(event)) events.put(event);
+      if (!isObject(event)) continue;
+      replied(event);
+      events.put(event);
     }
   };
   // The context checks their form.
