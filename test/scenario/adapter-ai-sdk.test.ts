@@ -145,6 +145,33 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
     await middleware.closeContext();
   });
 
+  it("a prompt that the server refuses as too long is sent again, smaller", async () => {
+    const inner = reader(19);
+    let requests = 0;
+    const message = "prompt is too long: 31000 tokens > 24000 maximum";
+    const refusal = { kind: "refused", status: 400, type: "invalid_request_error", message } as const;
+    const { anthropic, bodies } = connected({
+      name: "refusing",
+      respond: (scene) => {
+        requests += 1;
+        return requests === 16 ? { move: { kind: "refuse", refusal } } : inner.respond(scene);
+      },
+    });
+    const middleware = contextMiddleware();
+    const model = wrapLanguageModel({ model: anthropic("claude-sonnet-5-5"), middleware });
+    const { text } = await generateText({
+      model,
+      prompt: "Read.",
+      tools: { read },
+      stopWhen: isStepCount(30),
+      maxRetries: 0,
+    });
+    expect(text).toBe("Done.");
+    expect(bodies).toHaveLength(21);
+    expect(bodies[16]?.length).toBeLessThan(bodies[15]?.length ?? 0);
+    await middleware.closeContext();
+  });
+
   it("with its own model as the summarizer, the model is asked for the summary", async () => {
     const { anthropic, bodies } = connected(reader(1_000));
     const middleware = contextMiddleware({ ...small, summarizer: "own" });

@@ -6,6 +6,7 @@ import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue
 import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import { playing } from "./support/simulated.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
@@ -34,6 +35,28 @@ function reader(calls: number): Responder {
     },
   };
 }
+
+/** The same, but this request is refused as too long. */
+function refusing(inner: Responder, refused: number): Responder {
+  const message = "prompt is too long: 31000 tokens > 24000 maximum";
+  let requests = 0;
+  return {
+    name: "refusing",
+    respond: (scene) => {
+      requests += 1;
+      if (requests !== refused) return inner.respond(scene);
+      const refusal = { kind: "refused", status: 400, type: "invalid_request_error", message } as const;
+      return { move: { kind: "refuse", refusal } };
+    },
+  };
+}
+
+const unauthorised = { kind: "refused", status: 401, type: "authentication_error", message: "invalid key" } as const;
+
+const answers = (content: readonly Anthropic.ContentBlock[]): Anthropic.ToolResultBlockParam[] =>
+  content.flatMap((block) =>
+    block.type === "tool_use" ? [{ type: "tool_result", tool_use_id: block.id, content: fileText(block.input) }] : [],
+  );
 
 function connected(responder: Responder) {
   const sizes: number[] = [];
@@ -141,6 +164,28 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
     await client.closeContext();
   });
 
+  it("a request that the server refuses as too long is sent again, smaller, and the caller sees only the reply", async () => {
+    const { client: plain, sizes } = connected(refusing(reader(99), 16));
+    const client = withContext(plain, { contextTokens: 200_000 });
+    const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Read." }];
+    for (let round = 0; round < 18; round += 1) {
+      const { content } = await client.messages.create({ model, max_tokens: 2_000, tools, messages });
+      messages.push({ role: "assistant", content }, { role: "user", content: answers(content) });
+    }
+    expect(sizes).toHaveLength(19);
+    expect(sizes[16]).toBeLessThan(sizes[15] ?? 0);
+    expect((await client.context).costs().session.requests).toBe(18);
+    await client.closeContext();
+  });
+
+  it("other errors are the SDK's", async () => {
+    const { client: plain } = connected(playing({ kind: "refuse", refusal: unauthorised }));
+    const client = withContext(plain);
+    const asked = client.messages.create({ model, max_tokens: 2_000, messages: [{ role: "user", content: "Read." }] });
+    await expect(asked).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
+    await client.closeContext();
+  });
+
   it("a stream that nobody reads does not keep the next request waiting", async () => {
     const { client: plain } = connected(reader(9));
     const client = withContext(plain);
@@ -158,14 +203,7 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
     for (let round = 0; round < 30; round += 1) {
       const { content } = await client.messages.create({ model, max_tokens: 2_000, tools, messages });
       messages.push({ role: "assistant", content });
-      messages.push({
-        role: "user",
-        content: content.flatMap((block) =>
-          block.type === "tool_use"
-            ? [{ type: "tool_result", tool_use_id: block.id, content: fileText(block.input) }]
-            : [],
-        ),
-      });
+      messages.push({ role: "user", content: answers(content) });
     }
     expect(bodies.length).toBeGreaterThan(30);
     await client.closeContext();

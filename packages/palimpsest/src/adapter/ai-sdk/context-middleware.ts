@@ -2,8 +2,8 @@ import type { LanguageModelMiddleware } from "ai";
 import type { Context } from "../../context/context.ts";
 import type { NextRequest } from "../../context/outcomes.ts";
 import type { ToolOption } from "../../context/inputs.ts";
-import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
-import { plainerTriesMax } from "../shared/limits.ts";
+import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../shared/adapter-context.ts";
+import { askPlainer } from "../shared/ask-plainer.ts";
 import { encodeMessage, type EncodedMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
 import { collectStream, toReply, type ModelReply } from "./model-reply.ts";
 import { restorePrompt } from "./restore-prompt.ts";
@@ -35,30 +35,36 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
     const asked = { ...toCallOptions(params), maxOutputTokens: params.max_tokens, abortSignal: signal };
     return toReply(await model.doGenerate(asked), model.modelId);
   };
-  const given = summarizer === "own" ? own : summarizer;
+  const chosen = summarizer === "own" ? own : summarizer;
   const adapter = new AdapterContext("anthropic", {
     ...options,
-    ...(given === undefined ? {} : { summarizer: given }),
+    ...(chosen === undefined ? {} : { summarizer: chosen }),
   });
-  const ask = async <Result>(
-    asked: Asked,
-    send: (params: CallOptions) => PromiseLike<Result>,
-  ): Promise<Answered<Result>> => {
+  const ask = async <Result>(asked: Asked, send: (params: CallOptions) => PromiseLike<Result>): Promise<Result> => {
     model = asked.model;
-    return await askPlainer(adapter, { asked, send });
+    const { system, others } = splitSystem(asked.params.prompt);
+    const given = others.map((message) => encodeMessage(asPrompt(message)));
+    return await askPlainer(adapter, {
+      request: toRequest(asked, { system, given }),
+      send: (prepared) => send({ ...asked.params, prompt: writePrompt(prepared, { ...asked, given }) }),
+    });
+  };
+  // If it can't be recorded, the next prompt brings it.
+  const record = async (reply: ModelReply): Promise<void> => {
+    const context = await adapter.context;
+    await context.assistant(reply).catch(() => undefined);
   };
   return {
     specificationVersion: "v4",
     context: adapter.context,
     closeContext: () => adapter.close(),
     wrapGenerate: async (asked) => {
-      const { result, record } = await ask(asked, (params) => asked.model.doGenerate(params));
+      const result = await ask(asked, (params) => asked.model.doGenerate(params));
       await record(toReply(result, asked.model.modelId));
       return result;
     },
     wrapStream: async (asked) => {
-      const { result, record } = await ask(asked, (params) => asked.model.doStream(params));
-      const { stream, ...others } = result;
+      const { stream, ...others } = await ask(asked, (params) => asked.model.doStream(params));
       return { ...others, stream: stream.pipeThrough(collectStream(asked.model.modelId, record)) };
     },
   };
@@ -69,50 +75,17 @@ interface Asked {
   readonly params: CallOptions;
 }
 
-interface Answered<Result> {
-  readonly result: Result;
-  /** Must not reject: if the reply can't be recorded, the next prompt brings it. */
-  readonly record: (reply: ModelReply) => Promise<void>;
-}
-
-interface Sending<Result> {
-  readonly asked: Asked;
-  readonly send: (params: CallOptions) => PromiseLike<Result>;
-}
-
-/** A prompt that is refused for what it holds is sent again without it. Other errors are the framework's to handle. */
-async function askPlainer<Result>(
-  adapter: AdapterContext<"anthropic">,
-  { asked: { model, params }, send }: Sending<Result>,
-): Promise<Answered<Result>> {
-  const { system, others } = splitSystem(params.prompt);
-  const given = others.map((message) => encodeMessage(asPrompt(message)));
-  let request: NextRequest<"anthropic"> = await adapter.sync({
-    model: model.modelId,
-    system: system.map(({ content }) => content),
-    tools: (params.tools ?? []).map(toToolOption),
-    messages: given.map(toMessage),
-    outputTokensMax: params.maxOutputTokens,
-    signal: params.abortSignal,
-  });
-  const context = await adapter.context;
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const result = await send({ ...params, prompt: writePrompt(request, { given, params, model }) });
-      return { result, record: async (reply) => void (await context.assistant(reply).catch(() => undefined)) };
-    } catch (error) {
-      if (tries >= plainerTriesMax || !isAboutRequest(error)) throw error;
-      const after = await context.refused(error);
-      if (after.kind === "stop" || after.afterMs > 0) throw error;
-      request = await context.next();
-    }
-  }
-}
-
-function isAboutRequest(error: unknown): boolean {
-  const status: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "statusCode") : undefined;
-  return status === 400 || status === 413;
-}
+const toRequest = (
+  { model, params }: Asked,
+  { system, given }: { readonly system: readonly SystemMessage[]; readonly given: readonly EncodedMessage[] },
+): FrameworkRequest<"anthropic"> => ({
+  model: model.modelId,
+  system: system.map(({ content }) => content),
+  tools: (params.tools ?? []).map(toToolOption),
+  messages: given.map(toMessage),
+  outputTokensMax: params.maxOutputTokens,
+  signal: params.abortSignal,
+});
 
 interface WritePromptInput extends Asked {
   readonly given: readonly EncodedMessage[];

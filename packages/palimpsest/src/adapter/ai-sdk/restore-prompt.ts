@@ -1,4 +1,5 @@
 import { type Block, parseBlock, type ToolResultBlock } from "../../schema/block.ts";
+import { canonicalJson } from "../../schema/canonical-json.ts";
 import { field, isArray, isObject, type Json, type JsonObject, parseJson, textField } from "../../schema/json.ts";
 import {
   type EncodedMessage,
@@ -140,20 +141,10 @@ function partKey(block: Block): string {
     case "redacted_thinking":
       return `redacted ${block.data}`;
     case "tool_use":
-      return `call ${block.name} ${JSON.stringify(sortKeys(block.input))}`;
+      return `call ${block.name} ${canonicalJson(block.input)}`;
     default:
       return JSON.stringify(block);
   }
-}
-
-function sortKeys(value: Json): Json {
-  if (isArray(value)) return value.map(sortKeys);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .toSorted()
-      .map((key) => [key, sortKeys(value[key] ?? null)]),
-  );
 }
 
 /** For what the context wrote itself: summaries, stubs, reminders. */

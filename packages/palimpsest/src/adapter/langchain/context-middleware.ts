@@ -3,10 +3,9 @@ import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
 import { isObject, type Json, type JsonObject, parseJson } from "../../schema/json.ts";
 import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
-import { plainerTriesMax } from "../shared/limits.ts";
+import { askPlainer } from "../shared/ask-plainer.ts";
 import { encodeMessage, encodeReply } from "./encode-message.ts";
 import { restoreMessages } from "./restore-messages.ts";
 
@@ -54,16 +53,22 @@ export function contextMiddleware(options: ContextMiddlewareOptions = {}): Agent
     wrapModelCall: async (request, handler) => {
       ownModel = () => bindModel(request);
       const adapter = open(request.runtime.configurable?.thread_id);
-      const asked = {
-        messages: request.messages,
-        system: request.systemMessage.text,
-        tools: request.tools.map(toToolOption),
-      };
+      const model = modelName(request.model);
+      const given = request.messages.map(encodeMessage);
       return await askPlainer(adapter, {
-        ...asked,
-        model: modelName(request.model),
-        signal: request.runtime.signal,
-        send: async (messages) => await handler({ ...request, messages }),
+        request: {
+          model,
+          system: request.systemMessage.text,
+          tools: request.tools.map(toToolOption),
+          messages: given,
+          signal: request.runtime.signal,
+        },
+        send: async ({ params }) => {
+          const reply = await handler({ ...request, messages: restoreMessages(params.messages, given) });
+          // If it can't be recorded, the next list brings it.
+          if (isReply(reply)) await (await adapter.context).assistant(toReply(reply, model)).catch(() => undefined);
+          return reply;
+        },
       });
     },
   });
@@ -76,44 +81,7 @@ export function contextMiddleware(options: ContextMiddlewareOptions = {}): Agent
   });
 }
 
-interface Asked<Result> {
-  readonly model: string;
-  readonly system: string;
-  readonly tools: readonly ToolOption[];
-  readonly messages: readonly BaseMessage[];
-  readonly signal: AbortSignal | undefined;
-  readonly send: (messages: BaseMessage[]) => Promise<Result>;
-}
-
-/** A request that is refused for what it holds is sent again without it. Other errors are the framework's to handle. */
-async function askPlainer<Result extends object>(
-  adapter: AdapterContext<"anthropic">,
-  { model, system, tools, messages, signal, send }: Asked<Result>,
-): Promise<Result> {
-  const given = messages.map(encodeMessage);
-  let request: NextRequest<"anthropic"> = await adapter.sync({ model, system, tools, messages: given, signal });
-  const context = await adapter.context;
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const reply = await send(restoreMessages(request.params.messages, given));
-      // If it can't be recorded, the next list brings it.
-      if (isReply(reply)) await context.assistant(toReply(reply, model)).catch(() => undefined);
-      return reply;
-    } catch (error) {
-      if (tries >= plainerTriesMax || !isAboutRequest(error)) throw error;
-      const after = await context.refused(error);
-      if (after.kind === "stop" || after.afterMs > 0) throw error;
-      request = await context.next();
-    }
-  }
-}
-
 const isReply = (value: object): value is AIMessage => "content" in value && "type" in value && value.type === "ai";
-
-function isAboutRequest(error: unknown): boolean {
-  const status: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "status") : undefined;
-  return status === 400 || status === 413;
-}
 
 function toReply(message: AIMessage, model: string) {
   const calls = message.tool_calls ?? [];

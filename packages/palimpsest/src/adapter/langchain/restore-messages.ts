@@ -1,6 +1,7 @@
 import { AIMessage, type BaseMessage, HumanMessage, isAIMessage, ToolMessage } from "@langchain/core/messages";
 import { type Block, parseBlock, type ToolResultBlock } from "../../schema/block.ts";
-import { isArray, isObject, type Json, type JsonObject, parseJson, textField } from "../../schema/json.ts";
+import { canonicalJson } from "../../schema/canonical-json.ts";
+import { isArray, isObject, type JsonObject, parseJson, textField } from "../../schema/json.ts";
 import { isThinking } from "../../transcript/to-wire-block.ts";
 import type { EncodedMessage } from "./encode-message.ts";
 
@@ -115,16 +116,7 @@ function findLength(own: readonly Block[], blocks: readonly Block[]): number | u
 
 function blockKey(block: Block): string {
   if (block.type === "text") return `text ${block.text}`;
-  return block.type === "tool_use"
-    ? `call ${block.name} ${JSON.stringify(sortKeys(block.input))}`
-    : JSON.stringify(block);
-}
-
-function sortKeys(value: Json): Json {
-  if (isArray(value)) return value.map(sortKeys);
-  if (!isObject(value)) return value;
-  const keys = Object.keys(value).toSorted();
-  return Object.fromEntries(keys.map((key) => [key, sortKeys(value[key] ?? null)]));
+  return block.type === "tool_use" ? `call ${block.name} ${canonicalJson(block.input)}` : JSON.stringify(block);
 }
 
 /** Thinking that may no longer be sent is left out of a copy: the caller's message stays as it is. */

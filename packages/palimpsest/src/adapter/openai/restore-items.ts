@@ -1,3 +1,4 @@
+import { canonicalJson } from "../../schema/canonical-json.ts";
 import {
   field,
   isArray,
@@ -85,17 +86,10 @@ function callKey(call: Json): string {
 function argumentsKey(value: Json | undefined): string {
   if (typeof value !== "string" || value === "") return "{}";
   try {
-    return JSON.stringify(sortKeys(parseJson(value)));
+    return canonicalJson(parseJson(value));
   } catch {
     return "{}";
   }
-}
-
-function sortKeys(value: Json): Json {
-  if (isArray(value)) return value.map(sortKeys);
-  if (!isObject(value)) return value;
-  const keys = Object.keys(value).toSorted();
-  return Object.fromEntries(keys.map((key) => [key, sortKeys(value[key] ?? null)]));
 }
 
 function contentKey(content: Json | undefined): string {

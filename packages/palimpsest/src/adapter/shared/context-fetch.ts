@@ -45,13 +45,16 @@ export function contextFetch<P extends Provider>(
   };
 }
 
-interface Sending<P extends Provider> {
+interface SendInput<P extends Provider> {
   readonly request: NextRequest<P>;
   readonly send: (request: NextRequest<P>) => Promise<Response>;
 }
 
 /** A request that is refused for what it holds is sent again without it. Waiting and trying again is left to the client. */
-async function sendPlainer<P extends Provider>(context: Context<P>, { request, send }: Sending<P>): Promise<Response> {
+async function sendPlainer<P extends Provider>(
+  context: Context<P>,
+  { request, send }: SendInput<P>,
+): Promise<Response> {
   let response = await send(request);
   for (let tries = 0; tries < plainerTriesMax && isAboutRequest(response); tries += 1) {
     const text = await response.clone().text();

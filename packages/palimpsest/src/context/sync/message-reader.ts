@@ -1,5 +1,6 @@
 import type { HashDep } from "../../cache/break-detector.ts";
 import { type Block, parseBlock, type ToolResultBlock } from "../../schema/block.ts";
+import { canonicalJson } from "../../schema/canonical-json.ts";
 import { isArray, isObject, type Json, type JsonObject, parseJson, textField } from "../../schema/json.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { digestChars } from "./limits.ts";
@@ -173,14 +174,6 @@ function withoutMarks(value: Json): Json {
   if (!isObject(value)) return value;
   const fields = Object.entries(value).filter(([key, inner]) => key !== "cache_control" && inner !== null);
   return Object.fromEntries(fields.map(([key, inner]) => [key, withoutMarks(inner)]));
-}
-
-/** The same text whatever the order of the keys: frameworks parse and write inputs again. */
-function canonicalJson(value: Json): string {
-  if (isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const fields = Object.keys(value).toSorted();
-  return `{${fields.map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`).join(",")}}`;
 }
 
 /** The blocks of a content that is a string or a list. */
