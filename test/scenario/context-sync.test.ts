@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
@@ -259,6 +260,31 @@ describe("sync", () => {
     first.content = "Fix the other gauge.";
     expect((await context.sync(list)).sync).toMatchObject({ kind: "branched", known: 0, added: 6 });
     await context.close();
+  });
+
+  it("takes the results of calls that were open when the process ended", async () => {
+    const options = { model, tools, session: "s", store: memoryStore() };
+    const context = await openContext(options);
+    await context.sync([fix]);
+    const content = [text("I look."), call("toolu_1"), call("toolu_2")];
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content,
+      stop_reason: "tool_use",
+      usage: { input_tokens: 1, output_tokens: 1 },
+    });
+    await context.close();
+    const again = await openContext(options);
+    const results = user([result("toolu_1", "the gauge is broken"), result("toolu_2", "and the needle")]);
+    const { params, sync } = await again.sync([fix, says(...content), results]);
+    expect(sync).toMatchObject({ kind: "grown", known: 4, added: 2 });
+    expect(params.messages.at(-1)?.content).toMatchObject([
+      { type: "tool_result", tool_use_id: "toolu_1", content: "the gauge is broken" },
+      { type: "tool_result", tool_use_id: "toolu_2", content: "and the needle" },
+    ]);
+    expect((await again.sync([fix, says(...content), results])).sync).toMatchObject({ kind: "same" });
+    await again.close();
   });
 
   it("recognises a reply whose secrets were left out of the store", async () => {

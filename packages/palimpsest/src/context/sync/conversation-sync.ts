@@ -37,6 +37,7 @@ export class ConversationSync {
     const isShown = ({ entry }: KnownItem): boolean => entry !== undefined && shown().has(entry);
     const plan = planSync({ known: this.#known, matched: await this.#match(items), items, isShown });
     const edit = await this.#leave(plan);
+    if (items[plan.from]?.block.type === "tool_result") await this.#leaveRepair();
     await appendItems(this.#host, this.#known, { items, from: plan.from });
     const record = this.#known.record();
     if (record !== undefined) throwIfFailed(await this.#session.append(record));
@@ -76,8 +77,24 @@ export class ConversationSync {
   /** Edits since the last item belong before whatever comes next. */
   #readAll(): void {
     const { tip, root } = this.#known;
-    if (tip !== root) tip.behind = this.#session.leaf;
+    if (tip !== root && !this.#isRepaired()) tip.behind = this.#session.leaf;
     this.#known.readTo = this.#session.fold.path.at(-1)?.end ?? 0;
+  }
+
+  /** When a session is opened, its open calls are settled as interrupted. */
+  #isRepaired(): boolean {
+    const { path } = this.#session.fold;
+    const { behind } = this.#known.tip;
+    const from = typeof behind === "string" ? path.findLastIndex(({ entry }) => entry.id === behind) : -1;
+    const later = from === -1 ? [] : path.loggedFrom(from + 1);
+    return later.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "repair");
+  }
+
+  /** The caller has the results after all: it was only this process that ended. */
+  async #leaveRepair(): Promise<void> {
+    if (!this.#isRepaired()) return;
+    const branched = await this.#host.core.view.branch({ behind: this.#known.tip.behind ?? null, before: undefined });
+    if (branched.kind === "failed") throw storeError(branched);
   }
 
   #isAside({ entry }: KnownItem): boolean {

@@ -96,6 +96,7 @@ export class KnownItems {
 
   /** The caller has left out what was before these, or replaced it. They follow the tip now. */
   copy(kept: readonly KnownItem[]): void {
+    if (this.#byNumber.size + kept.length > knownItemsMax) this.#forgetBranches();
     for (const item of kept) {
       this.#lastNumber += 1;
       const copied = this.#insert({ ...item, behind: undefined, number: this.#lastNumber }, item);
