@@ -1,4 +1,4 @@
-import Anthropic from "@anthropic-ai/sdk";
+import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { describe, expect, it } from "vitest";
 import { withContext } from "../../packages/palimpsest/src/adapter/anthropic/with-context.ts";
@@ -182,7 +182,7 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
     const { client: plain } = connected(playing({ kind: "refuse", refusal: unauthorised }));
     const client = withContext(plain);
     const asked = client.messages.create({ model, max_tokens: 2_000, messages: [{ role: "user", content: "Read." }] });
-    await expect(asked).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
+    await expect(asked).rejects.toBeInstanceOf(AuthenticationError);
     await client.closeContext();
   });
 
