@@ -96,7 +96,8 @@ export function openLogDocument({
     read: (from) => readTexts({ source, blobs, from }),
     expand: async (id) => {
       const found = await expand({ blobs }, source, id);
-      return "bytes" in found ? { kind: found.kind, bytes: found.bytes } : undefined;
+      if (!("bytes" in found)) return undefined;
+      return { kind: found.kind, bytes: found.bytes, form: found.kind === "result" ? found.form : undefined };
     },
     close: () => source.close(),
   };
