@@ -1,6 +1,7 @@
 import { finished } from "node:stream/promises";
 import { join, resolve } from "node:path";
 import { Writable } from "node:stream";
+import { setTimeout as wait } from "node:timers/promises";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { createMcpServer } from "palimpsest/internal/adapter/mcp/create-mcp-server";
@@ -129,10 +130,41 @@ async function serveStdio(
   server.server.onclose = end;
   finished(stdin, { writable: false }).then(end, end);
   await server.connect(transport);
+  const answered = followRequests(transport);
   await over.promise;
+  await Promise.race([answered(), wait(answerMsMax, undefined, { ref: false })]);
   stop.release();
   await server.close();
   return exitCode.fine;
+}
+
+/** How long requests are answered after the client has closed its end. It may not read the answers any more. */
+const answerMsMax = 2_000;
+
+/** The function that is returned resolves when no request waits for an answer. */
+function followRequests(transport: StdioServerTransport): () => Promise<void> {
+  const waiting = new Set<string | number>();
+  const idle = Promise.withResolvers<void>();
+  let isEnding = false;
+  const look = (): void => {
+    if (isEnding && waiting.size === 0) idle.resolve();
+  };
+  const { onmessage } = transport;
+  transport.onmessage = (message) => {
+    if ("method" in message && "id" in message) waiting.add(message.id);
+    onmessage?.(message);
+  };
+  const send = transport.send.bind(transport);
+  transport.send = async (message) => {
+    await send(message);
+    if (!("method" in message) && message.id !== undefined) waiting.delete(message.id);
+    look();
+  };
+  return () => {
+    isEnding = true;
+    look();
+    return idle.promise;
+  };
 }
 
 /** Nothing else writes to stdout meanwhile: it holds the protocol only. */

@@ -61,7 +61,9 @@ export function createProjectRecall({
   const maskText = createMask();
   const prepare = async () => {
     const project = await locate();
-    return project === undefined ? undefined : { deps: project.deps, sources: projectRecallSources({ project, home, env }) };
+    return project === undefined
+      ? undefined
+      : { deps: project.deps, sources: projectRecallSources({ project, home, env }) };
   };
   // Kept, because sources remember which logs belong to the project.
   let prepared: ReturnType<typeof prepare> | undefined;

@@ -125,9 +125,7 @@ async function describeMemory(project: McpProject, memory: Memory): Promise<z.in
     trust,
     source: formatSource(memory),
     ...(type === undefined ? {} : { type }),
-    ...(trust === "untrusted"
-      ? {}
-      : { name: await project.mask(name), description: await project.mask(description) }),
+    ...(trust === "untrusted" ? {} : { name: await project.mask(name), description: await project.mask(description) }),
   };
 }
 

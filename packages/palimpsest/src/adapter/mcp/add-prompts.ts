@@ -7,7 +7,7 @@ import { completeSession } from "./add-resources.ts";
 import { idCharsMax, promptHitsMax, queryCharsMax } from "./limits.ts";
 import type { McpProject } from "./mcp-project.ts";
 import { renderView } from "./render-view.ts";
-import { renderHits, toShownHit } from "./shown-hit.ts";
+import { renderHits, showHits } from "./shown-hit.ts";
 
 /** Questions that users ask, with what recall finds for them. */
 export function addPrompts(server: McpServer, project: McpProject): void {
@@ -40,7 +40,8 @@ async function findHits(project: McpProject, query: string): Promise<string> {
   if (outcome.kind === "unavailable") return `Nothing could be searched: ${outcome.why}.`;
   if (outcome.searched.kind === "no-words" || outcome.searched.hits.length === 0)
     return "A search for these words found nothing; try others with the tool recall.";
-  return `A search for these words found, best first:\n\n${quote(renderHits(outcome.searched.hits.map(toShownHit)))}`;
+  const hits = await showHits(project, outcome.searched.hits);
+  return `A search for these words found, best first:\n\n${quote(renderHits(hits))}`;
 }
 
 async function continueSession(project: McpProject, session: string): Promise<GetPromptResult> {

@@ -5,7 +5,7 @@ import { searchTextKinds } from "../../ports/session-search.ts";
 import type { SessionSummary } from "../../ports/store.ts";
 import { oneLine } from "../../text/to-printable.ts";
 import { answer, cutList, cutPage, pageNote, pageProblem, problem } from "./answer.ts";
-import { type ShownHit, hitShape, renderHits, toShownHit } from "./shown-hit.ts";
+import { hitShape, renderHits, showHits } from "./shown-hit.ts";
 import { hitsPerPage, idCharsMax, pagesMax, queryCharsMax, sessionsPerPage, titleCharsMax } from "./limits.ts";
 import type { McpProject } from "./mcp-project.ts";
 import { readOriginal } from "./read-original.ts";
@@ -93,7 +93,10 @@ export function addRecallTools(server: McpServer, project: McpProject): void {
       inputSchema: {
         session: idInput.describe("Its id, or a unique beginning of it."),
         at: idInput.optional().describe("The id of a hit, or a line number from 1. Absent: the end of the session."),
-        format: z.enum(["text", "json"]).optional().describe("json: Messages API form, a message a line. Default: text."),
+        format: z
+          .enum(["text", "json"])
+          .optional()
+          .describe("json: Messages API form, a message a line. Default: text."),
         page: pageInput.describe("From 1. Default: the last."),
       },
       outputSchema: {
@@ -143,7 +146,7 @@ async function search(
     return problem("The query has no words", "Use letters or digits: signs alone are not searched for.");
   const { page, pages, total, shown } = searched;
   if (searched.hits.length === 0 && pages > 0) return pageProblem(page, "the hits");
-  const hits: readonly ShownHit[] = searched.hits.map(toShownHit);
+  const hits = await showHits(project, searched.hits);
   const later = isComplete ? "" : "\n(older sessions are still being indexed; search again later)";
   const found =
     total === 0 ? "Nothing was found. Try other words, or fewer." : `${renderHits(hits)}${pageNote({ page, pages })}`;
@@ -200,7 +203,10 @@ interface ViewCall {
   readonly page?: number | undefined;
 }
 
-async function showView(project: McpProject, { session, at, format = "text", page }: ViewCall): Promise<CallToolResult> {
+async function showView(
+  project: McpProject,
+  { session, at, format = "text", page }: ViewCall,
+): Promise<CallToolResult> {
   const found = await project.findSession(session);
   if (found.kind === "ambiguous")
     return problem(

@@ -2,7 +2,13 @@ import { showMemory } from "../../memory/directory/show-memory.ts";
 import { DriftCheck } from "../../memory/directory/find-drift.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { Memories, MemoryText } from "../../ports/memories.ts";
-import type { RecalledOriginal, RecallIndex, RecallOptions, RecallSource } from "../../ports/recall-index.ts";
+import type {
+  OpenedDocument,
+  RecalledOriginal,
+  RecallIndex,
+  RecallOptions,
+  RecallSource,
+} from "../../ports/recall-index.ts";
 import type { SearchOutcome } from "../../ports/session-search.ts";
 import type { SessionSummary, StorePorts } from "../../ports/store.ts";
 import type { ByteSource } from "../../ports/transcripts.ts";
@@ -10,6 +16,7 @@ import type { WorkingTree } from "../../ports/working-tree.ts";
 import { sessionId } from "../../schema/brand.ts";
 import { openCounted, openCountedAt } from "../../session/counted-log.ts";
 import { openStoreRecall } from "../../session/open-recall.ts";
+import { openLogDocument } from "../../session/recall-sources.ts";
 import { scanForward } from "../../session/scan-lines.ts";
 import type { View } from "../../transcript/fold.ts";
 import { catchUpMs } from "./limits.ts";
@@ -78,16 +85,13 @@ export class McpProject {
     return typeof outcome === "string" ? { kind: "unavailable", why: outcome } : outcome;
   }
 
-  /** The original behind an id in a session of any agent. */
+  /** The original behind an id in a session of the store, else, by the index, of another agent. */
   async expand(session: string, id: string): Promise<RecalledOriginal | undefined> {
-    const outcome = await this.#withIndex(async (index) => {
-      const document = await index.open(session);
-      try {
-        return await document?.expand(id);
-      } finally {
-        await document?.close();
-      }
-    });
+    const { blobs, transcripts } = this.deps.ports;
+    const found = await this.findSession(session);
+    const source = found.kind === "session" ? await transcripts.openForReading(sessionId(found.id)) : undefined;
+    if (source !== undefined) return await expandIn(openLogDocument({ key: session, source, blobs }), id);
+    const outcome = await this.#withIndex(async (index) => await expandIn(await index.open(session), id));
     return typeof outcome === "string" ? undefined : outcome;
   }
 
@@ -138,6 +142,14 @@ export class McpProject {
     } finally {
       await opened.index.close();
     }
+  }
+}
+
+async function expandIn(document: OpenedDocument | undefined, id: string): Promise<RecalledOriginal | undefined> {
+  try {
+    return await document?.expand(id);
+  } finally {
+    await document?.close();
   }
 }
 

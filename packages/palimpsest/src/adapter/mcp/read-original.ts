@@ -20,8 +20,7 @@ export async function readOriginal(
     [id, id] as const,
   ];
   for (const [place, name] of places) {
-    const found = await project.findSession(place);
-    const original = await project.expand(found.kind === "session" ? found.id : place, name);
+    const original = await project.expand(place, name);
     if (original !== undefined) return await project.mask(renderOriginal(original));
   }
   return undefined;

@@ -79,6 +79,9 @@ function saveProblem(outcome: Exclude<MemoryCommitOutcome, { kind: "committed" }
 
 /** As a program calls itself, in characters that mean nothing to anybody. */
 export function formatClientName(name: string | undefined): string {
-  const plain = (name ?? "").replaceAll(/[^\p{L}\p{N} ._@/-]+/gu, " ").trim().slice(0, clientNameCharsMax);
+  const plain = (name ?? "")
+    .replaceAll(/[^\p{L}\p{N} ._@/-]+/gu, " ")
+    .trim()
+    .slice(0, clientNameCharsMax);
   return plain === "" ? "unknown client" : plain;
 }

@@ -97,8 +97,14 @@ export function checkRequest(
   const { host, origin, authorization } = headers;
   const names = [...origins, ...allowedHosts.map((name) => name.toLowerCase())];
   if (host === undefined || !names.includes(host.toLowerCase()))
-    return { status: 403, message: "This Host is not served here: use the address that `palimpsest mcp --http` prints." };
-  if (origin !== undefined && !names.some((name) => [`http://${name}`, `https://${name}`].includes(origin.toLowerCase())))
+    return {
+      status: 403,
+      message: "This Host is not served here: use the address that `palimpsest mcp --http` prints.",
+    };
+  if (
+    origin !== undefined &&
+    !names.some((name) => [`http://${name}`, `https://${name}`].includes(origin.toLowerCase()))
+  )
     return { status: 403, message: "Requests of other pages (Origin) are refused." };
   if (url.split("?")[0] !== "/mcp") return { status: 404, message: "The server is at /mcp." };
   const [, given = ""] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
@@ -148,7 +154,8 @@ class HttpClients {
     const known = typeof id === "string" ? this.#clientById.get(id) : undefined;
     if (known !== undefined) return await this.#pass(known, { request, response });
     // The protocol's way to say: begin anew.
-    if (id !== undefined) return refuse(response, { status: 404, message: "This session has ended: initialize again." });
+    if (id !== undefined)
+      return refuse(response, { status: 404, message: "This session has ended: initialize again." });
     if (request.method !== "POST") return refuse(response, { status: 400, message: "Begin with initialize, by POST." });
     if (this.#clientById.size + this.#opening >= httpClientsMax) await this.endIdle();
     if (this.#clientById.size + this.#opening >= httpClientsMax)
