@@ -6,7 +6,7 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { createMcpServer } from "palimpsest/internal/adapter/mcp/create-mcp-server";
 import { serveMcpHttp } from "palimpsest/internal/adapter/mcp/serve-mcp-http";
-import { millis } from "palimpsest/internal/schema/brand";
+import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import { makeFolder } from "palimpsest/internal/store/files/disk";
 import { fileWorkingTree } from "palimpsest/internal/store/files/file-working-tree";
 import { createSocketSecret, readSocketSecret } from "palimpsest/internal/store/files/socket-secret";
@@ -70,6 +70,8 @@ function parsePort(written: string | undefined): number | Failure {
     : usageError(`${written} is no port`, "A port is a whole number from 0 to 65535; 0 takes any that is free.");
 }
 
+const now = (): Millis => millis(Date.now());
+
 interface OpenedServers {
   readonly kind: "open";
   readonly home: string;
@@ -89,7 +91,6 @@ async function openServers(
   const project = await workspace.project();
   if (project.kind === "failed") return sessionFailure(project, "new");
   const { deps, root } = project;
-  const now = () => millis(Date.now());
   const closers: (() => Promise<void>)[] = [];
   // The client's own agent may have a shell that reaches the memory folder, so that its edits are not the user's.
   const warnings = await watchMemories(
@@ -127,6 +128,7 @@ async function serveStdio(
   const over = Promise.withResolvers<void>();
   const end = (): void => over.resolve();
   stop.signal.addEventListener("abort", end);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener
   server.server.onclose = end;
   finished(stdin, { writable: false }).then(end, end);
   await server.connect(transport);
@@ -150,6 +152,7 @@ function followRequests(transport: StdioServerTransport): () => Promise<void> {
     if (isEnding && waiting.size === 0) idle.resolve();
   };
   const { onmessage } = transport;
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener
   transport.onmessage = (message) => {
     if ("method" in message && "id" in message) waiting.add(message.id);
     onmessage?.(message);
@@ -168,12 +171,13 @@ function followRequests(transport: StdioServerTransport): () => Promise<void> {
 }
 
 /** Nothing else writes to stdout meanwhile: it holds the protocol only. */
-const toWritable = (out: Output): Writable =>
-  new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      void out.bytes(chunk).then(() => done());
-    },
-  });
+function toWritable(out: Output): Writable {
+  const write = async (chunk: Buffer, done: () => void): Promise<void> => {
+    await out.bytes(chunk);
+    done();
+  };
+  return new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+}
 
 async function serveHttp(
   { out, err }: CommandContext,

@@ -97,7 +97,8 @@ export function openLogDocument({
     expand: async (id) => {
       const found = await expand({ blobs }, source, id);
       if (!("bytes" in found)) return undefined;
-      return { kind: found.kind, bytes: found.bytes, form: found.kind === "result" ? found.form : undefined };
+      const form = found.kind === "result" && found.form === "json" ? "json" : undefined;
+      return { kind: found.kind, bytes: found.bytes, form };
     },
     close: () => source.close(),
   };

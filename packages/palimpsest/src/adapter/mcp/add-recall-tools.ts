@@ -21,6 +21,22 @@ const timeInput = z
 
 /** The tools that read sessions: recall, sessions, view. */
 export function addRecallTools(server: McpServer, project: McpProject): void {
+  addRecall(server, project);
+  server.registerTool(
+    "sessions",
+    {
+      title: "Sessions",
+      description: `List this project's sessions, newest first, ${sessionsPerPage} a page: id, title, times, number of messages. Other agents' sessions are found by recall only.`,
+      inputSchema: { page: pageInput.describe("From 1.") },
+      outputSchema: { sessions: z.array(sessionShape), total: z.int(), page: z.int(), pages: z.int() },
+      annotations: readOnly,
+    },
+    async ({ page = 1 }) => await listSessions(project, page),
+  );
+  addView(server, project);
+}
+
+function addRecall(server: McpServer, project: McpProject): void {
   server.registerTool(
     "recall",
     {
@@ -73,17 +89,9 @@ export function addRecallTools(server: McpServer, project: McpProject): void {
       });
     },
   );
-  server.registerTool(
-    "sessions",
-    {
-      title: "Sessions",
-      description: `List this project's sessions, newest first, ${sessionsPerPage} a page: id, title, times, number of messages. Other agents' sessions are found by recall only.`,
-      inputSchema: { page: pageInput.describe("From 1.") },
-      outputSchema: { sessions: z.array(sessionShape), total: z.int(), page: z.int(), pages: z.int() },
-      annotations: readOnly,
-    },
-    async ({ page = 1 }) => await listSessions(project, page),
-  );
+}
+
+function addView(server: McpServer, project: McpProject): void {
   server.registerTool(
     "view",
     {

@@ -1,8 +1,7 @@
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   httpBodyBytesMax,
   httpClientsMax,
@@ -46,7 +45,7 @@ export async function serveMcpHttp(options: McpHttpOptions): Promise<McpHttpOutc
   if (options.token.length < httpTokenCharsMin)
     throw new TypeError(`The token needs at least ${httpTokenCharsMin} characters.`);
   const clients = new HttpClients(options.createServer);
-  const http = createServer((request, response) => {
+  const http = createHttpServer((request, response) => {
     const { address, port } = listeningAddress(http);
     const refusal = checkRequest(request, { ...options, origins: ownNames(address, port) });
     if (refusal !== undefined) return refuse(response, refusal);
@@ -184,7 +183,7 @@ class HttpClients {
         onsessionclosed: (id) => void this.#clientById.delete(id),
       });
       const client: HttpClient = { server, transport, requests: 0, usedAt: Date.now() };
-      await server.connect(toTransport(transport));
+      await server.connect(transport);
       await this.#pass(client, { request, response });
       if (transport.sessionId === undefined) await server.close();
     } finally {
@@ -211,10 +210,6 @@ class HttpClients {
     }
   }
 }
-
-/** The SDK's types do not agree with each other under `exactOptionalPropertyTypes`; the object is one all the same. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const toTransport = (transport: StreamableHTTPServerTransport): Transport => transport as Transport;
 
 function listeningAddress(http: Server): { readonly address: string; readonly port: number } {
   const bound = http.address();
