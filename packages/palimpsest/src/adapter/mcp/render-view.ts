@@ -54,8 +54,8 @@ function renderPart(part: Json): string {
   return `[${textField(part, "type") ?? "block"}${size}, not shown]`;
 }
 
-const leaveOutData = (key: string, value: unknown): unknown =>
-  key === "data" && typeof value === "string" && value.length > dataCharsMin ? `(${value.length} characters)` : value;
-
-/** Shorter data is not worth leaving out. */
-const dataCharsMin = 200;
+/** Only of media: a tool's input may have a field of the same name. */
+function leaveOutData(_key: string, value: Json): Json {
+  const data = isObject(value) && textField(value, "type") === "base64" ? textField(value, "data") : undefined;
+  return isObject(value) && data !== undefined ? { ...value, data: `(${data.length} characters)` } : value;
+}
