@@ -118,6 +118,7 @@ export class Context<P extends Provider> {
       const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
       if (prepared.kind !== "request") throw unpreparedError(prepared);
       await this.#parts.fork?.enter(this.#until(signal));
+      if (this.#closing.signal.aborted) throw unpreparedError({ kind: "aborted" });
       await this.#core.view.followReceipts();
       return this.#toNextRequest(prepared);
     }, signal);
