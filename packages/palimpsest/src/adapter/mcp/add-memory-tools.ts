@@ -136,7 +136,7 @@ async function readMemory(
   const memory = await memories.read(path);
   if (memory === undefined)
     return problem(`There is no memory ${oneLine(path)}`, "memory_read without a path lists them.");
-  const cut = cutPage(await project.mask(await project.showMemory(memory)), page);
+  const cut = cutPage(await project.showMemory(memory), page);
   if (cut === undefined) return pageProblem(page, oneLine(path));
   return answer(`${cut.text}${pageNote(cut)}`, { path: memory.path, trust: memory.trust, ...cut });
 }

@@ -8,7 +8,6 @@ import { answer, cutList, cutPage, pageNote, pageProblem, problem } from "./answ
 import { hitShape, renderHits, showHits } from "./shown-hit.ts";
 import { hitsPerPage, idCharsMax, pagesMax, queryCharsMax, sessionsPerPage, titleCharsMax } from "./limits.ts";
 import type { McpProject } from "./mcp-project.ts";
-import { readOriginal } from "./read-original.ts";
 import { renderView, renderViewJson } from "./render-view.ts";
 
 const readOnly = { readOnlyHint: true, idempotentHint: true, openWorldHint: false } as const;
@@ -134,7 +133,7 @@ async function recallOriginal(
   project: McpProject,
   { id, session, page }: { readonly id: string; readonly session: string | undefined; readonly page: number },
 ): Promise<CallToolResult> {
-  const original = await readOriginal(project, { id, session });
+  const original = await project.readOriginal({ id, session });
   if (original === undefined)
     return problem(`Nothing has the id ${oneLine(id)}`, "Take the id of a hit as it is written there: session/id.");
   const cut = cutPage(original, page);

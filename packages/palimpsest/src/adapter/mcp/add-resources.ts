@@ -63,7 +63,7 @@ export function addResources(server: McpServer, project: McpProject): void {
     async (uri, { path }) => {
       const memory = await memories.read(decodeURI(asText(path)));
       if (memory === undefined) throw notFound(`There is no memory ${asText(path)}.`);
-      return textResource(uri, await project.mask(await project.showMemory(memory)), 1);
+      return textResource(uri, await project.showMemory(memory), 1);
     },
   );
 }

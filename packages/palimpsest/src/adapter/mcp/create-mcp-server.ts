@@ -36,7 +36,7 @@ export async function createMcpServer({
   recallSources = [],
   maskText = maskSecrets,
   workingTree,
-  version = "0.1.0",
+  version = "library",
 }: McpServerOptions): Promise<McpServer> {
   const ports = await store.open();
   if (ports.kind === "failed") throw new ContextError("store", ports.message);

@@ -13,13 +13,17 @@ import type { SearchOutcome } from "../../ports/session-search.ts";
 import type { SessionSummary, StorePorts } from "../../ports/store.ts";
 import type { ByteSource } from "../../ports/transcripts.ts";
 import type { WorkingTree } from "../../ports/working-tree.ts";
+import { entryTexts } from "../../recall/entry-texts.ts";
 import { sessionId } from "../../schema/brand.ts";
+import { isArray, tryParseJson } from "../../schema/json.ts";
 import { openCounted, openCountedAt } from "../../session/counted-log.ts";
 import { openStoreRecall } from "../../session/open-recall.ts";
 import { openLogDocument } from "../../session/recall-sources.ts";
 import { scanForward } from "../../session/scan-lines.ts";
 import type { View } from "../../transcript/fold.ts";
+import { readLines } from "../../transcript/read-lines.ts";
 import { catchUpMs } from "./limits.ts";
+import { renderBlocks } from "./render-view.ts";
 
 export interface McpProjectDeps extends ClockDep {
   readonly ports: StorePorts;
@@ -85,8 +89,26 @@ export class McpProject {
     return typeof outcome === "string" ? { kind: "unavailable", why: outcome } : outcome;
   }
 
-  /** The original behind an id in a session of the store, else, by the index, of another agent. */
-  async expand(session: string, id: string): Promise<RecalledOriginal | undefined> {
+  /** What an id of a hit stands for, as text without secrets: `session/id`, an id with its session, or a memory's path. */
+  async readOriginal({ id, session }: { readonly id: string; readonly session: string | undefined }) {
+    // As the model sees it: a stranger's words are quoted.
+    const memory = await this.memories?.read(id);
+    if (memory !== undefined) return await this.showMemory(memory);
+    const slash = id.lastIndexOf("/");
+    const places = [
+      ...(session === undefined ? [] : [[session, id] as const]),
+      ...(slash <= 0 ? [] : [[id.slice(0, slash), id.slice(slash + 1)] as const]),
+      [id, id] as const,
+    ];
+    for (const [place, name] of places) {
+      const original = await this.#expand(place, name);
+      if (original !== undefined) return await this.mask(renderOriginal(original));
+    }
+    return undefined;
+  }
+
+  /** In a session of the store, else, by the index, of another agent. */
+  async #expand(session: string, id: string): Promise<RecalledOriginal | undefined> {
     const { blobs, transcripts } = this.deps.ports;
     const found = await this.findSession(session);
     const source = found.kind === "session" ? await transcripts.openForReading(sessionId(found.id)) : undefined;
@@ -117,11 +139,8 @@ export class McpProject {
 
   /** A memory as the model sees it: with age and source, quoted if it is untrusted, whole. */
   async showMemory(memory: MemoryText): Promise<string> {
-    return showMemory(memory, {
-      now: this.deps.now(),
-      driftByPath: await this.findDrift([memory]),
-      length: "whole",
-    });
+    const driftByPath = await this.findDrift([memory]);
+    return await this.mask(showMemory(memory, { now: this.deps.now(), driftByPath, length: "whole" }));
   }
 
   async findDrift(memories: readonly MemoryText[]): ReturnType<DriftCheck["check"]> {
@@ -143,6 +162,17 @@ export class McpProject {
       await opened.index.close();
     }
   }
+}
+
+function renderOriginal({ kind, bytes, form }: RecalledOriginal): string {
+  const text = new TextDecoder().decode(bytes);
+  if (kind === "entry") {
+    const entry = readLines({ bytes, start: 0 }).logged[0]?.entry;
+    const texts = entry === undefined ? [] : entryTexts(entry).map((part) => part.text);
+    return texts.length === 0 ? text : texts.join("\n");
+  }
+  const blocks = kind === "result" && form === "json" ? tryParseJson(text) : undefined;
+  return isArray(blocks) ? renderBlocks(blocks) : text;
 }
 
 async function expandIn(document: OpenedDocument | undefined, id: string): Promise<RecalledOriginal | undefined> {
