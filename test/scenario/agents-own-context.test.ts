@@ -39,7 +39,7 @@ describe("an agent that runs past its window", () => {
                   return undefined;
                 reads += 1;
                 if (reads === 2) return [call("todo", { todos: [{ content: "OWN-STEP", status: "in_progress" }] })];
-                return reads > 24 ? [say("I have read them all.")] : [call("read", { path: `part-${reads % 12}.txt` })];
+                return reads > 16 ? [say("I have read them all.")] : [call("read", { path: `part-${reads % 12}.txt` })];
               },
             ),
             asked,

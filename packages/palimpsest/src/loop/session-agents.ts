@@ -16,7 +16,7 @@ import type { Session } from "../session/session.ts";
 import type { Draft } from "../transcript/draft.ts";
 import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
 import { lostRun, readRecords, recordsDraft, toRecord } from "./agent-records.ts";
-import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
+import { AgentWorker, type Asker, newUsage, type WorkerTurn } from "./agent-worker.ts";
 import { bookingsMax, stopHooksMax } from "./limits.ts";
 import { follower, Stagger } from "./stagger.ts";
 
@@ -32,13 +32,6 @@ interface SessionAgentsInput {
   /** The main conversation's. Costs are booked in its log. */
   readonly session: Pick<Session, "id" | "fold" | "append">;
   readonly costs: CostLedger;
-}
-
-/** The conversation that starts agents. `id`: undefined for the main one. */
-interface Asker {
-  readonly id: AgentId | undefined;
-  readonly depth: number;
-  readonly kind: "conversation" | "fork";
 }
 
 /**
