@@ -42,12 +42,17 @@ export class AgentWorker {
   readonly unbooked: AgentPayment[] = [];
   /** Payments that are. */
   booked = 0;
+  /**
+   * Set when its last turn is over: it takes no more mail and starts no agents. `kept`: it stays on record, to go on when the
+   * session is opened again.
+   */
+  leaving: "gone" | "kept" | undefined;
   readonly #costs: CostLedger;
   readonly #onChange: (run: AgentRun) => void;
   #run: AgentRun;
   #stopping = new AbortController();
   #stopReason: "stopped" | "limit" = "stopped";
-  #done = Promise.withResolvers<void>();
+  #done = Promise.withResolvers<AgentRun>();
   #reply = "";
 
   constructor({ run, costs, onChange }: WorkerInput) {
@@ -64,8 +69,8 @@ export class AgentWorker {
     return this.#stopping.signal;
   }
 
-  /** Resolves when it has ended. */
-  get done(): Promise<void> {
+  /** Resolves with the run as it ended, also if it goes on at once. */
+  get done(): Promise<AgentRun> {
     return this.#done.promise;
   }
 
@@ -82,19 +87,27 @@ export class AgentWorker {
   restart(change: Pick<AgentRun, "place">): void {
     this.#stopping = new AbortController();
     this.#stopReason = "stopped";
-    this.#done = Promise.withResolvers<void>();
+    this.#done = Promise.withResolvers<AgentRun>();
+    this.leaving = undefined;
     this.change({ ...change, state: { kind: "running" } });
+  }
+
+  /** It could not go on: it is as it was. */
+  giveBack(before: AgentRun): void {
+    this.#run = before;
+    this.#onChange(before);
+    this.#done.resolve(before);
   }
 
   end(end: { readonly how: AgentEnd; readonly report: string; readonly at: Millis }): void {
     const state: AgentState = { kind: "ended", ...end };
     this.change({ state, progress: undefined });
-    this.#done.resolve();
+    this.#done.resolve(this.#run);
   }
 
   /** It could not be started: nobody has to wait for it. */
   drop(): void {
-    this.#done.resolve();
+    this.#done.resolve(this.#run);
   }
 
   paid({ model, usage }: AgentPayment): void {

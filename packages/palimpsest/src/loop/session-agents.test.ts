@@ -6,6 +6,7 @@ import type { Agents } from "../ports/agents.ts";
 import type { AgentRequest } from "../schema/agent-run.ts";
 import { millis } from "../schema/brand.ts";
 import type { Session } from "../session/session.ts";
+import { readRecords } from "./agent-records.ts";
 import { SessionAgents } from "./session-agents.ts";
 
 /** Stands for an agent's conversation: each turn goes on until it is told to answer. */
@@ -83,10 +84,9 @@ it("a message that comes while an agent is closed is not lost: it goes on with i
   here.closing.until = closed.promise;
   here.turns[0]?.answer();
   await new Promise((resolve) => setImmediate(resolve));
-  expect(await here.agents.send({ to: "one", text: "Wait.", from: { kind: "user" } })).toMatchObject({
-    kind: "queued",
-  });
+  const sent = here.agents.send({ to: "one", text: "Wait.", from: { kind: "user" } });
   closed.resolve();
+  expect(await sent).toMatchObject({ kind: "resumed" });
   await turnsOf(here, 2);
   expect(here.turns[1]?.mail).toBe(1);
   expect(here.opened.map(({ mode }) => mode)).toEqual(["new", "resume"]);
@@ -134,4 +134,69 @@ it("nothing is started or goes on once the session is being closed", async () =>
     kind: "refused",
     message,
   });
+});
+
+it("two agents that end together are both off the record", async () => {
+  const session = await openedForTest(testDeps());
+  const here = world(session);
+  await here.agents.start(request("one"));
+  await here.agents.start(request("two"));
+  await turnsOf(here, 2);
+  for (const turn of here.turns) turn.answer();
+  await vi.waitFor(() => expect(here.agents.list().every(({ state }) => state.kind === "ended")).toBe(true));
+  expect(readRecords(session.fold)).toEqual([]);
+});
+
+it("what the close of a session stops stays on record, all of it", async () => {
+  const session = await openedForTest(testDeps());
+  const here = world(session);
+  await here.agents.start(request("one"));
+  await here.agents.start(request("two"));
+  await turnsOf(here, 2);
+  await here.agents.close();
+  expect(readRecords(session.fold).map(({ name }) => name)).toEqual(["one", "two"]);
+});
+
+it("who waits for an agent gets its report, also if a message makes it go on at once", async () => {
+  const here = world(await openedForTest(testDeps()));
+  const started = await here.agents.start(request("one"));
+  if (started.kind !== "started") throw new Error(started.message);
+  await turnsOf(here, 1);
+  const waiting = here.agents.wait(started.run.id, new AbortController().signal);
+  const closed = Promise.withResolvers<void>();
+  here.closing.until = closed.promise;
+  here.turns[0]?.answer();
+  await new Promise((resolve) => setImmediate(resolve));
+  const sent = here.agents.send({ to: "one", text: "More.", from: { kind: "user" } });
+  closed.resolve();
+  expect((await waiting)?.state.kind).toBe("ended");
+  expect((await sent).kind).toBe("resumed");
+  await here.agents.close();
+});
+
+it("messages to an agent that has ended come in their order", async () => {
+  const here = world(await openedForTest(testDeps()));
+  await here.agents.start(request("one"));
+  await turnsOf(here, 1);
+  here.turns[0]?.answer();
+  await vi.waitFor(() => expect(here.agents.list()[0]?.state.kind).toBe("ended"));
+  const send = (text: string) => here.agents.send({ to: "one", text, from: { kind: "user" } });
+  const outcomes = await Promise.all([send("first"), send("second")]);
+  expect(outcomes.map(({ kind }) => kind)).toEqual(["resumed", "queued"]);
+  await turnsOf(here, 2);
+  await here.agents.close();
+});
+
+it("a lost agent that is stopped is off the record", async () => {
+  const deps = testDeps();
+  const session = await openedForTest(deps);
+  const before = world(session);
+  await before.agents.start(request("one"));
+  await turnsOf(before, 1);
+  await before.agents.close();
+  const here = world(session);
+  const [lost] = here.agents.list();
+  expect(lost?.state.kind).toBe("lost");
+  if (lost !== undefined) await here.agents.stop(lost.id);
+  expect(readRecords(session.fold)).toEqual([]);
 });

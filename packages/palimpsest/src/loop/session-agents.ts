@@ -4,7 +4,7 @@ import type { HookDeps, WaitDep } from "../context/deps.ts";
 import type { CostLedger } from "../cache/cost-ledger.ts";
 import { endedAgentsMax } from "../layers/7-agents/limits.ts";
 import { forkType, planAgent } from "../layers/7-agents/plan.ts";
-import { closingText, lostAgentsText, parentGoneText } from "../layers/7-agents/agent-texts.ts";
+import { askerGoneText, closingText, lostAgentsText, parentGoneText } from "../layers/7-agents/agent-texts.ts";
 import { renderReport } from "../layers/7-agents/render-report.ts";
 import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
 import type { Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
@@ -92,6 +92,7 @@ export class SessionAgents {
   async #start(request: AgentRequest, asker: Asker): Promise<StartAgentOutcome> {
     const types = await this.#deps.host.types();
     if (this.#isClosed) return { kind: "refused", message: closingText };
+    if (asker.id !== undefined && !this.#isAtWork(asker.id)) return { kind: "refused", message: askerGoneText };
     const plan = planAgent({ request, types, ...this.#circumstances(), depth: asker.depth, asker: asker.kind });
     if (plan.kind === "refused") return plan;
     return await this.#open(request, { asker, name: plan.name });
@@ -223,36 +224,42 @@ export class SessionAgents {
     { turn, conversation }: { readonly turn: WorkerTurn; readonly conversation: AgentConversation },
   ): Promise<void> {
     const { id } = worker.run;
+    const { how, text } = turn;
+    // What the close of the session has stopped can go on when the session is opened again.
+    worker.leaving = this.#isClosed && how === "stopped" ? "kept" : "gone";
     // What it has started and does not wait for ends with it.
-    await Promise.all(this.#workers((run) => run.parent === id).map(({ run }) => this.#stop(run.id, "stopped")));
-    const { worktree } = await conversation.close();
+    await this.#stopAll((run) => run.parent === id);
+    const { worktree, failure } = await closeConversation(conversation);
     if (worktree !== undefined) worker.change({ worktree });
-    const { how, text, message } = turn;
+    const message = turn.message ?? failure;
     const report = renderReport({ ...worker.run, how, message, report: text });
-    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
-    await this.#book(worker, this.#isClosed && how === "stopped" ? undefined : id);
+    await this.#book(worker);
     worker.end({ how, report, at: this.#deps.now() });
     this.#newsByAsker.delete(id);
     const { run } = worker;
     if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(reportDraft(report));
     this.#forgetOldest();
-    // What came when it asked for no more mail: it goes on with it.
-    if (how === "answered" && worker.mail.length > 0) await this.#resume(worker, []);
   }
 
   async #wait(id: AgentId, signal: AbortSignal): Promise<AgentRun | undefined> {
     const worker = this.#workerById.get(id);
     if (worker === undefined || worker.run.state.kind !== "running") return worker?.run;
-    await raceAbort(worker.done, { signal, instead: () => undefined });
-    if (signal.aborted) await this.#stop(id, "stopped");
+    const ended = await raceAbort(worker.done, { signal, instead: () => undefined });
+    if (ended !== undefined) return ended;
+    await this.#stop(id, "stopped");
     return worker.run;
   }
 
   async #stop(id: AgentId, why: "stopped" | "limit"): Promise<void> {
     const worker = this.#workerById.get(id);
-    if (worker === undefined || worker.run.state.kind !== "running") return;
+    if (worker === undefined || worker.run.state.kind === "ended") return;
+    if (worker.run.state.kind === "lost") {
+      worker.end({ how: "stopped", report: "", at: this.#deps.now() });
+      return await this.#record();
+    }
+    const { done } = worker;
     worker.stop(why);
-    await worker.done;
+    await done;
   }
 
   async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
@@ -264,34 +271,38 @@ export class SessionAgents {
       this.#news(undefined).push(draft);
       return { kind: "main" };
     }
-    if (worker.run.state.kind === "running") {
+    // Its last turn is over: it goes on with this as soon as it is closed.
+    while (worker.leaving !== undefined && isRunning(worker.run)) await worker.done;
+    if (isRunning(worker.run)) {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };
     }
-    return await this.#resume(worker, [draft]);
+    return await this.#resume(worker, draft);
   }
 
-  async #resume(worker: AgentWorker, mail: readonly Draft[]): Promise<SendToAgentOutcome> {
-    const { type, place, depth, parent } = worker.run;
+  async #resume(worker: AgentWorker, draft: Draft): Promise<SendToAgentOutcome> {
+    const before = worker.run;
+    const { type, place, depth, parent, model } = before;
     if (this.#isClosed) return { kind: "refused", message: closingText };
     // It may do what its parent may and tells its parent what comes of it, so there must be one.
-    const above = parent === undefined ? undefined : this.#workerById.get(parent)?.run;
-    if (parent !== undefined && (above === undefined || !isRunning(above)))
-      return { kind: "refused", message: parentGoneText(worker.run, above) };
+    if (parent !== undefined && !this.#isAtWork(parent))
+      return { kind: "refused", message: parentGoneText(before, this.#workerById.get(parent)?.run) };
     const request = { type, place, description: "", prompt: "Go on.", worktree: "shared" } as const;
     // It keeps its name and its place in the tree.
     const known = { types: [type], names: new Set<string>(), depth: depth - 1, asker: "conversation" } as const;
     const plan = planAgent({ request, ...this.#circumstances(), ...known });
     if (plan.kind === "refused") return plan;
     worker.restart({ place: "background" });
-    const worktree = worker.run.worktree === undefined ? "shared" : "own";
-    const again = { type, place: "background", worktree, model: undefined, mode: "resume" } as const;
-    const opened = await this.#openConversation(worker, again);
+    // Before the conversation is open: what others send meanwhile comes behind it.
+    worker.mail.push(draft);
+    const worktree = before.worktree === undefined ? "shared" : "own";
+    const again = { type, place: "background", worktree, mode: "resume" } as const;
+    const opened = await this.#openConversation(worker, { ...again, model: type === forkType ? undefined : model });
     if (opened.kind === "refused") {
-      worker.end({ how: "failed", report: opened.message, at: this.#deps.now() });
+      worker.mail.splice(worker.mail.indexOf(draft), 1);
+      worker.giveBack(before);
       return opened;
     }
-    worker.mail.push(...mail);
     await this.#record();
     void this.#work(worker, { conversation: opened.conversation, text: undefined });
     return { kind: "resumed", run: worker.run };
@@ -307,8 +318,13 @@ export class SessionAgents {
 
   async #close({ id }: Asker): Promise<void> {
     if (id === undefined) this.#isClosed = true;
-    const workers = this.#workers((run) => id === undefined || run.parent === id);
-    await Promise.all(workers.map(({ run }) => this.#stop(run.id, "stopped")));
+    await this.#stopAll((run) => id === undefined || run.parent === id);
+  }
+
+  /** Those that run; what is lost stays so. */
+  async #stopAll(matches: (run: AgentRun) => boolean): Promise<void> {
+    const running = this.#workers((run) => isRunning(run) && matches(run));
+    await Promise.all(running.map(({ run }) => this.#stop(run.id, "stopped")));
   }
 
   async #fireStart({ run, signal }: AgentWorker): Promise<readonly string[]> {
@@ -358,26 +374,41 @@ export class SessionAgents {
     await this.#session.append(this.#recordsDraft()).catch(() => undefined);
   }
 
-  /** `ended`: is over, though it is not known yet. */
-  #recordsDraft(ended?: AgentId): Draft {
-    const workers = this.#workers(({ id, state }) => state.kind !== "ended" && id !== ended);
+  #recordsDraft(): Draft {
+    const workers = [...this.#workerById.values()].filter(
+      ({ run, leaving }) => leaving === "kept" || (leaving === undefined && run.state.kind !== "ended"),
+    );
     return recordsDraft(workers.map(({ run, booked }) => toRecord(run, booked)));
   }
 
   /** In one step with the record that says how much is booked: a kill between the two would book it twice. */
-  async #book(worker: AgentWorker, ended?: AgentId): Promise<void> {
+  async #book(worker: AgentWorker): Promise<void> {
     const calls = worker.unbooked.splice(0);
     const { id, name } = worker.run;
-    if (calls.length === 0 && ended === undefined) return;
+    if (calls.length === 0 && worker.leaving !== "gone") return;
     worker.booked += calls.length;
     const costs = calls.length === 0 ? [] : [agentCostDraft({ agent: id, name, calls })];
-    await this.#session.append(...costs, this.#recordsDraft(ended)).catch(() => undefined);
+    await this.#session.append(...costs, this.#recordsDraft()).catch(() => undefined);
   }
 
   #forgetOldest(): void {
-    const ended = this.#workers(({ state }) => state.kind === "ended");
+    const ended = this.#workers(({ state }) => state.kind === "ended").toSorted((a, b) => endedAt(a) - endedAt(b));
     for (const { run } of ended.slice(0, Math.max(0, ended.length - endedAgentsMax))) this.#workerById.delete(run.id);
   }
+
+  /** It runs, and its last turn is not over. */
+  #isAtWork(id: AgentId): boolean {
+    const worker = this.#workerById.get(id);
+    return worker !== undefined && isRunning(worker.run) && worker.leaving === undefined;
+  }
 }
+
+const endedAt = ({ run: { state } }: AgentWorker): number => (state.kind === "ended" ? state.at : Infinity);
+
+/** A host that breaks its promise must not keep the session from closing. */
+const closeConversation = (
+  conversation: AgentConversation,
+): Promise<{ readonly worktree?: AgentRun["worktree"]; readonly failure?: string }> =>
+  conversation.close().catch((error: unknown) => ({ failure: `it could not be closed: ${String(error)}` }));
 
 const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";

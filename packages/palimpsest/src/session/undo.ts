@@ -131,15 +131,9 @@ async function branchBefore(session: Session, edits: readonly EditEntry[]): Prom
 
 /** Continues the conversation at another entry. The branch records which leaf it left, so that its undo leads back there. */
 async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: EntryId | null }): Promise<UndoOutcome> {
-  const from = session.fold.path.leaf?.id;
-  const appended = await session.append({
-    type: "branch",
-    before: edit.id,
-    parentUuid: at,
-    ...(from === undefined ? {} : { from }),
-  });
+  const appended = await branchBehind(session, { behind: at, before: edit.id });
   if (appended.kind === "failed") return appended;
-  return { kind: "branched", before: edit, at, branch: appended.entries[0] };
+  return { kind: "branched", before: edit, at, branch: appended.entries.at(-1) };
 }
 
 const isBranch = (entry: EditEntry): entry is EditEntry & { edit: { type: "branch" } } => entry.edit.type === "branch";

@@ -30,10 +30,13 @@ export const lostAgentsText = (lost: readonly Pick<AgentRun, "name" | "type" | "
     ...lost.map(({ name, type, description }) => `- ${name} (${type}): ${oneLine(description)}`),
   ].join("\n");
 
-/** For who asks for an agent or sends a message. */
+/** For the agent that asks for another one. */
+export const askerGoneText = "Your last turn is over: you can start no agents any more.";
+
+/** For the one that asks for an agent or sends a message. */
 export const closingText = "The session is being closed.";
 
-/** For who sends a message to an agent of an agent; `above` started it. */
+/** For the one that sends a message to an agent of an agent; `above` started it. */
 export const parentGoneText = ({ name }: Pick<AgentRun, "name">, above: Pick<AgentRun, "name"> | undefined): string =>
   above === undefined
     ? `${name} was started by an agent that is not known any more, and can't go on without it. Start another agent.`
