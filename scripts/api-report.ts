@@ -189,8 +189,8 @@ function withoutComments(source: string, comments: readonly Span[], { start, end
 function typeNames(program: Program, { start, end }: Span): ReadonlySet<string> {
   const names = new Set<string>();
   const constructors: Span[] = [];
-  const add = (node: Span & { readonly type: string; readonly name?: string }): void => {
-    if (node.type !== "Identifier" || node.name === undefined || node.start < start || node.end > end) return;
+  const add = (node: Span & { readonly type: string; readonly name?: unknown }): void => {
+    if (node.type !== "Identifier" || typeof node.name !== "string" || node.start < start || node.end > end) return;
     if (!constructors.some((one) => node.start >= one.start && node.end <= one.end)) names.add(node.name);
   };
   new Visitor({
