@@ -34,6 +34,7 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
     ["context"],
     ["loop"],
     ["open"],
+    ["adapter"],
     ["index"],
   ],
   cli: [["settings", "tool"], ["host"], ["team"], ["agent"], ["tui"], ["command line"]],

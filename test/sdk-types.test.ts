@@ -1,6 +1,10 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
+import { generateText, wrapLanguageModel, type LanguageModelMiddleware } from "ai";
 import { describe, expectTypeOf, it } from "vitest";
+import { type ContextMiddleware, contextStep } from "../packages/palimpsest/src/adapter/ai-sdk/index.ts";
+import { withContext } from "../packages/palimpsest/src/adapter/anthropic/index.ts";
+import { withContext as withOpenAIContext } from "../packages/palimpsest/src/adapter/openai/index.ts";
 import type { Context, ContextOptions, ToolCall } from "../packages/palimpsest/src/index.ts";
 
 /** Never called: that it compiles under `strict`, without a cast, is the test. */
@@ -74,5 +78,29 @@ describe("the types of a context meet those of the official SDKs", () => {
     expectTypeOf<Forked<"anthropic">>().toEqualTypeOf<Context<"anthropic">>();
     expectTypeOf<Forked<"openai-responses">>().toEqualTypeOf<Context<"openai-responses">>();
     expectTypeOf<Awaited<ReturnType<Context<"anthropic">["openAgent"]>>>().toEqualTypeOf<Context<"anthropic">>();
+  });
+});
+
+/** Never called: that they compile is the test. */
+export const wrapAnthropic = (client: Anthropic) => withContext(client);
+export const wrapChat = (client: OpenAI) => withOpenAIContext(client, { provider: "openai-chat" });
+export const wrapModel = (model: Parameters<typeof wrapLanguageModel>[0]["model"], middleware: ContextMiddleware) =>
+  generateText({ model: wrapLanguageModel({ model, middleware }), prompt: "", prepareStep: contextStep().prepareStep });
+
+describe("a client with a context", () => {
+  it("is the client, and its context that of the provider", () => {
+    expectTypeOf<ReturnType<typeof wrapAnthropic>>().toExtend<Anthropic>();
+    expectTypeOf<Awaited<ReturnType<typeof wrapAnthropic>["context"]>>().toEqualTypeOf<Context<"anthropic">>();
+    expectTypeOf<ReturnType<typeof wrapChat>>().toExtend<OpenAI>();
+    expectTypeOf<Awaited<ReturnType<typeof wrapChat>["context"]>>().toEqualTypeOf<Context<"openai-chat">>();
+    expectTypeOf<ContextMiddleware>().toExtend<LanguageModelMiddleware>();
+  });
+
+  it("a list of each SDK can be synced as it is", () => {
+    type List<P extends "anthropic" | "openai-chat" | "openai-responses"> = Parameters<Context<P>["sync"]>[0];
+    expectTypeOf<Anthropic.MessageParam[]>().toExtend<List<"anthropic">>();
+    expectTypeOf<OpenAI.ChatCompletionMessageParam[]>().toExtend<List<"openai-chat">>();
+    expectTypeOf<OpenAI.Responses.ResponseInputItem[]>().toExtend<List<"openai-responses">>();
+    expectTypeOf<OpenAI.Responses.ResponseInputItem[]>().not.toExtend<List<"anthropic">>();
   });
 });

@@ -10,7 +10,9 @@ import type { Provider } from "../../packages/palimpsest/src/context/provider-fo
 import { forkPlaceholder } from "../../packages/palimpsest/src/layers/7-agents/agent-texts.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import type { ContextOptions } from "../../packages/palimpsest/src/open/options.ts";
+import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
+import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { answering, call, say, when } from "./support/agents-world.ts";
@@ -247,11 +249,29 @@ describe("a fork of a context", () => {
     await expect(context.fork()).rejects.toMatchObject({ code: "closed" });
   });
 
-  it("ends with its parent", async () => {
+  it("ends with its parent, also while it waits for a sibling", async () => {
     const context = await opened();
-    const fork = await context.fork({ task: "ONE" });
+    const [first, second] = [await context.fork({ task: "ONE" }), await context.fork({ task: "TWO" })];
+    await first.next();
+    const waiting = second.next().catch((error: unknown) => error);
+    const started = performance.now();
     await context.close();
-    await expect(fork.next()).rejects.toMatchObject({ code: "closed" });
+    expect(await waiting).toMatchObject({ code: "aborted" });
+    expect(performance.now() - started).toBeLessThan(1_000);
+    await expect(first.next()).rejects.toMatchObject({ code: "closed" });
+  });
+
+  it("frees its transcript when it is closed", async () => {
+    const store = memoryStore();
+    const context = await opened({ store, session: "s1" });
+    const fork = await context.fork({ task: "ONE" });
+    const ports = await store.open();
+    const agents = ports.kind === "open" ? ports.agentsOf?.(sessionId("s1")) : undefined;
+    expect(await agents?.transcripts.openForWriting(sessionId(fork.session))).toMatchObject({ kind: "busy" });
+    await fork.close();
+    expect(await agents?.transcripts.openForWriting(sessionId(fork.session))).toMatchObject({ kind: "open" });
+    expect(await agents?.list()).toEqual([fork.session]);
+    await context.close();
   });
 });
 

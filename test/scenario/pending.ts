@@ -16,11 +16,5 @@ export const pending: readonly Pending[] = [
     variant: "on a model that binds thinking the clearing is left to a server that offers it, by `keep`",
     waitsFor: "a rule of the server whose cleared set does not slide",
   },
-  { acceptance: 10, variant: "running and just finished agents are told again", waitsFor: "layers/7-agents" },
   { acceptance: 10, variant: "schedules are told again", waitsFor: "schedules" },
-  {
-    acceptance: 11,
-    variant: "the report of a sub-agent that ran, not one that the test wrote",
-    waitsFor: "layers/7-agents",
-  },
 ];

@@ -10,6 +10,8 @@ export type {
   CompactOutcome,
   ContextEvent,
   NextRequest,
+  SyncedRequest,
+  SyncReport,
   ToolCall,
 } from "./context/outcomes.ts";
 export { ContextError, type ContextErrorCode } from "./context/context-error.ts";

@@ -53,9 +53,9 @@ import type { SessionInstructions } from "./session/session-instructions.ts";
 import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 import { BackgroundEvents } from "./memory/background-events.ts";
 import type { BackgroundMemoryInput } from "./memory/open-session-extraction.ts";
-import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
-import { openAgents } from "./agents/open-agents.ts";
+import { oneAtATime } from "palimpsest/internal/loop/ask-user";
+import { openAgents, type OpenedAgents } from "./agents/open-agents.ts";
 import { openAgentMemory } from "./memory/open-agent-memory.ts";
 
 /** Opens an agent with its store, settings, model, tools, hooks and instructions. */
@@ -84,23 +84,26 @@ export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome
   const { session } = opened;
   const { root } = project;
   const deps = redactPlanFile(project.deps, { secrets, redaction });
-  const agent = await assembleAgent({ workspace, options, deps, root, session, secrets, redaction, clearable });
+  const user = options.user && oneAtATime(options.user);
+  const agent = await assembleAgent({
+    workspace,
+    options: { ...options, user },
+    deps,
+    root,
+    session,
+    secrets,
+    redaction,
+    clearable,
+  });
   if (agent.kind !== "agent") await session.close();
   return agent;
 }
 
 async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
-  const { workspace, options, session } = parts;
-  const { flags } = options;
-  const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
-  const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
-  // They may have become unreadable since the first check.
-  const unread = unreadableDenyRules(settings.current());
-  if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread };
-  const { settings: opening, model, picked } = await pickSessionModel(parts);
-  if (picked.kind === "no-key") return picked;
-  const repaired = await repairEarlierRun(parts);
-  if (repaired.kind === "failed") return repaired;
+  const { options, session } = parts;
+  const ready = await readySession(parts);
+  if (ready.kind !== "ready") return ready;
+  const { settings, settingsNews, opening, model, picked, repaired } = ready;
   const tooling = await prepareTooling(parts, { settings, model, groups: repaired.groups });
   const { cwd, shell } = tooling;
   const background = await startJobsAndServers(parts, tooling);
@@ -112,11 +115,10 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const source = sessionSource(parts);
   const sharedByAgents = { settings, shell, background, hooks, source, model, cwd, costs: costs.own };
   const agents = await openAgents(parts, { ...sharedByAgents, onEnded: (run) => announceEnd(events, run) });
-  const joined = await openAgentMail(parts);
+  const joined = await openAgentMail(parts, agents.agents);
   if (joined.kind !== "open") return joined;
   const { mail } = joined;
-  if (agents !== undefined) mail?.reachAgents(agents.agents);
-  const equipment = await equipSession(parts, { ...tooling, background, memory, agents: agents?.tool, mail });
+  const equipment = await equipSession(parts, { ...tooling, background, memory, agents: agents.tool, mail });
   const { box, compactionRequests: requests, skillsAndPlan, announceFirst, allowRules } = equipment;
   const prefixInput = { model, cwd, tools: box.tools, settings, source, memory: memory.piece };
   const opened = await openPrefix(parts, { input: prefixInput, box, picked, memory });
@@ -124,20 +126,25 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { prefix, instructions, fixedPart, answers } = opened;
   const limits = { declared: answers.declaredSizes, learned: limitsLearned(opening.resolved) };
   const sessionInput = { cwd, box, allowRules, settings, shell: shell.path, hooks, memory, instructions, mail };
-  const agentNews = () => agents?.agents.takeNews() ?? [];
-  const told = { news: () => [...background.news(), ...agentNews()], startedOn: prefix.startedOn };
+  const told = { news: () => [...background.news(), ...agents.news()], startedOn: prefix.startedOn };
   const agentDeps = createAgentDeps(parts, { model, port: picked.model, ...limits, ...sessionInput, ...told });
   const contextInput = { deps: agentDeps, box, requests, memory, prefix: prefixInput, known: findModel(model, models) };
-  const mode = () => skillsAndPlan.mode.current();
-  const sessionState = { settings, sandbox: background.sandbox, mode, costs: costs.own, events };
-  const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...sessionState });
+  const { mode } = skillsAndPlan;
+  const state = { settings, sandbox: background.sandbox, mode: () => mode.current(), costs: costs.own, events };
+  const begun = startAgentContext(parts, { ...contextInput, ...fixedPart, instructions, ...state });
   const { context } = begun;
-  agents?.begin({ context, box, choice: allowRules.choice, prefix: prefixInput, picked, allowRules, ...agentDeps });
+  agents.begin({ context, box, choice: allowRules.choice, prefix: prefixInput, picked, allowRules, ...agentDeps });
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const { compacting } = context;
-  const own = [...begun.news, { code: "agents", take: () => agents?.takeWarnings() ?? [] }];
-  const newsInput = { instructions, allowRules, compacting, background, retention, own, mail };
-  const news = backgroundNews({ ...newsInput, redaction: parts.redaction, settings: settingsNews });
+  const news = backgroundNews(parts, {
+    begun,
+    instructions,
+    allowRules,
+    background,
+    retention,
+    agents,
+    mail,
+    settingsNews,
+  });
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -148,27 +155,39 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     model,
     inheritedCosts: costs.inherited.session,
     warnings: [
-      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, joined, started),
-      ...(agents?.warnings ?? []),
+      ...collectWarnings(damageWarnings(session), repaired, skillsAndPlan, memory, background, agents, joined, started),
       ...prefix.instructions.problems,
     ],
     settingsProblems: allSettingsProblems(opening.reading),
-    turn: (text, signal) =>
-      withNews(
-        markWork({ mail, session }, announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })))),
-        news,
-      ),
+    turn: (text, signal) => {
+      const turn = announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })));
+      return withNews(markWork({ mail, session }, turn), news);
+    },
     mail,
     ...begun.controls,
-    mode: skillsAndPlan.mode,
+    mode,
     queue,
-    ...backgroundControls(background, compacting, retention),
+    ...backgroundControls(background, context.compacting, retention),
     hooks,
     settings: agentDeps.settings,
-    agents: agents?.agents,
-    agentTypes: agents?.found,
-    ...closingAgents(agents?.agents, withLeave(joined, sessionHooks(agentDeps, session))),
+    ...withAgents(agents, withLeave(joined, sessionHooks(agentDeps, session))),
   };
+}
+
+/** Follows the settings, picks the model and finishes what an earlier run left undone. */
+async function readySession(parts: AgentParts) {
+  const { workspace, options, session } = parts;
+  const { flags } = options;
+  const settingsNews = createSettingsNewsQueue((await workspace.settings({ flags })).reading);
+  const settings = await followSettings(workspace, { session, flags, onNews: settingsNews.put });
+  // They may have become unreadable since the first check.
+  const unread = unreadableDenyRules(settings.current());
+  if (unread.length > 0) return { kind: "unreadable-deny-rules", problems: unread } as const;
+  const { settings: opening, model, picked } = await pickSessionModel(parts);
+  if (picked.kind === "no-key") return picked;
+  const repaired = await repairEarlierRun(parts);
+  if (repaired.kind === "failed") return repaired;
+  return { kind: "ready", settings, settingsNews, opening, model, picked, repaired } as const;
 }
 
 /** The user is told of what worked in the background; the model gets the report. */
@@ -177,10 +196,12 @@ function announceEnd(events: BackgroundEvents, run: AgentRun): void {
 }
 
 /** Agents end before their session: their last lines are in its log. */
-const closingAgents = (
-  agents: Agents | undefined,
+const withAgents = (
+  { agents, found }: OpenedAgents,
   { notify, close, discard }: ReturnType<typeof sessionHooks>,
-): ReturnType<typeof sessionHooks> => ({
+): ReturnType<typeof sessionHooks> & Pick<Agent, "agents" | "agentTypes"> => ({
+  agents,
+  agentTypes: found,
   notify,
   close: async (why) => {
     await agents?.close();
@@ -295,34 +316,27 @@ function startAgentContext(
   };
 }
 
-interface BackgroundNewsInput extends Pick<AgentParts, "redaction"> {
+interface BackgroundNewsInput {
+  readonly begun: AgentContextStart;
   readonly instructions: SessionInstructions;
-  readonly settings: SettingsNewsQueue;
+  readonly settingsNews: SettingsNewsQueue;
   readonly allowRules: SessionAllowRules;
-  readonly compacting: AgentCompactionSetup;
   readonly background: JobsAndServers;
   readonly retention: Retention;
-  /** Those of the context itself. */
-  readonly own: readonly NewsSource[];
+  readonly agents: OpenedAgents;
   readonly mail: AgentMail | undefined;
 }
 
 /** News of background work, for the user. */
-const backgroundNews = ({
-  instructions,
-  settings,
-  allowRules,
-  compacting: { notes },
-  background,
-  retention,
-  own,
-  redaction,
-  mail,
-}: BackgroundNewsInput): readonly NewsSource[] => [
-  { code: "settings", take: () => settings.take(allowRules.granted()) },
+const backgroundNews = (
+  { redaction }: AgentParts,
+  { begun, instructions, settingsNews, allowRules, background, retention, agents, mail }: BackgroundNewsInput,
+): readonly NewsSource[] => [
+  { code: "settings", take: () => settingsNews.take(allowRules.granted()) },
   { code: "instructions", take: () => instructions.takeWarnings() },
-  { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
-  ...own,
+  { code: "notes-wishes", take: () => begun.context.compacting.notes?.takeWarnings() ?? [] },
+  ...begun.news,
+  { code: "agents", take: agents.takeWarnings },
   { code: "mail", take: () => mail?.takeNews() ?? [] },
   { code: "mcp-server", take: background.takeWarnings },
   { code: "retention", take: retention.takeNews },

@@ -43,7 +43,7 @@ export const agentTool = ({ agents, types, places }: AgentToolDeps): Tool =>
     offload: "never",
     plan: async ({ type, description, prompt, name, background = false, worktree = false, model }) => ({
       kind: "ready",
-      acts: [{ kind: "state", what: `agent ${type}` }],
+      acts: [{ kind: "state", what: worktree ? "worktree" : "agent" }],
       run: async (signal) => {
         const place = background && places === "both" ? "background" : "foreground";
         const request = {

@@ -157,3 +157,5 @@ export const agentDescriptionCharsMax = 200;
 /** Types of agents in the tool's description, and characters of each: every request carries them. */
 export const agentTypesShownMax = 40;
 export const agentTypeCharsMax = 300;
+/** Ended agents that are told again behind a boundary, newest first: what is older was used or will not be. */
+export const agentsToldMax = 5;

@@ -1,5 +1,9 @@
 import type { WriteFailure } from "../ports/blobs.ts";
+import { nextTry } from "../model/next-try.ts";
 import type { ModelFailure } from "../ports/model-port.ts";
+import type { ModelCallDeps } from "./deps.ts";
+import type { AfterRefusal } from "./outcomes.ts";
+import type { PendingRequest } from "./request/assemble-request.ts";
 
 /**
  * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The other codes
@@ -45,12 +49,58 @@ export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFail
   if (outcome?.kind === "failed") throw storeError(outcome);
 }
 
-export const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
+/** Why there is no request. */
+type NotPrepared =
+  | WriteFailure
+  | { readonly kind: "aborted" }
+  | { readonly kind: "not-sendable"; readonly why: { readonly text: string } }
+  | ({ readonly kind: "over-limit" } & Excess);
+
+interface Excess {
+  readonly tokens: number;
+  readonly limit: number;
+}
+
+export function notPreparedError(prepared: NotPrepared): ContextError {
+  switch (prepared.kind) {
+    case "failed":
+      return storeError(prepared);
+    case "aborted":
+      return new ContextError("aborted", "The request was not prepared: it was aborted.");
+    case "not-sendable":
+      return new ContextError("not-sendable", `There is no request to send: ${prepared.why.text}`);
+    case "over-limit":
+      return new ContextError("over-limit", overLimitText(prepared));
+  }
+}
+
+const overLimitText = ({ tokens, limit }: Excess): string =>
   `The request needs ${tokens} tokens; at most ${limit} fit. The system prompt, the tools or a single message is too large ` +
   "to summarize: shorten it, or raise contextTokens.";
 
-export function adviceFor(failure: { readonly message: string }, tried: number): string {
-  return tried === 0 ? failure.message : `${failure.message} A simplified request was refused as well.`;
+interface FailedTry {
+  readonly failure: ModelFailure;
+  /** Counted from 1. */
+  readonly attempt: number;
+  /** How many simpler requests were refused as well. */
+  readonly tried: number;
+}
+
+/** Whether the same request may be sent again, and when. */
+export function decideRetry(
+  { random, retries }: Pick<ModelCallDeps, "random" | "retries">,
+  { failure, attempt, tried }: FailedTry,
+): AfterRefusal {
+  const next = nextTry({ failure, attempt, random: random(), limits: retries });
+  if (next.kind === "wait") return { kind: "retry", afterMs: next.ms, because: failure.message };
+  const simplified = tried === 0 ? "" : " A simplified request was refused as well.";
+  return { kind: "stop", advice: `${next.message}${simplified}` };
+}
+
+export function requireSent({ sent }: { readonly sent: PendingRequest | undefined }): PendingRequest {
+  if (sent === undefined)
+    throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
+  return sent;
 }
 
 export const openCallsText = "Some calls still wait for their results. Pass the results first, then compact.";

@@ -1,19 +1,23 @@
 import type { JsonObject } from "../schema/json.ts";
 import type { SessionDeps } from "../session/session.ts";
 import type { AgentOptions, ForkOptions, ForkTies } from "./agent-options.ts";
+import type { SystemOption } from "./inputs.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import type { ContextEvent } from "./outcomes.ts";
 import type { Provider } from "./provider-formats.ts";
 import type { SessionContext } from "./session-context.ts";
+import type { KnownItems } from "./sync/known-items.ts";
 
 /** What a context is built from. `Child`: the contexts that it starts. */
 export interface ContextParts<P extends Provider, Child> {
   readonly provider: P;
+  /** What earlier runs of the session have synced. */
+  readonly known: KnownItems;
   readonly core: SessionContext;
   readonly sessionDeps: SessionDeps;
   readonly memory: ContextMemory | undefined;
   readonly onEvent: ((event: ContextEvent) => void) | undefined;
-  /** Starts the conversation again with other tools or another model. */
+  /** Starts the conversation again with other tools, another system prompt or another model. */
   readonly change: (change: PrefixChange) => Promise<void>;
   /** Opens and closes the conversations that this one starts. */
   readonly agents: {
@@ -28,5 +32,6 @@ export interface ContextParts<P extends Provider, Child> {
 
 export interface PrefixChange {
   readonly model?: string;
+  readonly system?: SystemOption;
   readonly tools?: readonly JsonObject[];
 }

@@ -6,25 +6,32 @@ import {
   checkModel,
   checkTools,
   resultContent,
+  type SystemOption,
   type ToolOption,
   userContentDraft,
 } from "./inputs.ts";
-import type { AssembledRequest, PendingRequest } from "./request/assemble-request.ts";
+import type { AssembledRequest } from "./request/assemble-request.ts";
 import { CallQueue } from "./call-queue.ts";
 import { Rounds } from "./rounds.ts";
 import { cutReplyEnd } from "./unanswered-turn.ts";
 import type { ExpandOutcome } from "../session/expand.ts";
 import type { RecordedEdit } from "../session/past-receipts.ts";
 import { isOnPath, type UndoOutcome } from "../session/undo.ts";
-import { nextTry } from "../model/next-try.ts";
 import type { RecallOptions } from "../ports/recall-index.ts";
 import type { SearchHit } from "../ports/session-search.ts";
 import type { RecallScope } from "./session-view.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
-import type { LoopEvent } from "../schema/loop-event.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
-import { adviceFor, isCallerError, openCallsText, ContextError, storeError, throwIfFailed } from "./context-error.ts";
-import { unpreparedError } from "./unprepared-error.ts";
+import {
+  decideRetry,
+  isCallerError,
+  notPreparedError,
+  requireSent,
+  openCallsText,
+  ContextError,
+  storeError,
+  throwIfFailed,
+} from "./context-error.ts";
 import {
   toJsonObject,
   toProviderParams,
@@ -32,8 +39,10 @@ import {
   classifyRefusal,
   type Reply,
   type StreamEvent,
+  type SyncInput,
 } from "./provider-formats.ts";
-import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
+import type { AfterRefusal, CompactOptions, CompactOutcome, NextRequest, SyncedRequest, ToolCall } from "./outcomes.ts";
+import { toToolCall } from "./outcomes.ts";
 import { Replies, type CompleteReply } from "./reply/replies.ts";
 import type { SessionContext } from "./session-context.ts";
 import type { Draft } from "../transcript/draft.ts";
@@ -42,6 +51,8 @@ import type { AgentOptions, ForkOptions } from "./agent-options.ts";
 import type { ContextParts, PrefixChange } from "./context-parts.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
+import { EventEmitter } from "./event-emitter.ts";
+import { ConversationSync } from "./sync/conversation-sync.ts";
 
 /**
  * An endless conversation for a model with a limited window.
@@ -57,8 +68,10 @@ export class Context<P extends Provider> {
   readonly #parts: ContextParts<P, Context<P>>;
   readonly #core: SessionContext;
   readonly #closing = new AbortController();
+  readonly #events: EventEmitter;
   #rounds: Rounds;
   readonly #replies: Replies<P>;
+  readonly #sync: ConversationSync;
   /** Calls that wait for a result, by id. */
   readonly #calls = new Map<string, ToolCall>();
   #callsInRound = 0;
@@ -69,13 +82,26 @@ export class Context<P extends Provider> {
     this.#parts = parts;
     this.#core = parts.core;
     this.memory = parts.memory;
+    this.#events = new EventEmitter((event) => {
+      if (event.kind === "reply-start") parts.fork?.begun();
+      parts.onEvent?.(event);
+    });
     this.#rounds = this.#newRounds();
     this.#replies = new Replies({
       provider: parts.provider,
       deps: parts.sessionDeps,
-      drain: (steps) => this.#drain(steps),
+      drain: (steps) => this.#events.drain(steps),
       signal: this.#closing.signal,
     });
+    const host = {
+      core: parts.core,
+      uuid: parts.sessionDeps.uuid,
+      rounds: () => this.#rounds,
+      beginTurn: () => this.#beginTurn(),
+      beginRound: () => void (this.#rounds = this.#newRounds(this.#rounds)),
+      events: this.#events,
+    };
+    this.#sync = new ConversationSync(host, parts);
   }
 
   /** The id with which the session can be opened again. */
@@ -88,10 +114,7 @@ export class Context<P extends Provider> {
     return this.#queue.run(async () => {
       const draft = userContentDraft(content);
       this.#replies.keep();
-      this.#attempts = 0;
-      this.#calls.clear();
-      this.#rounds = this.#newRounds();
-      throwIfFailed(await this.#drain(this.#rounds.begin()));
+      await this.#beginTurn();
       throwIfFailed(await this.#rounds.say(draft));
     });
   }
@@ -115,18 +138,31 @@ export class Context<P extends Provider> {
     return this.#queue.run(async () => {
       const { sent } = this.#rounds;
       if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
-      const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
-      if (prepared.kind !== "request") throw unpreparedError(prepared);
-      await this.#parts.fork?.enter(this.#until(signal));
-      await this.#core.view.followReceipts();
-      return this.#toNextRequest(prepared);
+      return await this.#prepare(signal);
+    }, signal);
+  }
+
+  /**
+   * For callers that hand over the whole message list each time, in place of `user`, `toolResult` and `next`: adds what is
+   * new, makes a branch of what was changed, and returns the next request. Costs what is new.
+   */
+  sync(
+    messages: readonly SyncInput<P>[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<SyncedRequest<P>> {
+    return this.#queue.run(async () => {
+      await this.#dropBrokenReply();
+      const sync = await this.#sync.take(messages);
+      for (const id of this.#calls.keys())
+        if (!this.#core.session.fold.openCalls.has(toolUseId(id))) this.#calls.delete(id);
+      return { ...(await this.#prepare(signal)), sync };
     }, signal);
   }
 
   /** Adds the reply to the last `next()`. Returns the calls that wait for a result. */
   assistant(reply: Reply<P>): Promise<readonly ToolCall[]> {
     return this.#queue.run(
-      async () => await this.#acceptReply(await this.#replies.whole(this.#pendingRequest(), reply)),
+      async () => await this.#acceptReply(await this.#replies.whole(requireSent(this.#rounds), reply)),
     );
   }
 
@@ -136,7 +172,7 @@ export class Context<P extends Provider> {
    */
   assistantStream(events: AsyncIterable<StreamEvent<P>>): Promise<readonly ToolCall[]> {
     return this.#queue.run(
-      async () => await this.#acceptReply(await this.#replies.stream(this.#pendingRequest(), events)),
+      async () => await this.#acceptReply(await this.#replies.stream(requireSent(this.#rounds), events)),
     );
   }
 
@@ -151,7 +187,7 @@ export class Context<P extends Provider> {
       const tool = this.#core.deps.tools.find((candidate) => candidate.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
       await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
-      throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
+      throwIfFailed(await this.#events.drain(this.#rounds.resultsIn()));
       this.#calls.delete(id);
       // Not before: what works in the background would take an open call for an interrupted one.
       if (this.#calls.size === 0) this.#rounds.ended(this.#callsInRound);
@@ -163,42 +199,31 @@ export class Context<P extends Provider> {
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#queue.run(async () => {
       this.#parts.fork?.left();
-      const { provider } = this.#parts;
       const { deps } = this.#core;
-      const failure = error instanceof ContextError ? error.failure : classifyRefusal(provider, deps, error);
+      const failure =
+        error instanceof ContextError ? error.failure : classifyRefusal(this.#parts.provider, deps, error);
       if (failure === undefined || isCallerError(error))
         return { kind: "stop", advice: `This is not an error of the provider: ${String(error)}` };
       // The ladder simplifies the view that was sent, so the partial reply must be removed first.
       if (refusalLadder(failure).length > 0) await this.#dropBrokenReply();
-      const after = await this.#drain(this.#rounds.refused(failure));
+      const after = await this.#events.drain(this.#rounds.refused(failure));
       await this.#core.view.followReceipts();
       if (after.kind === "failed") throw storeError(after);
       if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
       this.#attempts += 1;
-      const next = nextTry({ failure, attempt: this.#attempts, random: deps.random(), limits: deps.retries });
-      return next.kind === "wait"
-        ? { kind: "retry", afterMs: next.ms, because: failure.message }
-        : { kind: "stop", advice: adviceFor({ ...failure, message: next.message }, after.tried.length) };
+      return decideRetry(deps, { failure, attempt: this.#attempts, tried: after.tried.length });
     });
   }
 
   /** Summarizes the conversation now. */
-  compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
+  compact(options: CompactOptions = {}): Promise<CompactOutcome> {
+    const { signal } = options;
     return this.#queue.run(async () => {
       if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
       await this.#dropBrokenReply();
-      const request = { part: { kind: "all" }, ...(instructions === undefined ? {} : { instructions }) } as const;
-      const proposed = await this.#drain(this.#core.compaction.propose(request, this.#until(signal)));
-      if (proposed.kind === "failed") return proposed;
-      const { proposal } = proposed;
-      const shown = { summary: proposal.summary, preview: proposal.preview };
-      if (preview) {
-        this.#emit(await this.#core.compaction.cancel(proposal));
-        return { kind: "preview", ...shown };
-      }
-      const committed = await this.#drain(this.#core.compaction.commit(proposal));
+      const compacted = await this.#events.drain(this.#core.compaction.compact(options, this.#until(signal)));
       await this.#core.view.followReceipts();
-      return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
+      return compacted;
     }, signal);
   }
 
@@ -283,6 +308,11 @@ export class Context<P extends Provider> {
   }
 
   /** Takes effect with the next request. */
+  setSystem(system: SystemOption): Promise<void> {
+    return this.#queue.run(() => this.#change({ system }));
+  }
+
+  /** Takes effect with the next request. */
   setModel(model: string): Promise<void> {
     return this.#queue.run(() => {
       checkModel(model);
@@ -305,6 +335,22 @@ export class Context<P extends Provider> {
     return this.close();
   }
 
+  async #beginTurn(): Promise<void> {
+    this.#attempts = 0;
+    this.#calls.clear();
+    this.#rounds = this.#newRounds();
+    throwIfFailed(await this.#events.drain(this.#rounds.begin()));
+  }
+
+  async #prepare(signal: AbortSignal | undefined): Promise<NextRequest<P>> {
+    const prepared = await this.#events.drain(this.#rounds.next(this.#until(signal)));
+    if (prepared.kind !== "request") throw notPreparedError(prepared);
+    await this.#parts.fork?.enter(this.#until(signal));
+    if (this.#closing.signal.aborted) throw notPreparedError({ kind: "aborted" });
+    await this.#core.view.followReceipts();
+    return this.#toNextRequest(prepared);
+  }
+
   async #change(change: PrefixChange): Promise<void> {
     await this.#dropBrokenReply();
     await this.#parts.change(change);
@@ -325,13 +371,6 @@ export class Context<P extends Provider> {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 
-  #pendingRequest(): PendingRequest {
-    const { sent } = this.#rounds;
-    if (sent === undefined)
-      throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
-    return sent;
-  }
-
   #toNextRequest({ request, tokens }: AssembledRequest): NextRequest<P> {
     return { params: toProviderParams(this.#parts.provider, request), betas: request.betas, tokens };
   }
@@ -339,14 +378,12 @@ export class Context<P extends Provider> {
   async #acceptReply({ calls: replyCalls, stopReason }: CompleteReply): Promise<readonly ToolCall[]> {
     const requestTokens = this.#rounds.sent?.assembled.tokens ?? 0;
     this.#attempts = 0;
-    const calls = replyCalls.map(({ call: { id, name, input }, flawed }): ToolCall => {
-      return { id, name, input, ...(flawed === undefined ? {} : { flawed }) };
-    });
+    const calls = replyCalls.map(toToolCall);
     this.#calls.clear();
     for (const call of calls) this.#calls.set(call.id, call);
     const cut = calls.length > 0 ? undefined : cutReplyEnd(stopReason);
     if (cut === undefined) this.#rounds.replied();
-    else await this.#drain(this.#rounds.cut({ ...cut, requestTokens }));
+    else await this.#events.drain(this.#rounds.cut({ ...cut, requestTokens }));
     this.#callsInRound = calls.length;
     if (calls.length > 0) return calls;
     this.#rounds.ended(0);
@@ -354,34 +391,10 @@ export class Context<P extends Provider> {
     return calls;
   }
 
-  /**
-   * Must be called before the view or the prefix changes: a reply that broke off belongs to a request that will not be
-   * sent again.
-   */
+  /** Before the view or the prefix changes: a reply that broke off belongs to a request that will not be sent again. */
   async #dropBrokenReply(): Promise<void> {
     if (!this.#replies.isBroken) return;
     await this.#replies.leave();
     this.#rounds.withdraw();
-  }
-
-  /** Runs a generator to its end and emits its events. */
-  async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>): Promise<Result> {
-    for (;;) {
-      const step = await steps.next();
-      if (step.done === true) return step.value;
-      this.#emit(step.value);
-    }
-  }
-
-  /** A listener that throws must not keep anything from being stored, so its error is thrown outside of the call. */
-  #emit(event: ContextEvent): void {
-    if (event.kind === "reply-start") this.#parts.fork?.begun();
-    try {
-      this.#parts.onEvent?.(event);
-    } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
   }
 }

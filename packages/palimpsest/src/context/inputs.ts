@@ -10,6 +10,9 @@ export interface BlockParams {
   readonly type: string;
 }
 
+/** A system prompt: one text or several. */
+export type SystemOption = string | readonly (string | { readonly type: "text"; readonly text: string })[];
+
 /** A tool in the format of the Messages API, for every provider; or one that the Messages API defines itself, by its `type`. */
 export type ToolOption = OwnToolOption | DefinedToolOption;
 

@@ -4,6 +4,7 @@ import type { ConversationContext } from "./conversation.ts";
 import { cancelCompaction, commitCompaction } from "./compact/commit-compaction.ts";
 import type { CompactionRequest, CommitOutcome, Proposal, ProposeOutcome } from "./compact/proposal.ts";
 import { proposeCompaction } from "./compact/propose-compaction.ts";
+import type { CompactOptions, CompactOutcome } from "./outcomes.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 
@@ -13,6 +14,24 @@ export class ManualCompaction {
 
   constructor(context: ConversationContext) {
     this.#context = context;
+  }
+
+  /** Proposes and commits at once, or only shows the effect. */
+  async *compact(
+    { preview = false, instructions }: CompactOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<LoopEvent, CompactOutcome> {
+    const request = { part: { kind: "all" }, ...(instructions === undefined ? {} : { instructions }) } as const;
+    const proposed = yield* this.propose(request, signal);
+    if (proposed.kind === "failed") return proposed;
+    const { proposal } = proposed;
+    const shown = { summary: proposal.summary, preview: proposal.preview };
+    if (preview) {
+      yield await this.cancel(proposal);
+      return { kind: "preview", ...shown };
+    }
+    const committed = yield* this.commit(proposal);
+    return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
   }
 
   propose(

@@ -1,3 +1,4 @@
+import type { ReplyCall } from "./reply/reply-recorder.ts";
 import type { Proposal } from "./compact/proposal.ts";
 import type { LoopEvent } from "../schema/loop-event.ts";
 import type { JsonObject } from "../schema/json.ts";
@@ -15,6 +16,28 @@ export interface NextRequest<P extends Provider> {
   readonly tokens: number;
 }
 
+/** What a sync found. Items are blocks of messages; thinking does not count. */
+export interface SyncReport {
+  /**
+   * `same`: nothing is new. `grown`: the list continues what was known. `branched`: the caller edited, dropped or replaced
+   * something at the end, and the conversation continues from before it. `trimmed`: the caller left out something before
+   * the end, or put a summary in its place.
+   */
+  readonly kind: "same" | "grown" | "branched" | "trimmed";
+  /** Items that were recognised, and that were added. */
+  readonly known: number;
+  readonly added: number;
+  /** Items that left the conversation. They stay in the transcript, where recall finds them. */
+  readonly left: number;
+  /** The entry that took them out. `undo` takes it back. */
+  readonly edit?: string;
+}
+
+/** The same for a list that was handed over, and what was found in it. */
+export interface SyncedRequest<P extends Provider> extends NextRequest<P> {
+  readonly sync: SyncReport;
+}
+
 /** A call that the model made, to be answered by `toolResult`. */
 export interface ToolCall {
   readonly id: string;
@@ -23,6 +46,13 @@ export interface ToolCall {
   /** Why the input could not be read, in which case it is empty. Answer such a call with this text. */
   readonly flawed?: string;
 }
+
+export const toToolCall = ({ call: { id, name, input }, flawed }: ReplyCall): ToolCall => ({
+  id,
+  name,
+  input,
+  ...(flawed === undefined ? {} : { flawed }),
+});
 
 /** What to do about an error. `retry`: wait, then send what `next()` returns. `stop`: nothing more can be tried here. */
 export type AfterRefusal =

@@ -21,16 +21,20 @@ interface ProviderFormats {
       readonly usage: object;
     };
     readonly event: { readonly type: string };
+    readonly message: { readonly role: string; readonly content: string | readonly object[] };
   };
   readonly "openai-chat": {
     readonly params: ChatParams;
     readonly reply: { readonly id: string; readonly model: string; readonly choices: readonly object[] };
     readonly event: { readonly id: string; readonly choices: readonly object[] };
+    readonly message: { readonly role: string };
   };
   readonly "openai-responses": {
     readonly params: ResponsesParams;
     readonly reply: { readonly id: string; readonly model: string; readonly output: readonly object[] };
     readonly event: { readonly type: string };
+    /** An item of the input. */
+    readonly message: object;
   };
 }
 
@@ -40,6 +44,8 @@ export const providers: readonly Provider[] = ["anthropic", "openai-chat", "open
 
 export type Params<P extends Provider> = ProviderFormats[P]["params"];
 export type Reply<P extends Provider> = ProviderFormats[P]["reply"];
+/** A message of a list for `sync`. */
+export type SyncInput<P extends Provider> = ProviderFormats[P]["message"];
 export type StreamEvent<P extends Provider> = ProviderFormats[P]["event"];
 
 /** Assembles a reply from stream events. */

@@ -1,9 +1,10 @@
 import { expand, type ExpandOutcome } from "../session/expand.ts";
 import { ReceiptTracker, type RecordedEdit } from "../session/past-receipts.ts";
-import { rewind, type RewindOutcome, undo, type UndoOutcome, type UndoOptions } from "../session/undo.ts";
+import { branchBehind, rewind, type RewindOutcome, undo, type UndoOutcome, type UndoOptions } from "../session/undo.ts";
 import { openStoreRecall } from "../session/open-recall.ts";
 import { SessionSearch } from "../session/search-session.ts";
-import type { EditOutcome, Session } from "../session/session.ts";
+import { appendBoundary } from "../session/append-boundary.ts";
+import type { AppendEntriesOutcome, EditOutcome, Session } from "../session/session.ts";
 import { withSource } from "../session/counted-log.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { RecallOptions } from "../ports/recall-index.ts";
@@ -19,6 +20,15 @@ import { LogView } from "./log-view.ts";
 export interface RecallScope {
   readonly scope?: "session" | "project" | undefined;
 }
+
+type TrimmedEntries =
+  | { readonly kind: "dropped"; readonly entries: readonly EntryId[] }
+  /** Everything but what is kept leaves the view. */
+  | {
+      readonly kind: "summarised";
+      readonly summary: string;
+      readonly kept: { readonly head: EntryId; readonly tail: EntryId };
+    };
 
 interface SessionViewParts {
   readonly session: Session;
@@ -63,6 +73,35 @@ export class SessionView {
     const rewound = await rewind(this.#parts.session, message);
     if (rewound.kind === "rewound") await this.#parts.follow?.();
     return rewound;
+  }
+
+  /** Continues the conversation behind an entry; null: from its very beginning. */
+  async branch(at: Parameters<typeof branchBehind>[1]): Promise<AppendEntriesOutcome> {
+    const branched = await branchBehind(this.#parts.session, at);
+    if (branched.kind === "appended") await this.#parts.follow?.();
+    return branched;
+  }
+
+  /** Takes entries out of the view that the caller took out of its own list, or replaced by a summary of its own. */
+  async trim(trimmed: TrimmedEntries): Promise<EditOutcome> {
+    const { session, deps } = this.#parts;
+    const because = "the caller left them out of its own list";
+    const edited =
+      trimmed.kind === "dropped"
+        ? await session.edit({
+            drafts: [{ type: "snip", entries: trimmed.entries, because }],
+            cause: "caller",
+            nature: "reduced",
+            because,
+          })
+        : await appendBoundary(deps, session, {
+            summary: trimmed.summary,
+            kept: trimmed.kept,
+            trigger: "manual",
+            because,
+          });
+    if (edited.kind === "edited") await this.#parts.follow?.();
+    return edited;
   }
 
   /** A pinned entry is carried through every compaction. */

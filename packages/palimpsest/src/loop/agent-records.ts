@@ -37,6 +37,11 @@ export function readRecords({ projection }: Pick<Fold, "projection">): readonly 
   return z.array(recordShape).safeParse(projection.settings.get(recordsName)).data ?? [];
 }
 
+export const toRecord = (
+  { state: _state, usage: _usage, progress: _progress, ...run }: AgentRun,
+  booked: number,
+): AgentRecord => ({ ...run, booked });
+
 /** An agent that its process took with it. */
 export const lostRun = ({ booked: _booked, ...record }: AgentRecord): AgentRun => ({
   ...record,

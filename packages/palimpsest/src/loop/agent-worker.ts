@@ -3,10 +3,17 @@ import { countPromptTokens, parseSpent } from "../cache/usage-split.ts";
 import type { AgentConversation, AgentPayment } from "../ports/agent-host.ts";
 import { agentRoundsMax } from "../layers/7-agents/limits.ts";
 import type { AgentEnd, AgentRun, AgentState, AgentUsage } from "../schema/agent-run.ts";
-import { type Millis, nanoUsd, tokens } from "../schema/brand.ts";
+import { type AgentId, type Millis, nanoUsd, tokens } from "../schema/brand.ts";
 import type { LoopEvent, TurnOutcome } from "../schema/loop-event.ts";
 import type { Draft } from "../transcript/draft.ts";
 import { follower, type StaggerPass } from "./stagger.ts";
+
+/** The conversation that starts agents. `id`: undefined for the main one. */
+export interface Asker {
+  readonly id: AgentId | undefined;
+  readonly depth: number;
+  readonly kind: "conversation" | "fork";
+}
 
 /** How one turn of an agent ended. */
 export interface WorkerTurn {
@@ -33,6 +40,8 @@ export class AgentWorker {
   readonly mail: Draft[] = [];
   /** Payments that are not booked in its session's log. */
   readonly unbooked: AgentPayment[] = [];
+  /** Payments that are. */
+  booked = 0;
   readonly #costs: CostLedger;
   readonly #onChange: (run: AgentRun) => void;
   #run: AgentRun;
@@ -80,6 +89,11 @@ export class AgentWorker {
   end(end: { readonly how: AgentEnd; readonly report: string; readonly at: Millis }): void {
     const state: AgentState = { kind: "ended", ...end };
     this.change({ state, progress: undefined });
+    this.#done.resolve();
+  }
+
+  /** It could not be started: nobody has to wait for it. */
+  drop(): void {
     this.#done.resolve();
   }
 

@@ -17,6 +17,19 @@ export class Turnstile {
   }
 }
 
+/** For agents that work at the same time: the user answers one of them, then the next. */
+export function oneAtATime(user: UserPort): UserPort {
+  const turnstile = new Turnstile();
+  const inTurn = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    const leave = await turnstile.enter();
+    return await ask().finally(leave);
+  };
+  return {
+    permission: (prompt, signal) => inTurn(() => user.permission(prompt, signal)),
+    question: (prompt, signal) => inTurn(() => user.question(prompt, signal)),
+  };
+}
+
 /** `reason` is told to the model. */
 type AskUserOutcome =
   | { readonly kind: "allowed" }

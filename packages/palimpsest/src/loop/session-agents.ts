@@ -4,21 +4,19 @@ import type { HookDeps, WaitDep } from "../context/deps.ts";
 import type { CostLedger } from "../cache/cost-ledger.ts";
 import { endedAgentsMax } from "../layers/7-agents/limits.ts";
 import { forkType, planAgent } from "../layers/7-agents/plan.ts";
-import { lostAgentsText } from "../layers/7-agents/agent-texts.ts";
+import { closingText, lostAgentsText, parentGoneText } from "../layers/7-agents/agent-texts.ts";
 import { renderReport } from "../layers/7-agents/render-report.ts";
-import { renderAgentMessage } from "../layers/7-agents/render-agent-message.ts";
 import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-host.ts";
 import type { Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
-import { teammateAddress } from "../schema/agent-address.ts";
 import { type AgentRequest, type AgentRun, mainName } from "../schema/agent-run.ts";
 import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
-import { agentMessageAttachmentType } from "../transcript/attachment-text.ts";
 import type { Draft } from "../transcript/draft.ts";
-import { type AgentRecord, lostRun, readRecords, recordsDraft } from "./agent-records.ts";
-import { AgentWorker, newUsage, type WorkerTurn } from "./agent-worker.ts";
+import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
+import { lostRun, readRecords, recordsDraft, toRecord } from "./agent-records.ts";
+import { AgentWorker, type Asker, newUsage, type WorkerTurn } from "./agent-worker.ts";
 import { bookingsMax, stopHooksMax } from "./limits.ts";
 import { follower, Stagger } from "./stagger.ts";
 
@@ -34,13 +32,6 @@ interface SessionAgentsInput {
   /** The main conversation's. Costs are booked in its log. */
   readonly session: Pick<Session, "id" | "fold" | "append">;
   readonly costs: CostLedger;
-}
-
-/** The conversation that starts agents. `id`: undefined for the main one. */
-interface Asker {
-  readonly id: AgentId | undefined;
-  readonly depth: number;
-  readonly kind: "conversation" | "fork";
 }
 
 /**
@@ -59,7 +50,6 @@ export class SessionAgents {
   readonly #names = new Set<string>();
   /** News for each conversation that has started agents. */
   readonly #newsByAsker = new Map<AgentId | undefined, Draft[]>();
-  readonly #bookedById = new Map<AgentId, number>();
   #newestFork: { readonly point: string; readonly stagger: Stagger } | undefined;
   #isClosed = false;
 
@@ -68,8 +58,7 @@ export class SessionAgents {
     this.#session = session;
     this.#costs = costs;
     const lost = readRecords(session.fold);
-    for (const record of lost) this.#add(lostRun(record));
-    for (const { id, booked } of lost) this.#bookedById.set(id, booked);
+    for (const record of lost) this.#add(lostRun(record)).booked = record.booked;
     if (lost.length > 0) this.#news(undefined).push(contextDraft(lostAgentsText(lost)));
   }
 
@@ -82,8 +71,7 @@ export class SessionAgents {
   async bookLost(): Promise<void> {
     for (const worker of this.#workers((run) => run.state.kind === "lost")) {
       const past = await this.#deps.host.read(worker.run.id);
-      const booked = this.#bookedById.get(worker.run.id) ?? 0;
-      for (const payment of past?.payments.slice(booked) ?? []) worker.paid(payment);
+      for (const payment of past?.payments.slice(worker.booked) ?? []) worker.paid(payment);
       await this.#book(worker);
     }
   }
@@ -103,7 +91,7 @@ export class SessionAgents {
 
   async #start(request: AgentRequest, asker: Asker): Promise<StartAgentOutcome> {
     const types = await this.#deps.host.types();
-    if (this.#isClosed) return { kind: "refused", message: "The session is being closed." };
+    if (this.#isClosed) return { kind: "refused", message: closingText };
     const plan = planAgent({ request, types, ...this.#circumstances(), depth: asker.depth, asker: asker.kind });
     if (plan.kind === "refused") return plan;
     return await this.#open(request, { asker, name: plan.name });
@@ -135,6 +123,7 @@ export class SessionAgents {
     if (conversation.kind === "refused") {
       this.#workerById.delete(id);
       this.#names.delete(name);
+      worker.drop();
       return conversation;
     }
     const context = await this.#fireStart(worker);
@@ -152,7 +141,15 @@ export class SessionAgents {
     const { type, place, worktree, model, mode } = request;
     const kind = type === forkType ? "fork" : "conversation";
     const outcome = await this.#deps.host.open({
-      ...{ id, name, depth, parent, type, place, worktree, model, mode },
+      id,
+      name,
+      depth,
+      parent,
+      type,
+      place,
+      worktree,
+      model,
+      mode,
       agents: this.#agentsFor({ id, depth, kind }),
       takeMail: () => [...worker.mail.splice(0), ...this.#news(id).splice(0)],
       onProgress: (progress) => worker.change({ progress }),
@@ -202,18 +199,23 @@ export class SessionAgents {
   ): Promise<{ readonly text: string | undefined } | undefined> {
     if (turn.how !== "answered") return undefined;
     const { id, type } = worker.run;
-    await raceAbort(Promise.all(this.#workers(({ parent }) => parent === id).map(({ done }) => done)), {
-      signal: worker.signal,
-      instead: () => [],
-    });
+    // Those that are lost would never be done.
+    const children = this.#workers((run) => run.parent === id && isRunning(run));
+    await raceAbort(Promise.all(children.map(({ done }) => done)), { signal: worker.signal, instead: () => [] });
     if (worker.signal.aborted) return undefined;
-    if (worker.mail.length > 0 || this.#news(id).length > 0) return { text: undefined };
+    if (this.#hasMail(worker)) return { text: undefined };
     const { hooks, place } = this.#deps;
     const path = conversation.transcriptPath ?? "";
     const payload = { agentId: id, agentType: type, again: stopsBlocked > 0, agentTranscriptPath: path };
     const hook = await hooks.fire({ ...place(), name: "SubagentStop", ...payload, lastText: turn.text }, worker.signal);
     const isBlocked = hook.blocked !== undefined && hook.stopped === undefined && stopsBlocked < stopHooksMax;
-    return isBlocked && !worker.signal.aborted ? { text: hook.blocked.reason } : undefined;
+    if (worker.signal.aborted) return undefined;
+    if (isBlocked) return { text: hook.blocked.reason };
+    return this.#hasMail(worker) ? { text: undefined } : undefined;
+  }
+
+  #hasMail({ mail, run }: AgentWorker): boolean {
+    return mail.length > 0 || this.#news(run.id).length > 0;
   }
 
   async #end(
@@ -225,16 +227,17 @@ export class SessionAgents {
     await Promise.all(this.#workers((run) => run.parent === id).map(({ run }) => this.#stop(run.id, "stopped")));
     const { worktree } = await conversation.close();
     if (worktree !== undefined) worker.change({ worktree });
-    await this.#book(worker);
     const { how, text, message } = turn;
     const report = renderReport({ ...worker.run, how, message, report: text });
+    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
+    await this.#book(worker, this.#isClosed && how === "stopped" ? undefined : id);
     worker.end({ how, report, at: this.#deps.now() });
     this.#newsByAsker.delete(id);
-    // What the close of the session has stopped stays on record: it can go on when the session is opened again.
-    if (!this.#isClosed || how !== "stopped") await this.#record();
     const { run } = worker;
-    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(agentDraft(report));
+    if (run.place === "background" && !this.#isClosed) this.#news(run.parent).push(reportDraft(report));
     this.#forgetOldest();
+    // What came when it asked for no more mail: it goes on with it.
+    if (how === "answered" && worker.mail.length > 0) await this.#resume(worker, []);
   }
 
   async #wait(id: AgentId, signal: AbortSignal): Promise<AgentRun | undefined> {
@@ -256,7 +259,7 @@ export class SessionAgents {
     const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
     if (worker === undefined && to !== mainName)
       return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
-    const draft = this.#messageDraft({ text, from });
+    const draft = messageDraft(this.#session, { text, from });
     if (worker === undefined) {
       this.#news(undefined).push(draft);
       return { kind: "main" };
@@ -265,48 +268,33 @@ export class SessionAgents {
       worker.mail.push(draft);
       return { kind: "queued", run: worker.run };
     }
-    return await this.#resume(worker, draft);
+    return await this.#resume(worker, [draft]);
   }
 
-  async #resume(worker: AgentWorker, draft: Draft): Promise<SendToAgentOutcome> {
-    const { type, place, depth } = worker.run;
+  async #resume(worker: AgentWorker, mail: readonly Draft[]): Promise<SendToAgentOutcome> {
+    const { type, place, depth, parent } = worker.run;
+    if (this.#isClosed) return { kind: "refused", message: closingText };
+    // It may do what its parent may and tells its parent what comes of it, so there must be one.
+    const above = parent === undefined ? undefined : this.#workerById.get(parent)?.run;
+    if (parent !== undefined && (above === undefined || !isRunning(above)))
+      return { kind: "refused", message: parentGoneText(worker.run, above) };
     const request = { type, place, description: "", prompt: "Go on.", worktree: "shared" } as const;
-    // It keeps its name; whoever sends, it stays where it was in the tree.
-    const { running, money } = this.#circumstances();
-    const plan = planAgent({
-      request,
-      types: [type],
-      names: new Set(),
-      running,
-      money,
-      depth: depth - 1,
-      asker: "conversation",
-    });
+    // It keeps its name and its place in the tree.
+    const known = { types: [type], names: new Set<string>(), depth: depth - 1, asker: "conversation" } as const;
+    const plan = planAgent({ request, ...this.#circumstances(), ...known });
     if (plan.kind === "refused") return plan;
     worker.restart({ place: "background" });
     const worktree = worker.run.worktree === undefined ? "shared" : "own";
-    const opened = await this.#openConversation(worker, {
-      type,
-      place: "background",
-      worktree,
-      model: undefined,
-      mode: "resume",
-    });
+    const again = { type, place: "background", worktree, model: undefined, mode: "resume" } as const;
+    const opened = await this.#openConversation(worker, again);
     if (opened.kind === "refused") {
       worker.end({ how: "failed", report: opened.message, at: this.#deps.now() });
       return opened;
     }
-    worker.mail.push(draft);
+    worker.mail.push(...mail);
     await this.#record();
     void this.#work(worker, { conversation: opened.conversation, text: undefined });
     return { kind: "resumed", run: worker.run };
-  }
-
-  /** Marked as what it is: only the user's own words are the user's. */
-  #messageDraft({ text, from }: Pick<AgentText, "text" | "from">): Draft {
-    if (from.kind === "user") return { type: "attachment", attachment: { type: "queued_command", prompt: text } };
-    const sender = teammateAddress(from.name, this.#session.id);
-    return agentDraft(renderAgentMessage({ from: sender, body: { type: "text", text } }));
   }
 
   async #report(id: AgentId): Promise<string | undefined> {
@@ -367,41 +355,29 @@ export class SessionAgents {
 
   /** Must not reject: if the disk fails, the turn that runs reports it. */
   async #record(): Promise<void> {
-    const records = this.#workers(({ state }) => state.kind !== "ended").map(({ run }) => this.#toRecord(run));
-    await this.#session.append(recordsDraft(records)).catch(() => undefined);
+    await this.#session.append(this.#recordsDraft()).catch(() => undefined);
   }
 
-  #toRecord({ state: _state, usage: _usage, progress: _progress, ...run }: AgentRun): AgentRecord {
-    return { ...run, booked: this.#bookedById.get(run.id) ?? 0 };
+  /** `ended`: is over, though it is not known yet. */
+  #recordsDraft(ended?: AgentId): Draft {
+    const workers = this.#workers(({ id, state }) => state.kind !== "ended" && id !== ended);
+    return recordsDraft(workers.map(({ run, booked }) => toRecord(run, booked)));
   }
 
-  async #book(worker: AgentWorker): Promise<void> {
+  /** In one step with the record that says how much is booked: a kill between the two would book it twice. */
+  async #book(worker: AgentWorker, ended?: AgentId): Promise<void> {
     const calls = worker.unbooked.splice(0);
-    if (calls.length === 0) return;
     const { id, name } = worker.run;
-    this.#bookedById.set(id, (this.#bookedById.get(id) ?? 0) + calls.length);
-    await this.#session.append(agentCostDraft({ agent: id, name, calls })).catch(() => undefined);
-    await this.#record();
+    if (calls.length === 0 && ended === undefined) return;
+    worker.booked += calls.length;
+    const costs = calls.length === 0 ? [] : [agentCostDraft({ agent: id, name, calls })];
+    await this.#session.append(...costs, this.#recordsDraft(ended)).catch(() => undefined);
   }
 
   #forgetOldest(): void {
     const ended = this.#workers(({ state }) => state.kind === "ended");
-    for (const { run } of ended.slice(0, Math.max(0, ended.length - endedAgentsMax))) {
-      this.#workerById.delete(run.id);
-      this.#bookedById.delete(run.id);
-    }
+    for (const { run } of ended.slice(0, Math.max(0, ended.length - endedAgentsMax))) this.#workerById.delete(run.id);
   }
 }
 
-/** Identifies the reply whose calls run. */
-function newestReply({ fold }: Pick<Session, "fold">): string {
-  const reply = fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
-  return (reply?.kind === "assistant" ? reply.messageId : undefined) ?? reply?.id ?? "";
-}
-
 const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";
-
-const agentDraft = (content: string): Draft => ({
-  type: "attachment",
-  attachment: { type: agentMessageAttachmentType, content },
-});

@@ -8,6 +8,7 @@ import { hookContext } from "../context/hook-context.ts";
 import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
 import { SessionContext, type StartedConversation } from "../context/session-context.ts";
 import { createCallerModel, noModel, type Summarizer } from "../context/summarizer.ts";
+import { KnownItems } from "../context/sync/known-items.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { pastCosts } from "../context/past-costs.ts";
 import type { CompactionSetup } from "../context/compact/compaction-setup.ts";
@@ -15,7 +16,7 @@ import { SummaryPreparation } from "../context/compact/summary-preparation.ts";
 import { SessionFactBook } from "../context/compact/session-fact-book.ts";
 import { findLargestCount } from "../session/counted-log.ts";
 import { ConversationForks } from "../loop/conversation-forks.ts";
-import { createRedaction, redactedMessage, type Redaction } from "../session/redaction.ts";
+import { createRedaction, redactedMessage, redactSystem, type Redaction } from "../session/redaction.ts";
 import type { Session, SessionDeps } from "../session/session.ts";
 import { ruleScanner } from "../memory/redact-secrets.ts";
 import type { ClockDep } from "../ports/clock-dep.ts";
@@ -27,7 +28,7 @@ import type { SettingName } from "../schema/setting-table.ts";
 import { type GivenSetting, resolveSettings } from "../settings/resolve-settings.ts";
 import { resolveForModel } from "../settings/resolved-settings.ts";
 import { findModel } from "../tokens/known-models.ts";
-import { toolDefinitions } from "./build-parts.ts";
+import { buildSystem, toolDefinitions } from "./build-parts.ts";
 import { type AgentStart, ContextAgents, type ForkStart } from "./context-agents.ts";
 import { ContextBackground } from "./context-background.ts";
 import { freezePrefix } from "./freeze-prefix.ts";
@@ -105,11 +106,13 @@ export async function buildContext<P extends Provider>(
   };
   // The whole log was read: its receipts are kept, and the rest is dropped from memory.
   await core.view.followReceipts();
+  const known = KnownItems.read(session.fold.path);
   await session.shed();
   await start(agent?.fork?.prefix);
-  const change = async ({ model, tools: changed }: PrefixChange): Promise<void> => {
+  const change = async ({ model, system, tools: changed }: PrefixChange): Promise<void> => {
     parts = {
       ...parts,
+      ...(system === undefined ? {} : { system: await redactSystem(buildSystem(system), sessionDeps) }),
       ...(model === undefined ? {} : { model }),
       ...(changed === undefined ? {} : { tools: toolDefinitions(changed) }),
     };
@@ -127,7 +130,7 @@ export async function buildContext<P extends Provider>(
   });
   const { onEvent } = options;
   const ties = { fork: agent?.fork?.ties, onClosed: agent?.onClosed };
-  return new Context<P>({ provider, core, sessionDeps, memory, onEvent, change, agents, ...ties });
+  return new Context<P>({ provider, known, core, sessionDeps, memory, onEvent, change, agents, ...ties });
 }
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {

@@ -1,5 +1,5 @@
 import type { Provider } from "../context/provider-formats.ts";
-import type { ToolOption } from "../context/inputs.ts";
+import type { SystemOption, ToolOption } from "../context/inputs.ts";
 import type { ContextEvent } from "../context/outcomes.ts";
 import type { Summarizer } from "../context/summarizer.ts";
 import type { EditApproval } from "../context/request/edit-approvals.ts";
@@ -18,7 +18,7 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly model: string;
   /** Decides the format of requests and replies. */
   readonly provider?: P;
-  readonly system?: string | readonly (string | { readonly type: "text"; readonly text: string })[];
+  readonly system?: SystemOption;
   /** In the format of the Messages API, for every provider: name, description, input_schema. */
   readonly tools?: readonly ToolOption[];
   /** In the format of the Messages API. */

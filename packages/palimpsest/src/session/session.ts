@@ -60,8 +60,8 @@ export async function openSession(given: SessionDeps, options: OpenSessionOption
     await opened.writer.close();
     return { kind: "missing" };
   }
-  const agentFields = agentOf && { sessionId: agentOf, agentId: agentIdField(id), isSidechain: true as const };
-  const circumstances = { sessionId: id, ...options.circumstances, ...agentFields };
+  const agent = agentOf && ({ sessionId: agentOf, agentId: agentIdField(id), isSidechain: true } as const);
+  const circumstances = { sessionId: id, ...options.circumstances, ...agent };
   return {
     kind: "open",
     session: new Session(deps, { writer: opened.writer, log, circumstances }),
@@ -343,7 +343,7 @@ export class Session {
     return write();
   }
 
-  /** Placing, writing and folding are one step: no other entry may come between them. */
+  /** Placing, writing and folding are one step: no other entry may come between. */
   #enqueue<Result>(write: () => Promise<Result>): Promise<Result> {
     const result = this.#lastWrite.then(write, write);
     this.#lastWrite = result.catch(() => undefined);
@@ -379,8 +379,7 @@ export class Session {
 
   /** Another branch or an undo may need an earlier part of the log, and offloads whose blobs were not fetched. */
   async #reread(): Promise<void> {
-    const log = await readLog(this.#deps, this.id);
-    if (log !== undefined) this.adoptLog(log);
+    this.adoptLog((await readLog(this.#deps, this.id)) ?? this.#log);
   }
 }
 
@@ -391,9 +390,8 @@ const readDrafts = (raws: readonly PlacedEntry[]): readonly Entry[] =>
 export const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
 /** Never rejects: no handler may keep a session's lock. */
-async function runCloseHandlers(handlers: readonly CloseHandler[], appender: FinalAppender): Promise<void> {
-  await Promise.allSettled(handlers.map(async (handler) => handler(appender)));
-}
+const runCloseHandlers = (handlers: readonly CloseHandler[], appender: FinalAppender): Promise<unknown> =>
+  Promise.allSettled(handlers.map(async (handler) => handler(appender)));
 
 export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "figures" | "planned"> {
   readonly drafts: readonly Draft[];

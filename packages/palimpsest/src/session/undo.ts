@@ -6,7 +6,7 @@ import { planUndo, type Redo, type UndoPlan } from "../transcript/plan-undo.ts";
 import type { ContextLedger } from "../tokens/token-ledger.ts";
 import { type CountedLog, openCounted } from "./counted-log.ts";
 import type { OpenLogOptions } from "./open-log.ts";
-import type { Session } from "./session.ts";
+import type { AppendEntriesOutcome, Session } from "./session.ts";
 import { formatCount } from "../text/format-count.ts";
 import { userTypedText } from "../transcript/user-text.ts";
 
@@ -191,14 +191,24 @@ export async function rewind(session: Session, message: EntryId): Promise<Rewind
   const entry = entries[at];
   const text = entry === undefined ? undefined : userTypedText(entry);
   if (entry === undefined || text === undefined) return { kind: "not-said" };
-  const from = path.leaf?.id;
-  const appended = await session.appendInstead(parentId(entry), {
-    type: "branch",
-    before: message,
-    ...(from === undefined ? {} : { from }),
-  });
+  const appended = await branchBehind(session, { behind: parentId(entry), before: message });
   if (appended.kind === "failed") return appended;
   return { kind: "rewound", text, branch: appended.entries.at(-1), left: entries.length - at };
+}
+
+/** The conversation continues behind an entry, on the path or on another branch; null: from its very beginning. */
+export async function branchBehind(
+  session: Session,
+  { behind, before }: { readonly behind: EntryId | null; readonly before: EntryId | undefined },
+): Promise<AppendEntriesOutcome> {
+  // Settings since then belong to the session and are repeated, so they must be known.
+  if (behind === null || !session.fold.path.has(behind)) await loadWholePath(session);
+  const from = session.fold.path.leaf?.id;
+  return await session.appendInstead(behind, {
+    type: "branch",
+    ...(before === undefined ? {} : { before }),
+    ...(from === undefined ? {} : { from }),
+  });
 }
 
 const parentId = ({ parent, logicalParent }: Entry): EntryId | null => parent ?? logicalParent ?? null;

@@ -67,13 +67,17 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Repeats a setting for a path that lost it; undefined for any other entry. */
 export function repeatSetting(entry: Entry): Draft | undefined {
-  if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name.startsWith(announcementPrefix))
-    return undefined;
+  if (entry.kind !== "edit" || entry.edit.type !== "setting" || isPathSetting(entry.edit.name)) return undefined;
   const { type, name, value, again = entry.id } = entry.edit;
   return { type, name, value, again };
 }
 
 const announcementPrefix = "told.";
+
+/** Records which of a caller's messages are which entries: true of its own path only. */
+export const syncSettingName = "sync.items";
+
+const isPathSetting = (name: string): boolean => name.startsWith(announcementPrefix) || name === syncSettingName;
 
 /** The name of a setting that records what the model was told. A path that loses the announcement must lose this record too. */
 export const announcementSetting = (what: string): string => `${announcementPrefix}${what}`;

@@ -3,14 +3,16 @@ import type { HookDeps } from "palimpsest/internal/context/deps";
 import { SessionAgents } from "palimpsest/internal/loop/session-agents";
 import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
-import { nanoUsd } from "palimpsest/internal/schema/brand";
+import { nanoUsd, sessionId } from "palimpsest/internal/schema/brand";
+import type { Draft } from "palimpsest/internal/transcript/draft";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
+import { endLeftGroups } from "../tools/jobs-and-servers.ts";
 import { agentWorktrees, type EndedWorktree } from "./agent-worktrees.ts";
 import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
-import type { ParentConversation, SubAgentShared } from "./open-sub-agent.ts";
+import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 import { SubAgentHost } from "./sub-agent-host.ts";
 
 interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types" | "allowRules"> {
@@ -24,38 +26,56 @@ interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "
 
 /** The agents of a session, and what its tools need of them. */
 export interface OpenedAgents {
-  readonly agents: Agents;
-  readonly tool: AgentToolDeps;
+  /** Undefined if the session can have none. */
+  readonly agents: Agents | undefined;
+  readonly tool: AgentToolDeps | undefined;
   /** As they were when the session was opened. */
-  readonly found: FoundDefinitions;
+  readonly found: FoundDefinitions | undefined;
   /** For the user, when a session begins. */
   readonly warnings: readonly string[];
   /** What was found out since; each is returned once. */
   readonly takeWarnings: () => readonly string[];
+  /** For the model: reports of agents that have ended, each once. */
+  readonly news: () => readonly Draft[];
   /** To be called once, before the first turn: agents are started from this conversation. */
-  readonly begin: (main: ParentConversation & HookDeps & Pick<SubAgentShared, "allowRules">) => void;
+  readonly begin: (main: BegunConversation) => void;
 }
 
+type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> &
+  HookDeps &
+  Pick<SubAgentShared, "allowRules">;
+
+const noAgents: OpenedAgents = {
+  agents: undefined,
+  tool: undefined,
+  found: undefined,
+  warnings: [],
+  takeWarnings: () => [],
+  news: () => [],
+  begin: () => undefined,
+};
+
 /**
- * Undefined if the session can have no agents. The tool's definition is part of the cached prefix, so a session that began
+ * The tool's definition is part of the cached prefix, so a session that began
  * without the tool continues without it.
  */
-export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents | undefined> {
+export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Promise<OpenedAgents> {
   const { deps, session, options, root, workspace } = parts;
   const { settings, costs } = input;
   const { switches } = resolveForModel(settings.current().settings, { model: input.model });
-  if (!switches.agents.value || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return undefined;
+  if (!switches.agents.value || deps.agentsOf === undefined || !(await hasTool(parts, input.model))) return noAgents;
   const found = await findDefinitions({
     root,
     home: workspace.home,
     env: options.env,
     trust: settings.current().trust,
   });
-  const worktrees = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
+  const repository = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
   const late: string[] = [];
   // Git takes its time: no session waits for it.
-  void worktrees.endLeftovers().then((ended) => late.push(...keptTexts(ended)));
-  let main: Parameters<OpenedAgents["begin"]>[0] | undefined;
+  const settled = repository.endLeftovers().then((ended) => void late.push(...keptTexts(ended)));
+  const worktrees: SubAgentShared["worktrees"] = { open: (agent) => settled.then(() => repository.open(agent)) };
+  let main: (BegunConversation & ParentConversation) | undefined;
   const begun = () => {
     if (main === undefined) throw new TypeError("agents were asked for before the conversation began");
     return main;
@@ -91,14 +111,16 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     { session, costs },
   );
   await agents.bookLost();
+  const commands = await endCommandsOfLost(parts, agents.main.list());
   return {
     agents: agents.main,
     found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
-    warnings: problemTexts(found),
+    warnings: [...problemTexts(found), ...commands],
     takeWarnings: () => late.splice(0),
+    news: () => agents.main.takeNews(),
     begin: (conversation) => {
-      main = conversation;
+      main = { ...conversation, limits: [], root, asking: options.user };
     },
   };
 }
@@ -107,6 +129,20 @@ const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
   ended.flatMap(({ state, path, why = "it has changes" }) =>
     state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
   );
+
+/** Their transcripts stay closed until somebody sends them a message; their commands must not run until then. */
+async function endCommandsOfLost({ deps, session }: AgentParts, runs: readonly AgentRun[]): Promise<readonly string[]> {
+  const store = deps.agentsOf?.(session.id);
+  const lost = runs.filter(({ state }) => state.kind === "lost");
+  const ended = await Promise.all(
+    lost.map(async ({ id, name }) => {
+      const groups = await endLeftGroups(store?.runningGroupsFor?.(sessionId(id)));
+      return groups.length === 0 ? [] : [name];
+    }),
+  );
+  const names = ended.flat().join(", ");
+  return names === "" ? [] : [`Commands that agents of an earlier run had left running were ended (${names}).`];
+}
 
 const problemTexts = ({ problems }: FoundDefinitions): readonly string[] =>
   problems.flatMap(({ severity, path, what }) => (severity === "notice" ? [] : [`${path}: ${what}`]));

@@ -6,7 +6,9 @@ import type { AgentId } from "palimpsest/internal/schema/brand";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { readLog } from "palimpsest/internal/session/counted-log";
-import { openForkedAgent, openFreshAgent, type ParentConversation, type SubAgentShared } from "./open-sub-agent.ts";
+import { openForkedAgent } from "./open-forked-agent.ts";
+import { openFreshAgent } from "./open-fresh-agent.ts";
+import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 
 interface SubAgentHostInput extends SubAgentShared {
   readonly definitions: readonly AgentDefinition[];
@@ -28,7 +30,9 @@ export class SubAgentHost implements AgentHost {
   }
 
   async open(spec: AgentSpec): Promise<OpenConversationOutcome> {
-    const parent = this.#parentOf(spec);
+    const parent = spec.parent === undefined ? this.#input.main() : this.#openById.get(spec.parent);
+    // Under another one it might do more, or work elsewhere, than under the one that started it.
+    if (parent === undefined) return { kind: "refused", message: "The agent that started it does not run any more." };
     const definition = this.#input.definitions.find(({ name }) => name === spec.type);
     if (spec.type !== forkType && definition === undefined)
       return { kind: "refused", message: `There is no agent type ${JSON.stringify(spec.type)} any more.` };
@@ -48,11 +52,6 @@ export class SubAgentHost implements AgentHost {
     } catch (error) {
       return { kind: "refused", message: `The agent could not be started: ${String(error)}` };
     }
-  }
-
-  /** After a resume the agent that started it may be gone: then it belongs to the main conversation. */
-  #parentOf({ parent }: AgentSpec): ParentConversation {
-    return (parent === undefined ? undefined : this.#openById.get(parent)) ?? this.#input.main();
   }
 
   async read(id: AgentId): Promise<AgentPast | undefined> {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { contextDraft } from "palimpsest/internal/context/inputs";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { Agents } from "palimpsest/internal/ports/agents";
 import type { Mailboxes } from "palimpsest/internal/ports/mailbox";
 import { openSocketServer, type SocketServer } from "palimpsest/internal/store/files/socket-mailbox";
 import type { ReminderDeps } from "palimpsest/internal/context/deps";
@@ -43,7 +44,13 @@ export async function checkTeam(
 }
 
 /** Joins the team, if one is asked for. */
-export async function openAgentMail(parts: AgentParts): Promise<OpenMailOutcome> {
+export async function openAgentMail(parts: AgentParts, agents: Agents | undefined): Promise<OpenMailOutcome> {
+  const outcome = await openMail(parts);
+  if (outcome.kind === "open" && agents !== undefined) outcome.mail?.reachAgents(agents);
+  return outcome;
+}
+
+async function openMail(parts: AgentParts): Promise<OpenMailOutcome> {
   const { deps, workspace, options, session, root } = parts;
   const { mailboxes, taskLists } = deps;
   if (mailboxes === undefined || taskLists === undefined) return { kind: "open", mail: undefined, warnings: [] };

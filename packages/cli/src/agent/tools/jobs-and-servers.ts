@@ -203,6 +203,10 @@ export async function endOrphanedCommands(
   };
 }
 
+/** Ends the groups that an earlier run left on record, and returns them. Only for who holds the lock of their session. */
+export const endLeftGroups = async (groups: RunningGroups | undefined): Promise<readonly LeftoverGroup[]> =>
+  endOrphanGroups((await groups?.left()) ?? []);
+
 async function endOrphanGroups(leftover: readonly LeftoverGroup[]): Promise<readonly LeftoverGroup[]> {
   await Promise.all(
     leftover.map(async ({ leader, state, forget }) => {

@@ -32,6 +32,7 @@ import { type Skills, skillsPart } from "../../tool/skill/skill-tool.ts";
 import { type Todo, todosPart } from "../../tool/todo-tool.ts";
 import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
 import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
+import { agentsPart } from "../../tool/working-state/agents-part.ts";
 import { placePart } from "../../tool/working-state/place-part.ts";
 import { forkMessages } from "../../tool/send-message-tool.ts";
 import { forkTasksText, refuseTasks } from "../../tool/task-tool.ts";
@@ -111,6 +112,11 @@ interface Toolset {
   readonly tools: readonly Tool[];
   /** The shell's directory, if it has changed. */
   readonly cwd: () => string | undefined;
+  readonly todos: () => readonly Todo[];
+  /**
+   * What the tools know and a summary would not: files, task list, place. Read when a part is asked for, not before.
+   */
+  readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
   /** For a fork: the same definitions and a copy of the state. Absent changes: it starts no agents. */
   readonly forked: (changes?: ForkChanges) => Toolset;
 }
@@ -123,11 +129,6 @@ interface ForkChanges {
 }
 
 export interface Toolbox extends PermissionDep, Toolset {
-  /**
-   * What the tools know and a summary would not: files, task list, place. Read when a part is asked for, not before.
-   */
-  readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
-  readonly todos: () => readonly Todo[];
   /** How programs in the sandbox reach hosts. Absent: they reach none. */
   readonly network: SessionNetworkDeps | undefined;
   /** By the current rules. */
@@ -155,7 +156,7 @@ export async function createToolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const { skillPlaces = [], planState, recall } = input;
+  const { skillPlaces = [], recall } = input;
   const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
   const places = { roots, home, readRoots, ...(await findClosedPlaces(input)) };
   const guardedNow = () => realPaths(input.guarded ?? []);
@@ -192,29 +193,39 @@ export async function createToolbox({
     agents: input.agents,
     teamwork: input.teamwork ?? {},
   };
+  const partsOf = describeState({ ...input, session, skills, mayRead: fixed.mayRead });
   return {
-    ...createToolset({ ...fixed, skills }, state),
+    ...createToolset({ ...fixed, skills }, { state, partsOf }),
     network: state.network,
-    todos: () => state.todos.list,
     mayRead: fixed.mayRead,
     skills,
     permit: (request) => policy().permit(request),
     readAgain: async () => {
       state.todos.list = await readTodosFromLog(deps, session.fold);
     },
-    workingState: ({ cwd, ...files }) => [
-      filesPart({ ...files, mayRead: fixed.mayRead }),
-      todosPart(state),
-      placePart({ cwd: () => state.shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
-      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
-      ...(planState === undefined ? [] : [planPart({ planState })]),
-      ...(input.teamText === undefined ? [] : [teamPart(input.teamText)]),
-      ...(input.servers === undefined
-        ? []
-        : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),
-    ],
   };
 }
+
+interface DescribedState extends Pick<ToolboxInput, "session" | "planState" | "teamText" | "servers"> {
+  readonly skills: Skills | undefined;
+  readonly mayRead: (path: string) => boolean;
+}
+
+const describeState =
+  ({ session, skills, mayRead, planState, teamText, servers }: DescribedState): PartsOf =>
+  ({ todos, shellState, agents }) =>
+  ({ cwd, ...files }) => [
+    filesPart({ ...files, mayRead }),
+    todosPart({ todos }),
+    placePart({ cwd: () => shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
+    ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
+    ...(planState === undefined ? [] : [planPart({ planState })]),
+    ...(teamText === undefined ? [] : [teamPart(teamText)]),
+    ...(agents === undefined ? [] : [agentsPart(agents)]),
+    ...(servers === undefined
+      ? []
+      : [toolServersPart({ servers, discovered: () => findDiscoveredTools(session.fold) })]),
+  ];
 
 interface ExpandInput {
   readonly deps: Parameters<typeof recallById>[0]["deps"];
@@ -319,37 +330,38 @@ interface ToolState extends Pick<
 }
 type StatelessDeps = Omit<ToolsetDeps, keyof ToolState | keyof TeamTools>;
 
+/** Describes what the tools with this state know. */
+type PartsOf = (state: ToolState) => Toolset["workingState"];
+
 const createToolset = (
   fixed: StatelessDeps,
-  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents, teamwork }: ToolState,
+  { state, partsOf }: { readonly state: ToolState; readonly partsOf: PartsOf },
 ): Toolset => ({
-  tools: builtinTools({
-    ...fixed,
-    ...teamwork,
-    shellState,
-    todos,
-    memory,
-    compactionRequests,
-    planning,
-    user,
-    jobs,
-    network,
-    agents,
-  }),
-  cwd: () => shellState.cwd,
+  tools: builtinTools({ ...fixed, ...state, ...state.teamwork }),
+  cwd: () => state.shellState.cwd,
+  todos: () => state.todos.list,
+  workingState: partsOf(state),
   forked: (changes) =>
     createToolset(changes === undefined ? fixed : { ...fixed, expand: changes.expand }, {
-      shellState: { ...shellState },
-      todos: { ...todos },
-      memory: memory && refuseMemory(forkRefusal),
-      compactionRequests: compactionRequests && refusedCompactionRequests,
-      planning: planning && forkPlanMode,
-      jobs: jobs && forkJobs,
-      user: user && noUser,
-      network: network && { ...network, hosts: network.hosts.withoutUser() },
-      agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
-      teamwork: forkTeamwork(teamwork),
+      state: forkState(state, changes),
+      partsOf,
     }),
+});
+
+const forkState = (
+  { shellState, todos, memory, compactionRequests, planning, user, jobs, network, agents, teamwork }: ToolState,
+  changes: ForkChanges | undefined,
+): ToolState => ({
+  shellState: { ...shellState },
+  todos: { ...todos },
+  memory: memory && refuseMemory(forkRefusal),
+  compactionRequests: compactionRequests && refusedCompactionRequests,
+  planning: planning && forkPlanMode,
+  jobs: jobs && forkJobs,
+  user: user && noUser,
+  network: network && { ...network, hosts: network.hosts.withoutUser() },
+  agents: agents && { ...agents, agents: changes?.agents ?? forkAgents },
+  teamwork: forkTeamwork(teamwork),
 });
 
 /** The same definitions; a fork acts for nobody. */

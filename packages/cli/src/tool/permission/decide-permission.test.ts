@@ -56,6 +56,15 @@ describe("modes", () => {
     ["unknown command", shell("make"), "ask", "ask", "denied", "allowed"],
     ["the engine's own list", { kind: "state", what: "todo" }, "allowed", "allowed", "allowed", "allowed"],
     ["what the agent asks of it", { kind: "state", what: "compaction" }, "allowed", "allowed", "allowed", "allowed"],
+    [
+      "an agent, whose own acts are asked about",
+      { kind: "state", what: "agent" },
+      "allowed",
+      "allowed",
+      "allowed",
+      "allowed",
+    ],
+    ["a worktree for one", { kind: "state", what: "worktree" }, "allowed", "allowed", "denied", "allowed"],
     ["another state", { kind: "state", what: "an issue" }, "ask", "ask", "denied", "allowed"],
   ] as const)("%s", (_name, act, ...expected) => {
     const modes = ["default", "acceptEdits", "plan", "bypass"] as const;

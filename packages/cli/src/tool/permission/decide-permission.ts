@@ -204,14 +204,14 @@ function decideServerCall(
   return isAllowed ? allowedVerdict : askVerdict(`what ${name} does only its server knows`);
 }
 
-/** The engine's own state: changing it changes nothing of the user's. */
-const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan", "message", "tasks"]);
+/** The engine's own state: changing it changes nothing of the user's. Whatever an agent does then is decided by itself. */
+const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan", "message", "tasks", "agent"]);
 
 /**
  * Like these, but they outlast the session, so plan mode leaves them alone. A teammate can do no more than its starter,
  * and only a session that the user opened as a leader can start one.
  */
-const lastingStates: ReadonlySet<string> = new Set(["memory", "teammates"]);
+const lastingStates: ReadonlySet<string> = new Set(["memory", "teammates", "worktree"]);
 
 const decideState = ({ mode }: Policy, what: string): PermissionVerdict =>
   mode === "plan" ? denyVerdict(`in plan mode nothing is changed: ${what}`) : askVerdict(`it would change ${what}`);

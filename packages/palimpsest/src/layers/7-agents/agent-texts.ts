@@ -29,3 +29,12 @@ export const lostAgentsText = (lost: readonly Pick<AgentRun, "name" | "type" | "
     "These agents were at work when the session was interrupted, and they have stopped. Their transcripts are kept: send_message to a name makes that agent go on where it was. If nothing of it is needed any more, ignore it.",
     ...lost.map(({ name, type, description }) => `- ${name} (${type}): ${oneLine(description)}`),
   ].join("\n");
+
+/** For who asks for an agent or sends a message. */
+export const closingText = "The session is being closed.";
+
+/** For who sends a message to an agent of an agent; `above` started it. */
+export const parentGoneText = ({ name }: Pick<AgentRun, "name">, above: Pick<AgentRun, "name"> | undefined): string =>
+  above === undefined
+    ? `${name} was started by an agent that is not known any more, and can't go on without it. Start another agent.`
+    : `${name} was started by ${above.name}, which does not run now. Send the message to ${above.name}.`;

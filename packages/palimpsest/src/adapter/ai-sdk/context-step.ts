@@ -1,0 +1,57 @@
+import type { Instructions, LanguageModel, ModelMessage } from "ai";
+import type { Context } from "../../context/context.ts";
+import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
+import { encodeMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
+import { restorePrompt } from "./restore-prompt.ts";
+
+interface Step {
+  readonly model: LanguageModel;
+  readonly instructions: Instructions | undefined;
+  readonly initialMessages: ModelMessage[];
+  readonly responseMessages: ModelMessage[];
+}
+
+export interface ContextStep {
+  /** For `generateText`, `streamText` and agents. */
+  readonly prepareStep: (step: Step) => Promise<{ messages: ModelMessage[] }>;
+  /** The conversation's context, once the first step is prepared. */
+  readonly context: Promise<Context<"anthropic">>;
+  /** Closes its session. */
+  readonly closeContext: () => Promise<void>;
+}
+
+/**
+ * Makes each step's messages fit, where the model can't be wrapped. It sees neither the tools nor the usage of replies, so
+ * prefer `contextMiddleware`; `contextTokens` should leave room for the tools.
+ */
+export function contextStep(options: AdapterOptions<"anthropic"> = {}): ContextStep {
+  const adapter = new AdapterContext("anthropic", options);
+  return {
+    context: adapter.context,
+    closeContext: () => adapter.close(),
+    prepareStep: async ({ model, instructions, initialMessages, responseMessages }) => {
+      // Not `messages`: an earlier step's override is carried forward there, and the context knows the originals.
+      const given = [...initialMessages, ...responseMessages].map((message) => encodeMessage(asPrompt(message)));
+      const { params } = await adapter.sync({
+        model: typeof model === "string" ? model : model.modelId,
+        system: readInstructions(instructions),
+        tools: [],
+        messages: given.map(toMessage),
+      });
+      const marks = typeof model !== "string" && model.provider.startsWith("anthropic") ? "anthropic" : "none";
+      return { messages: restorePrompt(params.messages, { given, marks }).map(fromPrompt) };
+    },
+  };
+}
+
+const readInstructions = (instructions: Instructions | undefined): readonly string[] => {
+  if (instructions === undefined) return [];
+  if (typeof instructions === "string") return [instructions];
+  return (Array.isArray(instructions) ? instructions : [instructions]).map(({ content }) => content);
+};
+
+/** Both directions of the same form: our type has the fields that we read, the framework's has them all. */
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const asPrompt = (message: ModelMessage): PromptMessage => message as unknown as PromptMessage;
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const fromPrompt = (message: PromptMessage): ModelMessage => message as unknown as ModelMessage;

@@ -1,0 +1,1 @@
+export { type AnthropicOptions, type ContextHandle, withContext } from "./with-context.ts";

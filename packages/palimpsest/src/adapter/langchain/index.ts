@@ -1,0 +1,1 @@
+export { type ContextHandle, contextMiddleware, type ContextMiddlewareOptions } from "./context-middleware.ts";

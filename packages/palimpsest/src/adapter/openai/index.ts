@@ -1,0 +1,1 @@
+export { type ContextHandle, type OpenAIOptions, withContext } from "./with-context.ts";

@@ -1,0 +1,114 @@
+import type { Context } from "../../context/context.ts";
+import type { SystemOption, ToolOption } from "../../context/inputs.ts";
+import type { SyncedRequest } from "../../context/outcomes.ts";
+import type { Provider, SyncInput } from "../../context/provider-formats.ts";
+import { openContext } from "../../open/open-context.ts";
+import type { ContextOptions } from "../../open/options.ts";
+
+/** Model, system prompt and tools come with each request of the framework. */
+export type AdapterOptions<P extends Provider> = Omit<
+  ContextOptions<P>,
+  "model" | "provider" | "system" | "tools" | "thinking" | "outputTokensMax"
+>;
+
+/** A request of the framework, before the context has made it smaller. */
+export interface FrameworkRequest<P extends Provider> {
+  readonly model: string;
+  readonly system: SystemOption;
+  readonly tools: readonly ToolOption[];
+  readonly messages: readonly SyncInput<P>[];
+  readonly thinking?: { readonly type: string } | undefined;
+  readonly outputTokensMax?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The context of a framework's conversation. It is opened by the first request, which names the model. */
+export class AdapterContext<P extends Provider> {
+  readonly #provider: P;
+  readonly #options: AdapterOptions<P>;
+  readonly #first = Promise.withResolvers<Context<P>>();
+  #opened: Promise<Context<P>> | undefined;
+  #sent: { readonly model: string; readonly system: string; readonly tools: string } | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #leaveReply: (() => void) | undefined;
+
+  constructor(provider: P, options: AdapterOptions<P>) {
+    this.#provider = provider;
+    this.#options = options;
+    // Nobody has to wait for it.
+    this.#first.promise.catch(() => undefined);
+  }
+
+  /** Resolves when the first request is prepared: for receipts, recall, undo and costs. */
+  get context(): Promise<Context<P>> {
+    return this.#first.promise;
+  }
+
+  /** Closes the session, if it was opened. */
+  async close(): Promise<void> {
+    this.#leaveReply?.();
+    await this.#last;
+    await (await this.#opened)?.close();
+  }
+
+  /** A reply is being read. `leave`: ends its recording, for a reader that neither goes on nor cancels. */
+  replying(leave: () => void): void {
+    this.#leaveReply = leave;
+  }
+
+  /** Takes over the request's list and returns the request to send. One after the other, in the order of the calls. */
+  sync(request: FrameworkRequest<P>): Promise<SyncedRequest<P>> {
+    this.#leaveReply?.();
+    const synced = this.#last.then(async () => {
+      const context = await this.#open(request);
+      await this.#follow(context, request);
+      const { messages, signal } = request;
+      return await context.sync(messages, signal === undefined ? {} : { signal });
+    });
+    this.#last = synced.catch(() => undefined);
+    return synced;
+  }
+
+  async #open({ model, system, tools, thinking, outputTokensMax }: FrameworkRequest<P>): Promise<Context<P>> {
+    if (this.#opened === undefined) {
+      this.#opened = openContext<P>({
+        ...this.#options,
+        provider: this.#provider,
+        model,
+        system,
+        tools,
+        ...(thinking === undefined ? {} : { thinking }),
+        ...(outputTokensMax === undefined ? {} : { outputTokensMax }),
+      });
+      this.#sent = printRequest({ model, system, tools });
+    }
+    try {
+      const context = await this.#opened;
+      this.#first.resolve(context);
+      return context;
+    } catch (error) {
+      this.#opened = undefined;
+      throw error;
+    }
+  }
+
+  /** Frameworks send model, system prompt and tools each time; only a change is passed on. */
+  async #follow(context: Context<P>, { model, system, tools }: FrameworkRequest<P>): Promise<void> {
+    const sent = this.#sent;
+    const now = printRequest({ model, system, tools });
+    this.#sent = now;
+    if (sent !== undefined && now.model !== sent.model) await context.setModel(model);
+    if (sent !== undefined && now.system !== sent.system) await context.setSystem(system);
+    if (sent !== undefined && now.tools !== sent.tools) await context.setTools(tools);
+  }
+}
+
+const printRequest = ({
+  model,
+  system,
+  tools,
+}: {
+  readonly model: string;
+  readonly system: SystemOption;
+  readonly tools: readonly ToolOption[];
+}) => ({ model, system: JSON.stringify(system), tools: JSON.stringify(tools) });

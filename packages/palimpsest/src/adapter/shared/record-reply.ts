@@ -1,0 +1,71 @@
+import { Channel } from "../../context/channel.ts";
+import type { Context } from "../../context/context.ts";
+import type { Provider, Reply, StreamEvent } from "../../context/provider-formats.ts";
+import { isObject, type JsonObject, tryParseJson } from "../../schema/json.ts";
+import type { AdapterContext } from "./adapter-context.ts";
+
+interface PassingReply {
+  readonly response: Response;
+  /** Told of the reply, or of each event. */
+  readonly replied: (message: JsonObject) => void;
+}
+
+/**
+ * Records the reply in a response while the client reads it. Must not reject and must not change a byte: if the reply
+ * can't be recorded, the next list brings it.
+ */
+export async function recordReply<P extends Provider>(
+  adapter: AdapterContext<P>,
+  { response, replied }: PassingReply,
+): Promise<Response> {
+  const context = await adapter.context;
+  if (!response.ok || response.body === null) return response;
+  const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
+  if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, replied })), response);
+  const text = await response.text();
+  const reply = tryParseJson(text);
+  if (isObject(reply)) replied(reply);
+  // The context checks its form.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  if (isObject(reply)) await context.assistant(reply as unknown as Reply<P>).catch(() => undefined);
+  return new Response(text, response);
+}
+
+/** The stream ends for the client when the reply is stored. If the client leaves it, the reply has broken off. */
+function recordEvents<P extends Provider>(
+  adapter: AdapterContext<P>,
+  { context, replied }: { readonly context: Context<P> } & Pick<PassingReply, "replied">,
+): TransformStream<Uint8Array, Uint8Array> {
+  const events = new Channel<JsonObject>();
+  adapter.replying(() => events.close());
+  const decoder = new TextDecoder();
+  let rest = "";
+  const take = (text: string): void => {
+    const lines = (rest + text).split(/\r?\n/);
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const event = line.startsWith("data:") ? tryParseJson(line.slice("data:".length)) : undefined;
+      if (!isObject(event)) continue;
+      replied(event);
+      events.put(event);
+    }
+  };
+  // The context checks their form.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const recorded = context.assistantStream(events as unknown as AsyncIterable<StreamEvent<P>>).then(
+    () => undefined,
+    () => undefined,
+  );
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform: (chunk, controller) => {
+      take(decoder.decode(chunk, { stream: true }));
+      controller.enqueue(chunk);
+    },
+    flush: async () => {
+      take("\n");
+      events.close();
+      await recorded;
+    },
+    cancel: () => events.close(),
+  });
+}

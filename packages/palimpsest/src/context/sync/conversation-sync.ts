@@ -1,0 +1,225 @@
+import { parseBlock } from "../../schema/block.ts";
+import type { EntryId, ToolUseId } from "../../schema/brand.ts";
+import type { Entry } from "../../schema/entry.ts";
+import { isObject, listField, parseJson } from "../../schema/json.ts";
+import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
+import { storeError, throwIfFailed } from "../context-error.ts";
+import type { SyncReport } from "../outcomes.ts";
+import type { Provider } from "../provider-formats.ts";
+import type { SessionContext } from "../session-context.ts";
+import { appendItems, type SyncHost } from "./append-items.ts";
+import type { KnownItem, KnownItems } from "./known-items.ts";
+import { MessageReader, type SyncItem } from "./message-reader.ts";
+import { parseMessageByProvider } from "./parse-messages.ts";
+import { type BranchPlan, planSync, type SyncPlan, type TrimPlan } from "./plan.ts";
+
+/**
+ * Takes over the whole message list of a caller, as often as it is handed over: recognises what is known, appends what is
+ * new, and makes a branch of what the caller changed.
+ *
+ *   list ──MessageReader──▶ items ──KnownItems.match──▶ planSync ──▶ branch or trim, if something left ──▶ append the rest
+ */
+export class ConversationSync {
+  readonly #host: SyncHost;
+  readonly #known: KnownItems;
+  readonly #reader: MessageReader;
+
+  constructor(host: SyncHost, { provider, known }: { readonly provider: Provider; readonly known: KnownItems }) {
+    this.#host = host;
+    this.#known = known;
+    this.#reader = new MessageReader(host.core.deps, parseMessageByProvider[provider]);
+  }
+
+  async take(messages: readonly object[]): Promise<SyncReport> {
+    this.#catchUp();
+    const items = this.#reader.items(messages);
+    const shown = this.#shownEntries();
+    const isShown = ({ entry }: KnownItem): boolean => entry !== undefined && shown().has(entry);
+    const plan = planSync({ known: this.#known, matched: await this.#match(items), items, isShown });
+    const edit = await this.#leave(plan);
+    if (items[plan.from]?.block.type === "tool_result") await this.#leaveRepair();
+    await appendItems(this.#host, this.#known, { items, from: plan.from });
+    const record = this.#known.record();
+    if (record !== undefined) throwIfFailed(await this.#session.append(record));
+    this.#readAll();
+    const added = items.length - plan.from;
+    const grown = added > 0 ? "grown" : "same";
+    const kind = plan.kind === "onward" ? grown : plan.kind;
+    return { kind, known: plan.from, added, left: plan.left.length, ...(edit === undefined ? {} : { edit }) };
+  }
+
+  get #session(): SessionContext["session"] {
+    return this.#host.core.session;
+  }
+
+  /** Takes note of what other calls have appended since the last sync: replies above all. */
+  #catchUp(): void {
+    const { path } = this.#session.fold;
+    const known = this.#known;
+    // An undo or a rewind may have left the end of what is known.
+    while (known.tip !== known.root && this.#isAside(known.tip)) known.moveTo(known.line.slice(0, -1));
+    const from = path.findLastIndex(({ end }) => end <= known.readTo) + 1;
+    let before = from === 0 ? undefined : path.at(from - 1)?.entry;
+    let reply: Entry | undefined;
+    for (const { entry } of path.loggedFrom(from)) {
+      const items = [...this.#entryItems(entry)];
+      if (items.length > 0 && isSameReply(reply, entry)) known.joinTip();
+      else if (items.length > 0 && before?.id !== undefined) known.tip.behind = before.id;
+      for (const [nth, item] of items.entries())
+        known.add({ ...item, entry: entry.id, behind: nth === items.length - 1 ? entry.id : undefined });
+      // Thinking belongs to the reply that it begins.
+      if (!isOnlyThinking(entry)) before = entry;
+      if (items.length > 0) reply = entry;
+    }
+    this.#readAll();
+  }
+
+  /** Edits since the last item belong before whatever comes next. */
+  #readAll(): void {
+    const { tip, root } = this.#known;
+    if (tip !== root && !this.#isRepaired()) tip.behind = this.#session.leaf;
+    this.#known.readTo = this.#session.fold.path.at(-1)?.end ?? 0;
+  }
+
+  /** When a session is opened, its open calls are settled as interrupted. */
+  #isRepaired(): boolean {
+    const { path } = this.#session.fold;
+    const { behind } = this.#known.tip;
+    const from = typeof behind === "string" ? path.findLastIndex(({ entry }) => entry.id === behind) : -1;
+    const later = from === -1 ? [] : path.loggedFrom(from + 1);
+    return later.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "repair");
+  }
+
+  /** The caller has the results after all: it was only this process that ended. */
+  async #leaveRepair(): Promise<void> {
+    if (!this.#isRepaired()) return;
+    const branched = await this.#host.core.view.branch({ behind: this.#known.tip.behind ?? null, before: undefined });
+    if (branched.kind === "failed") throw storeError(branched);
+  }
+
+  #isAside({ entry }: KnownItem): boolean {
+    const { path } = this.#session.fold;
+    return entry !== undefined && path.find(entry) !== undefined && !path.has(entry);
+  }
+
+  *#entryItems(entry: Entry): Generator<{ readonly digest: string; readonly toolUse: ToolUseId | undefined }> {
+    if (entry.kind !== "user" && entry.kind !== "assistant") return;
+    const isSaid = entry.kind === "user" ? !entry.meta && !entry.summary : !entry.synthetic;
+    for (const block of isSaid ? entry.blocks : []) {
+      if (isThinking(block) || isEmptyText(block)) continue;
+      const distance = block.type === "tool_result" ? this.#known.distance(block.tool_use_id) : undefined;
+      const toolUse = block.type === "tool_use" ? block.id : undefined;
+      yield { digest: this.#reader.digest(entry.kind, block, distance), toolUse };
+    }
+  }
+
+  /** A reply whose secrets were redacted comes back with them. */
+  async #match(items: readonly SyncItem[]): Promise<readonly KnownItem[]> {
+    const digests = items.map(({ digest }) => digest);
+    for (;;) {
+      const matched = this.#known.match(digests);
+      const item = items[matched.length];
+      const redacted = item === undefined ? undefined : await this.#redactedDigest(item);
+      const before = matched.at(-1) ?? this.#known.root;
+      const next = redacted === undefined ? undefined : before.next.get(redacted);
+      if (item === undefined || next === undefined) return matched;
+      before.next.set(item.digest, next);
+    }
+  }
+
+  async #redactedDigest({ role, block }: SyncItem): Promise<string | undefined> {
+    const { redaction } = this.#host.core.deps;
+    if (redaction === undefined || role !== "assistant") return undefined;
+    const draft = await redaction.draft({ type: role, message: { content: [block] } });
+    const json = parseJson(JSON.stringify(draft));
+    const [redacted] = listField(isObject(json) ? json["message"] : undefined, "content");
+    return redacted === undefined ? undefined : this.#reader.digest(role, parseBlock(redacted));
+  }
+
+  /** Takes out of the conversation what the list lacks. */
+  async #leave(plan: SyncPlan): Promise<EntryId | undefined> {
+    switch (plan.kind) {
+      case "onward":
+        return undefined;
+      case "branched": {
+        const edit = this.#isBehindBoundary(plan) ? await this.#snip(plan.left) : await this.#branch(plan);
+        this.#known.moveTo(plan.stay);
+        return edit;
+      }
+      case "trimmed": {
+        const [edit, summary] = plan.lead.length === 0 ? [await this.#snip(plan.left)] : await this.#replaceBy(plan);
+        this.#known.moveTo(plan.stay);
+        for (const { digest } of plan.lead)
+          this.#known.add({ digest, entry: summary, toolUse: undefined, behind: undefined });
+        this.#known.copy(plan.kept);
+        return edit;
+      }
+    }
+  }
+
+  /** The entries in the view, found when they are needed. */
+  #shownEntries(): () => ReadonlySet<EntryId> {
+    let shown: ReadonlySet<EntryId> | undefined;
+    return () => (shown ??= new Set(this.#session.fold.projection.items.map(({ entry }) => entry)));
+  }
+
+  /** A branch would leave the boundary, and what it summarised would have to be summarised again. */
+  #isBehindBoundary({ at, stay, left }: BranchPlan): boolean {
+    if (at !== (this.#known.line[stay.length - 1] ?? this.#known.root)) return false;
+    const { path, projection } = this.#session.fold;
+    const boundary = projection.boundaries.at(-1)?.id;
+    const boundaryAt = boundary === undefined ? undefined : path.find(boundary)?.start;
+    const branchAt = typeof at.behind === "string" ? path.find(at.behind)?.start : undefined;
+    if (boundaryAt === undefined || (branchAt !== undefined && branchAt > boundaryAt)) return false;
+    const shown = this.#shownEntries()();
+    return left.length > 0 && left.every(({ entry }) => entry !== undefined && shown.has(entry));
+  }
+
+  async #branch({ at, left }: BranchPlan): Promise<EntryId | undefined> {
+    const branched = await this.#host.core.view.branch({ behind: at.behind ?? null, before: left[0]?.entry });
+    if (branched.kind === "failed") throw storeError(branched);
+    return branched.entries.at(-1);
+  }
+
+  /** Thinking leaves with what follows it. */
+  async #snip(left: readonly KnownItem[]): Promise<EntryId | undefined> {
+    if (left.length === 0) return undefined;
+    const { path } = this.#session.fold;
+    const shown = this.#shownEntries()();
+    const leaving = new Set(left.flatMap(({ entry }) => (entry !== undefined && shown.has(entry) ? [entry] : [])));
+    const entries: EntryId[] = [];
+    let thinking: EntryId[] = [];
+    for (const entry of path.entries) {
+      if (entry.id === undefined) continue;
+      if (leaving.has(entry.id)) entries.push(...thinking, entry.id);
+      thinking = isOnlyThinking(entry) ? [...thinking, entry.id] : [];
+    }
+    if (entries.length === 0) return undefined;
+    const edited = await this.#host.core.view.trim({ kind: "dropped", entries });
+    if (edited.kind === "failed") throw storeError(edited);
+    return edited.entries[0];
+  }
+
+  /** The caller's own compaction: what it kept stays, and its texts replace the rest. Returns the boundary and its summary. */
+  async #replaceBy({ lead, kept }: TrimPlan): Promise<readonly EntryId[]> {
+    const { items } = this.#session.fold.projection;
+    const summary = lead.flatMap(({ block }) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+    let headAt = items.findIndex(({ entry }) => entry === kept[0]?.entry);
+    const isThinkingAt = (at: number): boolean => items[at]?.blocks.every(isThinking) === true;
+    while (headAt > 0 && isThinkingAt(headAt - 1)) headAt -= 1;
+    const [head, tail] = [items[headAt]?.entry, items.at(-1)?.entry];
+    if (head === undefined || tail === undefined) throw new Error("a kept item is not in the view");
+    const edited = await this.#host.core.view.trim({ kind: "summarised", summary, kept: { head, tail } });
+    if (edited.kind === "failed") throw storeError(edited);
+    return edited.entries;
+  }
+}
+
+const isSameReply = (before: Entry | undefined, entry: Entry): boolean =>
+  before?.kind === "assistant" &&
+  entry.kind === "assistant" &&
+  before.messageId !== undefined &&
+  before.messageId === entry.messageId;
+
+const isOnlyThinking = (entry: Entry | undefined): boolean =>
+  entry?.kind === "assistant" && entry.blocks.length > 0 && entry.blocks.every(isThinking);

@@ -1,0 +1,137 @@
+import { expect, it, vi } from "vitest";
+import { openedForTest, reopened, testDeps } from "../../../../test/fixture/session.ts";
+import { CostLedger } from "../cache/cost-ledger.ts";
+import type { AgentHost, AgentSpec, OpenConversationOutcome } from "../ports/agent-host.ts";
+import type { Agents } from "../ports/agents.ts";
+import type { AgentRequest } from "../schema/agent-run.ts";
+import { millis } from "../schema/brand.ts";
+import type { Session } from "../session/session.ts";
+import { SessionAgents } from "./session-agents.ts";
+
+/** Stands for an agent's conversation: each turn goes on until it is told to answer. */
+interface FakeTurn {
+  readonly mail: number;
+  readonly answer: () => void;
+}
+
+interface World {
+  readonly agents: Agents;
+  readonly opened: AgentSpec[];
+  readonly turns: FakeTurn[];
+  readonly closing: { until?: Promise<void> };
+  readonly opening: { until?: Promise<OpenConversationOutcome> };
+}
+
+function world(session: Session): World {
+  const [opened, turns]: [AgentSpec[], FakeTurn[]] = [[], []];
+  const [closing, opening]: [World["closing"], World["opening"]] = [{}, {}];
+  const host: AgentHost = {
+    types: async () => ["general"],
+    read: async () => undefined,
+    open: async (spec) => {
+      opened.push(spec);
+      if (opening.until !== undefined) return await opening.until;
+      const conversation = {
+        model: "m",
+        turn: async function* ({ signal }: { readonly signal: AbortSignal }) {
+          const over = Promise.withResolvers<"answered" | "aborted">();
+          signal.addEventListener("abort", () => over.resolve("aborted"));
+          turns.push({ mail: spec.takeMail().length, answer: () => over.resolve("answered") });
+          yield { kind: "turn-end", reason: signal.aborted ? "aborted" : await over.promise } as const;
+        },
+        close: async () => {
+          await closing.until;
+          return {};
+        },
+      };
+      return { kind: "open", conversation };
+    },
+  };
+  let id = 0;
+  const agents = new SessionAgents(
+    {
+      host,
+      now: () => millis(1),
+      uuid: () => `0000000${++id}-0000-4000-8000-000000000000`,
+      wait: async () => undefined,
+      hooks: { fire: async () => ({ context: [], messages: [], warnings: [] }) },
+      place: () => ({ session: session.id, transcriptPath: "", cwd: "/" }),
+      moneyMax: () => undefined,
+    },
+    { session, costs: new CostLedger() },
+  );
+  return { agents: agents.main, opened, turns, closing, opening };
+}
+
+const request = (name: string): AgentRequest => ({
+  type: "general",
+  name,
+  description: "a part",
+  prompt: "Do it.",
+  place: "background",
+  worktree: "shared",
+});
+
+const turnsOf = ({ turns }: World, count: number): Promise<void> =>
+  vi.waitFor(() => expect(turns).toHaveLength(count), { interval: 1 });
+
+it("a message that comes while an agent is closed is not lost: it goes on with it", async () => {
+  const here = world(await openedForTest(testDeps()));
+  await here.agents.start(request("one"));
+  await turnsOf(here, 1);
+  const closed = Promise.withResolvers<void>();
+  here.closing.until = closed.promise;
+  here.turns[0]?.answer();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(await here.agents.send({ to: "one", text: "Wait.", from: { kind: "user" } })).toMatchObject({
+    kind: "queued",
+  });
+  closed.resolve();
+  await turnsOf(here, 2);
+  expect(here.turns[1]?.mail).toBe(1);
+  expect(here.opened.map(({ mode }) => mode)).toEqual(["new", "resume"]);
+  await here.agents.close();
+});
+
+it("an agent that can't be opened keeps nobody waiting who closes the session meanwhile", async () => {
+  const here = world(await openedForTest(testDeps()));
+  const opening = Promise.withResolvers<OpenConversationOutcome>();
+  here.opening.until = opening.promise;
+  const started = here.agents.start(request("one"));
+  await vi.waitFor(() => expect(here.opened).toHaveLength(1));
+  const closed = here.agents.close();
+  opening.resolve({ kind: "refused", message: "no worktree" });
+  expect(await started).toEqual({ kind: "refused", message: "no worktree" });
+  await closed;
+  expect(here.agents.list()).toEqual([]);
+});
+
+it("an agent that goes on does not wait for agents of its own that were lost", async () => {
+  const deps = testDeps();
+  const session = await openedForTest(deps);
+  const before = world(session);
+  await before.agents.start(request("outer"));
+  await vi.waitFor(() => expect(before.opened).toHaveLength(1));
+  await before.opened[0]?.agents.start(request("inner"));
+  const here = world(await reopened(deps, session));
+  expect(here.agents.list().map(({ name, state }) => `${name} ${state.kind}`)).toEqual(["outer lost", "inner lost"]);
+  await here.agents.send({ to: "outer", text: "Go on.", from: { kind: "user" } });
+  await turnsOf(here, 1);
+  here.turns[0]?.answer();
+  await vi.waitFor(() => expect(here.agents.list()[0]?.state.kind).toBe("ended"));
+  const inner = await here.agents.send({ to: "inner", text: "You too.", from: { kind: "user" } });
+  expect(inner).toMatchObject({ kind: "refused" });
+});
+
+it("nothing is started or goes on once the session is being closed", async () => {
+  const here = world(await openedForTest(testDeps()));
+  await here.agents.start(request("one"));
+  await turnsOf(here, 1);
+  await here.agents.close();
+  const message = "The session is being closed.";
+  expect(await here.agents.start(request("two"))).toEqual({ kind: "refused", message });
+  expect(await here.agents.send({ to: "one", text: "Go on.", from: { kind: "user" } })).toEqual({
+    kind: "refused",
+    message,
+  });
+});

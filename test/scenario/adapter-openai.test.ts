@@ -1,0 +1,153 @@
+import OpenAI from "openai";
+import { describe, expect, it } from "vitest";
+import { withContext } from "../../packages/palimpsest/src/adapter/openai/with-context.ts";
+import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
+
+const model = "gpt-5";
+/** Summaries alone make room. */
+const small = { contextTokens: 24_000, policy: { ...getPreset("palimpsest"), name: "patient", clear: {} } };
+
+/** Calls `read` so often, then answers. */
+function reader(calls: number): Responder {
+  let made = 0;
+  return {
+    name: "reader",
+    respond: () => {
+      made += 1;
+      if (made % (calls + 1) === 0) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
+      const call = { type: "tool_use" as const, name: "read", input: { path: `src/${made}.ts` } };
+      return { move: { kind: "say", blocks: [{ type: "text", text: `Step ${made}.` }, call] } };
+    },
+  };
+}
+
+function connected(responder: Responder) {
+  const bodies: string[] = [];
+  const inner = simulatorFetch(new Simulator({ responder }));
+  const fetch: typeof globalThis.fetch = (url, init) => {
+    if (typeof init?.body === "string") bodies.push(init.body);
+    return inner(url, init);
+  };
+  const client = new OpenAI({ apiKey: "sk-test", maxRetries: 0, baseURL: "http://simulator/v1", fetch });
+  return { client, bodies };
+}
+
+const fileText = (path: string): string => `${path} ${"line of code; ".repeat(400)}`;
+const parameters = { type: "object", properties: { path: { type: "string" } } };
+
+const boundaries = (receipts: readonly { readonly kind: string }[]): number =>
+  receipts.filter(({ kind }) => kind === "boundary").length;
+
+const longest = (bodies: readonly string[]): number => Math.max(...bodies.map((body) => body.length));
+
+describe("withContext, for the client of openai", () => {
+  it.each(["whole", "streamed"])("chat completions, %s: a loop goes through three compactions", async (way) => {
+    const { client: plain, bodies } = connected(reader(49));
+    const client = withContext(plain, { ...small, provider: "openai-chat" });
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      { role: "developer", content: "You read." },
+      { role: "user", name: "ada", content: "Read all 49 files. The code word is periwinkle." },
+    ];
+    const tools: OpenAI.ChatCompletionFunctionTool[] = [{ type: "function", function: { name: "read", parameters } }];
+    const params = { model, tools, max_completion_tokens: 2_000 };
+    for (;;) {
+      const reply =
+        way === "whole"
+          ? await client.chat.completions.create({ ...params, messages })
+          : await client.chat.completions.stream({ ...params, messages }).finalChatCompletion();
+      const [choice] = reply.choices;
+      if (choice === undefined) throw new Error("no choice");
+      messages.push(choice.message);
+      const calls = choice.message.tool_calls ?? [];
+      if (calls.length === 0) break;
+      for (const { id } of calls) messages.push({ role: "tool", tool_call_id: id, content: fileText(id) });
+    }
+    expect(bodies).toHaveLength(50);
+    expect(longest(bodies)).toBeLessThan(120_000);
+    expect(bodies[1]).toContain('"name":"ada"');
+    expect(bodies.at(-1)).toContain("periwinkle");
+    const context = await client.context;
+    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
+    await client.closeContext();
+  });
+
+  it.each(["whole", "streamed"])("responses, %s: a loop goes through three compactions", async (way) => {
+    const { client: plain, bodies } = connected(reader(49));
+    const client = withContext(plain, { ...small, provider: "openai-responses" });
+    const input: OpenAI.Responses.ResponseInputItem[] = [
+      { role: "user", content: "Read all 49 files. The code word is periwinkle." },
+    ];
+    const tools: OpenAI.Responses.FunctionTool[] = [{ type: "function", name: "read", parameters, strict: false }];
+    const params = { model, tools, instructions: "You read.", max_output_tokens: 2_000, store: false };
+    for (;;) {
+      const reply: OpenAI.Responses.Response =
+        way === "whole"
+          ? await client.responses.create({ ...params, input })
+          : await client.responses.stream({ ...params, input }).finalResponse();
+      input.push(...reply.output.filter((item) => item.type === "message" || item.type === "function_call"));
+      const calls = reply.output.filter((item) => item.type === "function_call");
+      if (calls.length === 0) break;
+      for (const { call_id: id } of calls)
+        input.push({ type: "function_call_output", call_id: id, output: fileText(id) });
+    }
+    expect(bodies).toHaveLength(50);
+    expect(longest(bodies)).toBeLessThan(120_000);
+    expect(bodies.at(-1)).toContain("periwinkle");
+    const context = await client.context;
+    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
+    await client.closeContext();
+  });
+
+  it("reasoning items and unknown fields are sent back as they were, before what they led to", async () => {
+    const { client: plain, bodies } = connected(reader(0));
+    const client = withContext(plain, { provider: "openai-responses" });
+    const input: OpenAI.Responses.ResponseInputItem[] = [
+      { role: "user", content: "Read." },
+      { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "sealed" },
+      { type: "function_call", id: "fc_1", call_id: "call_1", name: "read", arguments: '{ "path": "a" }' },
+      { type: "function_call_output", call_id: "call_1", output: "ok" },
+    ];
+    await client.responses.create({ model, input, store: false }).catch(() => undefined);
+    expect((JSON.parse(bodies[0] ?? "{}") as { input: unknown }).input).toEqual(input);
+    await client.closeContext();
+  });
+
+  it.each(["whole", "streamed"])("responses that continue each other by id, %s: three compactions", async (way) => {
+    const { client: plain, bodies } = connected(reader(49));
+    const client = withContext(plain, { ...small, provider: "openai-responses" });
+    const tools: OpenAI.Responses.FunctionTool[] = [{ type: "function", name: "read", parameters, strict: false }];
+    const params = { model, tools, instructions: "You read.", max_output_tokens: 2_000 };
+    let input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "Read all. The code word is periwinkle." }];
+    let previous: string | null = null;
+    for (;;) {
+      const asked = { ...params, input, previous_response_id: previous };
+      const reply: OpenAI.Responses.Response =
+        way === "whole" ? await client.responses.create(asked) : await client.responses.stream(asked).finalResponse();
+      const calls = reply.output.filter((item) => item.type === "function_call");
+      if (calls.length === 0) break;
+      previous = reply.id;
+      input = calls.map(({ call_id: id }) => ({ type: "function_call_output", call_id: id, output: fileText(id) }));
+    }
+    expect(bodies).toHaveLength(50);
+    expect(bodies.some((body) => body.includes('previous_response_id":"'))).toBe(false);
+    expect(longest(bodies)).toBeLessThan(120_000);
+    expect(bodies.at(-1)).toContain("periwinkle");
+    const context = await client.context;
+    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
+    await client.closeContext();
+  });
+
+  it("what only the server has is passed on as it is", async () => {
+    const { client: plain, bodies } = connected(reader(0));
+    const client = withContext(plain, { provider: "openai-responses" });
+    await client.responses.create({ model, input: "Go on.", previous_response_id: "resp_1" }).catch(() => undefined);
+    expect(bodies).toEqual([JSON.stringify({ model, input: "Go on.", previous_response_id: "resp_1" })]);
+    await client.closeContext();
+  });
+});

@@ -1,0 +1,363 @@
+import { describe, expect, it } from "vitest";
+import type { Context } from "../../packages/palimpsest/src/context/context.ts";
+import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
+
+const model = "claude-sonnet-5-5";
+const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
+
+interface Said {
+  readonly role: string;
+  readonly content: string | readonly object[];
+}
+
+const user = (content: Said["content"]): Said => ({ role: "user", content });
+const says = (...content: readonly object[]): Said => ({ role: "assistant", content });
+const text = (said: string, fields: object = {}): object => ({ type: "text", text: said, ...fields });
+const call = (id: string, input: object = { path: id }): object => ({ type: "tool_use", id, name: "read", input });
+const result = (id: string, content: Said["content"], fields: object = {}): object => ({
+  type: "tool_result",
+  tool_use_id: id,
+  content,
+  ...fields,
+});
+const mark = { cache_control: { type: "ephemeral" } };
+
+const [fix, found, needle] = [
+  user("Fix the gauge."),
+  user([result("toolu_1", "the gauge is broken")]),
+  user([result("toolu_2", "the gauge has a needle")]),
+];
+/** Two rounds of a turn. */
+const work: readonly Said[] = [fix, says(text("I look."), call("toolu_1")), found, says(call("toolu_2")), needle];
+
+const opened = (): Promise<Context<"anthropic">> => openContext({ model, tools });
+
+const shown = (request: { readonly params: { readonly messages: object } }): string =>
+  JSON.stringify(request.params.messages);
+
+describe("what real clients change between two requests", () => {
+  /** Each row: a list, and the list of the next request. `sync`: what the second was taken for. */
+  const rows: readonly (readonly [string, { from: readonly Said[]; to: readonly Said[]; sync: object }])[] = [
+    [
+      "Claude Code: what carried the mark becomes a plain string when the mark moves on",
+      {
+        from: [user([text("Fix the gauge.", mark)])],
+        to: [user("Fix the gauge."), says(text("Which one?")), user([text("The left one.", mark)])],
+        sync: { kind: "grown", known: 1, added: 2 },
+      },
+    ],
+    [
+      "Claude Code: reminders are appended as messages of the role system",
+      {
+        from: work,
+        to: [...work, { role: "system", content: "The user hasn't heard from you." }],
+        sync: { kind: "grown", known: 6, added: 1 },
+      },
+    ],
+    [
+      "Claude Code, models without the role system: reminders are texts beside results",
+      {
+        from: work.slice(0, 3),
+        to: [
+          ...work.slice(0, 4),
+          user([result("toolu_2", "found"), text("<system-reminder>Be brief.</system-reminder>")]),
+        ],
+        sync: { kind: "grown", known: 4, added: 3 },
+      },
+    ],
+    [
+      "Claude Code: thinking comes back without its text, or not at all",
+      {
+        from: [fix, says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_1")), found],
+        to: [fix, says({ type: "thinking", thinking: "", signature: "s" }, call("toolu_1")), found],
+        sync: { kind: "same" },
+      },
+    ],
+    [
+      "Claude Code: empty messages of the role system",
+      { from: work, to: [fix, { role: "system", content: [] }, ...work.slice(1)], sync: { kind: "same" } },
+    ],
+    [
+      "opencode: marks on the last two messages move",
+      {
+        from: [fix, says(text("I look."), { ...call("toolu_1"), ...mark }), user([result("toolu_1", "ok", mark)])],
+        to: [fix, says(text("I look."), call("toolu_1")), user([result("toolu_1", "ok")]), says(text("Done."))],
+        sync: { kind: "grown", known: 4, added: 1 },
+      },
+    ],
+    ["codex, ai, langchain: byte-equal", { from: work, to: structuredClone(work), sync: { kind: "same" } }],
+    [
+      "pi: a mark inside a result moves",
+      {
+        from: [...work.slice(0, 2), user([result("toolu_1", [text("ok", mark)])])],
+        to: [...work.slice(0, 2), user([result("toolu_1", "ok")])],
+        sync: { kind: "same" },
+      },
+    ],
+    [
+      "agents: ids of earlier calls change",
+      {
+        from: work,
+        to: JSON.parse(
+          JSON.stringify(work)
+            .replaceAll('toolu_1","name', 'other","name')
+            .replaceAll('_id":"toolu_1"', '_id":"other"'),
+        ) as Said[],
+        sync: { kind: "same" },
+      },
+    ],
+    [
+      "mastra: the first message becomes a dot, and earlier ones are dropped",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [user("."), says(text("Done.")), user("And the needle?")],
+        sync: { kind: "trimmed", left: 6, added: 0 },
+      },
+    ],
+    [
+      "trimMessages: a window slides",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [user("And the needle?"), says(text("It is thin.")), user("Thanks.")],
+        sync: { kind: "trimmed", left: 7, added: 2 },
+      },
+    ],
+    [
+      "pruneMessages: rounds in the middle are dropped",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [fix, says(text("Done.")), user("And the needle?")],
+        sync: { kind: "trimmed", known: 3, left: 5, added: 0 },
+      },
+    ],
+    [
+      "LangChain's context editing: a result is replaced by a placeholder",
+      {
+        from: work,
+        to: [...work.slice(0, 2), user([result("toolu_1", "[cleared]")]), ...work.slice(3)],
+        sync: { kind: "branched", known: 1, left: 5, added: 5 },
+      },
+    ],
+    [
+      "Claude Code's compaction: a summary, then the open round verbatim with its thinking",
+      {
+        from: [
+          ...work.slice(0, 3),
+          says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_2")),
+          needle,
+        ],
+        to: [
+          user("This session is being continued from a previous conversation. Summary: the gauge."),
+          says({ type: "thinking", thinking: "hm", signature: "s" }, call("toolu_2")),
+          needle,
+          says(text("Done.")),
+          user("Thanks."),
+        ],
+        sync: { kind: "trimmed", left: 4, added: 2 },
+      },
+    ],
+    [
+      "opencode's compaction: a question, the summary as a reply, the kept tail",
+      {
+        from: [...work, says(text("Done."))],
+        to: [
+          user("What did we do so far?"),
+          says(text("We fixed the gauge.")),
+          says(text("Done.")),
+          user("Continue if you have next steps"),
+        ],
+        sync: { kind: "branched", known: 0, left: 7, added: 4 },
+      },
+    ],
+    [
+      "codex's compaction: the user's messages, then a summary",
+      {
+        from: [user("Environment."), ...work],
+        to: [user("Environment."), user("Fix the gauge."), user("Another language model started: the gauge is fixed.")],
+        sync: { kind: "branched", known: 2, left: 5, added: 1 },
+      },
+    ],
+    [
+      "a new conversation",
+      { from: work, to: [user("Something else.")], sync: { kind: "branched", left: 6, added: 1 } },
+    ],
+    ["a rewind", { from: work, to: work.slice(0, 1), sync: { kind: "branched", left: 5, added: 0 } }],
+    [
+      "an edit of the first message",
+      { from: work, to: [user("Fix the other gauge.")], sync: { kind: "branched", known: 0, left: 6, added: 1 } },
+    ],
+    [
+      "Claude Code and codex keep the finished calls of a broken stream",
+      {
+        from: work.slice(0, 1),
+        to: work.slice(0, 3),
+        sync: { kind: "grown", known: 1, added: 3 },
+      },
+    ],
+  ];
+
+  it.each(rows)("%s", async (_, { from, to, sync }) => {
+    const context = await opened();
+    const isSendable = from.at(-1)?.role !== "assistant";
+    if (isSendable) await context.sync(from);
+    else await context.sync(from).catch(() => undefined);
+    const second = await context.sync(to).catch((error: unknown) => {
+      if (to.at(-1)?.role === "assistant") return undefined;
+      throw error;
+    });
+    if (second === undefined) return;
+    expect(second.sync).toMatchObject(sync);
+    expect((await context.sync(to)).sync).toMatchObject({ kind: "same", added: 0, left: 0 });
+    // The request says what the second list says.
+    for (const said of texts(to)) expect(shown(second), said).toContain(JSON.stringify(said).slice(1, -1));
+    for (const said of texts(from).filter((one) => !texts(to).includes(one))) {
+      expect(shown(second), said).not.toContain(JSON.stringify(said).slice(1, -1));
+      expect(await isRecallable(context, said), said).toBe(true);
+    }
+    await context.close();
+  });
+});
+
+/** Every text that is said in a list. */
+function texts(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(texts);
+  if (typeof value !== "object" || value === null) return [];
+  const fields = Object.entries(value);
+  return fields.flatMap(([key, inner]) =>
+    (key === "text" || key === "content") && typeof inner === "string" ? [inner] : texts(inner),
+  );
+}
+
+async function isRecallable(context: Context<"anthropic">, said: string): Promise<boolean> {
+  const hits = await context.recall(said);
+  for (const { id } of hits) {
+    const found = await context.expand(id);
+    if ("bytes" in found && new TextDecoder().decode(found.bytes).includes(JSON.stringify(said).slice(1, -1)))
+      return true;
+  }
+  return false;
+}
+
+describe("sync", () => {
+  it("undo brings back what a list left out", async () => {
+    const context = await opened();
+    await context.sync(work);
+    const { sync } = await context.sync([user("Fix the other gauge.")]);
+    expect(await context.undo(sync.edit)).toMatchObject({ kind: "branched" });
+    expect(shown(await context.next())).toContain("the gauge has a needle");
+    // The caller's list decides again.
+    expect((await context.sync([user("Fix the other gauge.")])).sync).toMatchObject({ kind: "branched", added: 0 });
+    await context.close();
+  });
+
+  it("costs what is new: of a known list nothing is hashed again, and a change in place is noticed", async () => {
+    const context = await opened();
+    const list = structuredClone(work).map((said) => ({ ...said }));
+    await context.sync(list);
+    const [first] = list;
+    if (first === undefined) throw new Error("an empty list");
+    first.content = "Fix the other gauge.";
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "branched", known: 0, added: 6 });
+    await context.close();
+  });
+
+  it("takes the results of calls that were open when the process ended", async () => {
+    const options = { model, tools, session: "s", store: memoryStore() };
+    const context = await openContext(options);
+    await context.sync([fix]);
+    const content = [text("I look."), call("toolu_1"), call("toolu_2")];
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content,
+      stop_reason: "tool_use",
+      usage: { input_tokens: 1, output_tokens: 1 },
+    });
+    await context.close();
+    const again = await openContext(options);
+    const results = user([result("toolu_1", "the gauge is broken"), result("toolu_2", "and the needle")]);
+    const { params, sync } = await again.sync([fix, says(...content), results]);
+    expect(sync).toMatchObject({ kind: "grown", known: 4, added: 2 });
+    expect(params.messages.at(-1)?.content).toMatchObject([
+      { type: "tool_result", tool_use_id: "toolu_1", content: "the gauge is broken" },
+      { type: "tool_result", tool_use_id: "toolu_2", content: "and the needle" },
+    ]);
+    expect((await again.sync([fix, says(...content), results])).sync).toMatchObject({ kind: "same" });
+    await again.close();
+  });
+
+  it("recognises a reply whose secrets were left out of the store", async () => {
+    const context = await openContext({ model, tools, secrets: "redact" });
+    const secret = "AKIAIOSFODNN7EXAMPLQ";
+    await context.sync([fix]);
+    const content = [{ type: "text" as const, text: `The key is ${secret}.` }];
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content,
+      stop_reason: "end_turn",
+      usage: { input_tokens: 1, output_tokens: 1 },
+    });
+    const again = await context.sync([fix, says(...content), user("Thanks.")]);
+    expect(again.sync).toMatchObject({ kind: "grown", known: 2, added: 1 });
+    expect(shown(again)).not.toContain(secret);
+    await context.close();
+  });
+
+  it("a retry leaves the reply on its branch, and a boundary that was made before it stays", async () => {
+    const context = await openContext({ model, tools, contextTokens: 30_000 });
+    const list = [fix, ...rounds(40)];
+    await context.sync(list);
+    const edits = (): readonly string[] =>
+      context.receipts().flatMap(({ id, kind }) => (kind === "branch" ? [] : [id]));
+    const before = edits();
+    expect(before.length).toBeGreaterThan(0);
+    const content = [{ type: "text" as const, text: "A first answer." }];
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content,
+      stop_reason: "end_turn",
+      usage: { input_tokens: 9_000, output_tokens: 9 },
+    });
+    const again = await context.sync(list);
+    expect(again.sync).toMatchObject({ kind: "branched", added: 0, left: 1 });
+    expect(edits()).toEqual(before);
+    expect(await isRecallable(context, "A first answer.")).toBe(true);
+    await context.close();
+  });
+
+  it("takes lists of chat completions and of responses, and recognises their replies", async () => {
+    const chat = await openContext({ model: "gpt-5", provider: "openai-chat" });
+    const asked = { role: "user", content: [{ type: "text", text: "Look." }] };
+    const called = { id: "call_1", type: "function", function: { name: "read", arguments: '{"b":1,"a":2}' } };
+    const list = [
+      asked,
+      { role: "assistant", content: "I look.", tool_calls: [called] },
+      { role: "tool", tool_call_id: "call_1", content: "found" },
+    ];
+    const first = await chat.sync(list);
+    expect(first.sync).toMatchObject({ kind: "grown", added: 4 });
+    expect((await chat.sync(first.params.messages)).sync).toMatchObject({ kind: "same" });
+    await chat.close();
+    const responses = await openContext({ model: "gpt-5", provider: "openai-responses" });
+    const items = [
+      { role: "user", content: "Look." },
+      { type: "reasoning", id: "rs_1", summary: [] },
+      { type: "function_call", call_id: "call_1", name: "read", arguments: "{}" },
+      { type: "function_call_output", call_id: "call_1", output: "found" },
+    ];
+    const second = await responses.sync(items);
+    expect(second.sync).toMatchObject({ kind: "grown", added: 3 });
+    expect((await responses.sync(second.params.input)).sync).toMatchObject({ kind: "same" });
+    await responses.close();
+  });
+});
+
+/** Rounds of calls with results of some thousand characters. */
+const rounds = (count: number): readonly Said[] =>
+  Array.from({ length: count }, (_, nth) => [
+    says(text(`Round ${nth}.`), call(`toolu_r${nth}`)),
+    user([result(`toolu_r${nth}`, `${nth} ${"line of code; ".repeat(300)}`)]),
+  ]).flat();
