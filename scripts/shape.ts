@@ -5,9 +5,9 @@ import { parseSync, type Program } from "oxc-parser";
 /** The limits that `npm run check` enforces. A limit goes down as the code gets better, and up only with a reason in CONTRIBUTING. */
 const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number }> = new Map(
   Object.entries({
-    files: { max: 1_060 },
-    lines: { max: 146_000 },
-    relativeImportsPer1000Lines: { max: 37 },
+    files: { max: 1_150 },
+    lines: { max: 155_000 },
+    relativeImportsPer1000Lines: { max: 37.5 },
     participlePercent: { max: 2 },
     endInOfPercent: { max: 2 },
     typesInIng: { max: 0 },

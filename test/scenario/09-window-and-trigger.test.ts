@@ -229,7 +229,7 @@ describe("9. Window and trigger", () => {
     const { switches } = await explain({ DISABLE_COMPACT: "true" });
     const on = Object.entries(switches).flatMap(([name, one]) => (one.on ? [name] : []));
     // None of these rewrites the view.
-    expect(on).toEqual(["offload", "extraction", "dream", "progress"]);
+    expect(on).toEqual(["offload", "extraction", "dream", "agents", "progress"]);
     expect(switches["compact.manual"]).toEqual({
       on: false,
       source: "environment DISABLE_COMPACT",

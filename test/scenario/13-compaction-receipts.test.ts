@@ -194,8 +194,8 @@ describe("13. Receipts and undo: compactions that the engine plans and runs", ()
   });
 
   it.each(["from", "up_to"] as const)("a partial one (%s) leaves the other part byte for byte", async (kind) => {
-    const { world, agent } = await worked(5);
-    await world.turn(agent, { text: taskText(2), rounds: 5 });
+    const { world, agent } = await worked(4);
+    await world.turn(agent, { text: taskText(2), rounds: 4 });
     const entry = entryOf(agent, 2);
     const before = agent.session.view().messages;
     const at = before.findIndex(({ content }) => JSON.stringify(content).includes("Task 2, "));

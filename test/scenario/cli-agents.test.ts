@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { called } from "./support/called.ts";
 import { json } from "./support/cli-world.ts";
+import { answering, callAgent, newestInput, say, when } from "./support/agents-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
 import type { ListedAgent } from "../../packages/cli/src/team/find-agents.ts";
@@ -52,8 +53,8 @@ test("a message from the shell reaches an open session before its next request, 
   const last = JSON.stringify(world.seen.at(-1)?.body);
   expect(last.split("> Look at a.ts.")).toHaveLength(2);
   expect(last).toContain("They give no permission");
-  // The definitions did not change: nobody to talk to means no tool for it.
-  expect(last).not.toContain('"send_message"');
+  // The definitions are the first bytes of every request: a message changes none of them.
+  expect(world.seen.at(-1)?.body["tools"]).toEqual(world.seen[0]?.body["tools"]);
 
   const refused = await called(calling, "agents", "kill", agent.session.id);
   expect(refused).toMatchObject({ code: 5 });
@@ -61,4 +62,56 @@ test("a message from the shell reaches an open session before its next request, 
   const closed = await called(calling, "agents", "send", agent.session.id, "Are you there?");
   expect(closed.code).toBe(3);
   expect(await readdir(join(world.home, "mail", "sessions"))).toEqual([agent.session.id]);
+});
+
+test("agents that a session has started are listed and followed from the shell; their session alone ends and writes to them", async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const asking = { type: "explore", description: "find the parser" };
+  const answers = answering(
+    when("QUICK", say("It is in a.ts.")),
+    when(
+      "Start both",
+      callAgent({ ...asking, name: "quick", prompt: "QUICK" }),
+      callAgent({ ...asking, name: "slow", prompt: "SLOWLY", background: true }),
+    ),
+  );
+  const world = await agentWorld({
+    responder: {
+      name: "held",
+      respond: async (input) => {
+        if (newestInput(input.request).includes("SLOWLY")) await held;
+        return answers.respond(input);
+      },
+    },
+  });
+  const calling = { home: world.home, cwd: world.work };
+  const agent = await world.open({ kind: "new" }, model);
+  await turn(agent, "Start both");
+  const { id } = agent.session;
+  const list = async () => json<ListedAgent[]>(await called(calling, "agents", "list", "--json"));
+  const about = { kind: "sub-agent", session: id, type: "explore", description: "find the parser" };
+  const byName = async (name: string) => (await list()).find((one) => one.name === name);
+  expect(await byName("quick")).toMatchObject({ ...about, state: "ended" });
+  expect(await byName("slow")).toMatchObject({ ...about, state: "running", pid: process.pid });
+  expect((await called(calling, "agents", "list")).out).toMatch(
+    /sub-agent +agent-\w+@.* slow \(explore\): find the parser/,
+  );
+
+  const attached = await called(calling, "agents", "attach", "quick");
+  expect(attached.code).toBe(0);
+  expect(attached.err).toMatch(/^agent-\w+@.* is not running\n$/);
+  expect(attached.out).toMatch(/QUICK[^]*It is in a\.ts\./);
+  const sent = await called(calling, "agents", "send", "slow", "Hurry.");
+  expect(sent).toMatchObject({ code: 3, out: "" });
+  expect(sent.err).toContain(`use /agents slow in its chat, or tell the session (bridge:${id})`);
+  const killed = await called(calling, "agents", "kill", "slow", "--yes");
+  expect(killed).toMatchObject({ code: 5, out: "" });
+  expect(killed.err).toContain("/agents slow");
+  expect(await called(calling, "agents", "kill", "quick", "--yes")).toMatchObject({ code: 3 });
+
+  release();
+  await expect.poll(async () => (await byName("slow"))?.state).toBe("ended");
+  await agent.close();
+  expect(await list()).toEqual([]);
 });

@@ -4,26 +4,40 @@ import { mkdir, mkdtemp, readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, it, vi } from "vitest";
-import { sourceFlag } from "./support/command-line.ts";
+import { compiledOnce, sourceFlag } from "./support/command-line.ts";
 
 // It starts several processes: beside other tests they share the cores.
 vi.setConfig({ testTimeout: 180_000 });
 
 const folder = resolve(import.meta.dirname, "../../examples/demo");
 
-/** `onText` is given all that was printed so far, and the process. */
-async function runDemo(onText: (out: string, child: ReturnType<typeof spawn>) => void = () => {}) {
+interface RunOptions {
+  readonly scenario?: string;
+  /** Given all that was printed so far, and the process. */
+  readonly onText?: (out: string, child: ReturnType<typeof spawn>) => void;
+}
+
+async function runDemo({ scenario, onText = () => {} }: RunOptions = {}) {
   const home = await mkdtemp(join(tmpdir(), "demo-home-"));
   const tmp = join(home, "tmp");
   await mkdir(tmp);
-  const env = { HOME: home, USERPROFILE: home, TMPDIR: tmp, TEMP: tmp, TMP: tmp };
-  const child = spawn(process.execPath, [sourceFlag, join(folder, "demo.ts")], { env, cwd: home });
+  const env = { ...compiledOnce, HOME: home, USERPROFILE: home, TMPDIR: tmp, TEMP: tmp, TMP: tmp };
+  const argv = [sourceFlag, join(folder, "start.ts"), ...(scenario === undefined ? [] : [scenario])];
+  const child = spawn(process.execPath, argv, { env, cwd: home });
   const ended = once(child, "exit");
   let [out, err] = ["", ""];
   child.stderr.setEncoding("utf8").on("data", (text) => (err += String(text)));
   child.stdout.setEncoding("utf8").on("data", (text) => onText((out += String(text)), child));
   await ended;
-  return { code: child.exitCode, out, err, left: [...(await readdir(tmp)), ...(await readdir(home))] };
+  const left = [...(await readdir(tmp)), ...(await readdir(home))];
+  return { code: child.exitCode, out, err, left, running: await findProcesses(tmp) };
+}
+
+/** Processes that were given this folder in their environment. None where the system does not show it. */
+async function findProcesses(folder: string): Promise<readonly string[]> {
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const texts = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/environ`, "utf8").catch(() => "")));
+  return pids.filter((_, at) => texts[at]?.includes(folder));
 }
 
 const chapters = [
@@ -76,10 +90,51 @@ it("the demo ends well without a terminal, a key, a home and git, says only what
 
 it("a demo that is stopped removes its folder too", async () => {
   let isStopped = false;
-  const { code, left } = await runDemo((out, child) => {
-    if (!isStopped && out.includes("✗ test")) isStopped = child.kill("SIGINT");
+  const { code, left } = await runDemo({
+    onText: (out, child) => {
+      if (!isStopped && out.includes("✗ test")) isStopped = child.kill("SIGINT");
+    },
   });
   expect({ code, left }).toEqual({ code: 1, left: ["tmp"] });
+});
+
+const teamClaims = "before after once taken ended messages bill";
+
+it("the team of the demo does each task once, though one is killed, and leaves neither process nor file", async () => {
+  const { code, out, err, left, running } = await runDemo({ scenario: "team" });
+  expect({ code, err, left, running }).toEqual({ code: 0, err: "", left: ["tmp"], running: [] });
+  expect(out).not.toMatch(/NOT SO|undefined|NaN|unknown/);
+  expect(out).not.toContain("\u001B");
+  const claimed = [...out.matchAll(/^ {2}(?<label>\w+) +✓ /gm)].map((one) => one.groups?.["label"]);
+  expect(claimed.join(" ")).toBe(teamClaims);
+  // All three want the first task; one gets it, perhaps the one that is killed.
+  const [before = ""] = out.split("✗ killed");
+  expect(before.match(/✓ has claimed "Fix localDay/g)).toHaveLength(1);
+  expect(before.match(/✗ is refused "Fix localDay/g)).toHaveLength(2);
+  const subject = /ben +✗ killed .* in the middle of "(?<subject>[^"]+)"/.exec(out)?.groups?.["subject"];
+  expect(out).toMatch(new RegExp(`(?:ann|cid) +✓ has done "${subject}"`));
+  expect(out).toMatch(/^ {2}all +6( +\d+){3} +[\d,]+ +\$0\.\d{4}$/m);
+});
+
+it("a team that is stopped in the middle ends its processes and removes its folder", async () => {
+  let isStopped = false;
+  const { code, out, left, running } = await runDemo({
+    scenario: "team",
+    onText: (text, child) => {
+      if (!isStopped && text.includes("◂ leader")) isStopped = child.kill("SIGINT");
+    },
+  });
+  expect({ code, left, running }).toEqual({ code: 1, left: ["tmp"], running: [] });
+  expect(out).not.toContain("What they did");
+});
+
+it("a scenario that is not there is refused, with those that are", async () => {
+  const { code, out, err } = await runDemo({ scenario: "nothing" });
+  expect({ code, out, err }).toEqual({
+    code: 2,
+    out: "",
+    err: "There is no scenario nothing. There are: session, team.\n",
+  });
 });
 
 it("the demo uses the public names of the packages alone", async () => {

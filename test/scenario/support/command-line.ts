@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 
 /** Compiled once for the whole test run, not once for each home. */
 const cache = join(resolve(tmpdir(), "../.."), "compiled");
-const compiledOnce = { XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: cache };
+export const compiledOnce = { XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: cache };
 
 const launcher = resolve(import.meta.dirname, "../../../bin/palimpsest");
 

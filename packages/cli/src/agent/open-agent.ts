@@ -137,16 +137,8 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { context } = begun;
   agents.begin({ context, box, choice: allowRules.choice, prefix: prefixInput, picked, allowRules, ...agentDeps });
   const retention = startRetention(parts, opening.reading.settings.retentionDays.value);
-  const news = backgroundNews(parts, {
-    begun,
-    instructions,
-    allowRules,
-    background,
-    retention,
-    agents,
-    mail,
-    settingsNews,
-  });
+  const newsInput = { begun, instructions, allowRules, background, retention, agents, mail, settingsNews };
+  const news = backgroundNews(parts, newsInput);
   const started = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (started.kind === "failed") return started;
   const queue: string[] = [];
@@ -218,7 +210,7 @@ const withAgents = (
 async function prepareTooling(
   { deps, session, options }: AgentParts,
   { settings, model, groups }: ToolingInput,
-): Promise<ToolingInput & Tooling> {
+): Promise<ToolingInput & ToolBase> {
   const { carriedMode, permissionLimit: limit, tools: requested } = options;
   const requestedTools = { ...requested, mode: carriedMode ?? requested.mode, limit };
   return {
@@ -233,7 +225,7 @@ async function prepareTooling(
 }
 
 type ToolingInput = Pick<EquipInput, "settings" | "model" | "groups">;
-type Tooling = Pick<EquipInput, "cwd" | "shell" | "toolsKnown" | "choice">;
+type ToolBase = Pick<EquipInput, "cwd" | "shell" | "toolsKnown" | "choice">;
 
 /** Finishes what an earlier run that was killed left undone. */
 async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {

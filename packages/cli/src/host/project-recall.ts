@@ -24,7 +24,7 @@ interface RecallPlace {
 
 /** The index over everything that was said in a project, by our agent and by others. Must not reject. */
 export const openProjectRecall = async (place: RecallPlace): Promise<OpenRecallOutcome> =>
-  await openStoreRecall(place.project.deps, { sources: sourcesFor(place), maskText: createMask() });
+  await openStoreRecall(place.project.deps, { sources: projectRecallSources(place), maskText: createMask() });
 
 /** With secretlint's rules in addition to ours. */
 export function createMask(): (text: string) => Promise<string> {
@@ -32,7 +32,8 @@ export function createMask(): (text: string) => Promise<string> {
   return async (text) => (await redactSecrets(text, scanner)).text;
 }
 
-function sourcesFor({ project: { root, folder }, home, env }: RecallPlace): readonly RecallSource[] {
+/** What is searched beside our own sessions. */
+export function projectRecallSources({ project: { root, folder }, home, env }: RecallPlace): readonly RecallSource[] {
   const isOurs = async (directory: string): Promise<boolean> =>
     (await findProject({ home, cwd: directory }))?.folder === folder;
   return projectSources({ env, sha256, root, folder, isOurs });
@@ -60,7 +61,9 @@ export function createProjectRecall({
   const maskText = createMask();
   const prepare = async () => {
     const project = await locate();
-    return project === undefined ? undefined : { deps: project.deps, sources: sourcesFor({ project, home, env }) };
+    return project === undefined
+      ? undefined
+      : { deps: project.deps, sources: projectRecallSources({ project, home, env }) };
   };
   // Kept, because sources remember which logs belong to the project.
   let prepared: ReturnType<typeof prepare> | undefined;

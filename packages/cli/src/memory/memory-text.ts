@@ -48,7 +48,7 @@ export function memoryFacts(
   ];
 }
 
-export function provenanceText({ session, messages, importedFrom, derivedFrom, at }: MemoryProvenance): string {
+export function provenanceText({ session, messages, importedFrom, client, derivedFrom, at }: MemoryProvenance): string {
   const places = [
     ...(session === undefined ? [] : [`session ${shortId(session)}`]),
     ...(messages === undefined || messages.length === 0
@@ -57,6 +57,7 @@ export function provenanceText({ session, messages, importedFrom, derivedFrom, a
           `${quantity(messages.length, "message")} (${messages.slice(0, messagesNamedMax).map(shortId).join(", ")}${messages.length > messagesNamedMax ? ", …" : ""})`,
         ]),
     ...(importedFrom === undefined ? [] : [`imported from ${importedFrom}`]),
+    ...(client === undefined ? [] : [`written by ${client} over MCP`]),
     ...(derivedFrom === undefined || derivedFrom.length === 0
       ? []
       : [`made of ${derivedFrom.map(({ path, revision }) => `${path} (${revision})`).join(", ")}`]),
@@ -73,7 +74,7 @@ export const memoryLogText = (revisions: readonly MemoryRevision[]): string =>
     revisions.map(({ id, at, author, provenance, message, changes }) => [
       id,
       formatDay(at),
-      authorText(author),
+      provenance.client === undefined ? authorText(author) : `${provenance.client} (MCP)`,
       changedFilesText(changes),
       `${message}${provenance.trust === "untrusted" ? " (untrusted)" : ""}`,
     ]),

@@ -81,6 +81,11 @@ export const program = group({
       load: async () => (await import("../command/memory-command.ts")).memoryCommand,
     }),
     deferCommand({
+      name: "mcp",
+      summary: "serve this project's sessions and memories to other agents, by MCP",
+      load: async () => (await import("../command/mcp-command.ts")).mcpCommand,
+    }),
+    deferCommand({
       name: "dream",
       summary: "tidy this project's memories now; every change is audited and shown",
       load: async () => (await import("../command/dream-command.ts")).dreamCommand,

@@ -6,7 +6,7 @@ import { sessionAddress, teammateAddress } from "palimpsest/internal/schema/agen
 import { envelopeId, millis } from "palimpsest/internal/schema/brand";
 import { findOpenSessions } from "../host/open-sessions.ts";
 import { deliverMail } from "./agent-mail.ts";
-import { findAgent, findAgents } from "./find-agents.ts";
+import { findAgent, findAgents, type ListedAgent } from "./find-agents.ts";
 
 /** Whose words they are is unknown: every program of the user can call the command. */
 const shellAddress = teammateAddress("agents-send", "palimpsest");
@@ -29,7 +29,7 @@ export async function sendFromShell(
   if (found.kind === "missing" && !/[:@]/.test(to))
     return { kind: "unknown-receiver", message: `There is no agent ${to}.` };
   if (found.kind === "found" && found.agent.kind === "sub-agent")
-    return { kind: "unknown-receiver", message: `${to} is an agent of a session: the session itself can write to it.` };
+    return { kind: "unknown-receiver", message: subAgentText(to, found.agent) };
   const address = found.kind === "found" ? found.agent.address : to;
   const id = envelopeId(randomUUID());
   const from = address.startsWith("uds:") ? shellSessionAddress : shellAddress;
@@ -40,3 +40,6 @@ export async function sendFromShell(
   );
   return outcome.kind === "sent" ? { ...outcome, id } : outcome;
 }
+
+const subAgentText = (to: string, { session = "", name = to }: ListedAgent): string =>
+  `${to} runs inside session ${session}, which alone can write to it: use /agents ${name} in its chat, or tell the session (${sessionAddress(session)}) what it should pass on.`;

@@ -237,7 +237,7 @@ export const agentCostDraft = ({ agent, name, calls }: AgentCost): Draft => ({
   value: { agent, name, calls: calls.map(({ model, usage }) => ({ path: "stream", model, usage })) },
 });
 
-export const readAgentSpent = (edit: Edit): z.infer<typeof agentSpentShape> | undefined =>
+const readAgentSpent = (edit: Edit): z.infer<typeof agentSpentShape> | undefined =>
   edit.type === "setting" && edit.name === agentSpentName ? agentSpentShape.safeParse(edit.value).data : undefined;
 
 const progressSpentName = "progress.spent";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Fold } from "../transcript/fold.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { AgentRun } from "../schema/agent-run.ts";
+import type { Edit } from "../schema/edit.ts";
 import { agentId, millis, nanoUsd, tokens } from "../schema/brand.ts";
 
 /**
@@ -34,8 +35,14 @@ export const recordsDraft = (records: readonly AgentRecord[]): Draft => ({
 });
 
 export function readRecords({ projection }: Pick<Fold, "projection">): readonly AgentRecord[] {
-  return z.array(recordShape).safeParse(projection.settings.get(recordsName)).data ?? [];
+  return parseRecords(projection.settings.get(recordsName)) ?? [];
 }
+
+/** Undefined if the edit is no record. */
+export const readRecordsEdit = (edit: Edit): readonly AgentRecord[] | undefined =>
+  edit.type === "setting" && edit.name === recordsName ? parseRecords(edit.value) : undefined;
+
+const parseRecords = (value: unknown): readonly AgentRecord[] | undefined => z.array(recordShape).safeParse(value).data;
 
 export const toRecord = (
   { state: _state, usage: _usage, progress: _progress, ...run }: AgentRun,

@@ -119,7 +119,6 @@ export async function buildContext<P extends Provider>(
     tools = buildTools(parts);
     await start();
   };
-  await core.view.followReceipts();
   const { memories, agentsOf } = store;
   const memory = buildMemory(options, { memories, now: sessionDeps.now, session, background });
   const parent = { options, sessionDeps, core, costs, agentsOf, agent };
@@ -128,9 +127,8 @@ export async function buildContext<P extends Provider>(
     parts: () => parts,
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });
-  const { onEvent } = options;
-  const ties = { fork: agent?.fork?.ties, onClosed: agent?.onClosed };
-  return new Context<P>({ provider, known, core, sessionDeps, memory, onEvent, change, agents, ...ties });
+  const ties = { onEvent: options.onEvent, fork: agent?.fork?.ties, onClosed: agent?.onClosed };
+  return new Context<P>({ provider, known, core, sessionDeps, memory, change, agents, ...ties });
 }
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {

@@ -74,6 +74,8 @@ export interface MemoryProvenance {
   readonly derivedFrom?: readonly MemorySource[] | undefined;
   /** Which memory directory it was brought over from: `Claude Code`. */
   readonly importedFrom?: string | undefined;
+  /** The program whose model wrote it over MCP, as it calls itself: `claude-code`. */
+  readonly client?: string | undefined;
 }
 
 export interface MemorySource {

@@ -130,6 +130,8 @@ export interface OpenedDocument {
 export interface RecalledOriginal {
   readonly kind: "entry" | "result" | "blob";
   readonly bytes: Uint8Array;
+  /** Of a result: the bytes are the JSON of its blocks. Absent: they are its text. */
+  readonly form?: "json" | undefined;
 }
 
 export interface RecallBatch {

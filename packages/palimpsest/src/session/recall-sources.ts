@@ -96,7 +96,9 @@ export function openLogDocument({
     read: (from) => readTexts({ source, blobs, from }),
     expand: async (id) => {
       const found = await expand({ blobs }, source, id);
-      return "bytes" in found ? { kind: found.kind, bytes: found.bytes } : undefined;
+      if (!("bytes" in found)) return undefined;
+      const form = found.kind === "result" && found.form === "json" ? "json" : undefined;
+      return { kind: found.kind, bytes: found.bytes, form };
     },
     close: () => source.close(),
   };

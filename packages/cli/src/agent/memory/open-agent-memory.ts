@@ -6,7 +6,6 @@ import { indexPath } from "palimpsest/internal/memory/directory/memory-path";
 import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import type { Memories } from "palimpsest/internal/ports/memories";
 import type { ModelPort, Summariser } from "palimpsest/internal/ports/model-port";
-import type { Session } from "palimpsest/internal/session/session";
 import { openMemorySession } from "palimpsest/internal/store/files/memory-sessions";
 import { findSmallFastModel } from "palimpsest/internal/tokens/known-models";
 import type { ProjectSettings } from "../../settings/project-settings.ts";
@@ -45,13 +44,18 @@ export async function openAgentMemory(
   return { ...memory, warnings: [...memory.warnings, ...warnings] };
 }
 
+/** Calls the handler before it closes. */
+interface ClosingSession {
+  onClose(handler: () => Promise<void>): unknown;
+}
+
 /**
  * What the user wrote before the session is recorded as theirs; what changes on disk while it is open is not, with memory
  * on or off, since a command of the agent may have done it. Returns what the user should know.
  */
 export async function watchMemories(
   deps: ClockDep,
-  { memories, session }: { readonly memories: Memories; readonly session: Session },
+  { memories, session }: { readonly memories: Memories; readonly session: ClosingSession },
 ): Promise<readonly string[]> {
   const link = memories.linkTo?.(indexPath);
   if (link === undefined) return [];

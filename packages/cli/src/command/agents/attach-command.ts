@@ -3,7 +3,7 @@ import { openWorkspace, type Workspace } from "../../host/workspace.ts";
 import { command, type CommandContext } from "../../program/command.ts";
 import { exitCode, failure } from "../../program/failure.ts";
 import { stopSignal } from "../../program/stop-signal.ts";
-import { findAgent, findAgents, type ListedAgent } from "../../team/find-agents.ts";
+import { findAgent, findAgents, type ListedAgent, SubAgentFinder } from "../../team/find-agents.ts";
 import { followLog } from "../../team/follow-log.ts";
 import { sendFromShell } from "../../team/send-from-shell.ts";
 import { entryLines } from "../../tui/text/entry-lines.ts";
@@ -15,7 +15,7 @@ export const attachCommand = command({
   operands: { agent: { shown: "agent", summary: "an address or a name of `palimpsest agents list`" } },
   details: [
     "Prints the conversation as it grows, until the agent ends or you press Ctrl-C; the agent goes on.",
-    "Each line that you type is sent to it, as with `palimpsest agents send`.",
+    "Each line that you type is sent to it, as with `palimpsest agents send`. An agent that a session has started can be followed, but gets messages through its session alone.",
   ],
   run: async (context, { operands }) => {
     const workspace = openWorkspace(context);
@@ -27,8 +27,9 @@ export const attachCommand = command({
     const stop = stopSignal();
     const input = sendTyped(context, { workspace, agent });
     try {
+      const subAgents = new SubAgentFinder();
       const isRunning = async (): Promise<boolean> => {
-        const found = findAgent(await findAgents(workspace.home), agent.address);
+        const found = findAgent(await findAgents(workspace.home, subAgents), agent.address);
         return found.kind === "found" && found.agent.pid !== undefined;
       };
       for await (const entry of followLog(transcript, { isRunning, signal: stop.signal }))

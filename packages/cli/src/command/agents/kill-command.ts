@@ -21,12 +21,17 @@ export const killCommand = command({
     const workspace = openWorkspace(context);
     const found = await requireAgent(workspace, operands.agent);
     if ("code" in found) return found;
-    const { address, pid, session, kind } = found;
+    const { address, pid, session, kind, name, state } = found;
+    if (kind === "sub-agent" && state !== "running")
+      return failure({
+        code: exitCode.notFound,
+        message: `${address} is not running: ${state === "lost" ? "it was lost with an earlier process of its session" : "it has ended"}`,
+      });
     if (kind === "sub-agent")
       return failure({
         code: exitCode.refused,
         message: `${address} runs in the process of session ${session ?? ""}`,
-        hint: "End it there with /agents, or end the session.",
+        hint: `End it with /agents ${name ?? ""} in that chat, or end the session: palimpsest agents kill ${session ?? ""}`,
       });
     if (pid === undefined) return failure({ code: exitCode.notFound, message: `${address} is not running` });
     if (!options.yes) {

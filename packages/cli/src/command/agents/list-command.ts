@@ -1,13 +1,14 @@
+import { oneLine } from "palimpsest/internal/text/to-printable";
 import { openWorkspace } from "../../host/workspace.ts";
 import { command } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
-import { findAgents } from "../../team/find-agents.ts";
+import { findAgents, type ListedAgent } from "../../team/find-agents.ts";
 import { table } from "../../text/table.ts";
 
 export const listCommand = command({
   name: "list",
   summary: "list the members of teams and the open sessions of every project",
-  json: "an array of agents (kind, address, state, pid, session, transcript, project)",
+  json: "an array of agents (kind, address, state, pid, session, transcript, project, and of a sub-agent name, type, description)",
   details: [
     "The address is what `palimpsest agents send` and the tool send_message take. A member that died is found by its leader's next look, which releases its tasks.",
   ],
@@ -17,17 +18,20 @@ export const listCommand = command({
     else if (agents.length === 0)
       await context.out.write("No session is open, and there is no team. `palimpsest --team <team>` starts one.\n");
     else {
-      const rows = agents.map(({ kind, address, state, pid, session, project }) => [
-        kind,
-        address,
-        state,
-        pid === undefined ? "-" : String(pid),
-        session?.slice(0, 8) ?? "-",
-        project ?? "-",
+      const rows = agents.map((agent) => [
+        agent.kind,
+        agent.address,
+        agent.state,
+        agent.pid === undefined ? "-" : String(agent.pid),
+        agent.session?.slice(0, 8) ?? "-",
+        agent.kind === "sub-agent" ? describeTask(agent) : (agent.project ?? "-"),
       ]);
-      const columns = ["kind", "address", "state", "pid", "session", "project"].map((title) => ({ title }));
+      const columns = ["kind", "address", "state", "pid", "session", "project or task"].map((title) => ({ title }));
       await context.out.write(table(columns, rows));
     }
     return exitCode.fine;
   },
 });
+
+const describeTask = ({ name, type, description }: ListedAgent): string =>
+  name === undefined ? "-" : oneLine(`${name}${name === type ? "" : ` (${type ?? "-"})`}: ${description ?? ""}`);

@@ -17,7 +17,7 @@ export const builtInDefinitions: readonly AgentDefinition[] = [
   {
     name: "plan",
     description:
-      "Answers with a plan for a change: steps, files, tests, open questions. Reads only. Say what must stay as it is.",
+      "Answers with a plan for a change: steps, files, tests, open questions. Reads only. Say what must not change.",
     prompt: planPrompt,
     tools: readingTools,
     permissionMode: "plan",

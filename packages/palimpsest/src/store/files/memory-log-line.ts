@@ -46,6 +46,7 @@ const provenanceShape = z.object({
   trust: z.enum(["trusted", "untrusted"]),
   derivedFrom: z.array(z.object({ path: z.string(), revision: revisionIdShape })).optional(),
   importedFrom: z.string().optional(),
+  client: z.string().optional(),
 });
 
 const storedTextShape = z.union([
