@@ -29,7 +29,7 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
     ["layers"],
     ["policy"],
     ["settings"],
-    ["store", "model", "import", "export"],
+    ["store", "model", "import", "export", "otel"],
     ["session"],
     ["context"],
     ["loop"],

@@ -36,7 +36,7 @@ const eventFields: EventFields = {
   "call-end": { id: "always", tool: "always", outcome: "always", summary: "always" },
   "permission-start": { id: "always", tool: "always", reason: "always", suggestedRules: "maybe" },
   "permission-end": { id: "always", tool: "always", answer: "always", rules: "maybe" },
-  edit: { what: "always", entries: "always" },
+  edit: { what: "always", entries: "always", offloaded: "maybe" },
   "edit-planned": { trigger: "always", because: "always", tokensSaved: "always", costNanos: "maybe" },
   cleared: {
     what: "always",
@@ -73,6 +73,8 @@ const eventFields: EventFields = {
     entries: "always",
     price: "always",
     costNanos: "maybe",
+    usage: "maybe",
+    filesRestored: "maybe",
     instead: "maybe",
   },
   "compaction-failed": { trigger: "always", reason: "always", message: "always", state: "always" },

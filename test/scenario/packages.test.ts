@@ -5,6 +5,7 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
+import { apiReport, reportFile } from "../../scripts/api-report.ts";
 import { beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
@@ -24,6 +25,10 @@ beforeAll(async () => {
   await npm(repository, "run", "build");
   await npm(repository, "pack", "--workspaces", "--ignore-scripts", "--pack-destination", packed);
 }, 300_000);
+
+it("have the public API of api.md (npm run api writes it)", async () => {
+  expect(apiReport()).toBe(await readFile(reportFile, "utf8"));
+});
 
 describe.each(names)("the package %s as it is published", (name) => {
   it("has a manifest that says what is there", async () => {

@@ -54,6 +54,8 @@ import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 import { BackgroundEvents } from "./memory/background-events.ts";
 import type { BackgroundMemoryInput } from "./memory/open-session-extraction.ts";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { recordEvent, recordTurn } from "./record-turn.ts";
 import { oneAtATime } from "palimpsest/internal/loop/ask-user";
 import { openAgents, type OpenedAgents } from "./agents/open-agents.ts";
 import { openAgentMemory } from "./memory/open-agent-memory.ts";
@@ -153,7 +155,7 @@ async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
     settingsProblems: allSettingsProblems(opening.reading),
     turn: (text, signal) => {
       const turn = announceFirst(answers.askDuring(runTurn(context, { text, signal, queue })));
-      return withNews(markWork({ mail, session }, turn), news);
+      return withNews(markWork({ mail, session }, recordTurn(context, { turn })), news);
     },
     mail,
     ...begun.controls,
@@ -282,7 +284,11 @@ function startAgentContext(
 ): AgentContextStart {
   // The simulator's prices are paid by nobody.
   const isSimulated = parts.options.model.kind === "simulator";
-  const background = { settings, sandbox, mode, onEvent: events.emit, warn: events.warnings.add };
+  const onEvent = (event: LoopEvent): void => {
+    events.emit(event);
+    void recordEvent(context, event);
+  };
+  const background = { settings, sandbox, mode, onEvent, warn: events.warnings.add };
   const context = new SessionContext(deps, {
     session: parts.session,
     transcripts: parts.deps.transcripts,

@@ -1,5 +1,5 @@
 import type { AgentRun } from "./agent-run.ts";
-import type { EntryId, MessageId, Millis, NanoUsd, Tokens, ToolUseId } from "./brand.ts";
+import type { Bytes, EntryId, MessageId, Millis, NanoUsd, Tokens, ToolUseId } from "./brand.ts";
 import type { CompactionCause, CompactionFailure, CompactionPath, CompactionTrigger } from "./compaction-cause.ts";
 import type { LeftOutPart } from "./edit.ts";
 import type { JsonObject } from "./json.ts";
@@ -46,7 +46,13 @@ export type LoopEvent =
       /** The rules that apply from now on. */
       readonly rules?: readonly string[];
     }
-  | { readonly kind: "edit"; readonly what: string; readonly entries: readonly EntryId[] }
+  | {
+      readonly kind: "edit";
+      readonly what: string;
+      readonly entries: readonly EntryId[];
+      /** Only for `offload`. */
+      readonly offloaded?: readonly OffloadedResult[];
+    }
   /** Emitted before an edit that is made because it pays, not because room is needed, and that is dear. */
   | ({ readonly kind: "edit-planned" } & PlannedEdit)
   /** A layer removed something from the view before a request. */
@@ -120,6 +126,10 @@ export type LoopEvent =
       readonly price: ReceiptPrice;
       /** Cost of the calls for the summary; absent if the model has no known price. */
       readonly costNanos?: NanoUsd;
+      /** The sum of what the provider reported for these calls; absent if there was none. */
+      readonly usage?: Usage;
+      /** Number of files that the model had read and sees again, whole or in part; absent if there is none. */
+      readonly filesRestored?: number;
       /** Only for `extractive`: why no model wrote it, for the user. */
       readonly instead?: string;
     }
@@ -153,6 +163,15 @@ export interface MemoriesSavedEvent {
   /** Reverting it takes back all of these changes. */
   readonly revision: string;
   readonly memories: readonly SavedMemory[];
+}
+
+/** A result that is shown as a preview. Tokens are estimates. */
+export interface OffloadedResult {
+  readonly tool: string;
+  readonly bytesBefore: Bytes;
+  readonly bytesAfter: Bytes;
+  readonly tokensBefore: Tokens;
+  readonly tokensAfter: Tokens;
 }
 
 export interface SavedMemory {

@@ -35,6 +35,22 @@ export function readUsage(message: JsonObject): Usage | undefined {
   };
 }
 
+/** Undefined if there is none to add. */
+export function sumUsage(usages: readonly (Usage | undefined)[]): Usage | undefined {
+  const known = usages.filter((usage) => usage !== undefined);
+  if (known.length === 0) return undefined;
+  const sum = (read: (usage: Usage) => number | undefined): Tokens =>
+    tokens(known.reduce((total, usage) => total + (read(usage) ?? 0), 0));
+  const cacheWrite1h = sum((usage) => usage.cacheWrite1h);
+  return {
+    input: sum((usage) => usage.input),
+    cacheWrite: sum((usage) => usage.cacheWrite),
+    cacheRead: sum((usage) => usage.cacheRead),
+    ...(cacheWrite1h > 0 ? { cacheWrite1h } : {}),
+    output: sum((usage) => usage.output),
+  };
+}
+
 export const requestTokens = ({ input, cacheWrite, cacheRead }: Usage): Tokens =>
   tokens(input + cacheWrite + cacheRead);
 

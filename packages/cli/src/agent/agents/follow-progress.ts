@@ -4,6 +4,7 @@ import { ConversationForks } from "palimpsest/internal/loop/conversation-forks";
 import type { AgentSpec } from "palimpsest/internal/ports/agent-host";
 import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { recordTurn } from "../record-turn.ts";
 
 interface FollowedProgress {
   readonly during: (turn: AsyncIterable<LoopEvent>) => AsyncGenerator<LoopEvent>;
@@ -11,7 +12,7 @@ interface FollowedProgress {
 }
 
 /** A model is asked only about background agents: whoever waits for an agent sees its calls. */
-export function followProgress(context: SessionContext, { place, onProgress }: AgentSpec): FollowedProgress {
+export function followProgress(context: SessionContext, { name, place, onProgress }: AgentSpec): FollowedProgress {
   const { deps, conversation, session, backgroundSpend: spend } = context;
   const line = new ProgressLine({
     now: deps.now,
@@ -31,7 +32,7 @@ export function followProgress(context: SessionContext, { place, onProgress }: A
   return {
     stop: () => line.stop(),
     during: async function* (turn) {
-      for await (const event of turn) {
+      for await (const event of recordTurn(context, { turn, agent: name })) {
         line.observe(event);
         yield event;
       }

@@ -4,6 +4,7 @@ import { ratesForModel } from "../../cache/cache-rates.ts";
 import type { HookPayload } from "../../ports/hooks.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
+import { readUsage, sumUsage } from "../../schema/usage.ts";
 import { plural } from "../../text/format-count.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import type { Conversation } from "../conversation.ts";
@@ -63,6 +64,8 @@ export async function* commitCompaction(
   const { tokensBefore, tokensAfter, audit } = draft;
   if (draft.pinsWarning !== undefined) yield { kind: "warning", code: "pins", message: draft.pinsWarning };
   const cut = requestCutText(draft);
+  const filesRestored = draft.restoration.attachments.filter(({ file }) => file !== undefined).length;
+  const usage = sumUsage(calls.map((call) => readUsage({ usage: call.usage })));
   if (cut !== undefined) yield { kind: "warning", code: "request-cut", message: cut };
   if (instead !== undefined && calls.length > 0)
     yield { kind: "warning", code: "summary-unused", message: `${unusedText(instead, calls.length)}.` };
@@ -79,6 +82,8 @@ export async function* commitCompaction(
     entries,
     price: receipt.price,
     ...(conversation.known === undefined ? {} : { costNanos: callsCost(conversation, calls) }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(filesRestored === 0 ? {} : { filesRestored }),
     ...(instead === undefined ? {} : { instead: instead.message }),
   };
   yield* announceCompaction(deps, {

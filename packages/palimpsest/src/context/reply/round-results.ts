@@ -3,8 +3,9 @@ import { offload, type OffloadOutcome, type RoundResult } from "../../layers/1-o
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { Tool, ToolOutcome } from "../../ports/tool.ts";
 import type { ToolUseBlock } from "../../schema/block.ts";
-import type { EntryId, ToolUseId } from "../../schema/brand.ts";
-import type { LoopEvent } from "../../schema/loop-event.ts";
+import { bytes, type EntryId, type ToolUseId } from "../../schema/brand.ts";
+import type { LoopEvent, OffloadedResult } from "../../schema/loop-event.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
 import { safeCutIndex } from "../../text/safe-cut-index.ts";
 import { keptSummaryCharsMax } from "../limits.ts";
 import type { Conversation } from "../conversation.ts";
@@ -65,7 +66,7 @@ export class RoundResults {
       if (round.drafts.length === 0 && round.warnings.length === 0) continue;
       const appended = await line.append(...round.drafts);
       if (appended.kind === "failed") return appended;
-      this.#queueEvents(round, appended.entries);
+      this.#queueEvents(round, { results, entries: appended.entries });
     }
     return yield* this.endRound();
   }
@@ -104,15 +105,33 @@ export class RoundResults {
     // An offload is final; a result that was kept may still be offloaded during the round.
     for (const [toolUse, decision] of round.decisions)
       if (decision.kind === "offloaded") this.#decided.set(toolUse, decision);
-    this.#queueEvents(round, appended.entries);
+    this.#queueEvents(round, { results, entries: appended.entries });
   }
 
-  #queueEvents({ drafts, warnings }: OffloadOutcome, entries: readonly EntryId[]): void {
+  #queueEvents(
+    { drafts, replaced, warnings }: OffloadOutcome,
+    { results, entries }: { readonly results: readonly RoundResult[]; readonly entries: readonly EntryId[] },
+  ): void {
     const edits = drafts.filter(({ type }) => type === "offload").length;
-    if (edits > 0) this.#events.push({ kind: "edit", what: "offload", entries: entries.slice(-edits) });
+    const offloaded = replaced.flatMap((one) => {
+      const result = results.find(({ toolUse }) => toolUse === one.toolUse);
+      return result === undefined ? [] : [measureOffload(result, one)];
+    });
+    if (edits > 0) this.#events.push({ kind: "edit", what: "offload", entries: entries.slice(-edits), offloaded });
     for (const { code, message } of warnings) this.#events.push({ kind: "warning", code, message });
   }
 }
+
+const measureOffload = (
+  { tool, content }: RoundResult,
+  { toolUse, bytes: bytesBefore, shown }: OffloadOutcome["replaced"][number],
+): OffloadedResult => ({
+  tool,
+  bytesBefore,
+  bytesAfter: bytes(new TextEncoder().encode(shown).byteLength),
+  tokensBefore: estimateBlock({ type: "tool_result", tool_use_id: toolUse, content }),
+  tokensAfter: estimateBlock({ type: "text", text: shown }),
+});
 
 const toolLimits = (tool: Tool | undefined): Pick<RoundResult, "resultCharsMax" | "offload"> => ({
   resultCharsMax: tool?.resultCharsMax,

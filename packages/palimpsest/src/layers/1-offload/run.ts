@@ -38,6 +38,8 @@ interface OffloadRoundInput {
 export interface OffloadOutcome {
   /** To append in this order: the results that arrived, then the edit that says what was offloaded. */
   readonly drafts: readonly Draft[];
+  /** What that edit holds. */
+  readonly replaced: readonly ReplacedResult[];
   readonly decisions: ReadonlyMap<ToolUseId, OffloadDecision>;
   readonly warnings: readonly OffloadWarning[];
 }
@@ -88,7 +90,7 @@ export async function offload(deps: BlobsDep, round: OffloadRoundInput): Promise
     if (result.state === "arrived") drafts.push(createDraft(result, { stored, rule: round.limits.preview }));
   }
   if (replaced.length > 0) drafts.push({ type: "offload", results: replaced });
-  return { drafts, decisions, warnings };
+  return { drafts, replaced, decisions, warnings };
 }
 
 /** Whether a line of the log can hold it whole. */
