@@ -60,6 +60,22 @@ const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, inner: unknown) => (key === "cache_control" ? undefined : inner)));
 
 describe("a fork of a context", () => {
+  it("gets back the original of a result that its parent offloaded", async () => {
+    const { client } = simulated();
+    const context = await opened();
+    await context.user("Read it");
+    const [read] = await context.assistant(await client.messages.create((await context.next()).params));
+    if (read === undefined) throw new Error("nothing was called");
+    const original = "A long line of the file. ".repeat(20_000);
+    await context.toolResult(read.id, original);
+    expect(JSON.stringify((await context.next()).params)).not.toContain(original);
+    const fork = await context.fork({ task: "Look again." });
+    expect(JSON.stringify((await fork.next()).params)).not.toContain(original);
+    const found = await fork.expand(read.id);
+    expect(found.kind === "result" ? new TextDecoder().decode(found.bytes) : found.kind).toBe(original);
+    await context.close();
+  });
+
   it.each(["anthropic", "openai-chat", "openai-responses"] satisfies Provider[])(
     "begins with the bytes that its parent would send: %s",
     async (provider) => {

@@ -1,3 +1,4 @@
+import { teammateAddress } from "palimpsest/internal/schema/agent-address";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Envelope } from "palimpsest/internal/ports/mailbox";
 import { type MemberLimits, leaderName } from "palimpsest/internal/schema/team";
@@ -164,13 +165,14 @@ class Teammate {
   }
 
   async #sendIdleNotice({ end, reply, taskId }: TurnResult): Promise<void> {
-    const { agent, mail } = this.#parts;
+    const { agent, mail, membership } = this.#parts;
     const why = end?.reason === "answered" ? "available" : end?.reason === "aborted" ? "interrupted" : "failed";
     const text = joinLines(reply.trim() === "" ? (end?.message ?? "") : reply).slice(0, messageSummaryCharsMax);
     await mail.send({
       // A process that is started again counts on from another place of its conversation.
       id: `idle-${agent.session.fold.path.length}-${process.pid}-${this.#turns}`,
-      to: leaderName,
+      // By its full address: an agent of this session may be called like it.
+      to: teammateAddress(leaderName, membership.team),
       body: {
         type: "idle_notice",
         why,

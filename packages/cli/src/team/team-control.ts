@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { Mailboxes } from "palimpsest/internal/ports/mailbox";
 import { isAgentName, parseReceiver, teammateAddress } from "palimpsest/internal/schema/agent-address";
 import { envelopeId, millis } from "palimpsest/internal/schema/brand";
-import { messageSummaryCharsMax } from "palimpsest/internal/schema/limits";
+import { messageSummaryCharsMax, teamMembersMax } from "palimpsest/internal/schema/limits";
 import {
   leaderName,
   type MemberLimits,
@@ -41,15 +41,18 @@ interface TeamControlDeps {
 
 export function createTeamControl(deps: TeamControlDeps): TeamControl {
   const { mail, membership } = deps;
+  /** Those whose processes this one has started and that have not ended. */
+  const started = new Set<string>();
   return {
     list: async () => {
       const look = await membership.look();
       return "kind" in look ? look.message : lookText(look);
     },
-    start: (teammate) => startMember(deps, teammate),
+    start: (teammate) => startMember({ ...deps, started }, teammate),
     shutdown: async (name, { reason, id }) => {
       const request = { type: "shutdown_request", requestId: id, ...(reason === undefined ? {} : { reason }) } as const;
-      const outcome = await mail.send({ id, to: name, body: request });
+      // By its full address: an agent of this session may have the same name.
+      const outcome = await mail.send({ id, to: teammateAddress(name, membership.team), body: request });
       return outcome.kind === "sent"
         ? done(`${name} was asked to stop; its answer comes as a message.`)
         : refuse(outcome.message);
@@ -71,7 +74,10 @@ function lookText({ record, running, dead, released }: TeamLook): string {
   return [...lines, ...died, ...open].join("\n");
 }
 
-async function startMember(deps: TeamControlDeps, { name, prompt, id }: NewTeammate): Promise<TeamOutcome> {
+async function startMember(
+  deps: TeamControlDeps & { readonly started: Set<string> },
+  { name, prompt, id }: NewTeammate,
+): Promise<TeamOutcome> {
   const { membership, mail, startTeammate } = deps;
   const { store, team } = membership;
   if (startTeammate === undefined) return refuse("This session can't start processes.");
@@ -79,17 +85,23 @@ async function startMember(deps: TeamControlDeps, { name, prompt, id }: NewTeamm
     return refuse(
       `${JSON.stringify(name)} can't be a teammate's name: use letters, digits, dots, dashes, underscores.`,
     );
+  if (deps.started.has(name)) return refuse(`${name} is starting already, or is there: send it a message.`);
   const registered = await register(deps, name);
   if (registered !== undefined) return refuse(registered);
   const opened = await deps.mailboxes.open(teammateAddress(name, team));
   if (opened.kind === "failed") return refuse(opened.message);
   // The message is there before the teammate is: it survives whatever happens next.
-  const told =
-    prompt === undefined ? undefined : await mail.send({ id, to: name, body: { type: "text", text: prompt } });
-  if (told?.kind === "refused") return refuse(`${name} was not started: ${told.message}`);
+  const to = teammateAddress(name, team);
+  const sent = prompt === undefined ? undefined : await mail.send({ id, to, body: { type: "text", text: prompt } });
+  if (sent?.kind === "refused") return refuse(`${name} was not started: ${sent.message}`);
   const outputPath = store.outputPath(team, name);
   const output = openSync(outputPath, "w", 0o600);
-  startTeammate({ team, name, output, onEnd: (how) => void reportEnd(deps, { name, how }) });
+  deps.started.add(name);
+  const onEnd = (how: string): void => {
+    deps.started.delete(name);
+    void reportEnd(deps, { name, how });
+  };
+  startTeammate({ team, name, output, onEnd });
   closeSync(output);
   return done(`${name} starts; it tells you when it is idle, and you are told if it ends.`);
 }
@@ -105,6 +117,7 @@ async function reportEnd(
   const { store, team } = membership;
   const member = (await store.read(team))?.members.find((one) => one.name === name);
   if (member === undefined || member.state === "stopped") return;
+  if ((await findRunning({ members: [member] })).has(name)) return;
   await store.change(team, (record) => {
     const own = record?.members.find((one) => one.name === name);
     const isSame = own?.state === "starting" && member.state === "starting";
@@ -129,6 +142,8 @@ async function register({ membership, project, limits }: TeamControlDeps, name: 
     const known = record.members.find((member) => member.name === name);
     if (known !== undefined && (await findRunning({ members: [known] })).has(name))
       return { record: undefined, answer: `${name} is there already: send it a message.` };
+    if (known === undefined && record.members.length >= teamMembersMax)
+      return { record: undefined, answer: `The team has ${teamMembersMax} members, and no more can join.` };
     const { session } = known ?? {};
     const member: TeamMember = {
       name,
@@ -182,7 +197,9 @@ export function createTeamTasks({
         subject,
         ...(description === undefined ? {} : { description }),
       } as const;
-      const told: AssignTold = to === membership.name ? toldItself : await mail.send({ id: messageId, to, body });
+      const address = teammateAddress(to, membership.team);
+      const told: AssignTold =
+        to === membership.name ? toldItself : await mail.send({ id: messageId, to: address, body });
       return { kind: "assigned", task: outcome.task, told };
     },
   };

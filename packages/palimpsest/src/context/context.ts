@@ -262,9 +262,12 @@ export class Context<P extends Provider> {
 
   /** The full original behind an id of a hit, a receipt or a call. */
   async expand(id: string): Promise<ExpandOutcome> {
+    // A fork's own log has only what its parent showed: the original is in the parent's.
+    const inherited = await this.#parts.fork?.expand(id);
+    if (inherited !== undefined && inherited.kind !== "not-found") return inherited;
     const found = await this.#core.view.expand(id);
     if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
-    return found.kind === "not-found" ? ((await this.#parts.fork?.expand(id)) ?? found) : found;
+    return found;
   }
 
   /**

@@ -24,9 +24,12 @@ export function oneAtATime(user: UserPort): UserPort {
     const leave = await turnstile.enter();
     return await ask().finally(leave);
   };
+  // What was interrupted while it waited is not shown any more.
   return {
-    permission: (prompt, signal) => inTurn(() => user.permission(prompt, signal)),
-    question: (prompt, signal) => inTurn(() => user.question(prompt, signal)),
+    permission: (prompt, signal) =>
+      inTurn(async () => (signal.aborted ? { kind: "interrupted" } : await user.permission(prompt, signal))),
+    question: (prompt, signal) =>
+      inTurn(async () => (signal.aborted ? { kind: "nobody" } : await user.question(prompt, signal))),
   };
 }
 

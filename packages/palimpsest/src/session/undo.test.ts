@@ -108,3 +108,14 @@ describe("rewind", () => {
     );
   });
 });
+
+describe("undo by a branch", () => {
+  it("keeps the settings of the session, such as which agents run and what is booked", async () => {
+    const session = await openedForTest(testDeps());
+    await append(session, user("first"), reply("r1", call("c1")), result("c1", "found"), cleared("c1"));
+    await append(session, { type: "setting", name: "agents.running", value: [] }, user("second"));
+    const undone = await undo(session, { mode: "branch", blockingTokens: tokens(1_000_000), thinking: "free" });
+    expect(undone).toMatchObject({ kind: "branched" });
+    expect(session.fold.projection.settings.get("agents.running")).toEqual([]);
+  });
+});

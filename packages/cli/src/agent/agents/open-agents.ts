@@ -41,7 +41,7 @@ export interface OpenedAgents {
   readonly begin: (main: BegunConversation) => void;
 }
 
-type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> &
+type BegunConversation = Omit<ParentConversation, "limits" | "root" | "store" | "asking"> &
   HookDeps &
   Pick<SubAgentShared, "allowRules">;
 
@@ -120,7 +120,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     takeWarnings: () => late.splice(0),
     news: () => agents.main.takeNews(),
     begin: (conversation) => {
-      main = { ...conversation, limits: [], root, asking: options.user };
+      main = { ...conversation, limits: [], root, store: deps, asking: options.user };
     },
   };
 }

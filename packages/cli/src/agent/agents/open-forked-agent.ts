@@ -49,7 +49,7 @@ export async function openForkedAgent(
   let isFirst = spec.mode === "new";
   return {
     kind: "open",
-    parent: { ...parent, context, box, asking: askable(spec, parent) },
+    parent: { ...parent, context, box, store: agent.deps, asking: askable(spec, parent) },
     conversation: {
       model: prefix.model,
       transcriptPath: agent.deps.transcripts.linkTo?.(agent.session.id),
@@ -105,7 +105,7 @@ async function startFork(
   const { baseline } = begun;
   const { countedFixed } = parent.context.conversation;
   applyFixedPart(session, { baseline, countedFixed });
-  const expand = expandAsFork(shared, { agent, parent, spec });
+  const expand = expandAsFork({ agent, parent, spec });
   const box: Toolbox = { ...parent.box, ...parent.box.forked({ agents: spec.agents, expand }) };
   const render = () => renderPrefix(agent, prefix);
   const opening = await render();
@@ -131,18 +131,18 @@ async function startFork(
   return { context: startContext(shared, { spec, agent, deps, box, prefix, instructions, ...start }), box };
 }
 
-/** Ids in the copied view are of its parent's log. */
-function expandAsFork({ parts }: SubAgentShared, { agent, parent, spec }: ForkInput): ReturnType<typeof expandId> {
+/** Its own log has only what its parent showed of earlier results: the originals are in the parent's. */
+function expandAsFork({ agent, parent, spec }: ForkInput): ReturnType<typeof expandId> {
   const own = expandId({ deps: agent.deps, session: agent.session, recall: undefined, agents: undefined });
   const parents = expandId({
-    deps: parts.deps,
+    deps: parent.store,
     session: parent.context.session,
     recall: undefined,
     agents: spec.agents,
   });
   return async (id) => {
-    const found = await own(id);
-    return found.kind === "missing" ? await parents(id) : found;
+    const found = await parents(id);
+    return found.kind === "missing" ? await own(id) : found;
   };
 }
 

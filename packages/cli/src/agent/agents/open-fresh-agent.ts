@@ -77,7 +77,17 @@ export async function openFreshAgent(
   const progress = followProgress(context, spec);
   return {
     kind: "open",
-    parent: { context, box, choice, prefix, picked, limits, root: agent.root, asking: askable(spec, parent) },
+    parent: {
+      context,
+      box,
+      choice,
+      prefix,
+      picked,
+      limits,
+      root: agent.root,
+      store: agent.deps,
+      asking: askable(spec, parent),
+    },
     conversation: {
       model,
       worktree: place && toWorktree(place),

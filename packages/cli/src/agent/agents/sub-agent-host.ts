@@ -63,7 +63,7 @@ export class SubAgentHost implements AgentHost {
     const { entries, everyBranch } = log.fold.path;
     const paid = pastRequests({ entries: everyBranch, session: sessionId(id) });
     return {
-      lastReply: lastReply(entries),
+      lastReply: lastReply(entries.filter((entry) => entry.kind === "assistant" && entry.session === id)),
       payments: paid.flatMap(({ paidBy, model, usage }) => (paidBy === "own" ? [{ model, usage }] : [])),
     };
   }

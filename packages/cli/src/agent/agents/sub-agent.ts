@@ -40,6 +40,8 @@ export interface ParentConversation {
   readonly limits: readonly AgentDefinition[];
   /** The folder that it may change: the project's, or a worktree. */
   readonly root: string;
+  /** Where its transcript is. */
+  readonly store: Pick<AgentParts["deps"], "transcripts" | "blobs">;
   /** Absent if nobody can be asked for it, and so for none of its agents either. */
   readonly asking: AgentParts["options"]["user"];
 }
