@@ -182,8 +182,7 @@ export class Context<P extends Provider> {
       const result = resultContent(content);
       const call = this.#calls.get(id);
       if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
-      const { name, input } = call;
-      const outcome = isError ? "failed" : "done";
+      const [{ name, input }, outcome] = [call, isError ? "failed" : "done"] as const;
       const tool = this.#core.deps.tools.find((candidate) => candidate.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
       await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
@@ -262,7 +261,7 @@ export class Context<P extends Provider> {
 
   /** The full original behind an id of a hit, a receipt or a call. */
   async expand(id: string): Promise<ExpandOutcome> {
-    // A fork's own log has only what its parent showed: the original is in the parent's.
+    // A fork's own log has only what its parent showed.
     const inherited = await this.#parts.fork?.expand(id);
     if (inherited !== undefined && inherited.kind !== "not-found") return inherited;
     const found = await this.#core.view.expand(id);
@@ -302,7 +301,7 @@ export class Context<P extends Provider> {
     return this.#core.conversation.costs.toJSON();
   }
 
-  /** Takes effect with the next request. Another set of tools invalidates the provider's cache. */
+  /** These take effect with the next request. Another set of tools, system prompt or model invalidates the provider's cache. */
   setTools(tools: readonly ToolOption[]): Promise<void> {
     return this.#queue.run(() => {
       checkTools(tools);
@@ -310,12 +309,10 @@ export class Context<P extends Provider> {
     });
   }
 
-  /** Takes effect with the next request. */
   setSystem(system: SystemOption): Promise<void> {
     return this.#queue.run(() => this.#change({ system }));
   }
 
-  /** Takes effect with the next request. */
   setModel(model: string): Promise<void> {
     return this.#queue.run(() => {
       checkModel(model);

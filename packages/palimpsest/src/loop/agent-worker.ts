@@ -175,3 +175,11 @@ export class AgentWorker {
 const moneyLimitText = "the agents of this session have spent what the user allows them (setting agentDollarsMax)";
 
 export const newUsage: AgentUsage = { requests: 0, calls: 0, tokens: tokens(0), nanos: nanoUsd(0) };
+
+export const endedAt = ({ run: { state } }: AgentWorker): number => (state.kind === "ended" ? state.at : Infinity);
+
+/** A host that breaks its promise must not keep the session from closing. */
+export const closeConversation = (
+  conversation: AgentConversation,
+): Promise<{ readonly worktree?: AgentRun["worktree"]; readonly failure?: string }> =>
+  conversation.close().catch((error: unknown) => ({ failure: `it could not be closed: ${String(error)}` }));

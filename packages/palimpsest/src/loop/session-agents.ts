@@ -15,9 +15,10 @@ import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
 import type { Draft } from "../transcript/draft.ts";
 import { messageDraft, newestReply, reportDraft } from "./agent-drafts.ts";
+import { fireAgentStart, fireAgentStop } from "./agent-hooks.ts";
 import { lostRun, readRecords, recordsDraft, toRecord } from "./agent-records.ts";
-import { AgentWorker, type Asker, newUsage, type WorkerTurn } from "./agent-worker.ts";
-import { bookingsMax, stopHooksMax } from "./limits.ts";
+import { AgentWorker, type Asker, closeConversation, endedAt, newUsage, type WorkerTurn } from "./agent-worker.ts";
+import { bookingsMax } from "./limits.ts";
 import { follower, Stagger } from "./stagger.ts";
 
 export interface SessionAgentsDeps extends ClockDep, IdsDep, WaitDep, HookDeps {
@@ -127,7 +128,7 @@ export class SessionAgents {
       worker.drop();
       return conversation;
     }
-    const context = await this.#fireStart(worker);
+    const context = await fireAgentStart(this.#deps, worker);
     const text = [prompt, ...context].join("\n\n");
     await this.#record();
     void this.#work(worker, { conversation: conversation.conversation, text, stagger });
@@ -199,19 +200,16 @@ export class SessionAgents {
     }: { readonly turn: WorkerTurn; readonly conversation: AgentConversation; readonly stopsBlocked: number },
   ): Promise<{ readonly text: string | undefined } | undefined> {
     if (turn.how !== "answered") return undefined;
-    const { id, type } = worker.run;
+    const { id } = worker.run;
     // Those that are lost would never be done.
     const children = this.#workers((run) => run.parent === id && isRunning(run));
     await raceAbort(Promise.all(children.map(({ done }) => done)), { signal: worker.signal, instead: () => [] });
     if (worker.signal.aborted) return undefined;
     if (this.#hasMail(worker)) return { text: undefined };
-    const { hooks, place } = this.#deps;
-    const path = conversation.transcriptPath ?? "";
-    const payload = { agentId: id, agentType: type, again: stopsBlocked > 0, agentTranscriptPath: path };
-    const hook = await hooks.fire({ ...place(), name: "SubagentStop", ...payload, lastText: turn.text }, worker.signal);
-    const isBlocked = hook.blocked !== undefined && hook.stopped === undefined && stopsBlocked < stopHooksMax;
+    const { transcriptPath } = conversation;
+    const text = await fireAgentStop(this.#deps, worker, { turn, transcriptPath, stopsBlocked });
     if (worker.signal.aborted) return undefined;
-    if (isBlocked) return { text: hook.blocked.reason };
+    if (text !== undefined) return { text };
     return this.#hasMail(worker) ? { text: undefined } : undefined;
   }
 
@@ -327,12 +325,6 @@ export class SessionAgents {
     await Promise.all(running.map(({ run }) => this.#stop(run.id, "stopped")));
   }
 
-  async #fireStart({ run, signal }: AgentWorker): Promise<readonly string[]> {
-    const { hooks, place } = this.#deps;
-    const payload = { name: "SubagentStart", agentId: run.id, agentType: run.type } as const;
-    return (await hooks.fire({ ...place(), ...payload }, signal)).context;
-  }
-
   #staggerFor({ id }: Asker): Stagger {
     const point =
       id === undefined ? newestReply(this.#session) : `${id} ${this.#workerById.get(id)?.run.usage.requests}`;
@@ -402,13 +394,5 @@ export class SessionAgents {
     return worker !== undefined && isRunning(worker.run) && worker.leaving === undefined;
   }
 }
-
-const endedAt = ({ run: { state } }: AgentWorker): number => (state.kind === "ended" ? state.at : Infinity);
-
-/** A host that breaks its promise must not keep the session from closing. */
-const closeConversation = (
-  conversation: AgentConversation,
-): Promise<{ readonly worktree?: AgentRun["worktree"]; readonly failure?: string }> =>
-  conversation.close().catch((error: unknown) => ({ failure: `it could not be closed: ${String(error)}` }));
 
 const isRunning = ({ state }: AgentRun): boolean => state.kind === "running";
