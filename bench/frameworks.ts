@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { filledPage, type Row } from "../scripts/doc-tables.ts";
+import { bundleForBrowser } from "./browser/bundle.ts";
 import { aiSdkRuns } from "./frameworks/ai-sdk.ts";
 import { aiSdkSteps } from "./frameworks/ai-sdk-steps.ts";
 import { anthropicRuns } from "./frameworks/anthropic.ts";
@@ -28,9 +29,19 @@ const steps: StepTime[] = [];
 for (const subjects of stepSubjects) steps.push(...(await measureSteps(subjects())));
 
 const shown = { ...conditions(), measured: new Date().toISOString().slice(0, 10) };
+const { code, gzipBytes, imports } = await bundleForBrowser();
 const tables = {
   "same task": taskRows(results),
   "step times": stepRows(steps),
+  browser: [
+    ["bundle", "minified", "gzipped", "imports left"],
+    [
+      "`palimpsest/policy`, `Fold`, `readLines`",
+      `${(code.length / 1_000).toFixed(0)} kB`,
+      `${(gzipBytes / 1_000).toFixed(0)} kB`,
+      String(imports.length),
+    ],
+  ],
   "bench conditions": [["condition", "value"], ...Object.entries(shown)],
 };
 for (const rows of Object.values(tables)) console.log(`\n${rows.map((row) => row.join(" | ")).join("\n")}`);
