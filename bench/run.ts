@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentsCase } from "./case/agents.ts";
 import { appendCase } from "./case/append.ts";
+import { browserCase } from "./case/browser.ts";
 import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
 import { headerCase } from "./case/header.ts";
@@ -41,6 +42,7 @@ const cases = [
   startCase,
   typingCase,
   chatMemoryCase,
+  browserCase,
 ];
 const args = process.argv.slice(2);
 /** `--mb 1000` belongs to the case `recall-index`. */

@@ -145,6 +145,24 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
     await middleware.closeContext();
   });
 
+  it("a cache mark of the whole call is replaced by the context's own, so that no request is refused", async () => {
+    const { anthropic, bodies } = connected(reader(9));
+    const middleware = contextMiddleware({ contextTokens: 30_000 });
+    const { text } = await generateText({
+      model: wrapLanguageModel({ model: anthropic("claude-sonnet-5-5"), middleware }),
+      prompt: "Read.",
+      tools: { read },
+      maxOutputTokens: 2_000,
+      stopWhen: isStepCount(30),
+      maxRetries: 0,
+      providerOptions: { anthropic: { cacheControl: { type: "ephemeral" }, sendReasoning: true } },
+    });
+    expect(text).toBe("Done.");
+    expect(bodies).toHaveLength(10);
+    expect(bodies.every((body) => !("cache_control" in (JSON.parse(body) as object)))).toBe(true);
+    await middleware.closeContext();
+  });
+
   it("a prompt that the server refuses as too long is sent again, smaller", async () => {
     const inner = reader(19);
     let requests = 0;

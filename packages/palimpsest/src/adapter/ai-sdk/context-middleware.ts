@@ -46,7 +46,7 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
     const given = others.map((message) => encodeMessage(asPrompt(message)));
     return await askPlainer(adapter, {
       request: toRequest(asked, { system, given }),
-      send: (prepared) => send({ ...asked.params, prompt: writePrompt(prepared, { ...asked, given }) }),
+      send: (prepared) => send({ ...withoutMark(asked), prompt: writePrompt(prepared, { ...asked, given }) }),
     });
   };
   // If it can't be recorded, the next prompt brings it.
@@ -99,6 +99,14 @@ function writePrompt(
   const marks = model.provider.startsWith("anthropic") ? "anthropic" : "none";
   const restored = restorePrompt(request.params.messages, { given, marks });
   return [...splitSystem(params.prompt).system, ...restored.map(fromPrompt)];
+}
+
+/** The call's own mark would be on the last part, which has one of ours. */
+function withoutMark({ model, params }: Asked): CallOptions {
+  const { anthropic, ...others } = params.providerOptions ?? {};
+  if (anthropic?.["cacheControl"] === undefined || !model.provider.startsWith("anthropic")) return params;
+  const { cacheControl: _mark, ...kept } = anthropic;
+  return { ...params, providerOptions: { ...others, anthropic: kept } };
 }
 
 type SystemMessage = Extract<CallOptions["prompt"][number], { role: "system" }>;

@@ -1,0 +1,122 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { filledPage, type Row } from "./doc-tables.ts";
+
+/**
+ * `npm run test:packed`: packs the packages as they are published, installs them into an empty project with one framework at
+ * a time, and runs that framework's example on Node 22, Bun and Deno. It needs the network, and some minutes. The results go
+ * into docs/frameworks.md; it exits with 1 if an example fails on Node.
+ */
+const run = promisify(execFile);
+const repository = resolve(import.meta.dirname, "..");
+const page = join(repository, "docs/frameworks.md");
+const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
+const exampleMillisMax = 120_000;
+const manifestShape = z.object({ devDependencies: z.record(z.string(), z.string()) });
+
+/** Each framework's example and what it needs besides our packages; versions are those of this checkout. */
+const frameworks = [
+  { name: "Anthropic SDK", example: "11-anthropic-client.ts", needs: ["@anthropic-ai/sdk"] },
+  { name: "AI SDK", example: "12-ai-sdk.ts", needs: ["ai", "@ai-sdk/anthropic", "zod"] },
+  { name: "OpenAI SDK", example: "13-openai-client.ts", needs: ["openai"] },
+  {
+    name: "LangChain",
+    example: "14-langchain.ts",
+    needs: ["langchain", "@langchain/core", "@langchain/anthropic", "zod"],
+  },
+];
+
+/** The package that has the program for this platform, its place in it, and how a file is run. */
+const platform = `${process.platform}-${process.arch}`;
+const runtimes = [
+  { name: "Node 22", install: `node-${platform}@22`, program: `node-${platform}/bin/node`, args: [] },
+  { name: "Bun", install: `@oven/bun-${platform}`, program: `@oven/bun-${platform}/bin/bun`, args: ["run"] },
+  {
+    name: "Deno",
+    install: `@deno/${platform}${process.platform === "linux" ? "-glibc" : ""}`,
+    program: `@deno/${platform}${process.platform === "linux" ? "-glibc" : ""}/deno`,
+    args: ["run", "--allow-all", "--node-modules-dir=manual"],
+  },
+];
+
+/** By the names above, with the exact version. */
+const titleByRuntime = new Map<string, string>();
+const folder = await mkdtemp(join(tmpdir(), "packed-"));
+const npm = (cwd: string, ...args: readonly string[]) => run("npm", args, { cwd, env, maxBuffer: 64 * 2 ** 20 });
+const install = (cwd: string, ...what: readonly string[]) =>
+  npm(cwd, "install", "--no-audit", "--no-fund", "--ignore-scripts", ...what);
+
+await npm(repository, "run", "build");
+await npm(repository, "pack", "--workspaces", "--ignore-scripts", "--pack-destination", folder);
+const programs = await installRuntimes();
+const rows: Row[] = [];
+for (const framework of frameworks) {
+  const project = await createProject(framework);
+  const cells: string[] = [];
+  for (const { name, args } of runtimes) {
+    const program = programs.get(name);
+    cells.push(
+      program === undefined
+        ? "not installable"
+        : await runExample(project, { program, args, example: framework.example }),
+    );
+  }
+  rows.push([framework.name, `examples/${framework.example}`, ...cells]);
+  console.log(rows.at(-1)?.join(" | "));
+}
+await npm(repository, "run", "clean");
+await rm(folder, { recursive: true, force: true });
+const table = [["framework", "example", ...runtimes.map(({ name }) => titleByRuntime.get(name) ?? name)], ...rows];
+await writeFile(page, filledPage(await readFile(page, "utf8"), { packed: table }));
+process.exitCode = rows.some((row) => row[2] !== "runs") ? 1 : 0;
+
+async function installRuntimes(): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const { name, install: what, program } of runtimes) {
+    const home = await createFolder(`runtime-${name.replaceAll(" ", "-")}`);
+    const path = join(home, "node_modules", program);
+    const version = await install(home, what)
+      .then(() => run(path, ["--version"]))
+      .catch((error: unknown) => console.error(`${name} can't be installed: ${String(error).slice(0, 300)}`));
+    if (version === undefined) continue;
+    found.set(name, path);
+    const [exact = ""] = /\d+\.\d+\.\d+/.exec(version.stdout) ?? [];
+    titleByRuntime.set(name, `${name.split(" ")[0]} ${exact}`);
+  }
+  return found;
+}
+
+async function createFolder(name: string): Promise<string> {
+  const path = join(folder, name);
+  await mkdir(path, { recursive: true });
+  await writeFile(join(path, "package.json"), `{ "name": "project", "private": true, "type": "module" }`);
+  return path;
+}
+
+async function createProject({ name, example, needs }: (typeof frameworks)[number]): Promise<string> {
+  const project = await createFolder(name.replaceAll(" ", "-"));
+  const { devDependencies } = manifestShape.parse(JSON.parse(await readFile(join(repository, "package.json"), "utf8")));
+  const tarballs = ["palimpsest", "palimpsest-simulator"].map((file) => join(folder, `${file}-0.1.0.tgz`));
+  await install(project, ...tarballs, ...needs.map((need) => `${need}@${devDependencies[need]}`));
+  for (const file of [example, "simulated.ts"]) await cp(join(repository, "examples", file), join(project, file));
+  return project;
+}
+
+async function runExample(
+  project: string,
+  { program, args, example }: { readonly program: string; readonly args: readonly string[]; readonly example: string },
+): Promise<string> {
+  const home = { ...env, PALIMPSEST_HOME: join(project, "home"), HOME: project };
+  try {
+    const { stdout } = await run(program, [...args, example], { cwd: project, env: home, timeout: exampleMillisMax });
+    // Every example says how many tokens its last request had, and lists the edits that made it fit.
+    return /tokens/.test(stdout) && /^(?:clear|boundary)/m.test(stdout) ? "runs" : `says ${stdout.slice(0, 60)}`;
+  } catch (error) {
+    console.error(`${example} with ${program}: ${String(error).slice(0, 1_500)}`);
+    return "fails";
+  }
+}
