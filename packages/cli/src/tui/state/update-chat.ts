@@ -41,6 +41,7 @@ export type ChatAction =
   | { readonly kind: "print"; readonly lines: readonly string[] }
   | { readonly kind: "figures"; readonly figures: Partial<AgentFigures> }
   | { readonly kind: "background"; readonly background: Partial<BackgroundWork> }
+  | { readonly kind: "team"; readonly team: string }
   | FoldAction;
 
 export const createChat = (figures: {
@@ -67,6 +68,7 @@ export const createChat = (figures: {
     mode: "default",
     sandbox: "held",
     background: { notes: "idle", extraction: "idle", dream: "idle", preparation: "none", jobs: 0, agents: 0 },
+    team: "",
   },
 });
 
@@ -111,6 +113,8 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
       const background = { ...state.status.background, ...action.background };
       return { ...state, status: { ...state.status, background } };
     }
+    case "team":
+      return { ...state, status: { ...state.status, team: action.team } };
     case "fold":
     case "fold-all":
       return { ...state, folds: applyFold(state.folds, action) };
