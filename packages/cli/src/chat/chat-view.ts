@@ -82,13 +82,13 @@ export const agentBackground = ({ jobs, aside, agents }: Agent): BackgroundWork 
 });
 
 /** What the agents do that calls wait for; of one that has said nothing yet, what it has used. */
-export const agentProgress = ({ agents }: Pick<Agent, "agents">): readonly CallProgress[] =>
+const agentProgress = ({ agents }: Pick<Agent, "agents">): readonly CallProgress[] =>
   (agents?.list() ?? [])
     .filter(({ state, place, depth }) => state.kind === "running" && place === "foreground" && depth === 1)
     .map(({ type, description, progress, usage }) => ({
       tool: agentToolName,
       title: callTitle(agentToolName, { type, description }),
-      text: progress ?? (usage.requests === 0 ? "" : formatAgentUsage(usage)),
+      text: progress ?? (usage.tokens === 0 ? "" : formatAgentUsage(usage)),
     }));
 
 /**

@@ -36,4 +36,7 @@ function parseMessage(body: string): AgentFrame | undefined {
   return { heading, text: lines.map((line) => line.slice(2)).join("\n") };
 }
 
-const unquote = (word = ""): string => String(tryParseJson(word) ?? word);
+function unquote(word = ""): string {
+  const read = tryParseJson(word);
+  return typeof read === "string" ? read : word;
+}
