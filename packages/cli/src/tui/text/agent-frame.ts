@@ -32,9 +32,17 @@ function parseMessage(body: string): AgentFrame | undefined {
   if (first === null) return undefined;
   const [, from, says = ""] = first;
   const lines = body.split("\n").filter((line) => line.startsWith("> "));
-  const heading = `Message from ${unquote(from)}${says === "a message." ? "" : ` (${says.replace(/\.$/, "")})`}`;
+  const what = says
+    .replace(/^a message\./, "")
+    .replace(forModel, "")
+    .replace(/\.$/, "")
+    .trim();
+  const heading = `Message from ${unquote(from)}${what === "" ? "" : ` (${what})`}`;
   return { heading, text: lines.map((line) => line.slice(2)).join("\n") };
 }
+
+/** What the model is told to do with a message. */
+const forModel = / Answer with .*?, or refuse with a reason\.| Claim it before you begin\./;
 
 function unquote(word = ""): string {
   const read = tryParseJson(word);

@@ -52,6 +52,10 @@ describe("somebody who follows a conversation reads no frames that are for the m
     expect(linesOf(attachment(renderAgentMessage({ from, body: { type: "text", text: "Look at a.ts." } })))).toEqual([
       "Message from leader@docs: Look at a.ts.",
     ]);
+    const stop = { type: "shutdown_request", requestId: "r1", reason: "Done." } as const;
+    expect(linesOf(attachment(renderAgentMessage({ from, body: stop })))).toEqual([
+      "Message from leader@docs (it asks you to stop): Done.",
+    ]);
     const [heading, reason] = linesOf(
       attachment(renderAgentMessage({ from, body: { type: "idle_notice", why: "available", summary: "One.\nTwo." } })),
     );
