@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { builtInDefinitions } from "../packages/palimpsest/src/layers/7-agents/built-in-definitions.ts";
+import { forkAgents } from "../packages/palimpsest/src/ports/agents.ts";
 import { refusedCompactionRequests } from "../packages/palimpsest/src/ports/compaction-requests.ts";
 import { forkJobs } from "../packages/palimpsest/src/ports/jobs.ts";
 import { noUser } from "../packages/palimpsest/src/ports/user-port.ts";
@@ -55,6 +57,7 @@ const tools: readonly Tool[] = builtinTools({
   user: noUser,
   jobs: forkJobs,
   servers: noServers,
+  agents: { agents: forkAgents, types: builtInDefinitions, places: "both" },
   messages: refuseMessages(""),
   teamTasks: refuseTasks("", teammateAddress("name", "team")),
   team: refuseTeam(""),

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   parseJson,
 } from "../packages/palimpsest/src/schema/json.ts";
+import { forkAgents } from "../packages/palimpsest/src/ports/agents.ts";
 import { toolbox } from "./fixture/toolbox.ts";
 
 interface Call {
@@ -42,7 +43,7 @@ const sources: readonly (readonly [string, string])[] = [
 
 describe("scenarios that people copy", () => {
   it.each(sources)("%s calls tools that there are, with input that they take", async (_, yaml) => {
-    const { tools } = await toolbox();
+    const { tools } = await toolbox({ agents: { agents: forkAgents, types: [], places: "both" } });
     const calls = callsOf(yaml);
     expect(calls.length).toBeGreaterThan(0);
     for (const { name, input } of calls) {

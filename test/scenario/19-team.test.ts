@@ -99,7 +99,7 @@ test("a leader and three teammates do each task once and say each thing once, wh
   ]);
   const attached = await called(calling, "agents", "attach", "ann");
   expect(attached).toMatchObject({ code: 0, err: "ann@docs is not running\n" });
-  expect(attached.out).toMatch(/> Do the open tasks\.[^]*\* task claim[^]*Nothing is left\./);
+  expect(attached.out).toMatch(/Message from leader@docs: Do the open tasks\.[^]*\* task claim[^]*Nothing is left\./);
   const killed = await called(calling, "agents", "kill", "cid", "--yes", "--json");
   expect(json(killed)).toMatchObject({ agent: "cid@docs", how: "ended" });
   expect(await world.member("cid")).toMatchObject({ state: "stopped" });

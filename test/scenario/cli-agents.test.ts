@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,6 +7,11 @@ import { json } from "./support/cli-world.ts";
 import { answering, callAgent, newestInput, say, when } from "./support/agents-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
+import { joinTeam } from "../../packages/cli/src/team/team-membership.ts";
+import { millis, sessionId, taskId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { fileMailboxes } from "../../packages/palimpsest/src/store/files/file-mailboxes.ts";
+import { fileTaskLists } from "../../packages/palimpsest/src/store/files/file-task-lists.ts";
+import { homeMailFolder } from "../../packages/palimpsest/src/store/files/store.ts";
 import type { ListedAgent } from "../../packages/cli/src/team/find-agents.ts";
 
 const model = "claude-sonnet-5-5";
@@ -114,4 +120,36 @@ test("agents that a session has started are listed and followed from the shell; 
   await expect.poll(async () => (await byName("slow"))?.state).toBe("ended");
   await agent.close();
   expect(await list()).toEqual([]);
+});
+
+test("a team is removed when none of its members runs; a message to one that is stopped waits and says so", async () => {
+  const { home, work } = await agentWorld({ responder: playing(says("Done.")) });
+  const calling = { home, cwd: work };
+  const deps = { now: () => millis(Date.now()), uuid: randomUUID };
+  const mail = { deps, folder: homeMailFolder(home), durability: "turn" } as const;
+  const teamDeps = { home, mailboxes: fileMailboxes(mail), taskLists: fileTaskLists(mail) };
+  const place = { team: "docs", way: "chat", project: work } as const;
+  const joinAs = async (name: string | undefined) => {
+    const joined = await joinTeam(teamDeps, { ...place, name, session: sessionId(`s-${name ?? "leader"}`) });
+    if (joined.kind !== "joined") throw new Error(joined.message);
+    return joined.membership;
+  };
+  const [leader, ann] = [await joinAs(undefined), await joinAs("ann")];
+  await leader.tasks.create({ id: taskId("t"), subject: "Read", createdBy: leader.self });
+  await ann.leave();
+  const sent = await called(calling, "agents", "send", "ann", "Hello.");
+  expect(sent.out).toBe(
+    "sent; ann is stopped and reads it when it is started again (`palimpsest agents serve --team docs --name ann`)\n",
+  );
+  const refused = await called(calling, "agents", "remove", "docs", "--yes");
+  expect([refused.code, refused.err]).toEqual([5, expect.stringContaining("leader runs")]);
+  await leader.leave();
+  expect(await called(calling, "agents", "remove", "docs")).toMatchObject({ code: 5 });
+  expect(await readdir(`${home}/mail/teams`)).toEqual(["docs"]);
+  expect(json(await called(calling, "agents", "remove", "docs", "--yes", "--json"))).toEqual({
+    team: "docs",
+    members: ["leader", "ann"],
+  });
+  expect(await readdir(`${home}/mail/teams`)).toEqual([]);
+  expect(await called(calling, "agents", "remove", "docs", "--yes")).toMatchObject({ code: 3 });
 });

@@ -6,6 +6,7 @@ import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import { formatProblem } from "palimpsest/internal/settings/problem";
 import type { Choice } from "../tui/chat-ui.ts";
 import { restoreChat } from "../tui/state/restore-chat.ts";
+import { readTeam, teamWelcomeText } from "../team/read-team.ts";
 import { agentFailure } from "../session/session-failure.ts";
 import {
   type Approvals,
@@ -169,6 +170,9 @@ export class ChatSessions {
       view.act({ kind: "tell", tone, text: formatProblem(problem) });
     }
     for (const text of agent.warnings) view.act({ kind: "tell", tone: "warning", text });
+    const membership = agent.mail?.membership;
+    if (membership !== undefined)
+      view.act({ kind: "tell", tone: "plain", text: teamWelcomeText(await readTeam(membership)) });
     const path = await keptPath(agent.session.id);
     // Read before anything is stored there: until then, new messages are stored elsewhere.
     if (path !== undefined) waiting.restore(dropLogged(await readUnsentInput(path), entries), returnedHereText);

@@ -3,7 +3,10 @@ import { type Millis, tokens } from "palimpsest/internal/schema/brand";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 import type { ChatState, BackgroundWork, AgentFigures } from "../tui/state/chat-state.ts";
-import { type ChatAction, updateChat, createChat } from "../tui/state/update-chat.ts";
+import { type CallProgress, type ChatAction, updateChat, createChat } from "../tui/state/update-chat.ts";
+import { callTitle } from "../tui/text/call-title.ts";
+import { agentToolName } from "../tool/agent-tool.ts";
+import { formatAgentUsage } from "palimpsest/internal/layers/7-agents/format-agent-run";
 
 export interface ChatViewDeps {
   readonly show: (state: ChatState) => void;
@@ -44,6 +47,7 @@ export class ChatView {
   /** Redraws with the current figures. */
   refresh(agent: Agent): void {
     this.#state = updateChat(this.#state, { kind: "figures", figures: agentFigures(agent) });
+    this.#state = updateChat(this.#state, { kind: "progress", progress: agentProgress(agent) });
     this.act({ kind: "background", background: agentBackground(agent) });
   }
 }
@@ -76,6 +80,16 @@ export const agentBackground = ({ jobs, aside, agents }: Agent): BackgroundWork 
   jobs: jobs().filter(({ state }) => state.kind === "running").length,
   agents: agents?.list().filter(({ state }) => state.kind === "running").length ?? 0,
 });
+
+/** What the agents do that calls wait for; of one that has said nothing yet, what it has used. */
+const agentProgress = ({ agents }: Pick<Agent, "agents">): readonly CallProgress[] =>
+  (agents?.list() ?? [])
+    .filter(({ state, place, depth }) => state.kind === "running" && place === "foreground" && depth === 1)
+    .map(({ type, description, progress, usage }) => ({
+      tool: agentToolName,
+      title: callTitle(agentToolName, { type, description }),
+      text: progress ?? (usage.tokens === 0 ? "" : formatAgentUsage(usage)),
+    }));
 
 /**
  * Whether figures may have changed with an event. A reply comes in thousands of deltas, and none of them changes a sum.

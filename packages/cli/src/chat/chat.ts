@@ -22,6 +22,7 @@ import { closeMillisMax } from "./limits.ts";
 import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
 import { isInLog, PendingInput } from "./pending-input.ts";
 import { followMail } from "./follow-mail.ts";
+import { followTeam } from "./follow-team.ts";
 import { ChatTimers } from "./chat-timers.ts";
 import { nextPermissionMode } from "./next-permission-mode.ts";
 import { savedForGoodText } from "../tui/text/event-lines.ts";
@@ -90,7 +91,7 @@ export class Chat implements TerminalUiHandlers {
   /** What the user does beside a turn: one after the other. */
   #aside: Promise<void> = Promise.resolve();
   #lastTurn: TurnEndEvent | undefined;
-  /** Aborted when the agent whose mail is followed is left. */
+  /** Aborted when the agent whose mail and team are followed is left. */
   #mailEnd = new AbortController();
   #isLeaving = false;
   #notOpened: Extract<ChatOutcome, { kind: "not-opened" }> | undefined;
@@ -332,6 +333,11 @@ export class Chat implements TerminalUiHandlers {
       isCurrent: () => this.#current.isOpen && this.#current.agent === agent && !this.#isLeaving,
       tell: (text) => this.#view.act({ kind: "tell", tone: "plain", text }),
       answer: { kind: "turn", run: (signal) => this.#turn(undefined, signal) },
+      signal: this.#mailEnd.signal,
+    }).catch((error: unknown) => this.#leave.reject(error));
+    followTeam(agent, {
+      show: (team) => this.#view.act({ kind: "team", team }),
+      tell: (text) => this.#view.act({ kind: "tell", tone: "warning", text }),
       signal: this.#mailEnd.signal,
     }).catch((error: unknown) => this.#leave.reject(error));
   }

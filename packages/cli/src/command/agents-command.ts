@@ -3,7 +3,7 @@ import { deferCommand, group } from "../program/command.ts";
 /** A new sub-command is a file in `agents/` and a row here. */
 export const agentsCommand = group({
   name: "agents",
-  summary: "list running agents, follow one, send it a message, end it",
+  summary: "list running agents, follow one, send it a message, end it; remove a team",
   commands: [
     deferCommand({
       name: "list",
@@ -24,6 +24,11 @@ export const agentsCommand = group({
       name: "kill",
       summary: "end an agent's process and its commands",
       load: async () => (await import("./agents/kill-command.ts")).killCommand,
+    }),
+    deferCommand({
+      name: "remove",
+      summary: "remove a team that does not run any more",
+      load: async () => (await import("./agents/remove-command.ts")).removeCommand,
     }),
     deferCommand({
       name: "serve",

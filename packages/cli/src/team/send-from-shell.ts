@@ -13,7 +13,8 @@ const shellAddress = teammateAddress("agents-send", "palimpsest");
 const shellSessionAddress = sessionAddress("palimpsest-agents-send");
 
 type ShellSendOutcome =
-  | (Extract<SendOutcome, { kind: "sent" }> & { readonly id: string })
+  /** `stopped`: the receiver, if it is a member of a team that does not run. */
+  | (Extract<SendOutcome, { kind: "sent" }> & { readonly id: string; readonly stopped?: ListedAgent | undefined })
   | Exclude<SendOutcome, { kind: "sent" }>;
 
 /** `to`: an address, a member's name, a session's id or the beginning of one. Must not reject. */
@@ -38,7 +39,9 @@ export async function sendFromShell(
     { mailboxes, openSessions },
     { id, from, to: address, at: deps.now(), body: { type: "text", text } },
   );
-  return outcome.kind === "sent" ? { ...outcome, id } : outcome;
+  if (outcome.kind !== "sent") return outcome;
+  const isStopped = found.kind === "found" && ["stopped", "died"].includes(found.agent.state);
+  return { ...outcome, id, ...(isStopped ? { stopped: found.agent } : {}) };
 }
 
 const subAgentText = (to: string, { session = "", name = to }: ListedAgent): string =>

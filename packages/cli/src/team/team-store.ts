@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
@@ -17,6 +17,11 @@ export interface TeamChange<Answer> {
   readonly record: TeamRecord | undefined;
   readonly answer: Answer;
 }
+
+export type RemoveTeamOutcome =
+  | { readonly kind: "removed"; readonly record: TeamRecord }
+  | { readonly kind: "running"; readonly names: readonly string[] }
+  | { readonly kind: "missing" };
 
 /**
  * The records of all teams of a home: `<home>/mail/teams/<team>/team.json`, beside the mailboxes. A process that changes
@@ -74,6 +79,25 @@ export class TeamStore {
     } catch (error) {
       return writeFailure(error, folder);
     }
+  }
+
+  /**
+   * With its mailboxes and tasks; the conversations of its members stay. Nothing is removed while one of them runs.
+   * Must not reject.
+   */
+  async remove(team: string): Promise<RemoveTeamOutcome | WriteFailure> {
+    if ((await this.read(team)) === undefined) return { kind: "missing" };
+    const removed = await this.change<RemoveTeamOutcome>(team, async (record) => {
+      if (record === undefined) return { record, answer: { kind: "missing" } };
+      const running = [...(await findRunning(record))];
+      if (running.length > 0) return { record: undefined, answer: { kind: "running", names: running } };
+      // No team's name begins like this, so a kill before the end leaves no half of a team.
+      const aside = join(this.#folder, `.removed-${randomUUID()}`);
+      await rename(join(this.#folder, team), aside);
+      await rm(aside, { recursive: true, force: true });
+      return { record: undefined, answer: { kind: "removed", record } };
+    });
+    return removed.kind === "failed" ? removed : removed.answer;
   }
 
   /** Where a member that was started in the background writes what it would print. */

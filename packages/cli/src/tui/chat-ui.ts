@@ -79,6 +79,8 @@ export type PreviewAnswer = "commit" | "edit" | "cancel";
 export interface EditPrompt {
   readonly title: string;
   readonly text: string;
+  /** `message`: it is sent, by Enter too, as in the chat. Default: `text`, which is saved. */
+  readonly of?: "text" | "message";
 }
 
 /** What the user does, handled by the chat. None of these may throw or block the keyboard. */

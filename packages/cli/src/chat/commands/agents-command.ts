@@ -4,6 +4,7 @@ import type { Agents } from "palimpsest/internal/ports/agents";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import type { FoundDefinitions } from "../../agent/agents/find-definitions.ts";
+import { memberFacts, readTeam, teamStatusText, type TeamView } from "../../team/read-team.ts";
 import { clip, formatNumber, joinLines } from "../../text/format.ts";
 import type { Style } from "../../text/style.ts";
 import { type ChatCommand, type ChatCommandContext, stay } from "../chat-command.ts";
@@ -12,19 +13,32 @@ import { print, refuse, tell, warn } from "./chat-lines.ts";
 import { openAgentTranscript } from "./open-agent-transcript.ts";
 import { agentStateText, agentText, offerStop, showAgent } from "./show-agent.ts";
 
-/** Lists the agents of the session and the types that can be started; an agent can be read, written to and stopped. */
+/** Lists the members of the team, the agents of the session and the types that can be started; an agent can be read, written to and stopped. */
 export const agentsCommand: ChatCommand = async ({ rest }, chat) => {
-  const { agents, agentTypes } = chat.agent;
+  const { agents, agentTypes, mail } = chat.agent;
+  const team = mail?.membership === undefined ? undefined : await readTeam(mail.membership);
+  const teamLines = (style: Style): string => (team === undefined ? "" : teamText(team, style));
   if (agents === undefined || agentTypes === undefined) {
+    if (team !== undefined && rest === "") print(chat, teamLines);
     tell(chat, "This session can start no agents: they are off, or it began without them.");
     return stay;
   }
   const runs = agents.list();
-  if (rest === "") print(chat, (style) => listText({ runs, types: agentTypes }, style));
-  const run = rest === "" ? await pickAgent(chat, runs) : findAgent(chat, { runs, name: rest });
+  if (rest === "") print(chat, (style) => `${teamLines(style)}${listText({ runs, types: agentTypes }, style)}`);
+  const run = rest === "" ? await pickAgent(chat, runs) : findAgent(chat, { runs, name: rest, team });
   if (run !== undefined) await runAction(chat, { agents, run });
   return stay;
 };
+
+function teamText(team: TeamView, style: Style): string {
+  const { others } = team;
+  const lines = others.map((other) => `${style("bold", other.member.name)}  ${memberFacts(other)}`);
+  return [
+    style("bold", `team ${teamStatusText(team)}`),
+    ...(lines.length === 0 ? ["It has no other members yet: ask for some, or start one yourself."] : lines),
+    "\n",
+  ].join("\n");
+}
 
 interface ChosenAgent {
   readonly agents: Agents;
@@ -70,10 +84,21 @@ async function pickAgent({ ui, signal }: ChatCommandContext, runs: readonly Agen
 
 function findAgent(
   chat: ChatCommandContext,
-  { runs, name }: { readonly runs: readonly AgentRun[]; readonly name: string },
+  {
+    runs,
+    name,
+    team,
+  }: { readonly runs: readonly AgentRun[]; readonly name: string; readonly team?: TeamView | undefined },
 ): AgentRun | undefined {
   const found = runs.findLast((run) => run.name === name || run.id === name);
-  if (found === undefined)
+  const teammate = team?.others.find(({ member }) => member.name === name);
+  if (found === undefined && team !== undefined && teammate !== undefined) {
+    const address = `${name}@${team.team}`;
+    tell(
+      chat,
+      `${name}: ${memberFacts(teammate)}. It is a process of its own: \`palimpsest agents attach ${address}\` in another terminal follows it, \`palimpsest agents kill ${address}\` ends it.`,
+    );
+  } else if (found === undefined)
     refuse(chat, { message: `there is no agent ${name} in this session`, hint: "/agents lists them." });
   return found;
 }
@@ -129,7 +154,7 @@ async function report(chat: ChatCommandContext, { agents, run }: ChosenAgent): P
 async function send(chat: ChatCommandContext, { agents, run }: ChosenAgent): Promise<void> {
   const { ui, signal } = chat;
   const { id, name } = run;
-  const text = await ui.edit({ title: `Your message to ${name}`, text: "" }, signal);
+  const text = await ui.edit({ title: `Your message to ${name}`, text: "", of: "message" }, signal);
   if (text === undefined || text.trim() === "" || signal.aborted) return tell(chat, "Nothing was sent.");
   const outcome = await agents.send({ to: id, text: text.trim(), from: { kind: "user" } });
   switch (outcome.kind) {

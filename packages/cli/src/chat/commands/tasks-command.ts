@@ -4,6 +4,7 @@ import type { Job } from "palimpsest/internal/ports/jobs";
 import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { dreamTaskText, dreamTurnsText } from "../../memory/dream-text.ts";
 import { openMemories } from "../../memory/open-memories.ts";
+import { taskFacts } from "../../team/read-team.ts";
 import { clip, formatNumber, joinLines, formatElapsed, quantity } from "../../text/format.ts";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
 import { jobLinesMax, messageCharsMax } from "../limits.ts";
@@ -12,7 +13,7 @@ import { print, tell } from "./chat-lines.ts";
 import { agentStateText, agentText, offerStop, showAgent } from "./show-agent.ts";
 
 /**
- * Shows background work. A job, an agent or a dream can be looked at and ended; the agent still gets the output of a job that the
+ * Shows background work and the tasks of the team. A job, an agent or a dream can be looked at and ended; the agent still gets the output of a job that the
  * user has seen.
  */
 export const tasksCommand: ChatCommand = async (_slashed, chat) => {
@@ -21,14 +22,16 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
   const agents = backgroundAgents(chat);
   const dream = agent.dream?.task;
   const { notes, extraction, preparation } = agent.aside();
+  const teamTasks = (await agent.mail?.membership?.tasks.list()) ?? [];
   const backgroundLines = [
     ...(notes === "running" ? ["notes are being taken"] : []),
     ...(extraction === "running" ? ["memories are being extracted from what was said"] : []),
     ...(await describeLastExtraction(chat)),
     ...(preparation === "none" ? [] : [`a summary made ahead is ${preparation === "ready" ? "ready" : "on its way"}`]),
   ];
-  if (jobs.length + agents.length + backgroundLines.length === 0 && dream === undefined) {
-    tell(chat, "Nothing runs beside the conversation.");
+  if (jobs.length + agents.length + backgroundLines.length + teamTasks.length === 0 && dream === undefined) {
+    const isMember = agent.mail?.membership !== undefined;
+    tell(chat, `Nothing runs beside the conversation${isMember ? ", and the team has no tasks" : ""}.`);
     return stay;
   }
   print(chat, (style) =>
@@ -37,6 +40,7 @@ export const tasksCommand: ChatCommand = async (_slashed, chat) => {
       ...agents.map((run) => agentText(run, { style, now: Date.now() })),
       ...(dream === undefined ? [] : [`${style("bold", dreamTask)}  ${dreamTaskText(dream, Date.now())}`]),
       ...backgroundLines,
+      ...teamTasks.map((task) => `${style("bold", task.id)}  ${taskFacts(task)}`),
     ].join("\n"),
   );
   if (jobs.length + agents.length > 0 || dream?.status === "running") await pickTask(chat, { jobs, agents });

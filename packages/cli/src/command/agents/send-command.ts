@@ -2,6 +2,7 @@ import { openWorkspace } from "../../host/workspace.ts";
 import { command } from "../../program/command.ts";
 import { exitCode, failure, usageError } from "../../program/failure.ts";
 import { readPipe } from "../../program/read-pipe.ts";
+import type { ListedAgent } from "../../team/find-agents.ts";
 import { sendFromShell } from "../../team/send-from-shell.ts";
 
 export const sendCommand = command({
@@ -25,7 +26,7 @@ export const sendCommand = command({
     switch (outcome.kind) {
       case "sent":
         if (format === "json") await context.out.json({ sent: outcome.delivered, id: outcome.id });
-        else await context.out.write(`sent to ${outcome.delivered.join(", ")}\n`);
+        else await context.out.write(`${sentText(outcome)}\n`);
         return exitCode.fine;
       case "unknown-receiver":
         return failure({
@@ -41,3 +42,18 @@ export const sendCommand = command({
     }
   },
 });
+
+function sentText({
+  delivered,
+  stopped,
+}: {
+  readonly delivered: readonly string[];
+  readonly stopped?: ListedAgent | undefined;
+}): string {
+  if (stopped === undefined) return `sent to ${delivered.join(", ")}`;
+  const [name = "", team = ""] = stopped.address.split("@");
+  const start = stopped.kind === "leader" ? `palimpsest --team ${team}` : startCommand(name, team);
+  return `sent; ${name} is stopped and reads it when it is started again (\`${start}\`)`;
+}
+
+const startCommand = (name: string, team: string): string => `palimpsest agents serve --team ${team} --name ${name}`;

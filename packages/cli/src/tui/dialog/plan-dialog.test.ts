@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Desk, key, open, typed } from "../../../../../test/fixture/dialog-desk.ts";
 import type { PlanAnswer } from "palimpsest/internal/ports/plan-mode";
-import { planDialog } from "./plan-dialog.ts";
+import { editDialog, planDialog } from "./plan-dialog.ts";
 
 const desk = (plan = "# Do it\n\n1. first"): Desk<PlanAnswer> =>
   new Desk((deps) => planDialog({ plan, path: "/p/plan.md" }, deps)).seen();
@@ -62,5 +62,25 @@ describe("what is shown", () => {
     expect(long.text).not.toContain("step 199");
     for (let page = 0; page < 40; page += 1) long.press(key.pageDown);
     expect(long.text).toContain("step 199");
+  });
+});
+
+describe("a message", () => {
+  const message = (): Desk<string | undefined> =>
+    new Desk((deps) => editDialog({ title: "Your message to ann", text: "", of: "message" }, deps)).seen();
+
+  test("is sent by Enter, and the hint says so", async () => {
+    expect(message().text).toContain("enter sends");
+    expect(
+      await message()
+        .press(...typed("Go on."), key.enter)
+        .answer(),
+    ).toBe("Go on.");
+  });
+
+  test("is dropped by Esc twice only", async () => {
+    const writing = message().press("x", key.esc);
+    expect(writing.text).toContain("esc once more drops the message");
+    expect(await writing.press(key.esc).answer()).toBeUndefined();
   });
 });

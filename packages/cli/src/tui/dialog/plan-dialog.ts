@@ -127,31 +127,40 @@ type EditorStep =
   | { readonly kind: "leave" }
   | { readonly kind: "save"; readonly text: string };
 
-/** Ctrl-S saves, because Ctrl-D deletes in the editor and Enter begins a line. No single key discards a change. */
-function pressInEditor(state: EditorState, { key, written }: KeyPress): EditorStep {
+type EditedThing = NonNullable<EditPrompt["of"]>;
+
+/**
+ * Ctrl-S saves, because Ctrl-D deletes in the editor and Enter begins a line; a message is sent by Enter. No single key
+ * discards a change.
+ */
+function pressInEditor(state: EditorState, { key, written, of = "text" }: KeyPress & { of?: EditedThing }): EditorStep {
   const isChanged = written.state === "changed";
-  if (key === "ctrl+s") return isChanged ? { kind: "save", text: written.text } : { kind: "leave" };
+  if (key === "ctrl+s" || (key === "enter" && of === "message"))
+    return isChanged ? { kind: "save", text: written.text } : { kind: "leave" };
   if (key !== "escape" && key !== "ctrl+c") return { kind: "write" };
   return isChanged && state === "editing" ? { kind: "ask" } : { kind: "leave" };
 }
 
-const editorHints = (state: EditorState): readonly string[] =>
-  state === "leaving"
-    ? ["esc once more drops your changes", "ctrl-s saves", "any other key goes on"]
-    : ["ctrl-s saves", "esc leaves", "enter begins a line"];
+function editorHints(state: EditorState, of: EditedThing = "text"): readonly string[] {
+  const saves = of === "message" ? "enter sends" : "ctrl-s saves";
+  const what = of === "message" ? "the message" : "your changes";
+  return state === "leaving"
+    ? [`esc once more drops ${what}`, saves, "any other key goes on"]
+    : [saves, "esc leaves", `${of === "message" ? "shift-enter" : "enter"} begins a line`];
+}
 
 /** Lets the user edit a text; undefined if it stays unchanged. */
 export const editDialog = (ask: EditPrompt, deps: DialogDeps): Dialog<string | undefined> =>
   createDialog(editScript(ask), deps);
 
-function editScript({ title, text }: EditPrompt): DialogScript<EditorState, string | undefined> {
+function editScript({ title, text, of = "text" }: EditPrompt): DialogScript<EditorState, string | undefined> {
   const writer = { id: "editing", kind: "editor", text } as const;
   return {
     first: "editing",
     harmless: undefined,
     guard: "none",
     press: (state, pressed) => {
-      const step = pressInEditor(state, pressed);
+      const step = pressInEditor(state, { ...pressed, of });
       switch (step.kind) {
         case "write":
           return { kind: "pass" };
@@ -164,6 +173,6 @@ function editScript({ title, text }: EditPrompt): DialogScript<EditorState, stri
       }
     },
     typed: () => "editing",
-    look: (state) => ({ id: "edit", title: singleLine(title), writer, hints: editorHints(state) }),
+    look: (state) => ({ id: "edit", title: singleLine(title), writer, hints: editorHints(state, of) }),
   };
 }

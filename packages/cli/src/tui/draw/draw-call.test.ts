@@ -152,3 +152,20 @@ describe("whatever others say, no line is wider than the terminal, and none driv
     );
   });
 });
+
+test("what a running call does stands below it, and goes when it ends", () => {
+  const call = {
+    kind: "call",
+    id: 1,
+    call: toolUseId("a"),
+    tool: "agent",
+    title: "explore: find the parser",
+    summary: "",
+    progress: "Reading parse.ts\u001B[2J",
+  } as const;
+  const look = { width: 60, theme: createTheme("none"), fold: "folded", now: millis(0) } as const;
+  expect(drawItem({ ...call, state: "running" }, look).join("\n")).toMatch(
+    /^○ agent explore: find the parser\n {2}└ Reading parse\.ts\S*$/,
+  );
+  expect(drawItem({ ...call, state: "interrupted" }, look).join("\n")).not.toContain("Reading");
+});

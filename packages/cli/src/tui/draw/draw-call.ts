@@ -57,7 +57,8 @@ function displaySummary(call: CallItem, cwd: string | undefined): string {
 }
 
 function drawOutcome(call: CallItem, look: CallLook): readonly string[] {
-  const { state } = call;
+  const { state, progress = "" } = call;
+  if (state === "running" && progress !== "") return [cutLine(look.theme.dim(`  └ ${sanitizeLine(progress)}`), look)];
   const summary = displaySummary(call, look.cwd);
   const line = outcomeText(state, sanitizeLine(summary));
   if (line === "") return [];

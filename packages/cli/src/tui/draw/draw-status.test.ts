@@ -35,6 +35,7 @@ const status: Status = {
   mode: "acceptEdits",
   sandbox: "held",
   background: { notes: "running", extraction: "idle", dream: "idle", preparation: "none", jobs: 2, agents: 0 },
+  team: "",
 };
 
 describe("until an agent is there", () => {
@@ -52,6 +53,11 @@ describe("until an agent is there", () => {
     expect(after(openingQuietMs - 1)).toEqual([]);
     expect(after(2_000)[0]).toMatch(/^. opening · 2 s$/u);
   });
+});
+
+test("the status line names the team", () => {
+  const line = drawStatus({ ...status, team: "docs (leader) · 2 teammates" }, { width: 140, theme });
+  expect(line).toContain("accept edits │ docs (leader) · 2 teammates │ notes");
 });
 
 describe("the status line drops what is least important", () => {

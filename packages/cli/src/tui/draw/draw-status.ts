@@ -9,7 +9,7 @@ import type { Millis } from "palimpsest/internal/schema/brand";
 import { formatCount } from "palimpsest/internal/text/format-count";
 
 /**
- *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ notes · 2 jobs
+ *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ docs (leader) · 2 teammates │ notes · 2 jobs
  * One line, or "opening…" until the agent has started. On a narrow terminal parts are left out, the least important first;
  * a wider terminal never shows fewer.
  */
@@ -23,7 +23,7 @@ export function drawStatus(status: Status, room: DrawArea): string {
   return cutLine(joinParts(parts.filter(({ name }) => name === partsByImportance[0])), room);
 }
 
-type StatusPartName = "model" | "bar" | "left" | "cache" | "cost" | "mode" | "sandbox" | "pill";
+type StatusPartName = "model" | "bar" | "left" | "cache" | "cost" | "mode" | "sandbox" | "team" | "pill";
 
 const partsByImportance: readonly StatusPartName[] = [
   "left",
@@ -32,6 +32,7 @@ const partsByImportance: readonly StatusPartName[] = [
   "bar",
   "model",
   "cost",
+  "team",
   "pill",
   "cache",
 ];
@@ -58,6 +59,7 @@ function statusParts(status: Status, { theme }: DrawArea): readonly StatusPart[]
     { name: "cost", text: dim(formatCost(figures)) },
     { name: "mode", text: theme.warning(modeLabel(status.mode)) },
     { name: "sandbox", text: status.sandbox === "none" ? theme.warning("no sandbox") : "" },
+    { name: "team", text: dim(sanitizeLine(status.team)) },
     { name: "pill", text: theme.accent(figures.pill) },
   ];
   return parts.filter(({ text }) => text !== "");

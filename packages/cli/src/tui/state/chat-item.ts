@@ -52,6 +52,8 @@ export interface CallItem extends LoggedItem {
   readonly state: CallState;
   /** The result in one line; empty until there is one. */
   readonly summary: string;
+  /** What it does now, in a few words; only while it runs. */
+  readonly progress?: string | undefined;
 }
 
 /** `asking`: the user has to decide whether it may run. */

@@ -62,6 +62,8 @@ export const isBusy = ({ kind }: Phase): boolean => kind !== "idle" && kind !== 
 
 export interface Status extends AgentFigures {
   readonly background: BackgroundWork;
+  /** The team that the session is a member of, with its place in it; empty if there is none. */
+  readonly team: string;
 }
 
 /** Figures that only the agent knows. They are read from it after each event, so that no total is kept twice. */

@@ -28,6 +28,8 @@ const actKinds = new Set([
   "tell",
   "figures",
   "background",
+  "progress",
+  "team",
   "fold",
   "fold-all",
 ]);
@@ -394,5 +396,31 @@ describe("folding", () => {
   test("changes no item", () => {
     const before = told(call("a"), callEnd("a"));
     expect(updateChat(before, first).done).toBe(before.done);
+  });
+});
+
+describe("progress of agents", () => {
+  const agent = (id: string, description: string): LoopEvent => ({
+    kind: "call-start",
+    id: toolUseId(id),
+    tool: "agent",
+    input: { type: "explore", description },
+  });
+  const line = (description: string, words: string) =>
+    ({ tool: "agent", title: `explore: ${description}`, text: words }) as const;
+
+  test("goes to the running call with this title, in order if several have it, and to no other", () => {
+    const state = told(agent("a", "one"), agent("b", "one"), agent("c", "two"), {
+      kind: "progress",
+      progress: [line("one", "Reading a.ts"), line("one", "Reading b.ts"), line("gone", "Reading c.ts")],
+    });
+    const shown = state.open.map((item) => (item.kind === "call" ? item.progress : item.kind));
+    expect(shown).toEqual(["Reading a.ts", "Reading b.ts", undefined]);
+  });
+
+  test("without news the state is the same", () => {
+    const progress = [line("one", "Reading a.ts")];
+    const state = told(agent("a", "one"), { kind: "progress", progress });
+    expect(updateChat(state, { kind: "progress", progress })).toBe(state);
   });
 });

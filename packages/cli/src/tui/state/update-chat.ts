@@ -2,7 +2,7 @@ import { type Millis, nanoUsd, tokens } from "palimpsest/internal/schema/brand";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 import { applyEvent } from "./apply-event.ts";
-import type { Tone } from "./chat-item.ts";
+import type { CallItem, Tone } from "./chat-item.ts";
 import {
   applyFold,
   type FoldAction,
@@ -41,7 +41,14 @@ export type ChatAction =
   | { readonly kind: "print"; readonly lines: readonly string[] }
   | { readonly kind: "figures"; readonly figures: Partial<AgentFigures> }
   | { readonly kind: "background"; readonly background: Partial<BackgroundWork> }
+  | { readonly kind: "team"; readonly team: string }
+  | { readonly kind: "progress"; readonly progress: readonly CallProgress[] }
   | FoldAction;
+
+/** What a running call does now. `title`: as the call's, by which it is found. */
+export interface CallProgress extends Pick<CallItem, "tool" | "title"> {
+  readonly text: string;
+}
 
 export const createChat = (figures: {
   readonly model: string;
@@ -67,6 +74,7 @@ export const createChat = (figures: {
     mode: "default",
     sandbox: "held",
     background: { notes: "idle", extraction: "idle", dream: "idle", preparation: "none", jobs: 0, agents: 0 },
+    team: "",
   },
 });
 
@@ -111,10 +119,28 @@ export function updateChat(state: ChatState, action: ChatAction): ChatState {
       const background = { ...state.status.background, ...action.background };
       return { ...state, status: { ...state.status, background } };
     }
+    case "progress":
+      return applyProgress(state, action.progress);
+    case "team":
+      return { ...state, status: { ...state.status, team: action.team } };
     case "fold":
     case "fold-all":
       return { ...state, folds: applyFold(state.folds, action) };
   }
+}
+
+/** Calls with the same title get their lines in order. Unchanged if no line is new. */
+function applyProgress(state: ChatState, progress: readonly CallProgress[]): ChatState {
+  const left = [...progress];
+  let next = state;
+  for (const item of state.open) {
+    if (item.kind !== "call" || item.state !== "running") continue;
+    const at = left.findIndex(({ tool, title }) => tool === item.tool && title === item.title);
+    const [line] = at === -1 ? [] : left.splice(at, 1);
+    if (line !== undefined && line.text !== item.progress)
+      next = updateCall(next, item.call, (call) => ({ ...call, progress: line.text }));
+  }
+  return next;
 }
 
 /** A tool that asks runs alone, so there is at most one such call. */

@@ -146,6 +146,7 @@ describe("the status line", () => {
     unpricedRequests: 0,
     billing: "real",
     background,
+    team: "",
   });
 
   test.each([

@@ -5,6 +5,7 @@ import { lastLine } from "palimpsest/internal/text/safe-cut-index";
 import { agentMessageAttachmentType } from "palimpsest/internal/transcript/attachment-text";
 import { userText } from "palimpsest/internal/transcript/user-text";
 import { titleCharsMax } from "../limits.ts";
+import { parseAgentFrame } from "./agent-frame.ts";
 import { callTitle } from "./call-title.ts";
 
 /** An entry of a transcript for somebody who follows it: what was said and called; nothing for the rest. */
@@ -14,7 +15,7 @@ export function entryLines(entry: Entry): readonly string[] {
   switch (entry.kind) {
     case "attachment":
       return textField(entry.attachment, "type") === agentMessageAttachmentType
-        ? quote("", textField(entry.attachment, "content") ?? "")
+        ? messageLines(textField(entry.attachment, "content") ?? "")
         : [];
     case "user":
     case "assistant":
@@ -26,6 +27,16 @@ export function entryLines(entry: Entry): readonly string[] {
   }
 }
 
+/** One line if the words are one. */
+function messageLines(content: string): readonly string[] {
+  const frame = parseAgentFrame(content);
+  if (frame === undefined) return quote("", content);
+  const { heading, text } = frame;
+  if (text.trim() === "") return [heading];
+  if (!text.trim().includes("\n") && !heading.includes(": ")) return [`${heading}: ${text.trim()}`];
+  return [heading.includes(": ") ? heading : `${heading}:`, ...quote("  ", text)];
+}
+
 function blockLines(block: Block): readonly string[] {
   switch (block.type) {
     case "text":
@@ -34,7 +45,7 @@ function blockLines(block: Block): readonly string[] {
       return [`* ${block.name} ${callTitle(block.name, block.input)}`];
     case "tool_result": {
       const text = typeof block.content === "string" ? block.content : "";
-      const line = lastLine(text, titleCharsMax);
+      const line = parseAgentFrame(text)?.heading ?? lastLine(text, titleCharsMax);
       return [`  ${block.is_error === true ? "failed" : "done"}${line === "" ? "" : `: ${line}`}`];
     }
     default:
