@@ -15,7 +15,7 @@ import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
 import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 import { SubAgentHost } from "./sub-agent-host.ts";
 
-interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types" | "allowRules"> {
+interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types"> {
   readonly model: string;
   /** A real path. */
   readonly cwd: string;
@@ -41,9 +41,7 @@ export interface OpenedAgents {
   readonly begin: (main: BegunConversation) => void;
 }
 
-type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> &
-  HookDeps &
-  Pick<SubAgentShared, "allowRules">;
+type BegunConversation = Omit<ParentConversation, "limits" | "root" | "asking"> & HookDeps;
 
 const noAgents: OpenedAgents = {
   agents: undefined,
@@ -87,9 +85,6 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     worktrees,
     definitions,
     types: definitions,
-    get allowRules() {
-      return begun().allowRules;
-    },
     main: begun,
   });
   const agents = new SessionAgents(

@@ -1,0 +1,73 @@
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { PermissionPrompt, UserPort } from "../../packages/palimpsest/src/ports/user-port.ts";
+import { answering, call, callAgent, commitAll, openWith, when } from "./support/agents-world.ts";
+import { agentWorld, turn } from "./support/whole-agent.ts";
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const start = (prompt: string, more = {}) =>
+  callAgent({ type: "general", description: "a part", prompt, ...more });
+
+const write = call("write", { file_path: "b.js", content: "1" });
+
+/** Allows what an agent asks for good, and denies the main conversation everything. */
+const trustingAgents = (asked: PermissionPrompt[]): UserPort => ({
+  permission: async (prompt) => {
+    asked.push(prompt);
+    return prompt.reason.startsWith("The agent ")
+      ? { kind: "always", rules: prompt.suggestedRules ?? [], scope: "project" }
+      : { kind: "denied" };
+  },
+  question: async () => ({ kind: "nobody" }),
+});
+
+describe("a rule that the user grants to an agent", () => {
+  test.each([["WRITE"], ["NEST"]])(
+    "in a worktree counts for it and its own agents, not for its parent: %s",
+    async (how) => {
+      const world = await agentWorld({
+        responder: answering(
+          when("WRITE", write, call("write", { file_path: "b.js", content: "2" })),
+          when("NEST", start("WRITE")),
+          when("Begin", start(how, { worktree: true })),
+          when("Itself", write),
+        ),
+      });
+      commitAll(world);
+      const asked: PermissionPrompt[] = [];
+      const agent = await openWith(world, {
+        tools: { mode: "default", allow: [], deny: [] },
+        user: trustingAgents(asked),
+      });
+      await turn(agent, "Begin");
+      expect(asked).toMatchObject([{ suggestedRules: ["Edit(/b.js)"], ruleScope: "agent" }]);
+      expect(await exists(join(agent.agents?.list()[0]?.worktree?.path ?? "", "b.js"))).toBe(true);
+      await turn(agent, "Itself");
+      expect(asked).toHaveLength(2);
+      expect(await exists(join(world.work, "b.js"))).toBe(false);
+      await agent.close();
+    },
+  );
+
+  test("in the project's own folder counts for the session", async () => {
+    const world = await agentWorld({
+      responder: answering(when("WRITE", write), when("Begin", start("WRITE")), when("Itself", write)),
+    });
+    const asked: PermissionPrompt[] = [];
+    const agent = await openWith(world, {
+      tools: { mode: "default", allow: [], deny: [] },
+      user: trustingAgents(asked),
+    });
+    await turn(agent, "Begin");
+    expect(asked[0]?.ruleScope).toBeUndefined();
+    await turn(agent, "Itself");
+    expect(asked).toHaveLength(1);
+    await agent.close();
+  });
+});
