@@ -1,8 +1,8 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { PermissionPrompt, UserPort } from "../../packages/palimpsest/src/ports/user-port.ts";
-import { answering, call, callAgent, commitAll, openWith, when } from "./support/agents-world.ts";
+import { allSent, answering, call, callAgent, commitAll, openWith, when } from "./support/agents-world.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
 
 const exists = (path: string): Promise<boolean> =>
@@ -68,6 +68,28 @@ describe("a rule that the user grants to an agent", () => {
     expect(asked[0]?.ruleScope).toBeUndefined();
     await turn(agent, "Itself");
     expect(asked).toHaveLength(1);
+    await agent.close();
+  });
+});
+
+describe("a call that needs an answer where nobody can be asked", () => {
+  test.each<[string, object]>([
+    ["of an agent in the background", { background: true }],
+    ["of an agent without a user", {}],
+  ])("%s is denied in so many words, and counted", async (_, more) => {
+    const world = await agentWorld({
+      responder: answering(when("WRITE", write), when("Begin", start("WRITE", more))),
+    });
+    const user = "background" in more ? { user: trustingAgents([]) } : {};
+    const agent = await openWith(world, { tools: { mode: "default", allow: [], deny: [] }, ...user });
+    await turn(agent, "Begin");
+    await vi.waitFor(() => expect(agent.agents?.list()[0]?.state.kind).toBe("ended"), 5_000);
+    const [run] = agent.agents?.list() ?? [];
+    const told = allSent(world.seen);
+    expect(told).toMatch(/This call was denied, because it needs the user's approval: it would change \S+b\.js\. Nobody/);
+    expect(run?.usage).toMatchObject({ calls: 1, denied: 1 });
+    expect(run?.denials).toMatchObject([{ tool: "write", input: { file_path: "b.js" } }]);
+    expect(run?.state).toMatchObject({ report: expect.stringContaining("\n1 call was denied:") });
     await agent.close();
   });
 });

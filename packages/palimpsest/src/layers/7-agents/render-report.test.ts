@@ -12,7 +12,7 @@ const ended: AgentReport = {
   description: "Find the loop",
   how: "answered",
   report: "The loop is in src/loop.ts.\nIt has three exits.",
-  usage: { requests: 12, calls: 9, tokens: tokens(35_210), nanos: nanoUsd(21_300_000) },
+  usage: { requests: 12, calls: 9, denied: 0, tokens: tokens(35_210), nanos: nanoUsd(21_300_000) },
 };
 
 const render = (over: Partial<AgentReport>): string => renderReport({ ...ended, ...over });
@@ -40,6 +40,8 @@ describe("the report of an agent", () => {
     [{ how: "stopped" }, "was stopped, and its report may be unfinished."],
     [{ report: " \n" }, "(empty)"],
     [{ usage: { ...ended.usage, nanos: nanoUsd(0), calls: 1 } }, "Cost: 12 requests, 1 call, 35,210 tokens.\n"],
+    [{ usage: { ...ended.usage, denied: 1 } }, "Cost: 12 requests, 9 calls (1 denied), 35,210 tokens, $0.02.\n1 call was denied:"],
+    [{ usage: { ...ended.usage, denied: 3 } }, "3 calls were denied: what that was for may be missing.\n"],
     [
       { worktree: { path: "/tmp/wt 1", branch: "agent/x", state: "kept" } },
       'Its changes are in the worktree "/tmp/wt 1", branch "agent/x".',

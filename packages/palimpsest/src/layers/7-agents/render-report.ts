@@ -46,9 +46,13 @@ interface RenderedPart {
 
 function render(ended: AgentReport, { body, cut }: RenderedPart): string {
   const { id, name, type, description, worktree } = ended;
+  const { denied } = ended.usage;
   const lines = [
     `Agent ${quote(name)} (${quote(type)}, ${id}) ${endText(ended)} Its task: ${quote(description)}`,
     `Cost: ${formatAgentUsage(ended.usage)}.`,
+    ...(denied === 0
+      ? []
+      : [`${formatCount(denied)} ${denied === 1 ? "call was" : "calls were"} denied: what that was for may be missing.`]),
     ...(worktree?.state === "kept"
       ? [`Its changes are in the worktree ${quote(worktree.path)}, branch ${quote(worktree.branch)}.`]
       : []),
