@@ -157,6 +157,7 @@ function resultReport(agent: Agent, { reply, requests, retries, denials, end }: 
     cost_by_agent: moneyByAgent(byAgent),
     costs: costs.session,
     permission_denials: denials,
+    agent_worktrees: keptWorktrees(agent).map(({ name, worktree: { path, branch } }) => ({ agent: name, path, branch })),
     ...(end === undefined ? {} : failureFields(end)),
   };
 }
@@ -183,6 +184,10 @@ interface DenialJson {
   /** The name of the agent that made the call; absent: the conversation itself. */
   readonly agent?: string;
 }
+
+/** Where agents have left changes: nobody else says it after the turn. */
+const keptWorktrees = ({ agents }: Agent) =>
+  (agents?.list() ?? []).flatMap(({ name, worktree }) => (worktree?.state === "kept" ? [{ name, worktree }] : []));
 
 /** Calls of agents that were not allowed to run. */
 const agentDenials = ({ agents }: Agent): readonly DenialJson[] =>

@@ -1,4 +1,4 @@
-import type { AgentEnd, AgentUsage } from "../../schema/agent-run.ts";
+import type { AgentEnd, AgentUsage, AgentWorktree } from "../../schema/agent-run.ts";
 import { formatCount, plural } from "../../text/format-count.ts";
 import { formatDollars } from "../../text/format-dollars.ts";
 
@@ -11,6 +11,18 @@ export function formatAgentUsage({ requests, calls, denied, tokens, nanos }: Age
   ] as const;
   const counts = counted.map(([count, noun, note]) => `${formatCount(count)} ${plural(count, noun)}${note}`);
   return [...counts, ...(nanos > 0 ? [formatDollars(nanos / 1e9)] : [])].join(", ");
+}
+
+/** Where an agent works, or what became of its worktree, behind its name or a comma. */
+export function describeWorktree({ path, branch, state }: AgentWorktree): string {
+  switch (state) {
+    case "in-use":
+      return `works in ${path} (branch ${branch})`;
+    case "kept":
+      return `its changes are in ${path} (branch ${branch})`;
+    case "removed":
+      return "it changed nothing in its worktree";
+  }
 }
 
 /** How an agent ended, for users, behind its name. */

@@ -48,8 +48,10 @@ describe("the report of an agent", () => {
     ],
   ])("%o: %s", (over, words) => expect(render(over)).toContain(words));
 
-  it("names a worktree only if it was kept", () => {
-    expect(render({ worktree: { path: "/tmp/wt", branch: "b", state: "removed" } })).not.toContain("/tmp/wt");
+  it("names a worktree only if it was kept, and says that nothing was changed in one that was not", () => {
+    const removed = render({ worktree: { path: "/tmp/wt", branch: "b", state: "removed" } });
+    expect(removed).not.toContain("/tmp/wt");
+    expect(removed).toContain("changed nothing in it");
   });
 
   it("of 900 KB keeps beginning and end, in whole lines, and says how to read the rest", () => {
