@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import type { PermissionPrompt, UserPort } from "../../packages/palimpsest/src/ports/user-port.ts";
-import { allSent, answering, call, callAgent, commitAll, openWith, when } from "./support/agents-world.ts";
+import { allSent, answering, call, callAgent, commitAll, defineType, openWith, when } from "./support/agents-world.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
 
 const exists = (path: string): Promise<boolean> =>
@@ -90,6 +90,31 @@ describe("a call that needs an answer where nobody can be asked", () => {
     expect(run?.usage).toMatchObject({ calls: 1, denied: 1 });
     expect(run?.denials).toMatchObject([{ tool: "write", input: { file_path: "b.js" } }]);
     expect(run?.state).toMatchObject({ report: expect.stringContaining("\n1 call was denied:") });
+    await agent.close();
+  });
+});
+
+describe("a type in plan mode with a memory", () => {
+  test.each([
+    ["default", true],
+    ["plan", false],
+  ] as const)("saves in it, but changes nothing of the project; its parent is in mode %s", async (mode, saved) => {
+    const world = await agentWorld({
+      responder: answering(
+        when(
+          "SAVE",
+          call("memory", { command: "create", path: "/memories/a.md", file_text: "---\nname: a\ndescription: a\ntype: project\n---\n\na\n" }),
+          write,
+        ),
+        when("Begin", callAgent({ type: "reviewer", description: "a part", prompt: "SAVE" })),
+      ),
+    });
+    await defineType(world, "reviewer", "memory: project\npermissionMode: plan");
+    const agent = await openWith(world, { tools: { mode, allow: [], deny: [] } });
+    await turn(agent, "Begin");
+    expect(agent.agents?.list()[0]?.usage).toMatchObject({ calls: 2, denied: saved ? 1 : 2 });
+    expect(await exists(join(world.work, ".palimpsest/agent-memory/reviewer/a.md"))).toBe(saved);
+    expect(await exists(join(world.work, "b.js"))).toBe(false);
     await agent.close();
   });
 });
