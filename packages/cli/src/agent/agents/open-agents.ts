@@ -6,6 +6,7 @@ import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { nanoUsd, sessionId } from "palimpsest/internal/schema/brand";
 import type { Draft } from "palimpsest/internal/transcript/draft";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
@@ -111,7 +112,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     agents: agents.main,
     found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
-    warnings: [...problemTexts(found), ...commands],
+    warnings: [...problemTexts(found), ...lostTexts(agents.main.list()), ...commands],
     takeWarnings: () => late.splice(0),
     news: () => agents.main.takeNews(),
     begin: (conversation) => {
@@ -124,6 +125,15 @@ const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
   ended.flatMap(({ state, path, why = "it has changes" }) =>
     state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
   );
+
+function lostTexts(runs: readonly AgentRun[]): readonly string[] {
+  const names = runs.filter(({ state }) => state.kind === "lost").map(({ name }) => name);
+  if (names.length === 0) return [];
+  const were = names.length === 1 ? "An agent was" : `${formatCount(names.length)} agents were`;
+  return [
+    `${were} lost when the session ended (${names.join(", ")}): no report came. /agents in the chat shows what was done; a message continues an agent.`,
+  ];
+}
 
 /** Their transcripts stay closed until somebody sends them a message; their commands must not run until then. */
 async function endCommandsOfLost({ deps, session }: AgentParts, runs: readonly AgentRun[]): Promise<readonly string[]> {
