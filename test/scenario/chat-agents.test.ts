@@ -171,6 +171,7 @@ describe("/agents", () => {
     const edit = async (): Promise<string> => "AND NOW b.ts";
     const opening = { session: { kind: "resume", id }, flags: [] } as const;
     const next = await openChat(world, { ...allowed, opening, front: { choose, edit } });
+    expect(lines(next)).toMatch(/An agent was lost when the session ended \(explore\): .*\/agents/);
     await command(next, "/agents");
     expect(lastItem(next)).toMatch(/^explore {2}find the parser · lost: the session was closed while it worked/m);
     await command(next, "/agents explore");
@@ -238,4 +239,17 @@ it("-p says what each agent has cost", async () => {
     cost_by_agent: { explore: { requests: 2 } },
     cost_by_source: { agents: { requests: 2 } },
   });
+});
+
+it.each(["expand", "recall"])("%s prints the whole report of an agent, by its id", async (name) => {
+  const report = "It is in a.ts. ".repeat(1_000);
+  const world = await worldWith(answering(when("PARSER", say(report)), when("Look into it", callAgent(find))));
+  const { home, work: cwd, url } = world;
+  const env = { ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: url, PALIMPSEST_MODEL: model };
+  const { out } = await called({ home, cwd, env }, "-p", "Look into it", "--output-format", "json");
+  const { session_id: session } = JSON.parse(out) as { readonly session_id: string };
+  const [id = ""] = /agent-[\da-f]{8}/.exec(newestInput(world.seen.at(-1)?.body as never)) ?? [];
+  const printed = await called({ home, cwd, env }, name, session, id);
+  expect(printed).toMatchObject({ code: 0, out: report });
+  expect((await called({ home, cwd, env }, name, session, "agent-00000000")).code).not.toBe(0);
 });

@@ -184,9 +184,9 @@ async function readySession(parts: AgentParts) {
   return { kind: "ready", settings, settingsNews, opening, model, picked, repaired } as const;
 }
 
-/** The user is told of what worked in the background; the model gets the report. */
+/** The user is told of what worked in the background, and of changes that wait in a worktree; the model gets the report. */
 function announceEnd(events: BackgroundEvents, run: AgentRun): void {
-  if (run.place === "background") events.emit({ kind: "agent-ended", run });
+  if (run.place === "background" || run.worktree?.state === "kept") events.emit({ kind: "agent-ended", run });
 }
 
 /** Agents end before their session: their last lines are in its log. */

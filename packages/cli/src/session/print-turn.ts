@@ -86,7 +86,7 @@ function agentOutput(
   let requests = 0;
   let retries = 0;
   let end: TurnEndEvent | undefined;
-  const denials = new Denials();
+  const ownDenials = new Denials();
   const reportCompaction = compactionReporter(context, {
     answerer,
     pins: () => agent.session.fold.projection.pins.size,
@@ -111,7 +111,7 @@ function agentOutput(
       if (event.kind === "reply-start") reply = "";
       if (event.kind === "text-delta") reply += event.text;
       if (event.kind === "turn-end") end = event;
-      denials.note(event);
+      ownDenials.note(event);
       if (format === "stream-json") {
         await out.json(eventJson(event, agent.session.id));
         return;
@@ -128,10 +128,11 @@ function agentOutput(
     },
     end: async () => {
       const reason = end?.reason ?? "failed";
+      const denials = [...ownDenials.list, ...agentDenials(agent)];
       const report = resultReport(agent, { reply, requests, retries, denials, end });
       if (format === "text") await out.write(reply === "" ? "" : `${reply}\n`);
       else await out.json(report);
-      if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
+      if (format === "text" && denials.length > 0) await err.write(`${denialText(denials.length)}\n`);
       const why = end === undefined ? "" : turnEndText(end);
       if (reason !== "answered") await err.write(`the turn ended without an answer (${reason})${why}\n`);
       return turnExitCode(end);
@@ -155,7 +156,12 @@ function resultReport(agent: Agent, { reply, requests, retries, denials, end }: 
     cost_by_source: moneyBySource(bySource),
     cost_by_agent: moneyByAgent(byAgent),
     costs: costs.session,
-    permission_denials: denials.list,
+    permission_denials: denials,
+    agent_worktrees: keptWorktrees(agent).map(({ name, worktree: { path, branch } }) => ({
+      agent: name,
+      path,
+      branch,
+    })),
     ...(end === undefined ? {} : failureFields(end)),
   };
 }
@@ -164,7 +170,7 @@ interface TurnFigures {
   readonly reply: string;
   readonly requests: number;
   readonly retries: number;
-  readonly denials: Denials;
+  readonly denials: readonly DenialJson[];
   readonly end: TurnEndEvent | undefined;
 }
 
@@ -175,9 +181,27 @@ function eventJson(event: LoopEvent, session: string): object {
   return { type: kind, session_id: session, ...fields };
 }
 
+interface DenialJson {
+  readonly tool_name: string;
+  readonly tool_use_id: string;
+  readonly tool_input: JsonObject;
+  /** The name of the agent that made the call; absent: the conversation itself. */
+  readonly agent?: string;
+}
+
+/** Where agents have left changes: nobody else says it after the turn. */
+const keptWorktrees = ({ agents }: Agent) =>
+  (agents?.list() ?? []).flatMap(({ name, worktree }) => (worktree?.state === "kept" ? [{ name, worktree }] : []));
+
+/** Calls of agents that were not allowed to run. */
+const agentDenials = ({ agents }: Agent): readonly DenialJson[] =>
+  (agents?.list() ?? []).flatMap(({ name, denials = [] }) =>
+    denials.map(({ id, tool, input }) => ({ tool_name: tool, tool_use_id: id, tool_input: input, agent: name })),
+  );
+
 /** Calls that were not allowed to run, in the form that scripts for other agents know. */
 class Denials {
-  readonly list: { tool_name: string; tool_use_id: string; tool_input: JsonObject }[] = [];
+  readonly list: DenialJson[] = [];
   readonly #inputById = new Map<string, JsonObject>();
 
   note(event: LoopEvent): void {

@@ -2,6 +2,8 @@ import { expand, type ExpandOutcome } from "palimpsest/internal/session/expand";
 import { searchSession, SessionSearch } from "palimpsest/internal/session/search-session";
 import type { SearchOutcome, SearchHit, SessionSearchOutcome } from "palimpsest/internal/ports/session-search";
 import { parsePlaceId, readLines } from "palimpsest/internal/transcript/read-lines";
+import { agentId } from "palimpsest/internal/schema/brand";
+import { readAgentPast } from "../agent/agents/read-agent-past.ts";
 import { createMask } from "../host/project-recall.ts";
 import type { NamedLog } from "./named-log.ts";
 import { clip, quantity, formatNumber, joinLines, shortId } from "../text/format.ts";
@@ -32,7 +34,7 @@ export async function resolveRecall(log: NamedLog, { query, page = 1 }: RecallRe
       : searched;
   };
   // No id contains a space, and looking for one reads the whole log.
-  const expanded: ExpandOutcome = /\s/.test(query) ? { kind: "not-found" } : await expand(log, log.source, query);
+  const expanded: ExpandOutcome = /\s/.test(query) ? { kind: "not-found" } : await expandInLog(log, query);
   const searchOrId = async (words: string): Promise<RecallOutcome> => {
     const searched = await search(words);
     return searched.kind === "found" && searched.total > 0 ? { kind: "words", searched } : { kind: "id", expanded };
@@ -46,6 +48,18 @@ export async function resolveRecall(log: NamedLog, { query, page = 1 }: RecallRe
     expanded.kind === "ambiguous" || (expanded.kind === "entry" && readEntryText(expanded.bytes).id !== query);
   return isPrefix && shortPrefix.test(query) ? await searchOrId(query) : { kind: "id", expanded };
 }
+
+/** The original behind an id; behind the id of one of its agents, the agent's whole report. */
+export async function expandInLog(log: NamedLog, id: string): Promise<ExpandOutcome> {
+  const { session } = log;
+  const store = session !== undefined && agentPattern.test(id) ? session.deps.agentsOf?.(session.id) : undefined;
+  const report = store && (await readAgentPast(store, agentId(id)))?.lastReply;
+  return report === undefined
+    ? await expand(log, log.source, id)
+    : { kind: "result", bytes: new TextEncoder().encode(report), form: "text" };
+}
+
+const agentPattern = /^agent-[\da-f]+$/;
 
 /** A session of ours in the project's index, if there is one; any other log in memory. */
 async function searchLog(
@@ -62,8 +76,8 @@ async function searchLog(
   }
 }
 
-/** Of calls, entries and blobs. */
-const idPattern = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
+/** Of calls, agents, entries and blobs. */
+const idPattern = /^(?:toolu_\w+|agent-[\da-f]{8}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
 /** Lists show eight characters of an id. */
 const shortPrefix = /^[\da-f]{4,7}$/i;
 

@@ -45,7 +45,7 @@ export const readRecordsEdit = (edit: Edit): readonly AgentRecord[] | undefined 
 const parseRecords = (value: unknown): readonly AgentRecord[] | undefined => z.array(recordShape).safeParse(value).data;
 
 export const toRecord = (
-  { state: _state, usage: _usage, progress: _progress, ...run }: AgentRun,
+  { state: _state, usage: _usage, progress: _progress, denials: _denials, ...run }: AgentRun,
   booked: number,
 ): AgentRecord => ({ ...run, booked });
 
@@ -53,5 +53,5 @@ export const toRecord = (
 export const lostRun = ({ booked: _booked, ...record }: AgentRecord): AgentRun => ({
   ...record,
   state: { kind: "lost" },
-  usage: { requests: 0, calls: 0, tokens: tokens(0), nanos: nanoUsd(0) },
+  usage: { requests: 0, calls: 0, denied: 0, tokens: tokens(0), nanos: nanoUsd(0) },
 });

@@ -3,9 +3,11 @@ import { countPromptTokens, parseSpent } from "../cache/usage-split.ts";
 import type { AgentConversation, AgentPayment } from "../ports/agent-host.ts";
 import { agentRoundsMax } from "../layers/7-agents/limits.ts";
 import type { AgentEnd, AgentRun, AgentState, AgentUsage } from "../schema/agent-run.ts";
-import { type AgentId, type Millis, nanoUsd, tokens } from "../schema/brand.ts";
+import { type AgentId, type Millis, nanoUsd, tokens, type ToolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
 import type { LoopEvent, TurnOutcome } from "../schema/loop-event.ts";
 import type { Draft } from "../transcript/draft.ts";
+import { denialsMax } from "./limits.ts";
 import { follower, type StaggerPass } from "./stagger.ts";
 
 /** The conversation that starts agents. `id`: undefined for the main one. */
@@ -54,6 +56,8 @@ export class AgentWorker {
   #stopReason: "stopped" | "limit" = "stopped";
   #done = Promise.withResolvers<AgentRun>();
   #reply = "";
+  /** Of calls that run. */
+  readonly #inputById = new Map<ToolUseId, JsonObject>();
 
   constructor({ run, costs, onChange }: WorkerInput) {
     this.#run = run;
@@ -150,12 +154,21 @@ export class AgentWorker {
   }
 
   #follow(event: LoopEvent): void {
-    const { requests, calls } = this.#run.usage;
+    const { requests, calls, denied } = this.#run.usage;
     switch (event.kind) {
       case "request-start":
         return this.#use({ requests: requests + 1 });
       case "call-start":
+        this.#inputById.set(event.id, event.input);
         return this.#use({ calls: calls + 1 });
+      case "call-end": {
+        const { id, tool, outcome } = event;
+        const input = this.#inputById.get(id) ?? {};
+        this.#inputById.delete(id);
+        if (outcome !== "denied") return;
+        this.change({ denials: [...(this.#run.denials ?? []), { id, tool, input }].slice(-denialsMax) });
+        return this.#use({ denied: denied + 1 });
+      }
       case "reply-start":
         this.#reply = "";
         return;
@@ -174,7 +187,7 @@ export class AgentWorker {
 
 const moneyLimitText = "the agents of this session have spent what the user allows them (setting agentDollarsMax)";
 
-export const newUsage: AgentUsage = { requests: 0, calls: 0, tokens: tokens(0), nanos: nanoUsd(0) };
+export const newUsage: AgentUsage = { requests: 0, calls: 0, denied: 0, tokens: tokens(0), nanos: nanoUsd(0) };
 
 export const endedAt = ({ run: { state } }: AgentWorker): number => (state.kind === "ended" ? state.at : Infinity);
 

@@ -36,7 +36,8 @@ export function oneAtATime(user: UserPort): UserPort {
 /** `reason` is told to the model. */
 type AskUserOutcome =
   | { readonly kind: "allowed" }
-  | { readonly kind: "denied"; readonly reason: string }
+  /** `summary`: for the user, if it is not the reason. */
+  | { readonly kind: "denied"; readonly reason: string; readonly summary?: string }
   | { readonly kind: "interrupted" };
 
 /** Lets the user decide. A permanent permission is stored before this returns, so that it applies to the next call. */
@@ -72,7 +73,7 @@ export async function askUser(
     case "denied":
       return { kind: "denied", reason: denialText(answer.words) };
     case "nobody":
-      return { kind: "denied", reason };
+      return { kind: "denied", reason: unaskedDenialText(reason), summary: reason };
     case "interrupted":
       return answer;
   }
@@ -106,6 +107,14 @@ export function denialReason(result: string): string | undefined {
   const rest = result.slice(deniedByUser.length);
   return rest.startsWith(reasonPrefix) ? rest.slice(reasonPrefix.length) : "";
 }
+
+/** For the model, if nobody can be asked: in a script, for an agent in the background, for a teammate. */
+export const unaskedDenialText = (reason: string): string =>
+  `${deniedUnasked} ${reason.replace(/\.$/, "")}. Nobody can be asked here. Don't try it again in another way: do without it, or report that it is needed.`;
+
+export const isUnaskedDenial = (result: string): boolean => result.startsWith(deniedUnasked);
+
+const deniedUnasked = "This call was denied, because it needs the user's approval:";
 
 /** The result of a denied call begins with this in the log. */
 const deniedByUser = "The user denied this call.";

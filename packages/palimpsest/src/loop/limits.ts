@@ -17,3 +17,6 @@ export const leaderWaitMs = millis(5_000);
 
 /** Payments of an agent that are booked at once: each booking is a line in its session's log. */
 export const bookingsMax = 20;
+
+/** Denied calls that are kept of an agent, with their inputs: enough to see what it was not allowed to do. */
+export const denialsMax = 20;

@@ -7,7 +7,7 @@ import { abortGraceMs, parallelCallsMax } from "./limits.ts";
 import { summaryCharsMax } from "../context/limits.ts";
 import type { Conversation } from "../context/conversation.ts";
 import type { CallDeps } from "../context/deps.ts";
-import { askUser, Turnstile, denialReason } from "./ask-user.ts";
+import { askUser, Turnstile, denialReason, unaskedDenialText } from "./ask-user.ts";
 import { Channel } from "../context/channel.ts";
 import type { ReplyCall } from "../context/reply/reply-recorder.ts";
 import type { CallResult } from "../context/reply/round-results.ts";
@@ -94,7 +94,7 @@ async function runCall(deps: CallDeps, callRun: CallRun): Promise<CallResult> {
     before.blocked === undefined
       ? await judgeCall(deps, { callRun, tool, input: before.updatedInput ?? call.input, byHook: before.permission })
       : { outcome: "denied" as const, content: `A hook stopped this call: ${before.blocked.reason}` };
-  const ended = "run" in judged ? await judged.run() : { ...judged, summary: callSummary(judged.content), notes: [] };
+  const ended = "run" in judged ? await judged.run() : { summary: callSummary(judged.content), ...judged, notes: [] };
   const content = [...before.context, ...ended.notes].reduce(appendNote, ended.content);
   const stopped = before.stopped?.reason ?? ("stopped" in ended ? ended.stopped : undefined);
   const { outcome, summary } = ended;
@@ -115,7 +115,8 @@ interface JudgeInput {
 }
 
 type JudgeOutcome =
-  | { readonly outcome: "failed" | "denied" | "interrupted"; readonly content: string }
+  /** `summary`: for the user, if it is not the beginning of the content. */
+  | { readonly outcome: "failed" | "denied" | "interrupted"; readonly content: string; readonly summary?: string }
   | { run(): Promise<ToolRunOutcome> };
 
 interface ToolRunOutcome {
@@ -158,7 +159,8 @@ async function letUserDecide(
   deps: CallDeps,
   { callRun, tool, input, plan, reason, byHook }: UserDecisionInput,
 ): Promise<JudgeOutcome> {
-  if (deps.asking === undefined) return { outcome: "denied", content: reason };
+  if (deps.asking === undefined)
+    return { outcome: "denied", content: unaskedDenialText(reason), summary: firstLine(reason) };
   const { acts } = plan;
   const leave = await callRun.turnstile.enter();
   try {
@@ -174,7 +176,11 @@ async function letUserDecide(
       case "allowed":
         return { run: () => runTool(deps, { callRun, plan, input }) };
       case "denied":
-        return { outcome: "denied", content: answer.reason };
+        return {
+          outcome: "denied",
+          content: answer.reason,
+          ...(answer.summary === undefined ? {} : { summary: firstLine(answer.summary) }),
+        };
       case "interrupted":
         return { outcome: "interrupted", content: interruptedByUser };
     }

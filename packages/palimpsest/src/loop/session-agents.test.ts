@@ -76,6 +76,20 @@ const request = (name: string): AgentRequest => ({
 const turnsOf = ({ turns }: World, count: number): Promise<void> =>
   vi.waitFor(() => expect(turns).toHaveLength(count), { interval: 1 });
 
+it.each([
+  ["General", "general"],
+  ["general-purpose", "general"],
+  ["Fork", "fork"],
+])("the type %s is %s", async (written, type) => {
+  const here = world(await openedForTest(testDeps()));
+  expect(await here.agents.start({ ...request("one"), type: written, name: undefined })).toMatchObject({
+    kind: "started",
+    run: { type, name: type },
+  });
+  expect(here.opened).toMatchObject([{ type }]);
+  await here.agents.close();
+});
+
 it("a message that comes while an agent is closed is not lost: it goes on with it", async () => {
   const here = world(await openedForTest(testDeps()));
   await here.agents.start(request("one"));

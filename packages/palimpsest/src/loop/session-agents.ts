@@ -96,7 +96,7 @@ export class SessionAgents {
     if (asker.id !== undefined && !this.#isAtWork(asker.id)) return { kind: "refused", message: askerGoneText };
     const plan = planAgent({ request, types, ...this.#circumstances(), depth: asker.depth, asker: asker.kind });
     if (plan.kind === "refused") return plan;
-    return await this.#open(request, { asker, name: plan.name });
+    return await this.#open({ ...request, type: plan.type }, { asker, name: plan.name });
   }
 
   async #open(

@@ -22,6 +22,8 @@ export interface PermissionPrompt {
   readonly suggestedRules?: readonly string[];
   /** What happens to these rules if they are granted for the project, in one line; absent if there are none. */
   readonly projectRuleNote?: string;
+  /** `agent`: these rules can be granted to the agent that asks only, and are not saved. */
+  readonly ruleScope?: "agent" | undefined;
 }
 
 export type PermissionAnswer =

@@ -1,4 +1,5 @@
-import type { AgentId, Millis, NanoUsd, Tokens } from "./brand.ts";
+import type { AgentId, Millis, NanoUsd, Tokens, ToolUseId } from "./brand.ts";
+import type { JsonObject } from "./json.ts";
 
 /**
  * One agent that a conversation has started, as it is now.
@@ -23,6 +24,8 @@ export interface AgentRun {
   readonly startedAt: Millis;
   readonly state: AgentState;
   readonly usage: AgentUsage;
+  /** The newest calls that were not allowed to run, oldest first. */
+  readonly denials?: readonly DeniedCall[] | undefined;
   /** What it does now, in a few words. */
   readonly progress?: string | undefined;
   readonly worktree?: AgentWorktree | undefined;
@@ -40,9 +43,17 @@ export type AgentEnd = "answered" | "failed" | "limit" | "stopped";
 export interface AgentUsage {
   readonly requests: number;
   readonly calls: number;
+  /** Of these: those that were not allowed to run. */
+  readonly denied: number;
   /** Everything that was sent and received. */
   readonly tokens: Tokens;
   readonly nanos: NanoUsd;
+}
+
+export interface DeniedCall {
+  readonly id: ToolUseId;
+  readonly tool: string;
+  readonly input: JsonObject;
 }
 
 /** A git worktree of its own. `kept`: it has changes; `removed`: it had none. */

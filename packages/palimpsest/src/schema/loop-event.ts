@@ -149,7 +149,7 @@ export type LoopEvent =
       readonly because?: string;
     }
   | { readonly kind: "message-queued"; readonly text: string }
-  /** An agent that worked in the background has ended. */
+  /** An agent has ended that worked in the background, or has left changes in a worktree. */
   | { readonly kind: "agent-ended"; readonly run: AgentRun }
   /** Background work saved or changed memories. Also emitted between turns. */
   | MemoriesSavedEvent

@@ -198,6 +198,20 @@ describe("of the project", () => {
     ]);
   });
 
+  it.each(["project", "local"] as const)("an agent that saves nothing leaves no folder of scope %s", async (memory) => {
+    const { root, run } = await world();
+    const agent = await run({ memory });
+    await call(agent, "view", "");
+    await agent.close();
+    expect(await readdir(root)).toEqual([".git"]);
+    const next = await run({ memory });
+    await call(next, "create", "tests.md", memoryText("Tests need a server", "Start it first."));
+    await next.close();
+    expect(
+      existsSync(join(root, ".palimpsest", memory === "local" ? "agent-memory-local" : "agent-memory", ".gitignore")),
+    ).toBe(true);
+  });
+
   it.each(["project", "local"] as const)(
     "in a folder that is not trusted the memory of scope %s is data only",
     async (memory) => {

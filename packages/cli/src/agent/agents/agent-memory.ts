@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { readdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { AgentDefinition, AgentMemoryScope } from "palimpsest/internal/layers/7-agents/agent-definition";
@@ -62,10 +62,11 @@ export async function openMemoryForAgent(deps: AgentMemoryDeps, input: AgentMemo
   const outside = scope === "user" ? undefined : await findOutside(deps.root, folder);
   if (outside !== undefined) return withoutMemory(name, outside);
   const isUsed = isOn();
-  const ignored = scope === "user" || !isUsed ? [] : await ignoreInGit(dirname(folder), scope);
+  const ignored = scope === "user" || !isUsed ? noIgnoreFile : await ignoreInGit(dirname(folder), scope);
   const { now, secrets, root, env } = deps;
   const own = fileMemories({ deps: { now, uuid: randomUUID }, folder, scanner: secrets });
-  const watched = isUsed ? await watchMemories({ now }, { memories: own, session }) : [];
+  const onUnmarked = ignored.state === "written" ? () => removeUnused(dirname(folder)) : undefined;
+  const watched = isUsed ? await watchMemories({ now }, { memories: own, session, onUnmarked }) : [];
   const theirs = await openClaudeMemories(deps, { scope, folder: claudeFolder });
   const isData = scope !== "user" && trust !== "trusted";
   const memories = withReadOnlyFiles(isData ? withoutTrust(own) : own, {
@@ -87,7 +88,7 @@ export async function openMemoryForAgent(deps: AgentMemoryDeps, input: AgentMemo
   return {
     ...opened,
     tool: opened.tool && { ...opened.tool, closed: [...opened.tool.closed, claudeFolder] },
-    warnings: [...opened.warnings, ...watched, ...ignored],
+    warnings: [...opened.warnings, ...watched, ...ignored.warnings],
     first: isUsed ? await listUntrusted(memories, now) : [],
   };
 }
@@ -149,19 +150,35 @@ const withoutMemory = (name: string, why: string): AgentMemory => ({
 });
 
 /** History and marks are of this machine; of the local scope everything is. A file that is there already stays. */
-async function ignoreInGit(folder: string, scope: "project" | "local"): Promise<readonly string[]> {
+async function ignoreInGit(folder: string, scope: "project" | "local"): Promise<IgnoreFile> {
   const text = scope === "local" ? "*\n" : ".history/\n.*-sessions/\n";
   try {
     await makeFolder(folder);
     await writeFile(join(folder, ".gitignore"), text, { flag: "wx" });
-    return [];
+    return { state: "written", warnings: [] };
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    return code === "EEXIST"
-      ? []
-      : [`${join(folder, ".gitignore")} can't be written (${code}): git may list the memory.`];
+    const warning = `${join(folder, ".gitignore")} can't be written (${code}): git may list the memory.`;
+    return code === "EEXIST" ? noIgnoreFile : { state: "none", warnings: [warning] };
   }
+}
+
+interface IgnoreFile {
+  /** `written`: by this run. */
+  readonly state: "written" | "none";
+  readonly warnings: readonly string[];
+}
+
+const noIgnoreFile: IgnoreFile = { state: "none", warnings: [] };
+
+/** While the agent works, a mark is in the folder; if it has saved nothing, nothing stays. Must not reject. */
+async function removeUnused(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  if (names.length !== 1 || names[0] !== ".gitignore") return;
+  await rm(join(folder, ".gitignore"), { force: true }).catch(() => undefined);
+  // A folder in which something is stays.
+  for (const empty of [folder, dirname(folder)]) await rmdir(empty).catch(() => undefined);
 }
 
 /**

@@ -6,6 +6,7 @@ import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { nanoUsd, sessionId } from "palimpsest/internal/schema/brand";
 import type { Draft } from "palimpsest/internal/transcript/draft";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
+import { formatCount } from "palimpsest/internal/text/format-count";
 import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
 import { type AgentToolDeps, agentToolName } from "../../tool/agent-tool.ts";
 import type { AgentParts } from "../agent-options.ts";
@@ -15,7 +16,7 @@ import { type FoundDefinitions, findDefinitions } from "./find-definitions.ts";
 import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 import { SubAgentHost } from "./sub-agent-host.ts";
 
-interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types" | "allowRules"> {
+interface OpenAgentsInput extends Omit<SubAgentShared, "parts" | "worktrees" | "types"> {
   readonly model: string;
   /** A real path. */
   readonly cwd: string;
@@ -41,9 +42,7 @@ export interface OpenedAgents {
   readonly begin: (main: BegunConversation) => void;
 }
 
-type BegunConversation = Omit<ParentConversation, "limits" | "root" | "store" | "asking"> &
-  HookDeps &
-  Pick<SubAgentShared, "allowRules">;
+type BegunConversation = Omit<ParentConversation, "limits" | "root" | "store" | "asking"> & HookDeps;
 
 const noAgents: OpenedAgents = {
   agents: undefined,
@@ -87,9 +86,6 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     worktrees,
     definitions,
     types: definitions,
-    get allowRules() {
-      return begun().allowRules;
-    },
     main: begun,
   });
   const agents = new SessionAgents(
@@ -116,7 +112,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
     agents: agents.main,
     found,
     tool: { agents: agents.main, types: definitions, places: options.turns === "one" ? "foreground" : "both" },
-    warnings: [...problemTexts(found), ...commands],
+    warnings: [...problemTexts(found), ...lostTexts(agents.main.list()), ...commands],
     takeWarnings: () => late.splice(0),
     news: () => agents.main.takeNews(),
     begin: (conversation) => {
@@ -129,6 +125,15 @@ const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
   ended.flatMap(({ state, path, why = "it has changes" }) =>
     state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
   );
+
+function lostTexts(runs: readonly AgentRun[]): readonly string[] {
+  const names = runs.filter(({ state }) => state.kind === "lost").map(({ name }) => name);
+  if (names.length === 0) return [];
+  const were = names.length === 1 ? "An agent was" : `${formatCount(names.length)} agents were`;
+  return [
+    `${were} lost when the session ended (${names.join(", ")}): no report came. /agents in the chat shows what was done; a message continues an agent.`,
+  ];
+}
 
 /** Their transcripts stay closed until somebody sends them a message; their commands must not run until then. */
 async function endCommandsOfLost({ deps, session }: AgentParts, runs: readonly AgentRun[]): Promise<readonly string[]> {

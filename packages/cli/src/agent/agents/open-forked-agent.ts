@@ -116,6 +116,7 @@ async function startFork(
       spec,
       agent,
       box,
+      allowRules: parent.allowRules,
       cwd: prefix.cwd,
       model: prefix.model,
       picked: parent.picked,

@@ -3,6 +3,7 @@ import { type AgentDefinition, mayUseTool, toolsForAgent } from "palimpsest/inte
 import { resolveAgentModel } from "palimpsest/internal/layers/7-agents/resolve-agent-model";
 import { runTurn } from "palimpsest/internal/loop/run-turn";
 import type { AgentSpec } from "palimpsest/internal/ports/agent-host";
+import type { AllowRuleDep } from "palimpsest/internal/ports/tool";
 import type { AgentWorktree } from "palimpsest/internal/schema/agent-run";
 import { pathsToGuard } from "../../settings/scope-files.ts";
 import { PageCache } from "../../tool/web/get-page.ts";
@@ -12,6 +13,7 @@ import { pickModel } from "../model/model-choice.ts";
 import { openPrefix } from "../system-prompt/open-prefix.ts";
 import { type PrefixInput } from "../system-prompt/render-prefix.ts";
 import { memoizeByInput, narrowChoice, type PermissionChoice } from "../tools/permission-choice.ts";
+import { openAgentAllowRules } from "../tools/session-allow-rules.ts";
 import { createToolbox, type Toolbox } from "../tools/toolbox.ts";
 import { agentMessages } from "./agent-messages.ts";
 import { followProgress } from "./follow-progress.ts";
@@ -48,10 +50,11 @@ export async function openFreshAgent(
     return parts;
   }
   const { agent, close } = parts;
-  const choice = memoizeByInput(parent.choice, (now) => narrowChoice(now, definition));
+  const narrowed = memoizeByInput(parent.choice, (now) => narrowChoice(now, definition));
+  const { choice, allowRules } = grantsFor({ choice: narrowed, parent, place });
   const memory = await openAgentsMemory(shared, { agent, definition, model });
   const limits = [...parent.limits, definition];
-  const box = await createFreshBox(shared, { spec, agent, choice, limits, cwd, memory });
+  const box = await createFreshBox(shared, { spec, agent, choice, allowRules, limits, cwd, memory });
   const own = { model, cwd, tools: box.tools, memory: memory.piece, prompt: definition.prompt };
   const prefix: PrefixInput = { ...parent.prefix, ...own };
   const opened = await openPrefix(agent, { input: prefix, box, picked, memory });
@@ -65,6 +68,7 @@ export async function openFreshAgent(
     spec,
     agent,
     box,
+    allowRules,
     cwd,
     model,
     picked,
@@ -81,6 +85,7 @@ export async function openFreshAgent(
       context,
       box,
       choice,
+      allowRules,
       prefix,
       picked,
       limits,
@@ -101,6 +106,21 @@ export async function openFreshAgent(
       },
     },
   };
+}
+
+/** What is granted to an agent in a worktree does not count for its parent, whose paths are others. */
+function grantsFor({
+  choice,
+  parent,
+  place,
+}: {
+  readonly choice: () => PermissionChoice;
+  readonly parent: ParentConversation;
+  readonly place: OpenWorktree | undefined;
+}): Pick<ParentConversation, "choice" | "allowRules"> {
+  if (place === undefined) return { choice, allowRules: parent.allowRules };
+  const own = openAgentAllowRules(choice);
+  return { choice: own.choice, allowRules: own };
 }
 
 /** The memory of its type, which is the project's own also for an agent in a worktree. */
@@ -144,6 +164,7 @@ interface FreshBoxInput {
   readonly spec: AgentSpec;
   readonly agent: AgentParts;
   readonly choice: () => PermissionChoice;
+  readonly allowRules: AllowRuleDep;
   readonly limits: readonly AgentDefinition[];
   readonly cwd: string;
   readonly memory: SessionMemory;
@@ -151,8 +172,8 @@ interface FreshBoxInput {
 
 /** The tools that its type and those above it have, with a state of their own. */
 async function createFreshBox(
-  { parts, settings, shell, allowRules, background, types }: SubAgentShared,
-  { spec, agent, choice, limits, cwd, memory }: FreshBoxInput,
+  { parts, settings, shell, background, types }: SubAgentShared,
+  { spec, agent, choice, allowRules, limits, cwd, memory }: FreshBoxInput,
 ): Promise<Toolbox> {
   const { workspace, options } = parts;
   const { session, deps, root } = agent;

@@ -1,13 +1,10 @@
-import { pastRequests } from "palimpsest/internal/context/past-costs";
 import type { AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
 import { forkType } from "palimpsest/internal/layers/7-agents/plan";
 import type { AgentHost, AgentPast, AgentSpec, OpenConversationOutcome } from "palimpsest/internal/ports/agent-host";
 import type { AgentId } from "palimpsest/internal/schema/brand";
-import { sessionId } from "palimpsest/internal/schema/brand";
-import type { Entry } from "palimpsest/internal/schema/entry";
-import { readLog } from "palimpsest/internal/session/counted-log";
 import { openForkedAgent } from "./open-forked-agent.ts";
 import { openFreshAgent } from "./open-fresh-agent.ts";
+import { readAgentPast } from "./read-agent-past.ts";
 import type { ParentConversation, SubAgentShared } from "./sub-agent.ts";
 
 interface SubAgentHostInput extends SubAgentShared {
@@ -57,27 +54,6 @@ export class SubAgentHost implements AgentHost {
   async read(id: AgentId): Promise<AgentPast | undefined> {
     const { deps, session } = this.#input.parts;
     const store = deps.agentsOf?.(session.id);
-    const whole = { line: "side", tailBytes: Number.MAX_SAFE_INTEGER } as const;
-    const log = store && (await readLog({ ...store, ...whole }, sessionId(id)).catch(() => undefined));
-    if (log === undefined) return undefined;
-    const { entries, everyBranch } = log.fold.path;
-    const paid = pastRequests({ entries: everyBranch, session: sessionId(id) });
-    return {
-      lastReply: lastReply(entries.filter((entry) => entry.kind === "assistant" && entry.session === id)),
-      payments: paid.flatMap(({ paidBy, model, usage }) => (paidBy === "own" ? [{ model, usage }] : [])),
-    };
+    return store && (await readAgentPast(store, id));
   }
-}
-
-/** All texts of the last reply that has one. */
-function lastReply(entries: readonly Entry[]): string {
-  const last = entries.findLast(
-    (entry) => entry.kind === "assistant" && entry.blocks.some(({ type }) => type === "text"),
-  );
-  if (last?.kind !== "assistant") return "";
-  const parts = entries.filter((entry) => entry.kind === "assistant" && entry.messageId === last.messageId);
-  return parts
-    .flatMap((entry) => (entry.kind === "assistant" ? entry.blocks : []))
-    .flatMap((block) => (block.type === "text" ? [block.text] : []))
-    .join("");
 }

@@ -6,7 +6,8 @@ import { SessionContext } from "palimpsest/internal/context/session-context";
 import { type AgentDefinition } from "palimpsest/internal/layers/7-agents/agent-definition";
 import type { AgentConversation, AgentSpec } from "palimpsest/internal/ports/agent-host";
 import type { Hooks } from "palimpsest/internal/ports/hooks";
-import type { ReadFiles } from "palimpsest/internal/ports/tool";
+import type { AllowRuleDep, ReadFiles } from "palimpsest/internal/ports/tool";
+import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { HookSetting } from "palimpsest/internal/schema/hook";
 import { restoreMissingState } from "palimpsest/internal/session/append-boundary";
@@ -23,7 +24,6 @@ import { SessionInstructions } from "../session/session-instructions.ts";
 import { type PrefixInput } from "../system-prompt/render-prefix.ts";
 import { endOrphanedCommands, type JobsAndServers } from "../tools/jobs-and-servers.ts";
 import { type PermissionChoice } from "../tools/permission-choice.ts";
-import type { SessionAllowRules } from "../tools/session-allow-rules.ts";
 import { type Toolbox } from "../tools/toolbox.ts";
 import type { AgentToolDeps } from "../../tool/agent-tool.ts";
 import type { AgentWorktrees } from "./agent-worktrees.ts";
@@ -34,6 +34,8 @@ export interface ParentConversation {
   readonly box: Toolbox;
   /** What it may do now. */
   readonly choice: () => PermissionChoice;
+  /** Where rules go that the user grants to it. */
+  readonly allowRules: AllowRuleDep;
   readonly prefix: PrefixInput;
   readonly picked: PickedModel;
   /** Its own type and those of the agents above it: what it starts has the tools that all of them have. */
@@ -54,7 +56,6 @@ export interface SubAgentShared {
   readonly parts: AgentParts;
   readonly settings: FollowedSettings;
   readonly shell: Shell;
-  readonly allowRules: SessionAllowRules;
   readonly background: Pick<JobsAndServers, "sandbox" | "temporary" | "servers">;
   readonly hooks: readonly HookSetting[];
   readonly source: PrefixInput["source"];
@@ -104,7 +105,7 @@ export async function openAgentParts(
   const options = {
     ...parts.options,
     cwd,
-    user: user && namedUser(user, spec),
+    user: user && namedUser(user, { name: spec.name, ruleScope: root === parts.root ? undefined : "agent" }),
     approveEdit: undefined,
     planReview: undefined,
     jobs: "off",
@@ -142,9 +143,12 @@ export const askable = (
 ): ParentConversation["asking"] => (place === "foreground" ? asking : undefined);
 
 /** The user sees which agent asks. */
-const namedUser = (user: NonNullable<AgentParts["options"]["user"]>, { name }: AgentSpec): typeof user => ({
+const namedUser = (
+  user: NonNullable<AgentParts["options"]["user"]>,
+  { name, ruleScope }: { readonly name: string } & Pick<PermissionPrompt, "ruleScope">,
+): typeof user => ({
   permission: (prompt, signal) =>
-    user.permission({ ...prompt, reason: `The agent ${name} asks. ${prompt.reason}` }, signal),
+    user.permission({ ...prompt, ruleScope, reason: `The agent ${name} asks. ${prompt.reason}` }, signal),
   question: (prompt, signal) => user.question(prompt, signal),
 });
 
@@ -152,6 +156,7 @@ interface SubAgentDepsInput {
   readonly spec: AgentSpec;
   readonly agent: AgentParts;
   readonly box: Toolbox;
+  readonly allowRules: AllowRuleDep;
   readonly cwd: string;
   readonly model: string;
   readonly picked: PickedModel;
@@ -162,14 +167,13 @@ interface SubAgentDepsInput {
 }
 
 export function subAgentDeps(
-  { settings, allowRules, shell, hooks }: SubAgentShared,
+  { settings, shell, hooks }: SubAgentShared,
   { spec, agent, picked, ...input }: SubAgentDepsInput,
 ): AgentDeps {
   const learned = { learnedTokens: undefined, learnedInputTokens: undefined };
   const deps = createAgentDeps(agent, {
     ...input,
     settings,
-    allowRules,
     shell: shell.path,
     hooks,
     learned,

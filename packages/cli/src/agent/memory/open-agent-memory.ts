@@ -55,7 +55,16 @@ interface ClosingSession {
  */
 export async function watchMemories(
   deps: ClockDep,
-  { memories, session }: { readonly memories: Memories; readonly session: ClosingSession },
+  {
+    memories,
+    session,
+    onUnmarked,
+  }: {
+    readonly memories: Memories;
+    readonly session: ClosingSession;
+    /** Called when the session is closed and its mark removed. Must not reject. */
+    readonly onUnmarked?: (() => Promise<void>) | undefined;
+  },
 ): Promise<readonly string[]> {
   const link = memories.linkTo?.(indexPath);
   if (link === undefined) return [];
@@ -65,6 +74,7 @@ export async function watchMemories(
   session.onClose(async () => {
     // Otherwise the mark stays, and the next look counts what it finds as nobody's.
     if (await isRecorded()) await watched.close();
+    await onUnmarked?.();
   });
   return watched.unmarked === undefined ? [] : [watched.unmarked];
 }

@@ -25,6 +25,13 @@ describe("what an agent may do, by its type and its parent", () => {
     expect(narrowChoice(parent, {})).toBe(parent);
   });
 
+  it("in plan mode by its type, the memory of its type is still its own; not if its parent is in plan mode", () => {
+    const type = { permissionMode: "plan", memory: "project" } as const;
+    expect(narrowChoice(choice("default"), type)).toMatchObject({ mode: "plan", memory: "own" });
+    expect(narrowChoice(choice("plan"), type).memory).toBeUndefined();
+    expect(narrowChoice(choice("default"), { permissionMode: "plan" }).memory).toBeUndefined();
+  });
+
   it("its deny rules are added, and every rule of its parent stays", () => {
     expect(narrowChoice(choice("default"), { denyRules: ["Bash(rm:*)"] })).toEqual({
       ...choice("default"),

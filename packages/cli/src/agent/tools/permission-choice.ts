@@ -9,6 +9,8 @@ export interface PermissionChoice {
   readonly allow: readonly string[];
   readonly ask: readonly string[];
   readonly deny: readonly string[];
+  /** `own`: the memory is of an agent's type, so that plan mode, which protects the project, does not close it. */
+  readonly memory?: "own";
 }
 
 /** What the caller adds to the settings. If it has no mode, the mode of the settings applies. */
@@ -48,17 +50,18 @@ export function narrowOnly(opening: PermissionChoice): (now: PermissionChoice) =
 
 /**
  * What an agent of this type may do, started by one with the parent's choice: never more. The mode is the narrower of the two,
- * the type's deny rules are added, and every rule of the parent stays.
+ * the type's deny rules are added, and every rule of the parent stays. A type in plan mode can still save what it learns,
+ * unless its parent is in plan mode too.
  */
 export function narrowChoice(
   parent: PermissionChoice,
-  { permissionMode, denyRules = [] }: Pick<AgentDefinition, "permissionMode" | "denyRules">,
+  { permissionMode, denyRules = [], memory }: Pick<AgentDefinition, "permissionMode" | "denyRules" | "memory">,
 ): PermissionChoice {
   const wanted = permissionMode === undefined ? parent.mode : modeByName[permissionMode];
   const mode = modesByWidth.indexOf(wanted) < modesByWidth.indexOf(parent.mode) ? wanted : parent.mode;
-  return mode === parent.mode && denyRules.length === 0
-    ? parent
-    : { ...parent, mode, deny: [...parent.deny, ...denyRules] };
+  if (mode === parent.mode && denyRules.length === 0) return parent;
+  const ownMemory = memory !== undefined && parent.mode !== "plan" ? { memory: "own" as const } : {};
+  return { ...parent, ...ownMemory, mode, deny: [...parent.deny, ...denyRules] };
 }
 
 /** Narrowest first. */

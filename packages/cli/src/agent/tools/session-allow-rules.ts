@@ -62,6 +62,25 @@ export function openSessionAllowRules({
   };
 }
 
+/**
+ * What the user allows an agent in a worktree. Its rules name paths from there, and would name the project's own files if
+ * they counted for its parent: so they count for this agent and those that it starts, and are not saved.
+ */
+export function openAgentAllowRules(choice: () => PermissionChoice): Pick<SessionAllowRules, "choice" | "allowAlways"> {
+  const granted = new Set<string>();
+  let widened = choice;
+  return {
+    choice: () => widened(),
+    allowAlways: async ({ rules }) => {
+      const [problem] = findRuleProblems({ allow: rules });
+      if (problem !== undefined) return { kind: "wrong", why: problem.what };
+      for (const rule of rules) granted.add(rule);
+      widened = memoizeByInput(choice, (now) => ({ ...now, allow: [...now.allow, ...granted] }));
+      return { kind: "kept" };
+    },
+  };
+}
+
 function syncWithSettings(stateByRule: Map<string, AllowRuleState>, now: ReadonlySet<string>): void {
   for (const [rule, state] of Array.from(stateByRule)) {
     if (state === "here") continue;

@@ -246,15 +246,15 @@ export const expandId =
 
 /** What the rules and the mode of a choice say. */
 function createPolicy(
-  { mode, ...ruleTexts }: PermissionChoice,
-  places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules">,
+  { mode, memory, ...ruleTexts }: PermissionChoice,
+  places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules" | "memory">,
 ) {
   const { rules } = parseRules(ruleTexts);
   return {
     rules,
     mayRead: createMayRead({ rules, ...places }),
     mayPass: createMayPass(rules),
-    permit: createPermit({ mode, rules, ...places }),
+    permit: createPermit({ mode, memory, rules, ...places }),
   };
 }
 

@@ -1,5 +1,9 @@
-import { describeAgentEnd, formatAgentUsage } from "palimpsest/internal/layers/7-agents/format-agent-run";
-import type { AgentRun, AgentWorktree } from "palimpsest/internal/schema/agent-run";
+import {
+  describeAgentEnd,
+  describeWorktree,
+  formatAgentUsage,
+} from "palimpsest/internal/layers/7-agents/format-agent-run";
+import type { AgentRun } from "palimpsest/internal/schema/agent-run";
 import { millis } from "palimpsest/internal/schema/brand";
 import { formatElapsed, formatNumber, joinLines } from "../../text/format.ts";
 import type { Style } from "../../text/style.ts";
@@ -30,24 +34,13 @@ export function agentText(run: AgentRun, { style, now }: { readonly style: Style
     // What a lost agent had used before is not known any more, only what it had cost.
     ...(usage.requests === 0 ? [] : [formatAgentUsage(usage)]),
     ...(progress === undefined ? [] : [progress]),
-    ...(worktree === undefined ? [] : [worktreeText(worktree)]),
+    ...(worktree === undefined ? [] : [describeWorktree(worktree)]),
   ];
   const indent = "  ".repeat(Math.max(0, depth - 1));
   return [
     `${indent}${style("bold", name)}  ${kind}${joinLines(description)} · ${agentStateText(run, now)}`,
     ...(facts.length === 0 ? [] : [`${indent}  ${style("dim", facts.map(joinLines).join(" · "))}`]),
   ].join("\n");
-}
-
-function worktreeText({ path, branch, state }: AgentWorktree): string {
-  switch (state) {
-    case "in-use":
-      return `works in ${path} (${branch})`;
-    case "kept":
-      return `its changes are in ${path} (${branch})`;
-    case "removed":
-      return "its worktree had no changes";
-  }
 }
 
 /** Prints who it is and the last lines of its conversation. */

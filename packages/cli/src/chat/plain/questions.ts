@@ -20,14 +20,15 @@ import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { type DiffLine, diffTexts } from "palimpsest/internal/text/diff-texts";
 
 /** Questions as text, and the meaning of a typed answer. */
-export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionPrompt): string {
+export function permissionText({ tool, input, acts, reason, suggestedRules, ruleScope }: PermissionPrompt): string {
   const title = callTitle(tool, input);
   const hosts = hostsToConnect({ tool, acts });
   const touched = [...new Set(hosts?.map((host) => `connects to ${host}`) ?? acts.map(actText))].filter(
     (text) => text !== "" && text !== title,
   );
+  const whose = ruleScope === "agent" ? " for this agent" : "";
   const always =
-    suggestedRules === undefined ? "" : `, a: yes, and from now on ${joinLines(suggestedRules.join(" and "))}`;
+    suggestedRules === undefined ? "" : `, a: yes, and from now on ${joinLines(suggestedRules.join(" and "))}${whose}`;
   return [
     `${tool} ${title}`,
     ...touched.map((text) => `  ${text}`),

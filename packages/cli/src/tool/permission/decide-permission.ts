@@ -21,6 +21,8 @@ export type PermissionMode = "default" | "acceptEdits" | "plan" | "bypass";
 export interface Policy extends RuleRoots {
   readonly mode: PermissionMode;
   readonly rules: Rules;
+  /** `own`: of an agent's type. Plan mode does not close it. */
+  readonly memory?: "own" | undefined;
   /** Real paths of folders that may be read like the project's own but not written. */
   readonly readRoots?: readonly string[];
   /** Real paths of files and folders that hold these rules: no rule allows changing them. */
@@ -183,7 +185,9 @@ function decideAct(
     case "mcp":
       return decideServerCall(policy, { act, isAllowed });
     case "state":
-      return ownStates.has(act.what) || (lastingStates.has(act.what) && policy.mode !== "plan")
+      return ownStates.has(act.what) ||
+        (lastingStates.has(act.what) && policy.mode !== "plan") ||
+        (act.what === "memory" && policy.memory === "own")
         ? allowedVerdict
         : decideState(policy, act.what);
   }

@@ -82,6 +82,12 @@ describe("an answer", () => {
     expect(shown).toMatch(/in this project\s+bash\(git push:\*\), for this session; nobody trusts it/);
   });
 
+  test("a rule that counts for the asking agent only is not offered for the project", () => {
+    const shown = desk({ ...ruled, ruleScope: "agent" }).seen().text;
+    expect(shown).toMatch(/for this agent\s+bash\(git push:\*\)\n/);
+    expect(shown).not.toMatch(/in this (?:session|project)/);
+  });
+
   test("what is pressed before it is seen does not answer", async () => {
     expect(await desk(push).wait(10_000).press("y").answer()).toBe(open);
   });

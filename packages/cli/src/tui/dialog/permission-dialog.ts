@@ -72,18 +72,21 @@ interface Offer {
   readonly outcome: { readonly kind: "answer"; readonly answer: PermissionAnswer } | { readonly kind: "tell" };
 }
 
-function createOffers({ suggestedRules: rules = [], projectRuleNote }: PermissionPrompt): readonly Offer[] {
+function createOffers({ suggestedRules: rules = [], ...prompt }: PermissionPrompt): readonly Offer[] {
   const isRuleOffered = rules.length > 0 && rules.join().length <= ruleCharsMax;
   return [
     { choice: { label: "Yes, once", key: "y" }, outcome: answerWith({ kind: "once" }) },
-    ...(isRuleOffered ? allowRuleOffers(rules, projectRuleNote) : []),
+    ...(isRuleOffered ? allowRuleOffers(rules, prompt) : []),
     { choice: { label: "No", key: "n" }, outcome: answerWith({ kind: "denied" }) },
     { choice: { label: "No, and tell the agent what to do instead", key: "t" }, outcome: { kind: "tell" } },
   ];
 }
 
 /** The rules are shown in full, because they allow more than this call. */
-function allowRuleOffers(rules: readonly string[], projectRuleNote: string | undefined): readonly Offer[] {
+function allowRuleOffers(
+  rules: readonly string[],
+  { projectRuleNote, ruleScope }: Pick<PermissionPrompt, "projectRuleNote" | "ruleScope">,
+): readonly Offer[] {
   const offer = (
     scope: AllowRuleGrant["scope"],
     choice: Required<Pick<MenuChoice, "label" | "description">>,
@@ -93,6 +96,8 @@ function allowRuleOffers(rules: readonly string[], projectRuleNote: string | und
   });
   const ruleText = rules.map(toPrintable).join(" and ");
   const projectText = projectRuleNote === undefined ? ruleText : `${ruleText}, ${toPrintable(projectRuleNote)}`;
+  if (ruleScope === "agent")
+    return [offer("session", { label: "Yes, and don't ask again for this agent", description: ruleText })];
   return [
     offer("session", { label: "Yes, and don't ask again in this session", description: ruleText }),
     offer("project", { label: "Yes, and don't ask again in this project", description: projectText }),

@@ -1,4 +1,4 @@
-import { denialReason } from "palimpsest/internal/loop/ask-user";
+import { denialReason, isUnaskedDenial } from "palimpsest/internal/loop/ask-user";
 import { interruptedByUser } from "palimpsest/internal/loop/run-calls";
 import type { Block, ResultContent, ToolUseBlock } from "palimpsest/internal/schema/block";
 import type { EntryId, ToolUseId } from "palimpsest/internal/schema/brand";
@@ -173,7 +173,7 @@ class PastItems {
 /** A log only marks a result as an error; its text says which kind it is. */
 function failureState(text: string): CallItem["state"] {
   if (text.startsWith(interruptedByUser) || text.startsWith(interruptedText)) return "interrupted";
-  return denialReason(text) === undefined ? "failed" : "denied";
+  return denialReason(text) === undefined && !isUnaskedDenial(text) ? "failed" : "denied";
 }
 
 /** Another program, or a later version, may write other paths. */

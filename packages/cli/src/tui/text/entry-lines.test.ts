@@ -21,7 +21,7 @@ const report = renderReport({
   name: "explore",
   type: "explore",
   description: "find the parser",
-  usage: { requests: 4, calls: 9, tokens: tokens(61_204), nanos: nanoUsd(90_000_000) },
+  usage: { requests: 4, calls: 9, denied: 0, tokens: tokens(61_204), nanos: nanoUsd(90_000_000) },
   how: "answered",
   report: "It is in src/parse.ts.\nSee line 40.",
 });

@@ -1,4 +1,8 @@
-import { describeAgentEnd, formatAgentUsage } from "palimpsest/internal/layers/7-agents/format-agent-run";
+import {
+  describeAgentEnd,
+  describeWorktree,
+  formatAgentUsage,
+} from "palimpsest/internal/layers/7-agents/format-agent-run";
 import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
 import type {
   LoopEvent,
@@ -79,9 +83,13 @@ export function formatPlannedEdit({ trigger, because }: Pick<PlannedEdit, "trigg
 }
 
 /** `Agent explore has reported: find the parser (3 requests, 5 calls, 12,345 tokens, $0.0123). The model gets …` */
-export function formatAgentEnd({ run: { name, description, state, usage } }: EventOfKind<"agent-ended">): string {
+export function formatAgentEnd({ run }: EventOfKind<"agent-ended">): string {
+  const { name, description, state, usage, worktree } = run;
   const how = state.kind === "ended" ? describeAgentEnd(state.how) : "has ended";
-  return `Agent ${name} ${how}: ${withoutPeriod(description)} (${formatAgentUsage(usage)}). The model gets its report with the next request; /agents shows it.`;
+  const place = worktree === undefined ? "" : `; ${describeWorktree(worktree)}`;
+  // The call of an agent in the foreground shows the rest.
+  if (run.place === "foreground") return `Agent ${name} ${how}${place}.`;
+  return `Agent ${name} ${how}: ${withoutPeriod(description)} (${formatAgentUsage(usage)})${place}. The model gets its report with the next request; /agents shows it.`;
 }
 
 /** `Saved 2 memories: Indent, Release day.` */

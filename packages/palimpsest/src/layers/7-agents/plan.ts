@@ -21,7 +21,8 @@ export interface AgentPlanInput {
 
 /** `message`: for the model that asks; it says what to do instead. */
 export type AgentPlan =
-  | { readonly kind: "start"; readonly name: string }
+  /** `type`: as its definition is called. */
+  | { readonly kind: "start"; readonly name: string; readonly type: string }
   | { readonly kind: "refused"; readonly message: string };
 
 /** The type of an agent that begins with the conversation so far. */
@@ -37,7 +38,8 @@ export function planAgent({ request, depth, asker, running, names, types, money 
     return refuse(
       `Agents can be started ${agentDepthMax} levels deep, and this is the last one. Do this part yourself.`,
     );
-  if (request.type !== forkType && !types.includes(request.type))
+  const type = findType(request.type, types);
+  if (type === undefined)
     return refuse(
       `There is no agent type ${JSON.stringify(request.type)}. There are: ${[...types, forkType].join(", ")}.`,
     );
@@ -50,15 +52,25 @@ export function planAgent({ request, depth, asker, running, names, types, money 
     );
   if (request.prompt.trim() === "") return refuse("The task of an agent can't be empty.");
   const { name } = request;
-  if (name === undefined) return { kind: "start", name: findFreeName(request.type, names) };
+  if (name === undefined) return { kind: "start", type, name: findFreeName(type, names) };
   if (!isAgentName(name) || name === mainName)
     return refuse(
       `${JSON.stringify(name)} can't be the name of an agent: letters, digits, dashes, dots and underscores.`,
     );
   if (names.has(name))
     return refuse(`There is an agent called ${name} already. Send it a message, or choose another name.`);
-  return { kind: "start", name };
+  return { kind: "start", type, name };
 }
+
+/** Models write types as they know them from elsewhere: case does not matter, and Claude Code's names are understood. */
+function findType(written: string, types: readonly string[]): string | undefined {
+  const known = [...types, forkType];
+  const same = (name: string): string | undefined =>
+    known.find((type) => type === name) ?? known.find((type) => type.toLowerCase() === name.toLowerCase());
+  return same(written) ?? same(typeByClaudeName[written.toLowerCase()] ?? written);
+}
+
+const typeByClaudeName: Readonly<Record<string, string>> = { "general-purpose": "general" };
 
 const refuse = (message: string): AgentPlan => ({ kind: "refused", message });
 

@@ -12,7 +12,7 @@ const ended: AgentReport = {
   description: "Find the loop",
   how: "answered",
   report: "The loop is in src/loop.ts.\nIt has three exits.",
-  usage: { requests: 12, calls: 9, tokens: tokens(35_210), nanos: nanoUsd(21_300_000) },
+  usage: { requests: 12, calls: 9, denied: 0, tokens: tokens(35_210), nanos: nanoUsd(21_300_000) },
 };
 
 const render = (over: Partial<AgentReport>): string => renderReport({ ...ended, ...over });
@@ -41,13 +41,20 @@ describe("the report of an agent", () => {
     [{ report: " \n" }, "(empty)"],
     [{ usage: { ...ended.usage, nanos: nanoUsd(0), calls: 1 } }, "Cost: 12 requests, 1 call, 35,210 tokens.\n"],
     [
+      { usage: { ...ended.usage, denied: 1 } },
+      "Cost: 12 requests, 9 calls (1 denied), 35,210 tokens, $0.02.\n1 call was denied:",
+    ],
+    [{ usage: { ...ended.usage, denied: 3 } }, "3 calls were denied: what that was for may be missing.\n"],
+    [
       { worktree: { path: "/tmp/wt 1", branch: "agent/x", state: "kept" } },
       'Its changes are in the worktree "/tmp/wt 1", branch "agent/x".',
     ],
   ])("%o: %s", (over, words) => expect(render(over)).toContain(words));
 
-  it("names a worktree only if it was kept", () => {
-    expect(render({ worktree: { path: "/tmp/wt", branch: "b", state: "removed" } })).not.toContain("/tmp/wt");
+  it("names a worktree only if it was kept, and says that nothing was changed in one that was not", () => {
+    const removed = render({ worktree: { path: "/tmp/wt", branch: "b", state: "removed" } });
+    expect(removed).not.toContain("/tmp/wt");
+    expect(removed).toContain("changed nothing in it");
   });
 
   it("of 900 KB keeps beginning and end, in whole lines, and says how to read the rest", () => {

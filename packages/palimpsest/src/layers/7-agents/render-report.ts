@@ -1,4 +1,4 @@
-import type { AgentEnd, AgentRun } from "../../schema/agent-run.ts";
+import type { AgentEnd, AgentRun, AgentWorktree } from "../../schema/agent-run.ts";
 import { formatCount } from "../../text/format-count.ts";
 import { safeCutIndex } from "../../text/safe-cut-index.ts";
 import { oneLine, toPrintable } from "../../text/to-printable.ts";
@@ -46,12 +46,16 @@ interface RenderedPart {
 
 function render(ended: AgentReport, { body, cut }: RenderedPart): string {
   const { id, name, type, description, worktree } = ended;
+  const { denied } = ended.usage;
   const lines = [
     `Agent ${quote(name)} (${quote(type)}, ${id}) ${endText(ended)} Its task: ${quote(description)}`,
     `Cost: ${formatAgentUsage(ended.usage)}.`,
-    ...(worktree?.state === "kept"
-      ? [`Its changes are in the worktree ${quote(worktree.path)}, branch ${quote(worktree.branch)}.`]
-      : []),
+    ...(denied === 0
+      ? []
+      : [
+          `${formatCount(denied)} ${denied === 1 ? "call was" : "calls were"} denied: what that was for may be missing.`,
+        ]),
+    ...(worktree === undefined ? [] : worktreeLines(worktree)),
     ...(cut === undefined
       ? []
       : [
@@ -61,6 +65,17 @@ function render(ended: AgentReport, { body, cut }: RenderedPart): string {
     wrapElement("report", body === "" ? "(empty)" : body),
   ];
   return wrapElement("agent_report", lines.join("\n"));
+}
+
+function worktreeLines({ path, branch, state }: AgentWorktree): readonly string[] {
+  switch (state) {
+    case "kept":
+      return [`Its changes are in the worktree ${quote(path)}, branch ${quote(branch)}.`];
+    case "removed":
+      return ["It had a worktree of its own and changed nothing in it, so the worktree was removed."];
+    case "in-use":
+      return [];
+  }
 }
 
 const notice =
