@@ -1,10 +1,12 @@
 import type Anthropic from "@anthropic-ai/sdk";
+import type { AgentConfig } from "@mastra/core/agent";
 import { type Agent, type MemorySession, type ModelProvider, Runner, type Session } from "@openai/agents";
 import type OpenAI from "openai";
 import { generateText, wrapLanguageModel, type LanguageModelMiddleware } from "ai";
 import { describe, expectTypeOf, it } from "vitest";
 import { type ContextMiddleware, contextStep } from "../packages/palimpsest/src/adapter/ai-sdk/index.ts";
 import { withContext } from "../packages/palimpsest/src/adapter/anthropic/index.ts";
+import type { contextProcessor } from "../packages/palimpsest/src/adapter/mastra/index.ts";
 import { withContext as withOpenAIContext } from "../packages/palimpsest/src/adapter/openai/index.ts";
 import { withContext as withAgentsContext } from "../packages/palimpsest/src/adapter/openai-agents/index.ts";
 import type { Context, ContextOptions, ToolCall } from "../packages/palimpsest/src/index.ts";
@@ -100,6 +102,9 @@ describe("a client with a context", () => {
     expectTypeOf<Awaited<ReturnType<typeof wrapChat>["context"]>>().toEqualTypeOf<Context<"openai-chat">>();
     expectTypeOf<ContextMiddleware>().toExtend<LanguageModelMiddleware>();
     expectTypeOf<ReturnType<typeof wrapSession>>().toExtend<MemorySession & Session>();
+    type Processors = ReturnType<typeof contextProcessor>[];
+    expectTypeOf<Processors>().toExtend<NonNullable<AgentConfig["inputProcessors"]>>();
+    expectTypeOf<Processors>().toExtend<NonNullable<AgentConfig["errorProcessors"]>>();
   });
 
   it("a list of each SDK can be synced as it is", () => {

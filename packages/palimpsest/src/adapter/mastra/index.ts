@@ -1,0 +1,1 @@
+export { contextProcessor, type ContextHandle, type ContextProcessorOptions } from "./context-processor.ts";
