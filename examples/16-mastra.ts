@@ -1,7 +1,7 @@
 import { Agent } from "@mastra/core/agent";
 import { MockMemory } from "@mastra/core/memory";
 import { createTool } from "@mastra/core/tools";
-import { contextProcessor } from "palimpsest/mastra";
+import { contextProcessor, recallTool } from "palimpsest/mastra";
 import { z } from "zod";
 import { serveSimulated } from "./simulated.ts";
 
@@ -19,7 +19,7 @@ const agent = new Agent({
   instructions: "You fix tests.",
   model: { id: "openai/gpt-5", url: `${server.url}/v1`, apiKey: "none" },
   defaultOptions: { maxSteps: 50 },
-  tools: { read },
+  tools: { read, recall: recallTool(processor) },
   memory: new MockMemory(), // or Memory of @mastra/memory, with `lastMessages: false`
   inputProcessors: [processor],
   errorProcessors: [processor],

@@ -6,7 +6,7 @@ import { generateText, wrapLanguageModel, type LanguageModelMiddleware } from "a
 import { describe, expectTypeOf, it } from "vitest";
 import { type ContextMiddleware, contextStep } from "../packages/palimpsest/src/adapter/ai-sdk/index.ts";
 import { withContext } from "../packages/palimpsest/src/adapter/anthropic/index.ts";
-import type { contextProcessor } from "../packages/palimpsest/src/adapter/mastra/index.ts";
+import type { contextProcessor, recallTool } from "../packages/palimpsest/src/adapter/mastra/index.ts";
 import { withContext as withOpenAIContext } from "../packages/palimpsest/src/adapter/openai/index.ts";
 import { withContext as withAgentsContext } from "../packages/palimpsest/src/adapter/openai-agents/index.ts";
 import type { Context, ContextOptions, ToolCall } from "../packages/palimpsest/src/index.ts";
@@ -105,6 +105,7 @@ describe("a client with a context", () => {
     type Processors = ReturnType<typeof contextProcessor>[];
     expectTypeOf<Processors>().toExtend<NonNullable<AgentConfig["inputProcessors"]>>();
     expectTypeOf<Processors>().toExtend<NonNullable<AgentConfig["errorProcessors"]>>();
+    expectTypeOf<{ recall: ReturnType<typeof recallTool> }>().toExtend<NonNullable<AgentConfig["tools"]>>();
   });
 
   it("a list of each SDK can be synced as it is", () => {

@@ -5,6 +5,7 @@ import { createTool } from "@mastra/core/tools";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { contextProcessor } from "../../packages/palimpsest/src/adapter/mastra/context-processor.ts";
+import { recallTool } from "../../packages/palimpsest/src/adapter/mastra/recall-tool.ts";
 import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
@@ -137,6 +138,34 @@ describe("contextProcessor, for agents of Mastra", () => {
       await processor.closeContexts();
     }
     expect(receipts.filter(({ kind }) => kind === "branch")).toEqual([]);
+  });
+
+  it("the tool recall finds what was said before a compaction", async () => {
+    const processor = contextProcessor(small);
+    const plain = reader(29);
+    let made = 0;
+    const responder: Responder = {
+      name: "recalling",
+      respond: (scene) => {
+        made += 1;
+        if (made !== 29) return plain.respond(scene);
+        const call: MoveBlock = { type: "tool_use", name: "recall", input: { query: "periwinkle" } };
+        return { move: { kind: "say", blocks: [call] } };
+      },
+    };
+    const memory = new MockMemory();
+    const recall = recallTool(processor);
+    const { agent } = connected(responder, { memory, inputProcessors: [processor], tools: { read, recall } });
+    await agent.generate("Read. The code word is periwinkle.", inThread("t1"));
+    const { messages } = await memory.recall({ threadId: "t1", resourceId: "ada" });
+    const results = messages.flatMap(({ content }) =>
+      content.parts.flatMap((part) =>
+        part.type === "tool-invocation" && part.toolInvocation.toolName === "recall" ? [JSON.stringify(part)] : [],
+      ),
+    );
+    expect(results.join("")).toContain("The code word is periwinkle");
+    expect(boundaries((await processor.contextFor("t1"))?.receipts())).toBeGreaterThanOrEqual(1);
+    await processor.closeContexts();
   });
 
   it("a request that is refused as too long is made plainer and sent again", async () => {

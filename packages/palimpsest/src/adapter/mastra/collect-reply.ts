@@ -1,11 +1,12 @@
 import { field, isObject, type Json, type JsonObject, parseJson, textField } from "../../schema/json.ts";
+import type { ModelReply } from "../ai-sdk/model-reply.ts";
 import { encodePart, type PromptPart } from "../ai-sdk/prompt-message.ts";
 
 /**
  * A reply in the format of the Messages API, from the chunks of Mastra or the parts of a model's stream: the same events,
  * with other names for some fields in each version.
  */
-export function collectReply(chunks: Iterable<object>, model: string) {
+export function collectReply(chunks: Iterable<object>, model: string): ModelReply {
   const content: PromptPart[] = [];
   const openById = new Map<string, { type: string; text: string; providerMetadata?: unknown }>();
   let id: string | undefined;
