@@ -1,5 +1,5 @@
 import type { ToolCall } from "palimpsest";
-import { type Responder, extractResponder, Simulator, simulatorFetch } from "@palimpsest/simulator";
+import { type Responder, extractResponder, serveSimulator, Simulator, simulatorFetch } from "@palimpsest/simulator";
 
 /** Reads nine files per task, then says that it is done. */
 const reader: Responder = {
@@ -79,6 +79,13 @@ export const simulated = optionsFor(reader);
 export const simulatedWithRefusal = optionsFor(refusing());
 export const simulatedWithMemories = optionsFor(shopkeeper);
 export const simulatedWithAgents = optionsFor(leader);
+
+/** For frameworks that only take the address of a server. */
+export async function serveSimulated() {
+  const server = await serveSimulator(new Simulator({ responder: reader }), { port: 0 });
+  if (server.kind === "failed") throw new Error(server.message);
+  return server;
+}
 
 /** Your tools. */
 export const run = (call: ToolCall): Promise<string> =>

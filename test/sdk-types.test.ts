@@ -1,10 +1,14 @@
 import type Anthropic from "@anthropic-ai/sdk";
+import type { AgentConfig } from "@mastra/core/agent";
+import { type Agent, type MemorySession, type ModelProvider, Runner, type Session } from "@openai/agents";
 import type OpenAI from "openai";
 import { generateText, wrapLanguageModel, type LanguageModelMiddleware } from "ai";
 import { describe, expectTypeOf, it } from "vitest";
 import { type ContextMiddleware, contextStep } from "../packages/palimpsest/src/adapter/ai-sdk/index.ts";
 import { withContext } from "../packages/palimpsest/src/adapter/anthropic/index.ts";
+import type { contextProcessor, recallTool } from "../packages/palimpsest/src/adapter/mastra/index.ts";
 import { withContext as withOpenAIContext } from "../packages/palimpsest/src/adapter/openai/index.ts";
+import { withContext as withAgentsContext } from "../packages/palimpsest/src/adapter/openai-agents/index.ts";
 import type { Context, ContextOptions, ToolCall } from "../packages/palimpsest/src/index.ts";
 
 /** Never called: that it compiles under `strict`, without a cast, is the test. */
@@ -84,6 +88,9 @@ describe("the types of a context meet those of the official SDKs", () => {
 /** Never called: that they compile is the test. */
 export const wrapAnthropic = (client: Anthropic) => withContext(client);
 export const wrapChat = (client: OpenAI) => withOpenAIContext(client, { provider: "openai-chat" });
+export const wrapSession = (session: MemorySession) => withAgentsContext(session);
+export const runSession = (session: ReturnType<typeof wrapSession>, provider: ModelProvider, agent: Agent) =>
+  new Runner({ modelProvider: session.wrapProvider(provider) }).run(agent, "", { session });
 export const wrapModel = (model: Parameters<typeof wrapLanguageModel>[0]["model"], middleware: ContextMiddleware) =>
   generateText({ model: wrapLanguageModel({ model, middleware }), prompt: "", prepareStep: contextStep().prepareStep });
 
@@ -94,6 +101,11 @@ describe("a client with a context", () => {
     expectTypeOf<ReturnType<typeof wrapChat>>().toExtend<OpenAI>();
     expectTypeOf<Awaited<ReturnType<typeof wrapChat>["context"]>>().toEqualTypeOf<Context<"openai-chat">>();
     expectTypeOf<ContextMiddleware>().toExtend<LanguageModelMiddleware>();
+    expectTypeOf<ReturnType<typeof wrapSession>>().toExtend<MemorySession & Session>();
+    type Processors = ReturnType<typeof contextProcessor>[];
+    expectTypeOf<Processors>().toExtend<NonNullable<AgentConfig["inputProcessors"]>>();
+    expectTypeOf<Processors>().toExtend<NonNullable<AgentConfig["errorProcessors"]>>();
+    expectTypeOf<{ recall: ReturnType<typeof recallTool> }>().toExtend<NonNullable<AgentConfig["tools"]>>();
   });
 
   it("a list of each SDK can be synced as it is", () => {

@@ -4,8 +4,9 @@ import { type AgentMiddleware, createMiddleware } from "langchain";
 import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
 import { isObject, type Json, type JsonObject, parseJson } from "../../schema/json.ts";
-import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
+import type { AdapterOptions } from "../shared/adapter-context.ts";
 import { askPlainer } from "../shared/ask-plainer.ts";
+import { ThreadContexts } from "../shared/thread-contexts.ts";
 import { encodeMessage, encodeReply } from "./encode-message.ts";
 import { restoreMessages } from "./restore-messages.ts";
 
@@ -25,8 +26,8 @@ export interface ContextHandle {
  * For `createAgent`: before each call of the model, its messages pass through the context of their thread and fit the
  * window. The agent's state keeps the whole list, so checkpointers, time travel and other middleware see it as it was.
  */
-export function contextMiddleware(options: ContextMiddlewareOptions = {}): AgentMiddleware & ContextHandle {
-  const threads = new Map<string | undefined, AdapterContext<"anthropic">>();
+export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareOptions = {}): AgentMiddleware &
+  ContextHandle {
   let ownModel: (() => Invocable) | undefined;
   const ask: AdapterOptions<"anthropic">["summarizer"] = async ({ params, signal }) => {
     if (ownModel === undefined) throw new Error("a summary before the first request");
@@ -35,24 +36,16 @@ export function contextMiddleware(options: ContextMiddlewareOptions = {}): Agent
     if (!isReply(reply)) throw new Error("the model gave no message");
     return toReply(reply, params.model);
   };
-  const open = (thread: string | undefined): AdapterContext<"anthropic"> => {
-    const known = threads.get(thread);
-    if (known !== undefined) return known;
-    const { summarizer, ...others } = options;
-    const given = summarizer === "own" ? ask : summarizer;
-    const opened = new AdapterContext("anthropic", {
-      ...others,
-      ...(thread === undefined ? {} : { session: thread }),
-      ...(given === undefined ? {} : { summarizer: given }),
-    });
-    threads.set(thread, opened);
-    return opened;
-  };
+  const chosen = summarizer === "own" ? ask : summarizer;
+  const threads = new ThreadContexts("anthropic", {
+    ...options,
+    ...(chosen === undefined ? {} : { summarizer: chosen }),
+  });
   const middleware = createMiddleware({
     name: "PalimpsestContext",
     wrapModelCall: async (request, handler) => {
       ownModel = () => bindModel(request);
-      const adapter = open(request.runtime.configurable?.thread_id);
+      const adapter = threads.open(request.runtime.configurable?.thread_id);
       const model = modelName(request.model);
       const given = request.messages.map(encodeMessage);
       return await askPlainer(adapter, {
@@ -73,11 +66,8 @@ export function contextMiddleware(options: ContextMiddlewareOptions = {}): Agent
     },
   });
   return Object.assign(middleware, {
-    contextFor: (threadId?: string) => threads.get(threadId)?.context,
-    closeContexts: async () => {
-      await Promise.all(threads.values().map((adapter) => adapter.close()));
-      threads.clear();
-    },
+    contextFor: (threadId?: string) => threads.contextFor(threadId),
+    closeContexts: () => threads.close(),
   });
 }
 

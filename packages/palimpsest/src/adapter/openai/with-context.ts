@@ -8,7 +8,7 @@ import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../s
 import { clientFetch } from "../shared/client-fetch.ts";
 import { contextFetch, type RequestFormat } from "../shared/context-fetch.ts";
 import { continuedResponsesMax } from "../shared/limits.ts";
-import { restoreItems } from "./restore-items.ts";
+import { restoreItems } from "../shared/restore-items.ts";
 
 type OpenAIProvider = "openai-chat" | "openai-responses";
 

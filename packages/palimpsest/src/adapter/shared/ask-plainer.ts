@@ -31,7 +31,7 @@ export async function askPlainer<P extends Provider, Result>(
 }
 
 /** The provider's answer, if it is about what the request holds. Frameworks keep it in fields of different names. */
-function readRefusal(error: unknown): object | undefined {
+export function readRefusal(error: unknown): object | undefined {
   if (typeof error !== "object" || error === null) return undefined;
   const [status, statusCode] = ["status", "statusCode"].map((key) => Number(Reflect.get(error, key)));
   if (isAboutRequest(status)) return error;

@@ -20,7 +20,9 @@ export function restoreItems(sent: readonly object[], given: readonly JsonObject
   return sent.flatMap((item) => {
     const json = parseJson(JSON.stringify(item));
     if (!isObject(json)) return [];
-    const found = originals.find(json);
+    const answered = resultCallId(json);
+    const found =
+      answered === undefined ? originals.find(json) : originals.findResult(json, callIds.get(answered) ?? answered);
     if (found === undefined) return [withCallId(json, callIds)];
     // Ids may differ if the same call stands on two branches.
     const [ids, own] = [listCallIds(json), listCallIds(found.item)];
@@ -35,9 +37,10 @@ interface Original {
   readonly together: readonly JsonObject[];
 }
 
-/** Found by what they say. The context keeps their order, so each is used once. */
+/** Found by what they say. The context keeps their order, so each is used once. Of the same calls, that with the same id is meant. */
 class Originals {
   readonly #byKey = new Map<string, Original[]>();
+  readonly #resultByCall = new Map<string, Original>();
 
   constructor(given: readonly JsonObject[]) {
     let companions: JsonObject[] = [];
@@ -50,15 +53,31 @@ class Originals {
       }
       last = [...companions, item];
       companions = [];
-      this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), { item, together: last }]);
+      const original = { item, together: last };
+      const answered = resultCallId(item);
+      if (answered === undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), original]);
+      else this.#resultByCall.set(answered, original);
     }
     last?.push(...companions);
   }
 
   find(item: JsonObject): Original | undefined {
-    return this.#byKey.get(itemKey(item) ?? "")?.shift();
+    const alike = this.#byKey.get(itemKey(item) ?? "") ?? [];
+    const ids = listCallIds(item).join(" ");
+    const at = alike.findIndex((original) => listCallIds(original.item).join(" ") === ids);
+    return alike.splice(Math.max(at, 0), 1)[0];
+  }
+
+  /** Results may say the same, so a result is the one of its call. */
+  findResult(item: JsonObject, call: string): Original | undefined {
+    const original = this.#resultByCall.get(call);
+    return original !== undefined && itemKey(original.item) === itemKey(item) ? original : undefined;
   }
 }
+
+/** The call that a result answers; undefined for other items. */
+const resultCallId = (item: JsonObject): string | undefined =>
+  textField(item, "type") === "function_call_output" ? textField(item, "call_id") : textField(item, "tool_call_id");
 
 /** What a message or an item says, without its ids. Undefined for one that goes with its neighbour, such as reasoning. */
 function itemKey(item: JsonObject): string | undefined {

@@ -1,0 +1,1 @@
+export { type ContextHandle, type ContextSessionOptions, withContext } from "./with-context.ts";
