@@ -16,10 +16,18 @@ const repository = resolve(import.meta.dirname, "..");
 const page = join(repository, "docs/frameworks.md");
 const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
 const exampleMillisMax = 120_000;
-const manifestShape = z.object({ devDependencies: z.record(z.string(), z.string()) });
+const manifestShape = z.object({ version: z.string() });
+
+interface Framework {
+  readonly name: string;
+  readonly example: string;
+  readonly needs: readonly string[];
+  /** What these bring with them, at the versions of this checkout too. */
+  readonly pins?: readonly string[];
+}
 
 /** Each framework's example and what it needs besides our packages; versions are those of this checkout. */
-const frameworks = [
+const frameworks: readonly Framework[] = [
   { name: "Anthropic SDK", example: "11-anthropic-client.ts", needs: ["@anthropic-ai/sdk"] },
   { name: "AI SDK", example: "12-ai-sdk.ts", needs: ["ai", "@ai-sdk/anthropic", "zod"] },
   { name: "OpenAI SDK", example: "13-openai-client.ts", needs: ["openai"] },
@@ -27,6 +35,8 @@ const frameworks = [
     name: "LangChain",
     example: "14-langchain.ts",
     needs: ["langchain", "@langchain/core", "@langchain/anthropic", "zod"],
+    // Of these, a registry may have a version whose own dependencies it does not have.
+    pins: ["@langchain/langgraph", "@langchain/langgraph-checkpoint", "@langchain/langgraph-sdk"],
   },
 ];
 
@@ -90,18 +100,27 @@ async function installRuntimes(): Promise<ReadonlyMap<string, string>> {
   return found;
 }
 
-async function createFolder(name: string): Promise<string> {
+async function readVersion(name: string): Promise<string> {
+  const manifest = await readFile(join(repository, "node_modules", name, "package.json"), "utf8");
+  return manifestShape.parse(JSON.parse(manifest)).version;
+}
+
+async function createFolder(name: string, more: object = {}): Promise<string> {
   const path = join(folder, name);
   await mkdir(path, { recursive: true });
-  await writeFile(join(path, "package.json"), `{ "name": "project", "private": true, "type": "module" }`);
+  const manifest = { name: "project", private: true, type: "module", ...more };
+  await writeFile(join(path, "package.json"), JSON.stringify(manifest));
   return path;
 }
 
-async function createProject({ name, example, needs }: (typeof frameworks)[number]): Promise<string> {
-  const project = await createFolder(name.replaceAll(" ", "-"));
-  const { devDependencies } = manifestShape.parse(JSON.parse(await readFile(join(repository, "package.json"), "utf8")));
+async function createProject({ name, example, needs, pins = [] }: Framework): Promise<string> {
+  const overrides = Object.fromEntries(
+    await Promise.all(pins.map(async (pin) => [pin, await readVersion(pin)] as const)),
+  );
+  const project = await createFolder(name.replaceAll(" ", "-"), { overrides });
   const tarballs = ["palimpsest", "palimpsest-simulator"].map((file) => join(folder, `${file}-0.1.0.tgz`));
-  await install(project, ...tarballs, ...needs.map((need) => `${need}@${devDependencies[need]}`));
+  const versions = await Promise.all(needs.map(async (need) => `${need}@${await readVersion(need)}`));
+  await install(project, ...tarballs, ...versions);
   for (const file of [example, "simulated.ts"]) await cp(join(repository, "examples", file), join(project, file));
   return project;
 }
