@@ -90,7 +90,7 @@ describe("a call that needs an answer where nobody can be asked", () => {
     );
     expect(run?.usage).toMatchObject({ calls: 1, denied: 1 });
     expect(run?.denials).toMatchObject([{ tool: "write", input: { file_path: "b.js" } }]);
-    expect(run?.state).toMatchObject({ report: expect.stringContaining("\n1 call was denied:") });
+    expect(run?.state.kind === "ended" && run.state.report).toContain("\n1 call was denied:");
     await agent.close();
   });
 });

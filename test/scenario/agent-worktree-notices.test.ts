@@ -25,10 +25,8 @@ it("-p says where an agent has left its changes, and names the agent whose call 
   const written = await print("--permission-mode", "acceptEdits");
   expect(written.err).toMatch(changesText);
   const result: unknown = JSON.parse(written.out);
-  expect(result).toMatchObject({
-    permission_denials: [],
-    agent_worktrees: [{ agent: "general", branch: expect.stringMatching(/^palimpsest\/agent-/) }],
-  });
+  expect(result).toMatchObject({ permission_denials: [], agent_worktrees: [{ agent: "general" }] });
+  expect(written.out).toMatch(/"branch": ?"palimpsest\/agent-/);
   const denied = await print();
   const deniedResult: unknown = JSON.parse(denied.out);
   expect(deniedResult).toMatchObject({

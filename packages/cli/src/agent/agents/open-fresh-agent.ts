@@ -18,12 +18,13 @@ import { createToolbox, type Toolbox } from "../tools/toolbox.ts";
 import { agentMessages } from "./agent-messages.ts";
 import { followProgress } from "./follow-progress.ts";
 import { openMemoryForAgent } from "./agent-memory.ts";
-import type { OpenWorktree } from "./agent-worktrees.ts";
+import type { EndedWorktree, OpenWorktree } from "./agent-worktrees.ts";
 import {
   askable,
   openAgentParts,
   type OpenedSubAgent,
   type ParentConversation,
+  type PickedModel,
   type Refused,
   startContext,
   subAgentDeps,
@@ -49,7 +50,38 @@ export async function openFreshAgent(
     await place?.finish();
     return parts;
   }
-  const { agent, close } = parts;
+  const release = async (): Promise<EndedWorktree | undefined> => {
+    await parts.close().catch(() => undefined);
+    return await place?.finish();
+  };
+  try {
+    const input = { spec, parent, definition, agent: parts.agent, place, cwd, model, picked, release };
+    const opened = await assembleFresh(shared, input);
+    if (opened.kind === "refused") await release();
+    return opened;
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+interface FreshInput {
+  readonly spec: AgentSpec;
+  readonly parent: ParentConversation;
+  readonly definition: AgentDefinition;
+  readonly agent: AgentParts;
+  readonly place: OpenWorktree | undefined;
+  readonly cwd: string;
+  readonly model: string;
+  readonly picked: PickedModel;
+  /** Closes its transcript and ends its worktree. */
+  readonly release: () => Promise<EndedWorktree | undefined>;
+}
+
+async function assembleFresh(
+  shared: SubAgentShared,
+  { spec, parent, definition, agent, place, cwd, model, picked, release }: FreshInput,
+): Promise<OpenedSubAgent | Refused> {
   const narrowed = memoizeByInput(parent.choice, (now) => narrowChoice(now, definition));
   const { choice, allowRules } = grantsFor({ choice: narrowed, parent, place });
   const memory = await openAgentsMemory(shared, { agent, definition, model });
@@ -58,11 +90,7 @@ export async function openFreshAgent(
   const own = { model, cwd, tools: box.tools, memory: memory.piece, prompt: definition.prompt };
   const prefix: PrefixInput = { ...parent.prefix, ...own };
   const opened = await openPrefix(agent, { input: prefix, box, picked, memory });
-  if (opened.kind === "failed") {
-    await close();
-    await place?.finish();
-    return { kind: "refused", message: opened.message };
-  }
+  if (opened.kind === "failed") return { kind: "refused", message: opened.message };
   const { instructions, fixedPart, answers } = opened;
   const deps = subAgentDeps(shared, {
     spec,
@@ -79,6 +107,7 @@ export async function openFreshAgent(
   });
   const context = startContext(shared, { spec, agent, deps, box, prefix, instructions, ...fixedPart });
   const progress = followProgress(context, spec);
+  let notes = place && worktreeNotes(place);
   return {
     kind: "open",
     parent: {
@@ -97,12 +126,15 @@ export async function openFreshAgent(
       model,
       worktree: place && toWorktree(place),
       transcriptPath: agent.deps.transcripts.linkTo?.(agent.session.id),
-      turn: ({ text, signal, roundsMax }) =>
-        progress.during(runTurn(context, { text: withNotes(text, place), signal, roundsMax, queue: [] })),
+      turn: ({ text, signal, roundsMax }) => {
+        // It is told once what its worktree lacks.
+        const task = text === undefined ? undefined : [text, ...(notes ?? [])].join("\n");
+        if (text !== undefined) notes = undefined;
+        return progress.during(runTurn(context, { text: task, signal, roundsMax, queue: [] }));
+      },
       close: async () => {
         await progress.stop();
-        await close();
-        return { worktree: await place?.finish() };
+        return { worktree: await release() };
       },
     },
   };
@@ -147,10 +179,6 @@ async function openAgentsMemory(
   if (memory.first.length > 0 && session.leaf === null) await session.append(...memory.first);
   return memory;
 }
-
-/** The agent is told once what its worktree lacks. */
-const withNotes = (text: string | undefined, place: OpenWorktree | undefined): string | undefined =>
-  text === undefined || place === undefined ? text : [text, ...worktreeNotes(place)].join("\n");
 
 const worktreeNotes = ({ path, branch, notes }: OpenWorktree): readonly string[] => [
   "",
