@@ -92,7 +92,7 @@ export const program = group({
     }),
     deferCommand({
       name: "agents",
-      summary: "list running agents, follow one, send it a message, end it",
+      summary: "list running agents, follow one, send it a message, end it; remove a team",
       load: async () => (await import("../command/agents-command.ts")).agentsCommand,
     }),
     deferCommand({
