@@ -159,7 +159,9 @@ export class AgentMail implements MessageSender {
   /** Undefined if none of the session's own agents is meant. */
   async #sendToAgent({ to, body }: OutgoingMessage): Promise<MessageOutcome | undefined> {
     const names = this.#agents?.list().flatMap(({ id, name }) => [id, name]) ?? [];
-    if (this.#agents === undefined || !names.includes(to)) return undefined;
+    // Without a team, all others are the session's own agents.
+    const isForAll = to === "*" && this.membership === undefined;
+    if (this.#agents === undefined || (!isForAll && !names.includes(to))) return undefined;
     if (body.type !== "text") return refuse(`${to} is an agent of this session: it takes plain words.`);
     const from = { kind: "agent", name: this.membership?.name ?? "main" } as const;
     const outcome = await this.#agents.send({ to, text: body.text, from });
@@ -168,6 +170,8 @@ export class AgentMail implements MessageSender {
         return sent(`Sent to ${outcome.run.name}, which gets it before its next request.`);
       case "resumed":
         return sent(`Sent to ${outcome.run.name}, which had ended and goes on with it.`);
+      case "all":
+        return outcome.names.length === 0 ? refuse("No agent runs.") : sent(`Sent to ${outcome.names.join(", ")}.`);
       case "main":
         return refuse("That is you.");
       case "unknown":

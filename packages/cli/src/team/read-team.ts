@@ -58,7 +58,7 @@ export const leaderGoneText = ({ team }: Pick<TeamView, "team">): string =>
 
 export const leaderBackText = ({ team }: Pick<TeamView, "team">): string => `${team} has a leader again.`;
 
-/** `ann  working · teammate, in /work/p`, for a list. */
+/** `ann  working · teammate, in ~/weir`, for a list. */
 export const memberFacts = ({ member: { role, way, project }, state }: MemberView): string =>
   `${state} · ${role}${way === "chat" ? " with a chat" : ""}, in ${joinLines(project)}`;
 

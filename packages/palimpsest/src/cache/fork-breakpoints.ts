@@ -1,3 +1,4 @@
+import type { Message } from "../schema/block.ts";
 import {
   type Breakpoint,
   type BreakpointInput,
@@ -37,4 +38,10 @@ export function forkBreakpoints(
 function isMarkable({ messages }: BreakpointInput, { message, at }: MessagePlace): boolean {
   const block = messages[message]?.content[at];
   return block !== undefined && canBeMarked(block);
+}
+
+/** The last block; undefined if there is none. */
+export function lastPlace(messages: readonly Message[]): MessagePlace | undefined {
+  const last = messages.at(-1);
+  return last && { part: "messages", message: messages.length - 1, at: last.content.length - 1 };
 }

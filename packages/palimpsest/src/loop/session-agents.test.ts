@@ -214,3 +214,34 @@ it("a lost agent that is stopped is off the record", async () => {
   if (lost !== undefined) await here.agents.stop(lost.id);
   expect(readRecords(session.fold)).toEqual([]);
 });
+
+it("a message to all reaches those that run, the main conversation too, and never its sender", async () => {
+  const here = world(await openedForTest(testDeps()));
+  await here.agents.start(request("one"));
+  await here.agents.start(request("two"));
+  await turnsOf(here, 2);
+  const fromOne = { kind: "agent", name: "one" } as const;
+  expect(await here.agents.send({ to: "*", text: "Hello.", from: fromOne })).toEqual({
+    kind: "all",
+    names: ["main", "two"],
+  });
+  expect(here.agents.takeNews()).toHaveLength(1);
+  const fromMain = { kind: "agent", name: "main" } as const;
+  expect(await here.agents.send({ to: "*", text: "Hello.", from: fromMain })).toEqual({
+    kind: "all",
+    names: ["one", "two"],
+  });
+  expect(here.agents.takeNews()).toEqual([]);
+  await here.agents.close();
+});
+
+it("an agent that has ended starts no agents", async () => {
+  const here = world(await openedForTest(testDeps()));
+  const outer = await here.agents.start(request("outer"));
+  if (outer.kind !== "started") throw new Error(outer.message);
+  await turnsOf(here, 1);
+  const own = here.opened[0]?.agents;
+  await here.agents.stop(outer.run.id);
+  expect(await own?.start(request("inner"))).toMatchObject({ kind: "refused" });
+  expect(here.agents.list().map(({ name }) => name)).toEqual(["outer"]);
+});

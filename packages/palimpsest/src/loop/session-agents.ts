@@ -10,7 +10,7 @@ import type { AgentConversation, AgentHost, AgentSpec } from "../ports/agent-hos
 import type { Agents, AgentText, SendToAgentOutcome, StartAgentOutcome } from "../ports/agents.ts";
 import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
 import { type AgentRequest, type AgentRun, mainName } from "../schema/agent-run.ts";
-import { type AgentId, agentId, nanoUsd, type NanoUsd } from "../schema/brand.ts";
+import { type AgentId, nanoUsd, newAgentId, type NanoUsd } from "../schema/brand.ts";
 import { raceAbort } from "../schema/race-abort.ts";
 import type { Session } from "../session/session.ts";
 import type { Draft } from "../transcript/draft.ts";
@@ -84,7 +84,7 @@ export class SessionAgents {
       send: (message) => this.#send(message),
       stop: (id) => this.#stop(id, "stopped"),
       list: () => this.#list(asker),
-      report: (id) => this.#report(id),
+      report: async (id) => (await this.#deps.host.read(id))?.lastReply,
       takeNews: () => this.#news(asker.id).splice(0),
       close: () => this.#close(asker),
     };
@@ -105,22 +105,12 @@ export class SessionAgents {
   ): Promise<StartAgentOutcome> {
     const { type, description, place, prompt } = request;
     const depth = asker.depth + 1;
-    const id = agentId(`agent-${this.#deps.uuid().replaceAll("-", "").slice(0, 8)}`);
+    const id = newAgentId(this.#deps.uuid());
     // All forks of one reply wait for the first of them.
     const stagger = type === forkType ? this.#staggerFor(asker) : undefined;
-    const worker = this.#add({
-      id,
-      name,
-      type,
-      description,
-      parent: asker.id,
-      depth,
-      place,
-      model: request.model ?? "",
-      startedAt: this.#deps.now(),
-      state: { kind: "running" },
-      usage: newUsage,
-    });
+    const start = { startedAt: this.#deps.now(), state: { kind: "running" }, usage: newUsage } as const;
+    const model = request.model ?? "";
+    const worker = this.#add({ id, name, type, description, parent: asker.id, depth, place, model, ...start });
     const conversation = await this.#openConversation(worker, { ...request, mode: "new" });
     if (conversation.kind === "refused") {
       this.#workerById.delete(id);
@@ -261,6 +251,7 @@ export class SessionAgents {
   }
 
   async #send({ to, text, from }: AgentText): Promise<SendToAgentOutcome> {
+    if (to === "*") return this.#sendToAll({ to, text, from });
     const worker = this.#workers(({ id, name }) => id === to || name === to).at(-1);
     if (worker === undefined && to !== mainName)
       return { kind: "unknown", names: this.#workers(() => true).map(({ run }) => run.name) };
@@ -276,6 +267,17 @@ export class SessionAgents {
       return { kind: "queued", run: worker.run };
     }
     return await this.#resume(worker, draft);
+  }
+
+  /** Never to the sender itself. */
+  #sendToAll({ text, from }: AgentText): SendToAgentOutcome {
+    const sender = from.kind === "agent" ? from.name : mainName;
+    const receivers = this.#workers((run) => run.name !== sender && this.#isAtWork(run.id));
+    const draft = messageDraft(this.#session, { text, from });
+    for (const { mail } of receivers) mail.push(draft);
+    if (sender !== mainName) this.#news(undefined).push(draft);
+    const names = receivers.map(({ run }) => run.name);
+    return { kind: "all", names: sender === mainName ? names : [mainName, ...names] };
   }
 
   async #resume(worker: AgentWorker, draft: Draft): Promise<SendToAgentOutcome> {
@@ -304,10 +306,6 @@ export class SessionAgents {
     await this.#record();
     void this.#work(worker, { conversation: opened.conversation, text: undefined });
     return { kind: "resumed", run: worker.run };
-  }
-
-  async #report(id: AgentId): Promise<string | undefined> {
-    return (await this.#deps.host.read(id))?.lastReply;
   }
 
   #list({ id }: Asker): readonly AgentRun[] {

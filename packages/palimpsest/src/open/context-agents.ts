@@ -1,6 +1,6 @@
+import { lastPlace } from "../cache/fork-breakpoints.ts";
 import type { CostLedger } from "../cache/cost-ledger.ts";
 import type { FrozenParts } from "../cache/baseline.ts";
-import type { MessagePlace } from "../cache/breakpoint.ts";
 import type { AgentOptions, ForkOptions, ForkTies } from "../context/agent-options.ts";
 import type { Context } from "../context/context.ts";
 import { ContextError, storeError } from "../context/context-error.ts";
@@ -17,8 +17,7 @@ import type { AgentPayment } from "../ports/agent-host.ts";
 import type { StorePorts } from "../ports/store.ts";
 import { isAgentName } from "../schema/agent-address.ts";
 import { mainName } from "../schema/agent-run.ts";
-import type { Message } from "../schema/block.ts";
-import { type AgentId, agentId, type EntryId, type SessionId, sessionId, tokens } from "../schema/brand.ts";
+import { type AgentId, newAgentId, type EntryId, type SessionId, sessionId, tokens } from "../schema/brand.ts";
 import { forkSession } from "../session/fork-session.ts";
 import { redactSystem } from "../session/redaction.ts";
 import { openSession, type Session, type SessionDeps } from "../session/session.ts";
@@ -191,7 +190,7 @@ export class ContextAgents<P extends Provider> {
 
   async #openTranscript(root: SessionId) {
     const { sessionDeps: parentDeps, agentsOf } = this.#input;
-    const id = agentId(`agent-${parentDeps.uuid().replaceAll("-", "").slice(0, 8)}`);
+    const id = newAgentId(parentDeps.uuid());
     const { transcripts, blobs } = agentsOf?.(root) ?? parentDeps;
     const sessionDeps: SessionDeps = { ...parentDeps, transcripts, blobs };
     const circumstances = { cwd: process.cwd(), version: "library" };
@@ -263,8 +262,3 @@ function siblingTies(stagger: Stagger): Omit<ForkTies, "expand"> {
 
 const findEnd = ({ projection: { items } }: Fold, placeholder: string | undefined): EntryId | undefined =>
   (placeholder === undefined ? items.at(-1) : items.findLast(({ role }) => role === "assistant"))?.entry;
-
-function lastPlace(messages: readonly Message[]): MessagePlace | undefined {
-  const last = messages.at(-1);
-  return last && { part: "messages", message: messages.length - 1, at: last.content.length - 1 };
-}

@@ -1,4 +1,4 @@
-import type { AgentRequest, AgentRun } from "../schema/agent-run.ts";
+import { type AgentRequest, type AgentRun, forkRefusalText } from "../schema/agent-run.ts";
 import type { AgentId } from "../schema/brand.ts";
 import type { Draft } from "../transcript/draft.ts";
 
@@ -28,7 +28,7 @@ export type StartAgentOutcome =
   | { readonly kind: "refused"; readonly message: string };
 
 export interface AgentText {
-  /** A name, an id, or `main`. */
+  /** A name, an id, `main`, or `*` for all others that run. */
   readonly to: string;
   readonly text: string;
   /** Whose words they are: a name, or the user. */
@@ -38,6 +38,8 @@ export interface AgentText {
 export type SendToAgentOutcome =
   /** `resumed`: it had ended or was lost, and goes on now. */
   | { readonly kind: "queued" | "resumed"; readonly run: AgentRun }
+  /** It was sent to all others that run, the main conversation among them. */
+  | { readonly kind: "all"; readonly names: readonly string[] }
   /** It is for the main conversation, which gets it before its next request. */
   | { readonly kind: "main" }
   | { readonly kind: "unknown"; readonly names: readonly string[] }
@@ -47,7 +49,7 @@ export type SendToAgentOutcome =
 export const forkAgents: Agents = {
   start: async () => ({
     kind: "refused",
-    message: "A fork can't start agents. Do this part yourself, or say in your report what another agent should do.",
+    message: forkRefusalText,
   }),
   wait: async () => undefined,
   send: async () => ({ kind: "unknown", names: [] }),

@@ -63,6 +63,10 @@ export interface AgentWorktree {
   readonly state: "in-use" | "kept" | "removed";
 }
 
+/** For the model of a fork that asks for an agent. */
+export const forkRefusalText =
+  "A fork can't start agents. Do this part yourself, or say in your report what another agent should do.";
+
 /** What agents call the conversation that the user talks with. */
 export const mainName = "main";
 

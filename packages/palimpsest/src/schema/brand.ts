@@ -38,6 +38,7 @@ export const memoryRevisionId = (text: string): MemoryRevisionId => text as Memo
 export const envelopeId = (text: string): EnvelopeId => text as EnvelopeId;
 export const mailboxAddress = (text: string): MailboxAddress => text as MailboxAddress;
 export const agentId = (text: string): AgentId => text as AgentId;
+export const newAgentId = (uuid: string): AgentId => agentId(`agent-${uuid.replaceAll("-", "").slice(0, 8)}`);
 export const taskId = (text: string): TaskId => text as TaskId;
 export const tokens = (count: number): Tokens => count as Tokens;
 export const asTokens = (count: number | undefined): Tokens | undefined =>

@@ -9,6 +9,8 @@ export const agentMessages = ({ agents, name }: Pick<AgentSpec, "agents" | "name
     if (to === name) return { kind: "refused", message: "That is you." };
     const outcome = await agents.send({ to, text: body.text, from: { kind: "agent", name } });
     switch (outcome.kind) {
+      case "all":
+        return { kind: "sent", message: `Sent to ${outcome.names.join(", ")}.` };
       case "main":
         return { kind: "sent", message: "Sent to the main conversation, which gets it before its next request." };
       case "queued":

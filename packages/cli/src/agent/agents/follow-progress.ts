@@ -3,6 +3,7 @@ import type { SessionContext } from "palimpsest/internal/context/session-context
 import { ConversationForks } from "palimpsest/internal/loop/conversation-forks";
 import type { AgentSpec } from "palimpsest/internal/ports/agent-host";
 import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { recordTurn } from "../record-turn.ts";
 
@@ -11,8 +12,12 @@ interface FollowedProgress {
   readonly stop: () => Promise<void>;
 }
 
-/** A model is asked only about background agents: whoever waits for an agent sees its calls. */
-export function followProgress(context: SessionContext, { name, place, onProgress }: AgentSpec): FollowedProgress {
+/** A model is asked only about background agents: who waits for an agent sees its calls. `models`: the user's own prices. */
+export function followProgress(
+  context: SessionContext,
+  { name, place, onProgress }: AgentSpec,
+  models: readonly ModelOverride[],
+): FollowedProgress {
   const { deps, conversation, session, backgroundSpend: spend } = context;
   const line = new ProgressLine({
     now: deps.now,
@@ -23,6 +28,7 @@ export function followProgress(context: SessionContext, { name, place, onProgres
     costs: conversation.costs,
     spend,
     line: conversation.line,
+    models,
     agentNanos: () => conversation.costs.session.totalNanos,
     cacheMillis: () => millisByLifetime[conversation.cache?.lifetime ?? "5m"],
     record: (draft) => session.append(draft),

@@ -72,7 +72,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   const repository = agentWorktrees({ deps, cwd: input.cwd, env: options.env });
   const late: string[] = [];
   // Git takes its time: no session waits for it.
-  const settled = repository.endLeftovers().then((ended) => void late.push(...keptTexts(ended)));
+  const settled = repository.endLeftovers().then((ended) => void late.push(...describeKept(ended)));
   const worktrees: SubAgentShared["worktrees"] = { open: (agent) => settled.then(() => repository.open(agent)) };
   let main: (BegunConversation & ParentConversation) | undefined;
   const begun = () => {
@@ -121,7 +121,7 @@ export async function openAgents(parts: AgentParts, input: OpenAgentsInput): Pro
   };
 }
 
-const keptTexts = (ended: readonly EndedWorktree[]): readonly string[] =>
+const describeKept = (ended: readonly EndedWorktree[]): readonly string[] =>
   ended.flatMap(({ state, path, why = "it has changes" }) =>
     state === "kept" ? [`An agent's worktree was kept (${why}): ${path}`] : [],
   );

@@ -1,10 +1,9 @@
+import { lastPlace } from "palimpsest/internal/cache/fork-breakpoints";
 import { makeBaseline, type Baseline } from "palimpsest/internal/cache/baseline";
-import type { MessagePlace } from "palimpsest/internal/cache/breakpoint";
 import { applyFixedPart } from "palimpsest/internal/context/conversation";
 import { forkDirective, forkPlaceholder } from "palimpsest/internal/layers/7-agents/agent-texts";
 import { runTurn } from "palimpsest/internal/loop/run-turn";
 import type { AgentSpec } from "palimpsest/internal/ports/agent-host";
-import type { Message } from "palimpsest/internal/schema/block";
 import { forkSession } from "palimpsest/internal/session/fork-session";
 import { readFrozenParts, readFrozenState } from "palimpsest/internal/session/frozen-state";
 import type { AgentParts } from "../agent-options.ts";
@@ -45,7 +44,7 @@ export async function openForkedAgent(
     return begun;
   }
   const { context, box } = await startFork(shared, { agent, parent, spec, begun });
-  const progress = followProgress(context, spec);
+  const progress = followProgress(context, spec, shared.settings.current().settings.models.value);
   let isFirst = spec.mode === "new";
   return {
     kind: "open",
@@ -145,11 +144,6 @@ function expandAsFork({ agent, parent, spec }: ForkInput): ReturnType<typeof exp
     const found = await parents(id);
     return found.kind === "missing" ? await own(id) : found;
   };
-}
-
-function lastPlace(messages: readonly Message[]): MessagePlace | undefined {
-  const last = messages.at(-1);
-  return last && { part: "messages", message: messages.length - 1, at: last.content.length - 1 };
 }
 
 async function readBaseline({ deps, session }: AgentParts): Promise<Baseline | undefined> {

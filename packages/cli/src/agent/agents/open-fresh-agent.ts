@@ -106,7 +106,7 @@ async function assembleFresh(
     declared: answers.declaredSizes,
   });
   const context = startContext(shared, { spec, agent, deps, box, prefix, instructions, ...fixedPart });
-  const progress = followProgress(context, spec);
+  const progress = followProgress(context, spec, shared.settings.current().settings.models.value);
   let notes = place && worktreeNotes(place);
   return {
     kind: "open",

@@ -162,6 +162,7 @@ async function send(chat: ChatCommandContext, { agents, run }: ChosenAgent): Pro
       return tell(chat, `${name} reads it before its next request.`);
     case "resumed":
       return tell(chat, `${name} goes on with it, in the background. The model gets its report.`);
+    case "all":
     case "main":
     case "unknown":
       return warn(chat, `${name} is not known any more.`);

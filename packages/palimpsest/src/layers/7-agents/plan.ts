@@ -1,4 +1,4 @@
-import { type AgentRequest, mainName } from "../../schema/agent-run.ts";
+import { type AgentRequest, forkRefusalText, mainName } from "../../schema/agent-run.ts";
 import type { NanoUsd } from "../../schema/brand.ts";
 import { isAgentName } from "../../schema/agent-address.ts";
 import { agentDepthMax, agentsRunningMax } from "./limits.ts";
@@ -30,10 +30,7 @@ export const forkType = "fork";
 
 /** May this agent start, and what is it called? */
 export function planAgent({ request, depth, asker, running, names, types, money }: AgentPlanInput): AgentPlan {
-  if (asker === "fork")
-    return refuse(
-      "A fork can't start agents. Do this part yourself, or say in your report what another agent should do.",
-    );
+  if (asker === "fork") return refuse(forkRefusalText);
   if (depth >= agentDepthMax)
     return refuse(
       `Agents can be started ${agentDepthMax} levels deep, and this is the last one. Do this part yourself.`,
