@@ -1,0 +1,1 @@
+export { portDefault } from "./limits.ts";
