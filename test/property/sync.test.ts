@@ -67,6 +67,14 @@ class Caller {
     return synced;
   }
 
+  /** The newest request in the caller's own messages. */
+  outgoing(): readonly Said[] | undefined {
+    return this.context.outgoing()?.flatMap((message): readonly Said[] => {
+      const given = message.kind === "given" ? this.list[message.at] : undefined;
+      return given === undefined && message.kind === "made" ? [message.message as Said] : given ? [given] : [];
+    });
+  }
+
   #round(): readonly [Said, Said] {
     const ids = [this.#say("call"), this.#say("call")].map((id) => id.replaceAll(" ", "_"));
     return [
@@ -160,6 +168,15 @@ function edited({ role, content }: Said, text: string): Said {
   return { role, content: [changed, ...others] };
 }
 
+/** Every block of a list in order, but not the thinking. Ids of calls may be the caller's or the context's. */
+function said(list: readonly Said[] | undefined): readonly unknown[] {
+  return (list ?? []).flatMap(({ role, content }) =>
+    (typeof content === "string" ? [{ type: "text", text: content }] : content)
+      .filter(({ type }) => type !== "thinking")
+      .map(({ cache_control: _mark, id: _id, tool_use_id: _toolUse, ...block }: Content) => ({ role, ...block })),
+  );
+}
+
 /** Every text of a list, but not the thinking. */
 function texts(list: readonly Said[]): readonly string[] {
   return list.flatMap(({ content }) =>
@@ -191,6 +208,8 @@ describe("sync, over what callers do to their lists", () => {
           const { params } = await caller.sync();
           const said = texts(params.messages as unknown as readonly Said[]);
           expect(said, JSON.stringify(one)).toEqual(texts(caller.list));
+          // An edit of the view that the caller did not ask for would be the only reason to write a message anew.
+          expect(caller.outgoing(), JSON.stringify(one)).toEqual(caller.list);
           const again = await caller.sync();
           expect(again.sync, JSON.stringify(one)).toMatchObject({ kind: "same", added: 0, left: 0 });
           expect(again.params.messages).toEqual(params.messages);
@@ -211,6 +230,8 @@ describe("sync, over what callers do to their lists", () => {
           await caller.apply(one);
           const { params, tokens } = await caller.sync();
           expect(tokens).toBeLessThan(12_000);
+          const sent = params.messages as unknown as readonly Said[];
+          expect(said(caller.outgoing()), JSON.stringify(one)).toEqual(said(sent));
           const asked = caller.list.findLast(({ role, content }) => role === "user" && !hasResults(content))?.content;
           const [words = ""] = texts([{ role: "user", content: asked ?? "" }]);
           expect(JSON.stringify(params.messages), JSON.stringify(one)).toContain(words.slice(0, 24));

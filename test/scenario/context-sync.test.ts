@@ -361,3 +361,97 @@ const rounds = (count: number): readonly Said[] =>
     says(text(`Round ${nth}.`), call(`toolu_r${nth}`)),
     user([result(`toolu_r${nth}`, `${nth} ${"line of code; ".repeat(300)}`)]),
   ]).flat();
+
+describe("tools that the caller hides", () => {
+  const recall = { name: "recall", description: "Searches.", input_schema: { type: "object" as const } };
+  const store = memoryStore();
+  const openHiding = (session: string): Promise<Context<"anthropic">> =>
+    openContext({ model, tools: [...tools, recall], hiddenTools: ["recall"], store, session });
+  const hidden = (id: string): object => ({ type: "tool_use", id, name: "recall", input: { query: "gauge" } });
+  const reply = (id: string, content: readonly object[], stop = "tool_use") => ({
+    id,
+    model,
+    content: [...content],
+    stop_reason: stop,
+    usage: { input_tokens: 10, output_tokens: 10 },
+  });
+  /** The request as it would be sent: the caller's messages, and what the context wrote. */
+  const sent = (context: Context<"anthropic">, list: readonly Said[]): readonly (Said | undefined)[] | undefined =>
+    context.outgoing()?.map((message) => (message.kind === "given" ? list[message.at] : message.message));
+
+  it("a call between two texts of one reply comes back at its place in every later request", async () => {
+    const context = await openHiding("between");
+    await context.sync([fix]);
+    await context.assistant(reply("msg_1", [text("I search."), hidden("toolu_h")]));
+    await context.toolResult("toolu_h", "the gauge of 2021");
+    await context.next();
+    expect(sent(context, [fix])).toEqual([
+      fix,
+      says(text("I search."), hidden("toolu_h")),
+      user([result("toolu_h", "the gauge of 2021")]),
+    ]);
+    await context.assistant(reply("msg_2", [text("It is old.")], "end_turn"));
+    const list = [fix, says(text("I search."), text("It is old.")), user("Mend it.")];
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "grown", known: 3, added: 1 });
+    const whole = [
+      fix,
+      says(text("I search."), hidden("toolu_h")),
+      user([result("toolu_h", "the gauge of 2021")]),
+      says(text("It is old.")),
+      user("Mend it."),
+    ];
+    expect(sent(context, list)).toEqual(whole);
+    await context.close();
+    const again = await openHiding("between");
+    expect((await again.sync(list)).sync).toMatchObject({ kind: "same" });
+    expect(sent(again, list)).toEqual(whole);
+    await again.close();
+  });
+
+  it("a reply that is nothing but such a call comes before the one that continues it", async () => {
+    const context = await openHiding("alone");
+    await context.sync([fix]);
+    const thought = { type: "thinking", thinking: "hm", signature: "s" };
+    await context.assistant(reply("msg_1", [thought, hidden("toolu_h")]));
+    await context.toolResult("toolu_h", "found");
+    await context.next();
+    await context.assistant(reply("msg_2", [call("toolu_1")]));
+    const list = [fix, says(thought, call("toolu_1")), found];
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "grown", known: 2, added: 1 });
+    expect(sent(context, list)).toEqual([
+      fix,
+      says(thought, hidden("toolu_h")),
+      user([result("toolu_h", "found")]),
+      says(call("toolu_1")),
+      found,
+    ]);
+    await context.close();
+  });
+
+  it("beside a call of the caller, its result waits and is sent with the caller's", async () => {
+    const context = await openHiding("beside");
+    await context.sync([fix]);
+    await context.assistant(reply("msg_1", [call("toolu_1"), hidden("toolu_h")]));
+    await context.toolResult("toolu_h", "found");
+    const list = [fix, says(call("toolu_1")), found];
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "grown", known: 2, added: 1 });
+    expect(sent(context, list)).toEqual([
+      fix,
+      says(call("toolu_1"), hidden("toolu_h")),
+      user([result("toolu_1", "the gauge is broken"), result("toolu_h", "found")]),
+    ]);
+    await context.close();
+  });
+
+  it("a call that was cut off is answered as interrupted when the caller's results come", async () => {
+    const context = await openHiding("cut");
+    await context.sync([fix]);
+    await context.assistant(reply("msg_1", [call("toolu_1"), hidden("toolu_h")]));
+    await context.close();
+    const again = await openHiding("cut");
+    const list = [fix, says(call("toolu_1")), found];
+    await again.sync(list);
+    expect(JSON.stringify(sent(again, list))).toContain("the gauge is broken");
+    await again.close();
+  });
+});

@@ -53,6 +53,7 @@ import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
 import { EventEmitter } from "./event-emitter.ts";
 import { ConversationSync } from "./sync/conversation-sync.ts";
+import type { OutgoingMessage } from "./sync/outgoing-list.ts";
 
 /**
  * An endless conversation for a model with a limited window.
@@ -93,15 +94,12 @@ export class Context<P extends Provider> {
       drain: (steps) => this.#events.drain(steps),
       signal: this.#closing.signal,
     });
-    const host = {
-      core: parts.core,
-      uuid: parts.sessionDeps.uuid,
+    this.#sync = new ConversationSync(parts, {
       rounds: () => this.#rounds,
       beginTurn: () => this.#beginTurn(),
       beginRound: () => void (this.#rounds = this.#newRounds(this.#rounds)),
       events: this.#events,
-    };
-    this.#sync = new ConversationSync(host, parts);
+    });
   }
 
   /** The id with which the session can be opened again. */
@@ -157,6 +155,11 @@ export class Context<P extends Provider> {
         if (!this.#core.session.fold.openCalls.has(toolUseId(id))) this.#calls.delete(id);
       return { ...(await this.#prepare(signal)), sync };
     }, signal);
+  }
+
+  /** The newest request in the messages of the list given to `sync`. Undefined: send `params`. Read it before the next call. */
+  outgoing(): readonly OutgoingMessage[] | undefined {
+    return this.#sync.outgoing(this.#rounds.sent?.assembled.request.messages);
   }
 
   /** Adds the reply to the last `next()`. Returns the calls that wait for a result. */

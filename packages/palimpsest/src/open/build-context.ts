@@ -128,7 +128,8 @@ export async function buildContext<P extends Provider>(
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });
   const ties = { onEvent: options.onEvent, fork: agent?.fork?.ties, onClosed: agent?.onClosed };
-  return new Context<P>({ provider, known, core, sessionDeps, memory, change, agents, ...ties });
+  const hiddenTools = new Set(options.hiddenTools);
+  return new Context<P>({ provider, known, hiddenTools, core, sessionDeps, memory, change, agents, ...ties });
 }
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {

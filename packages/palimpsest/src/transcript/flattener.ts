@@ -78,7 +78,7 @@ export class Flattener {
     this.#looks = options.looks ?? new ResultLooks();
   }
 
-  /** Unchanged messages are the same objects as before; the cost is proportional to what changed. */
+  /** Unchanged messages are the same objects as before: the cost is what changed. */
   get groups(): readonly Message[] {
     for (const { index, role, content } of this.#changed) this.#messages[index] = { role, content: [...content] };
     this.#changed.clear();
@@ -87,6 +87,11 @@ export class Flattener {
 
   get open(): ReadonlySet<ToolUseId> {
     return this.#open;
+  }
+
+  /** The entry that each block of each message comes from. */
+  get sources(): readonly (readonly EntryId[])[] {
+    return this.#groups.map(({ sources }) => sources);
   }
 
   /** Blocks as shown, with the entry each comes from. */

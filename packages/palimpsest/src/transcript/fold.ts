@@ -123,6 +123,11 @@ export class Fold {
     return this.#flattener.groups;
   }
 
+  /** The entry that each block of `messages` comes from. Live, as they are. */
+  get sources(): readonly (readonly EntryId[])[] {
+    return this.#flattener.sources;
+  }
+
   get openCalls(): ReadonlySet<ToolUseId> {
     return this.#flattener.open;
   }

@@ -1,17 +1,22 @@
-import { parseBlock } from "../../schema/block.ts";
+import { type Block, type Message, parseBlock } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { Entry } from "../../schema/entry.ts";
 import { isObject, listField, parseJson } from "../../schema/json.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { storeError, throwIfFailed } from "../context-error.ts";
 import type { SyncReport } from "../outcomes.ts";
+import type { ContextParts } from "../context-parts.ts";
 import type { Provider } from "../provider-formats.ts";
 import type { SessionContext } from "../session-context.ts";
 import { appendItems, type SyncHost } from "./append-items.ts";
 import type { KnownItem, KnownItems } from "./known-items.ts";
-import { MessageReader, type SyncItem } from "./message-reader.ts";
+import { HiddenCalls } from "./hidden-calls.ts";
+import { digestWithoutDistance, MessageReader, type SyncItem } from "./message-reader.ts";
+import { outgoingList, type OutgoingMessage } from "./outgoing-list.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
 import { type BranchPlan, planSync, type SyncPlan, type TrimPlan } from "./plan.ts";
+
+type SyncParts = Pick<ContextParts<Provider, unknown>, "provider" | "known" | "hiddenTools" | "core" | "sessionDeps">;
 
 /**
  * Takes over the whole message list of a caller, as often as it is handed over: recognises what is known, appends what is
@@ -23,11 +28,17 @@ export class ConversationSync {
   readonly #host: SyncHost;
   readonly #known: KnownItems;
   readonly #reader: MessageReader;
+  readonly #hidden: HiddenCalls;
+  /** The newest list. */
+  #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
+  readonly #digests = new WeakMap<Block, string>();
 
-  constructor(host: SyncHost, { provider, known }: { readonly provider: Provider; readonly known: KnownItems }) {
-    this.#host = host;
+  constructor(parts: SyncParts, host: Omit<SyncHost, "core" | "uuid">) {
+    const { core, sessionDeps, known, provider, hiddenTools } = parts;
+    this.#host = { ...host, core, uuid: sessionDeps.uuid };
     this.#known = known;
-    this.#reader = new MessageReader(host.core.deps, parseMessageByProvider[provider]);
+    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider]);
+    this.#hidden = new HiddenCalls(hiddenTools, core.session.fold.path.everyBranch);
   }
 
   async take(messages: readonly object[]): Promise<SyncReport> {
@@ -39,13 +50,45 @@ export class ConversationSync {
     const edit = await this.#leave(plan);
     if (items[plan.from]?.block.type === "tool_result") await this.#leaveRepair();
     await appendItems(this.#host, this.#known, { items, from: plan.from });
+    await this.#settleHidden();
     const record = this.#known.record();
     if (record !== undefined) throwIfFailed(await this.#session.append(record));
     this.#readAll();
+    this.#list = { items, length: messages.length };
     const added = items.length - plan.from;
     const grown = added > 0 ? "grown" : "same";
     const kind = plan.kind === "onward" ? grown : plan.kind;
     return { kind, known: plan.from, added, left: plan.left.length, ...(edit === undefined ? {} : { edit }) };
+  }
+
+  /**
+   * The view in the messages of the newest list: those that nothing was done to, by their index, and what the context wrote
+   * in place of the others. Undefined without a list, or if the view does not follow its order.
+   */
+  outgoing(messages: readonly Message[] = []): readonly OutgoingMessage[] | undefined {
+    this.#catchUp();
+    const { path, sources } = this.#session.fold;
+    const line = this.#known.line.slice(0, this.#list?.items.length);
+    if (this.#list === undefined || line.length < this.#list.items.length) return undefined;
+    return outgoingList({
+      ...this.#list,
+      messages,
+      sources,
+      entries: line.map(({ entry }) => entry),
+      isSame: (block, item) => this.#digest(item.role, block) === digestWithoutDistance(item.digest),
+      isSummary: (entry) => {
+        const found = path.find(entry)?.entry;
+        return found?.kind === "user" && found.summary;
+      },
+    });
+  }
+
+  #digest(role: SyncItem["role"], block: Block): string {
+    const known = this.#digests.get(block);
+    if (known !== undefined) return known;
+    const digest = digestWithoutDistance(this.#reader.digest(role, block));
+    this.#digests.set(block, digest);
+    return digest;
   }
 
   get #session(): SessionContext["session"] {
@@ -91,6 +134,13 @@ export class ConversationSync {
   }
 
   /** The caller has the results after all: it was only this process that ended. */
+  /** A hidden call that was cut off has no result to wait for. */
+  async #settleHidden(): Promise<void> {
+    const { openCalls } = this.#session.fold;
+    if (openCalls.size > 0 && openCalls.values().every((id) => this.#hidden.has(id)))
+      throwIfFailed(await this.#host.core.conversation.line.settle());
+  }
+
   async #leaveRepair(): Promise<void> {
     if (!this.#isRepaired()) return;
     const branched = await this.#host.core.view.branch({ behind: this.#known.tip.behind ?? null, before: undefined });
@@ -106,7 +156,7 @@ export class ConversationSync {
     if (entry.kind !== "user" && entry.kind !== "assistant") return;
     const isSaid = entry.kind === "user" ? !entry.meta && !entry.summary : !entry.synthetic;
     for (const block of isSaid ? entry.blocks : []) {
-      if (isThinking(block) || isEmptyText(block)) continue;
+      if (isThinking(block) || isEmptyText(block) || this.#hidden.holds(block)) continue;
       const distance = block.type === "tool_result" ? this.#known.distance(block.tool_use_id) : undefined;
       const toolUse = block.type === "tool_use" ? block.id : undefined;
       yield { digest: this.#reader.digest(entry.kind, block, distance), toolUse };

@@ -137,6 +137,8 @@ function collectLeaves(value: unknown, leaves: unknown[]): void {
 /** A result is recognised by the distance to its call, because ids change. Undefined: its call is not in the list. */
 const answerDigest = (digest: string, distance: number | undefined): string => `${digest}-${distance ?? "x"}`;
 
+export const digestWithoutDistance = (digest: string): string => digest.split("-", 1)[0] ?? digest;
+
 export const isAnswerDigest = (digest: string): boolean => digest.includes("-");
 
 function digestBlock({ hash }: HashDep, { role, block }: { readonly role: SyncRole; readonly block: Block }): string {

@@ -1,0 +1,219 @@
+import type { Block, Message } from "../../schema/block.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import { isThinking } from "../../transcript/to-wire-block.ts";
+import type { SyncItem } from "./message-reader.ts";
+
+/**
+ * A message to send. `given`: the message of the caller's list at this index, as the caller wrote it. `made`: written by
+ * the context; `of` is the message of the list whose place it takes, if it takes one.
+ */
+export type OutgoingMessage =
+  | { readonly kind: "given"; readonly at: number }
+  | { readonly kind: "made"; readonly message: Message; readonly of?: number };
+
+export interface OutgoingInput {
+  /** The view. */
+  readonly messages: readonly Message[];
+  /** The entry that each block of the view comes from. */
+  readonly sources: readonly (readonly EntryId[])[];
+  /** The caller's list, and the entry that holds each of its items. */
+  readonly items: readonly SyncItem[];
+  readonly entries: readonly (EntryId | undefined)[];
+  /** How many messages the list has. */
+  readonly length: number;
+  /** Does the block say what the item says? Costs the block's size once. */
+  readonly isSame: (block: Block, item: SyncItem) => boolean;
+  /** Holds the caller's own summary, which is the context's text with the same meaning. */
+  readonly isSummary: (entry: EntryId) => boolean;
+}
+
+/** A block of the view, and the message of the list that it belongs to. */
+interface ShownBlock {
+  readonly role: Message["role"];
+  readonly block: Block;
+  /** Index of its message in the view. */
+  readonly group: number;
+  readonly item: number | undefined;
+  owner: number | undefined;
+}
+
+/**
+ * The view in the caller's own messages: each of them that the view shows unchanged stays as the caller wrote it, with all
+ * of its fields. Undefined if the view does not follow the order of the list; then it has to be sent as it is.
+ *
+ * A message is made anew if the view shows less of it or something else, or if a call that the caller never saw belongs
+ * into it. What belongs to no message of the list (a summary, a reminder) becomes a message of its own.
+ */
+export function outgoingList(input: OutgoingInput): readonly OutgoingMessage[] | undefined {
+  const shown = readShown(input);
+  const changed = findChanged(input, shown);
+  assignOwners(shown, (owner) => changed.add(owner));
+  const [first] = shown;
+  if (first?.owner !== undefined && input.items[first.item ?? -1]?.role === "system") changed.add(first.owner);
+  const sent: OutgoingMessage[] = [];
+  let last = -1;
+  for (const run of runsByOwner(shown)) {
+    const { owner } = run[0];
+    if (owner !== undefined && owner <= last) return undefined;
+    last = owner ?? last;
+    if (owner === undefined || changed.has(owner)) sent.push(...makeMessages(run, { owner, items: input.items }));
+    else sent.push({ kind: "given", at: owner });
+  }
+  return withEmptyMessages(sent, input);
+}
+
+function readShown({ messages, sources, items, entries }: OutgoingInput): readonly ShownBlock[] {
+  const itemsByEntry = new Map<EntryId, number[]>();
+  for (const [at, entry] of entries.entries()) {
+    if (entry === undefined || !isTracked(items[at])) continue;
+    const known = itemsByEntry.get(entry);
+    if (known === undefined) itemsByEntry.set(entry, [at]);
+    else known.push(at);
+  }
+  // A request must begin with a message of the user: the view may have one more than the transcript.
+  const ahead = messages.length - sources.length;
+  const shown: ShownBlock[] = [];
+  for (const [group, { role, content }] of messages.entries()) {
+    const from = sources[group - ahead] ?? [];
+    for (const [at, block] of content.entries()) {
+      const entry = from[at];
+      const item = entry === undefined || isThinking(block) ? undefined : itemsByEntry.get(entry)?.shift();
+      const owner = item === undefined ? undefined : items[item]?.message;
+      shown.push({ role, block, group, item, owner });
+    }
+  }
+  return shown;
+}
+
+/** Blocks of kinds that the context does not know stay with their message. */
+const isTracked = (item: SyncItem | undefined): item is SyncItem => item !== undefined && item.block.type !== "unknown";
+
+/** Messages of the list that are not shown as they are. */
+function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<number> {
+  const { items, entries, isSame, isSummary } = input;
+  const isShown = new Set<number>();
+  for (const { block, item } of shown) {
+    const of = item === undefined ? undefined : items[item];
+    if (item !== undefined && of !== undefined && (of.role === "system" || isSame(block, of))) isShown.add(item);
+  }
+  const shownEntries = new Set(shown.flatMap(({ item }) => (item === undefined ? [] : [entries[item]])));
+  const changed = new Set<number>();
+  for (const [at, item] of items.entries()) {
+    if (!isTracked(item) || isShown.has(at)) continue;
+    const entry = entries[at];
+    const isOwnSummary = entry !== undefined && shownEntries.has(entry) && isSummary(entry);
+    if (!isOwnSummary) changed.add(item.message);
+  }
+  return changed;
+}
+
+/**
+ * A call that the caller never saw, and its result, belong to the message beside them in the same message of the view; a
+ * reply that has nothing else belongs to the reply that continues it. Thinking belongs to what follows it in its message.
+ */
+function assignOwners(shown: readonly ShownBlock[], onHidden: (owner: number) => void): void {
+  const ownerAfter = ownersFrom(shown.toReversed()).toReversed();
+  const ownerBefore = ownersFrom(shown);
+  const next = nextOwned(shown);
+  for (const [at, one] of shown.entries()) {
+    if (one.item !== undefined) continue;
+    if (isThinking(one.block)) one.owner = ownerAfter[at] ?? ownerBefore[at];
+    const isHidden = one.block.type === "tool_use" || one.block.type === "tool_result";
+    if (!isHidden) continue;
+    const continued = next[at];
+    one.owner =
+      ownerBefore[at] ??
+      ownerAfter[at] ??
+      (continued?.role === "assistant" ? (continued.owner ?? undefined) : undefined);
+    if (one.owner !== undefined) onHidden(one.owner);
+  }
+  assignThinking(shown);
+}
+
+/** Thinking before a call that got its owner just now. */
+function assignThinking(shown: readonly ShownBlock[]): void {
+  for (let at = shown.length - 2; at >= 0; at -= 1) {
+    const [one, after] = [shown[at], shown[at + 1]];
+    if (one !== undefined && isThinking(one.block) && one.owner === undefined && after?.group === one.group)
+      one.owner = after.owner;
+  }
+}
+
+/** For each block: the owner of the nearest owned block before it in the same message of the view. */
+function ownersFrom(shown: readonly ShownBlock[]): readonly (number | undefined)[] {
+  let before: ShownBlock | undefined;
+  return shown.map((one) => {
+    if (one.item !== undefined) before = one;
+    return before?.group === one.group ? before.owner : undefined;
+  });
+}
+
+function nextOwned(shown: readonly ShownBlock[]): readonly (ShownBlock | undefined)[] {
+  let next: ShownBlock | undefined;
+  return shown
+    .toReversed()
+    .map((one) => {
+      if (one.item !== undefined) next = one;
+      return next;
+    })
+    .toReversed();
+}
+
+type Run = readonly [ShownBlock, ...ShownBlock[]];
+
+function runsByOwner(shown: readonly ShownBlock[]): readonly Run[] {
+  const runs: [ShownBlock, ...ShownBlock[]][] = [];
+  for (const one of shown) {
+    const run = runs.at(-1);
+    if (run !== undefined && run[0].owner === one.owner) run.push(one);
+    else runs.push([one]);
+  }
+  return runs;
+}
+
+/** One message for each run of the same role, with the caller's ids. */
+function makeMessages(
+  run: Run,
+  { owner, items }: { readonly owner: number | undefined } & Pick<OutgoingInput, "items">,
+): readonly OutgoingMessage[] {
+  const made: { readonly role: Message["role"]; readonly content: Block[] }[] = [];
+  for (const { role, block, item } of run) {
+    const content = withCallerIds(block, item === undefined ? undefined : items[item]);
+    const message = made.at(-1);
+    if (message?.role === role) message.content.push(content);
+    else made.push({ role, content: [content] });
+  }
+  return made.map((message) => ({ kind: "made", message, ...(owner === undefined ? {} : { of: owner }) }));
+}
+
+/** In the transcript a call may have another id, because the same one is on another branch. */
+function withCallerIds(block: Block, item: SyncItem | undefined): Block {
+  const said = item?.block;
+  if (block.type === "tool_use" && said?.type === "tool_use") return { ...block, id: said.id };
+  if (block.type === "tool_result" && said?.type === "tool_result") return { ...block, tool_use_id: said.tool_use_id };
+  return block;
+}
+
+/** Messages in which the context tracks nothing stay where the message before them stays. */
+function withEmptyMessages(
+  sent: readonly OutgoingMessage[],
+  { items, length }: OutgoingInput,
+): readonly OutgoingMessage[] {
+  const tracked = new Set(items.flatMap((item) => (isTracked(item) ? [item.message] : [])));
+  if (tracked.size === length) return sent;
+  const all: OutgoingMessage[] = [];
+  const addEmptyFrom = (at: number): void => {
+    for (let next = at; next < length && !tracked.has(next); next += 1) all.push({ kind: "given", at: next });
+  };
+  for (const [at, message] of sent.entries()) {
+    const place = message.kind === "given" ? message.at : message.of;
+    const after = sent[at + 1];
+    const isLast = place !== undefined && (after?.kind !== "made" || after.of !== place);
+    if (place !== undefined && all.length === 0 && !tracked.has(0) && firstTracked(tracked) === place) addEmptyFrom(0);
+    all.push(message);
+    if (isLast) addEmptyFrom(place + 1);
+  }
+  return all;
+}
+
+const firstTracked = (tracked: ReadonlySet<number>): number => Math.min(...tracked);
