@@ -38,6 +38,14 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
     ["adapter"],
     ["index"],
   ],
+  gateway: [
+    ["limits"],
+    ["body", "reply", "recognise", "upstream", "operate"],
+    ["conversation"],
+    ["exchange"],
+    ["http"],
+    ["index"],
+  ],
   cli: [["settings", "tool"], ["host"], ["team"], ["agent"], ["tui"], ["command line"]],
 };
 

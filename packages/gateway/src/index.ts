@@ -1,1 +1,7 @@
 export { portDefault } from "./limits.ts";
+export {
+  type GatewayOutcome,
+  type RunningGateway,
+  serveGateway,
+  type ServeGatewayOptions,
+} from "./http/serve-gateway.ts";
