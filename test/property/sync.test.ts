@@ -42,6 +42,7 @@ class Caller {
   context!: Context<"anthropic">;
   list: readonly Said[] = [];
   #last: { readonly messages: readonly Said[] } | undefined;
+  #handedOver: readonly string[] = [];
 
   readonly #options: Pick<ContextOptions, "contextTokens">;
 
@@ -73,6 +74,18 @@ class Caller {
       const given = message.kind === "given" ? this.list[message.at] : undefined;
       return given === undefined && message.kind === "made" ? [message.message as Said] : given ? [given] : [];
     });
+  }
+
+  /** Hands over nothing in place of a share of the messages that are as they were. */
+  async syncUnread(share: number): Promise<Awaited<ReturnType<Context<"anthropic">["sync"]>>> {
+    const changedAt = this.list.findIndex((said, at) => JSON.stringify(said) !== this.#handedOver[at]);
+    const same = changedAt === -1 ? this.list.length : changedAt;
+    const unchanged = Math.floor(same * share);
+    this.#handedOver = this.list.map((said) => JSON.stringify(said));
+    const unread = this.list.map((said, at) => (at < unchanged ? { ...said, content: "" } : said));
+    const synced = await this.context.sync(unread, { unchanged });
+    this.#last = { messages: synced.params.messages as unknown as readonly Said[] };
+    return synced;
   }
 
   #round(): readonly [Said, Said] {
@@ -117,6 +130,7 @@ class Caller {
       case "reopen":
         await this.context.close();
         await this.open();
+        this.#handedOver = [];
         return;
       case "own-output":
         this.list = [
@@ -215,6 +229,28 @@ describe("sync, over what callers do to their lists", () => {
           expect(again.params.messages).toEqual(params.messages);
         }
         await expectNothingLost(caller);
+      }),
+      parametersFor({ quick: 40, long: 2_000 }),
+    );
+  });
+
+  it("with any true number of unchanged messages, which are not read, the same is found and sent as without", async () => {
+    const steps = fc.array(fc.tuple(change, fc.nat(100)), { minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (changes) => {
+        const [caller, other] = [new Caller(), new Caller()];
+        for (const one of [caller, other]) await one.open();
+        await caller.sync();
+        await other.syncUnread(1);
+        for (const [one, percent] of changes) {
+          await caller.apply(one);
+          await other.apply(one);
+          const [whole, unread] = [await caller.sync(), await other.syncUnread(percent / 100)];
+          const { edit: _, ...sync } = whole.sync;
+          expect(unread.sync, JSON.stringify(one)).toMatchObject(sync);
+          expect(unread.params, JSON.stringify(one)).toEqual(whole.params);
+        }
+        for (const { context } of [caller, other]) await context.close();
       }),
       parametersFor({ quick: 40, long: 2_000 }),
     );

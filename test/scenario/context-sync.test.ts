@@ -262,6 +262,18 @@ describe("sync", () => {
     await context.close();
   });
 
+  it("unchanged messages are those of the call before: if its list was never read, all of them are read", async () => {
+    const context = await opened();
+    await context.sync(work);
+    const other = [user("Fix the other gauge."), ...work.slice(1)];
+    const late = context.sync(work);
+    await expect(context.sync(other, { signal: AbortSignal.abort() })).rejects.toThrow("aborted");
+    await late;
+    const { params } = await context.sync(other, { unchanged: 5 });
+    expect(shown({ params })).toContain("the other gauge");
+    await context.close();
+  });
+
   it("takes the results of calls that were open when the process ended", async () => {
     const options = { model, tools, session: "s", store: memoryStore() };
     const context = await openContext(options);

@@ -6,6 +6,7 @@ import {
   checkModel,
   checkTools,
   resultContent,
+  type SyncOptions,
   type SystemOption,
   type ToolOption,
   userContentDraft,
@@ -144,13 +145,11 @@ export class Context<P extends Provider> {
    * For callers that hand over the whole message list each time, in place of `user`, `toolResult` and `next`: adds what is
    * new, makes a branch of what was changed, and returns the next request. Costs what is new.
    */
-  sync(
-    messages: readonly SyncInput<P>[],
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ): Promise<SyncedRequest<P>> {
+  sync(messages: readonly SyncInput<P>[], { signal, unchanged }: SyncOptions = {}): Promise<SyncedRequest<P>> {
+    const takeOver = this.#sync.announce(messages, unchanged);
     return this.#queue.run(async () => {
       await this.#dropBrokenReply();
-      const sync = await this.#sync.take(messages);
+      const sync = await takeOver();
       for (const id of this.#calls.keys())
         if (!this.#core.session.fold.openCalls.has(toolUseId(id))) this.#calls.delete(id);
       return { ...(await this.#prepare(signal)), sync };

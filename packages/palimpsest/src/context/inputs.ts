@@ -28,6 +28,16 @@ interface DefinedToolOption {
   readonly type: string;
 }
 
+export interface SyncOptions {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How many messages at the beginning are those of the list before, unchanged: they are not read again, so a step costs
+   * only what is new. The list before is that of the previous call, whatever became of it. More messages than it had
+   * are ignored.
+   */
+  readonly unchanged?: number | undefined;
+}
+
 export function userContentDraft(content: string | readonly BlockParams[]): Draft {
   if (typeof content === "string") {
     if (content.trim() === "") throw badOptionError("A user's message can't be empty.");

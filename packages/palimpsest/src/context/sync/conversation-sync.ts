@@ -32,6 +32,9 @@ export class ConversationSync {
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
   readonly #digests = new WeakMap<Block, string>();
+  #listsAnnounced = 0;
+  /** The number of the list that was read last. */
+  #listRead = 0;
 
   constructor(parts: SyncParts, host: Omit<SyncHost, "core" | "uuid">) {
     const { core, sessionDeps, known, provider, hiddenTools } = parts;
@@ -41,9 +44,23 @@ export class ConversationSync {
     this.#hidden = new HiddenCalls(hiddenTools, core.session.fold.path.everyBranch);
   }
 
-  async take(messages: readonly object[]): Promise<SyncReport> {
+  /**
+   * Announces a list in its order; the result takes it over. `unchanged` is about the list that was announced before:
+   * if that one was never read, as its call was aborted, it says nothing.
+   */
+  announce(messages: readonly object[], unchanged = 0): () => Promise<SyncReport> {
+    this.#listsAnnounced += 1;
+    const number = this.#listsAnnounced;
+    return async () => {
+      const isAboutLast = this.#listRead === number - 1;
+      this.#listRead = number;
+      return await this.#take(messages, isAboutLast ? unchanged : 0);
+    };
+  }
+
+  async #take(messages: readonly object[], unchanged: number): Promise<SyncReport> {
     this.#catchUp();
-    const items = this.#reader.items(messages);
+    const items = this.#reader.items(messages, unchanged);
     const shown = this.#shownEntries();
     const isShown = ({ entry }: KnownItem): boolean => entry !== undefined && shown().has(entry);
     const plan = planSync({ known: this.#known, matched: await this.#match(items), items, isShown });

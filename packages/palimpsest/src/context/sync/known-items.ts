@@ -68,7 +68,8 @@ export class KnownItems {
     const items: KnownItem[] = [];
     let item = this.root;
     for (const digest of digests) {
-      const next = item.next.get(digest);
+      const onLine = this.#line[items.length];
+      const next = onLine?.before === item && onLine.digest === digest ? onLine : item.next.get(digest);
       if (next === undefined) break;
       items.push(next);
       item = next;
