@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentsCase } from "./case/agents.ts";
 import { appendCase } from "./case/append.ts";
+import { bodyCase } from "./case/body.ts";
 import { browserCase } from "./case/browser.ts";
 import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
@@ -42,6 +43,7 @@ const cases = [
   startCase,
   typingCase,
   chatMemoryCase,
+  bodyCase,
   browserCase,
 ];
 const args = process.argv.slice(2);
