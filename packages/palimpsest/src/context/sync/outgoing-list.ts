@@ -194,7 +194,10 @@ function withCallerIds(block: Block, item: SyncItem | undefined): Block {
   return block;
 }
 
-/** Messages in which the context tracks nothing stay where the message before them stays. */
+/**
+ * Messages in which the context tracks nothing, such as reasoning, stay where the message after them stays; at the end of
+ * the list, where the one before them stays.
+ */
 function withEmptyMessages(
   sent: readonly OutgoingMessage[],
   { items, length }: OutgoingInput,
@@ -202,18 +205,21 @@ function withEmptyMessages(
   const tracked = new Set(items.flatMap((item) => (isTracked(item) ? [item.message] : [])));
   if (tracked.size === length) return sent;
   const all: OutgoingMessage[] = [];
-  const addEmptyFrom = (at: number): void => {
-    for (let next = at; next < length && !tracked.has(next); next += 1) all.push({ kind: "given", at: next });
-  };
-  for (const [at, message] of sent.entries()) {
+  let last = -1;
+  for (const message of sent) {
     const place = message.kind === "given" ? message.at : message.of;
-    const after = sent[at + 1];
-    const isLast = place !== undefined && (after?.kind !== "made" || after.of !== place);
-    if (place !== undefined && all.length === 0 && !tracked.has(0) && firstTracked(tracked) === place) addEmptyFrom(0);
+    if (place !== undefined && place !== last) {
+      all.push(...emptyBefore(place, tracked));
+      last = place;
+    }
     all.push(message);
-    if (isLast) addEmptyFrom(place + 1);
   }
+  if (last === Math.max(-1, ...tracked)) all.push(...emptyBefore(length, tracked));
   return all;
 }
 
-const firstTracked = (tracked: ReadonlySet<number>): number => Math.min(...tracked);
+function emptyBefore(place: number, tracked: ReadonlySet<number>): readonly OutgoingMessage[] {
+  let first = place;
+  while (first > 0 && !tracked.has(first - 1)) first -= 1;
+  return Array.from({ length: place - first }, (_, at) => ({ kind: "given", at: first + at }));
+}

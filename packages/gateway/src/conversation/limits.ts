@@ -1,0 +1,14 @@
+/** Characters of an original that one call of recall shows: about 4,000 tokens, as much as a large tool result. */
+export const recallCharsMax = 16_000;
+
+/** Calls of our own tools in one exchange: a model that goes on calling them gets no further answer. */
+export const ownCallsMax = 20;
+
+/** Times that a request that was refused for what it holds is made plainer and sent again: the ladder has six rungs. */
+export const plainerTriesMax = 6;
+
+/** A conversation that nobody asks is closed after this: then other programs can edit its session, and its memory is free. */
+export const idleMs = 30_000;
+
+/** Conversations that are open at once; the one that was idle longest is closed for a new one. */
+export const openMax = 64;

@@ -1,0 +1,141 @@
+import type { SystemOption, ToolOption } from "palimpsest/internal/context/inputs";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { chatRequest } from "palimpsest/internal/model/openai/chat-request";
+import { responsesRequest } from "palimpsest/internal/model/openai/responses-request";
+import type { Message } from "palimpsest/internal/schema/block";
+import {
+  field,
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  listField,
+  parseJson,
+  textField,
+} from "palimpsest/internal/schema/json";
+import type { ListName } from "../body/request-body.ts";
+
+/** How a provider's requests hold a conversation. */
+export interface WireFormat {
+  readonly list: ListName;
+  /** Elements in front of the list that belong to the system prompt: they are never removed. */
+  readonly leadRoles: ReadonlySet<string>;
+  readonly systemField: string | undefined;
+  /** Fields that limit the reply; the first that is there counts. */
+  readonly limitFields: readonly string[];
+  /** Tools that the context counts. */
+  readTools(tools: Json | undefined): readonly ToolOption[];
+  writeTool(tool: { readonly name: string; readonly description: string; readonly input_schema: object }): JsonObject;
+  /** Elements of the list. One message may become several. `instead`: the client's element that it replaces. */
+  writeMessage(message: Message, instead?: JsonObject): readonly JsonObject[];
+}
+
+const anthropic: WireFormat = {
+  list: "messages",
+  leadRoles: new Set(),
+  systemField: "system",
+  limitFields: ["max_tokens"],
+  readTools: (tools) => listOf(tools).flatMap(readMessagesTool),
+  writeTool: (tool) => toJson(tool),
+  writeMessage: (message, instead) => [withMark(toJson(message), instead)],
+};
+
+const chat: WireFormat = {
+  list: "messages",
+  leadRoles: new Set(["system", "developer"]),
+  systemField: undefined,
+  limitFields: ["max_completion_tokens", "max_tokens"],
+  readTools: (tools) => listOf(tools).flatMap((tool) => readFunction(field(tool, "function"))),
+  writeTool: ({ name, description, input_schema: parameters }) =>
+    toJson({ type: "function", function: { name, description, parameters } }),
+  writeMessage: (message, instead) => replaceResult(message, { instead, at: "content" }) ?? chatMessages(message),
+};
+
+const responses: WireFormat = {
+  list: "input",
+  leadRoles: new Set(["system", "developer"]),
+  systemField: "instructions",
+  limitFields: ["max_output_tokens"],
+  readTools: (tools) =>
+    listOf(tools).flatMap((tool) => (textField(tool, "type") === "function" ? readFunction(tool) : [])),
+  writeTool: ({ name, description, input_schema: parameters }) =>
+    toJson({ type: "function", name, description, parameters, strict: false }),
+  writeMessage: (message, instead) =>
+    replaceResult(message, { instead, at: "output" }) ??
+    listField(responsesRequest({ messages: chatMessages(message) }), "input").filter(isObject),
+};
+
+export const wireFormats: Readonly<Record<Provider, WireFormat>> = {
+  anthropic,
+  "openai-chat": chat,
+  "openai-responses": responses,
+};
+
+/** Values of our own are JSON already; this gives them the type. */
+function toJson(value: object): JsonObject {
+  const json = parseJson(JSON.stringify(value));
+  return isObject(json) ? json : {};
+}
+
+/** A result keeps the form that the client gave it, such as that of a custom tool. */
+function replaceResult(
+  { content }: Message,
+  { instead, at }: { readonly instead: JsonObject | undefined; readonly at: "content" | "output" },
+): readonly JsonObject[] | undefined {
+  const [block, ...others] = content;
+  if (instead === undefined || others.length > 0 || block?.type !== "tool_result") return undefined;
+  if (field(instead, at) === undefined || typeof block.content !== "string") return undefined;
+  return [{ ...instead, [at]: block.content }];
+}
+
+/** If the client marked the element for the cache, the last block of what replaces it has the mark. */
+function withMark(message: JsonObject, instead: JsonObject | undefined): JsonObject {
+  const marked = instead === undefined ? undefined : listField(instead, "content").filter(isObject).find(hasMark);
+  const mark = marked === undefined ? undefined : field(marked, "cache_control");
+  const content = listField(message, "content").filter(isObject);
+  const at = content.findLastIndex((block) => !["thinking", "redacted_thinking"].includes(textField(block, "type") ?? ""));
+  if (mark === undefined || at === -1) return message;
+  return { ...message, content: content.map((block, index) => (index === at ? { ...block, cache_control: mark } : block)) };
+}
+
+const hasMark = (block: JsonObject): boolean => isObject(field(block, "cache_control"));
+
+const chatMessages = ({ role, content }: Message): readonly JsonObject[] =>
+  listField(
+    chatRequest(toJson({ messages: [{ role, content }] }), { outputLimit: "max_completion_tokens" }),
+    "messages",
+  ).filter(isObject);
+
+const listOf = (value: Json | undefined): readonly JsonObject[] => (isArray(value) ? value : []).filter(isObject);
+
+/** Names that every provider takes; the context refuses others. */
+const toolNamePattern = /^[A-Za-z0-9_-]{1,128}$/;
+
+function readMessagesTool({ cache_control: _mark, ...tool }: JsonObject): readonly ToolOption[] {
+  const name = textField(tool, "name") ?? "";
+  if (!toolNamePattern.test(name)) return [];
+  const schema = field(tool, "input_schema");
+  return [isObject(schema) ? { ...tool, name, input_schema: schema } : { ...tool, name, type: textField(tool, "type") ?? "" }];
+}
+
+function readFunction(definition: Json | undefined): readonly ToolOption[] {
+  const name = isObject(definition) ? (textField(definition, "name") ?? "") : "";
+  if (!isObject(definition) || !toolNamePattern.test(name)) return [];
+  const parameters = field(definition, "parameters");
+  return [
+    {
+      name,
+      description: textField(definition, "description"),
+      input_schema: isObject(parameters) ? parameters : { type: "object" },
+    },
+  ];
+}
+
+/** The system prompt: of its field, and of the elements in front of the list. */
+export const readSystem = (value: Json | undefined, lead: readonly JsonObject[]): SystemOption =>
+  [...texts(value), ...lead.flatMap((element) => texts(field(element, "content")))].filter((text) => text !== "");
+
+function texts(content: Json | undefined): readonly string[] {
+  if (typeof content === "string") return [content];
+  return (isArray(content) ? content : []).filter(isObject).map((part) => textField(part, "text") ?? "");
+}
