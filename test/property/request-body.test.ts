@@ -173,10 +173,7 @@ describe("writeBody", () => {
               "messages",
               chosen.map((one) => ("value" in one ? (one.value as Json) : parseObject(one.toString()))),
             );
-          expectEqual(
-            new Map(Object.entries(parseObject(written.toString())).toSorted()),
-            new Map([...expected].toSorted()),
-          );
+          expectEqual(new Map(Object.entries(parseObject(written.toString()))), expected);
         },
       ),
       parametersFor({ quick: 500, long: 50_000 }),

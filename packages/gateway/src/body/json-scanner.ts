@@ -3,11 +3,10 @@ import { depthMax } from "./limits.ts";
 /** What every function here returns if the bytes are not JSON. */
 export const invalid = -1;
 
-export const [quote, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [
-  0x22, 0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
-];
+export const [quote, comma] = [0x22, 0x2c];
+export const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 const [space, tab, lineFeed, carriageReturn] = [0x20, 0x09, 0x0a, 0x0d];
-const [backslash, minus, plus, dot, zero, nine] = [0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
+const [colon, backslash, minus, plus, dot, zero, nine] = [0x3a, 0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
 
 /**
  * Finds where JSON values end in UTF-8 bytes, without making them. As strict as `JSON.parse` of the decoded text; bytes that

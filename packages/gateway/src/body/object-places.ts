@@ -179,5 +179,6 @@ class PlaceFinder {
 /** A name is almost always plain; `JSON.parse` reads the escapes of the others. */
 function textAt(bytes: Buffer, start: number, end: number): string {
   const json = bytes.toString("utf8", start, end);
-  return json.includes("\\") ? String(parseJson(json)) : json.slice(1, -1);
+  const name = json.includes("\\") ? parseJson(json) : json.slice(1, -1);
+  return typeof name === "string" ? name : "";
 }
