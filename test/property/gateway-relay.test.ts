@@ -1,6 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import * as fc from "fast-check";
 import OpenAI from "openai";
+import { LengthFinishReasonError } from "openai/core/error";
 import { type Provider, providers } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { WholeRelay } from "@palimpsest/gateway/internal/reply/whole-relay";
@@ -145,7 +146,7 @@ const readBySdk: Readonly<Record<Provider, (bytes: Buffer) => Promise<unknown>>>
     const snapshots: unknown[] = [];
     stream.on("chunk", (_, snapshot) => snapshots.splice(0, 1, structuredClone(snapshot)));
     await stream.done().catch((error: unknown) => {
-      if (!(error instanceof OpenAI.LengthFinishReasonError)) throw error;
+      if (!(error instanceof LengthFinishReasonError)) throw error;
     });
     return snapshots[0];
   },

@@ -82,7 +82,7 @@ export interface OpenCall {
   json: string;
 }
 
-export function closeCall({ id, name, after, json }: OpenCall): OwnCall {
+function closeCall({ id, name, after, json }: OpenCall): OwnCall {
   const read = json === "" ? { input: {} } : readCallInput(json);
   return { id, name, after, ...read };
 }

@@ -2,12 +2,12 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { type Provider, providers } from "palimpsest/internal/context/provider-formats";
 import { isObject, type Json, type JsonObject, listField, parseJson } from "palimpsest/internal/schema/json";
+import type { OwnCall, RelayOptions } from "@palimpsest/gateway/internal/reply/relay";
+import { StreamRelay } from "@palimpsest/gateway/internal/reply/stream-relay";
 import { simulatorFetch } from "@palimpsest/simulator/internal/http/simulator-fetch";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 import { describe, expect, it } from "vitest";
-import { playing, says } from "../../../../test/scenario/support/simulated.ts";
-import type { OwnCall, RelayOptions } from "./relay.ts";
-import { StreamRelay } from "./stream-relay.ts";
+import { playing, says } from "./support/simulated.ts";
 
 const schema = { type: "object" as const, properties: { query: { type: "string" } } };
 
@@ -44,7 +44,7 @@ function smallGateway(provider: Provider, upstream: typeof fetch): { fetch: type
       for (;;) {
         const response = await upstream(input, { ...init, body: JSON.stringify(body) });
         if (!response.ok || response.body === null) return response;
-        for await (const chunk of response.body) out.push(...relay.take(chunk));
+        out.push(...relay.take(await response.bytes()));
         const { out: rest, end } = relay.end();
         out.push(...rest);
         if (end.kind === "own-calls") calls.push(...end.calls);
