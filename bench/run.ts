@@ -12,6 +12,7 @@ import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
 import { recallCase } from "./case/recall.ts";
 import { recallIndexCase } from "./case/recall-index.ts";
+import { relayCase } from "./case/relay.ts";
 import { replayCase } from "./case/replay.ts";
 import { requestCase } from "./case/request.ts";
 import { sandboxCase } from "./case/sandbox.ts";
@@ -35,6 +36,7 @@ const cases = [
   compactCase,
   recallCase,
   recallIndexCase,
+  relayCase,
   replayCase,
   sandboxCase,
   mailboxCase,

@@ -16,8 +16,8 @@ export const exchanges: fc.Arbitrary<readonly SampleReply[]> = fc
     fc.infiniteStream(fc.nat(100_000)),
   )
   .map(([earlier, last, isCut, texts, numbers]) => {
-    const text = (): string => texts.next().value ?? "";
-    const number = (): number => numbers.next().value ?? 0;
+    const text = (): string => next(texts);
+    const number = (): number => next(numbers);
     const usage = () => ({ input: number(), cached: number(), output: number() });
     let made = 0;
     const part = (kind: "text" | "thinking" | "own" | "client"): SamplePart => {
@@ -40,6 +40,12 @@ export const exchanges: fc.Arbitrary<readonly SampleReply[]> = fc
     const stop = isCut ? "cut" : last.includes("client") ? "calls" : "end";
     return [...replies, { id: `reply_${earlier.length}`, parts, stop, usage: usage(), tools }];
   });
+
+function next<Value>(endless: fc.Stream<Value>): Value {
+  const { done, value } = endless.next() as IteratorResult<Value, undefined>;
+  if (done === true) throw new Error("an endless stream ended");
+  return value;
+}
 
 export const isOwnPart = (part: SamplePart): boolean => part.kind === "call" && ownTools.has(part.name);
 

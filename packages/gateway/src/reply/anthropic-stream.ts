@@ -50,8 +50,7 @@ export class AnthropicStream implements StreamFormat {
   }
 
   takeOther(): "pass" | "withhold" {
-    const { client, isWithheldOpen } = this.#reply;
-    return client === "waits" || isWithheldOpen ? "withhold" : "pass";
+    return this.#reply.client === "waits" ? "withhold" : "pass";
   }
 
   end(): ReplyEnd {
@@ -87,7 +86,6 @@ export class AnthropicStream implements StreamFormat {
       const input = objectField(block, "input");
       const json = Object.keys(input).length === 0 ? "" : JSON.stringify(input);
       callByIndex.set(index, { id: textField(block, "id") ?? "", name, after: this.#blocks, json });
-      this.#reply.isWithheldOpen = true;
       return "withhold";
     }
     this.#reply.hasClientCall ||= isCall;
@@ -103,7 +101,6 @@ export class AnthropicStream implements StreamFormat {
     const call = this.#reply.callByIndex.get(index);
     if (call !== undefined) {
       call.json += textField(objectField(event, "delta"), "partial_json") ?? "";
-      if (textField(event, "type") === "content_block_stop") this.#reply.isWithheldOpen = false;
       return "withhold";
     }
     const clientIndex = this.#reply.clientIndexByIndex.get(index) ?? index;
@@ -161,8 +158,6 @@ interface UpstreamReply {
   client: "complete" | "waits";
   usage: JsonObject;
   hasClientCall: boolean;
-  /** Whether an own call is arriving. */
-  isWithheldOpen: boolean;
   readonly callByIndex: Map<number, OpenCall>;
   readonly clientIndexByIndex: Map<number, number>;
 }
@@ -172,7 +167,6 @@ const emptyReply = (): UpstreamReply => ({
   client: "complete",
   usage: {},
   hasClientCall: false,
-  isWithheldOpen: false,
   callByIndex: new Map(),
   clientIndexByIndex: new Map(),
 });

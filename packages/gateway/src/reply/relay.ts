@@ -61,7 +61,7 @@ export type ShownEvent = "pass" | "withhold" | JsonObject;
 /** What a provider's streams mean. */
 export interface StreamFormat {
   take(event: JsonObject): ShownEvent;
-  /** For data that is no JSON object: `[DONE]`, or the torn end of a broken stream. */
+  /** For data that is no JSON object: `[DONE]`. */
   takeOther(): "pass" | "withhold";
   end(): ReplyEnd;
   continue(): void;
@@ -82,7 +82,7 @@ export interface OpenCall {
   json: string;
 }
 
-export function closeCall({ id, name, after, json }: OpenCall): OwnCall {
+function closeCall({ id, name, after, json }: OpenCall): OwnCall {
   const read = json === "" ? { input: {} } : readCallInput(json);
   return { id, name, after, ...read };
 }

@@ -57,7 +57,7 @@ export class ResponsesStream implements StreamFormat {
   }
 
   takeOther(): "pass" | "withhold" {
-    return this.#reply.state === "waits" || this.#reply.isWithheldOpen ? "withhold" : "pass";
+    return this.#reply.state === "waits" ? "withhold" : "pass";
   }
 
   end(): ReplyEnd {
@@ -117,7 +117,6 @@ export class ResponsesStream implements StreamFormat {
     const isDone = textField(event, "type") === "response.output_item.done";
     if (call !== undefined) {
       call.json = (isObject(item) ? textField(item, "arguments") : textField(event, "arguments")) ?? call.json;
-      this.#reply.isWithheldOpen = !isDone;
       return "withhold";
     }
     const clientIndex = clientIndexByIndex.get(index) ?? index;
@@ -174,8 +173,6 @@ interface UpstreamReply {
   state: "open" | "complete" | "waits" | "broken";
   usage: JsonObject;
   hasClientCall: boolean;
-  /** Whether an own call is arriving. */
-  isWithheldOpen: boolean;
   readonly callByIndex: Map<number, OpenCall>;
   readonly clientIndexByIndex: Map<number, number>;
   /** What is added to the number of an event. Undefined until the reply's first one. */
@@ -186,7 +183,6 @@ const emptyReply = (): UpstreamReply => ({
   state: "open",
   usage: {},
   hasClientCall: false,
-  isWithheldOpen: false,
   callByIndex: new Map(),
   clientIndexByIndex: new Map(),
   numberShift: undefined,

@@ -24,7 +24,7 @@ export class StreamRelay {
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isTooLong = false;
-  #isUntouched: boolean;
+  readonly #isUntouched: boolean;
   #wasPassed = true;
 
   constructor(options: RelayOptions) {
@@ -40,15 +40,18 @@ export class StreamRelay {
     return this.#isUntouched ? [chunk] : out;
   }
 
-  /** Upstream's stream has ended. An event without its empty line counts: some servers leave it out at the end. */
+  /**
+   * Upstream's stream has ended. An event without its empty line counts: some servers leave it out at the end. A torn one
+   * is of no use to a client, and could name a tool of ours.
+   */
   end(): { readonly out: readonly Uint8Array[]; readonly end: ReplyEnd } {
     const out: Uint8Array[] = [];
     const rest = this.#takeHeld();
-    if (rest.length > 0) {
-      const shown = this.#show(rest);
-      if (shown === "pass") out.push(rest);
-      else if (shown !== "withhold") out.push(shown);
-    }
+    const text = readEventData(rest, this.#splitter)?.text ?? "";
+    const isWhole = text === doneText || isObject(tryParseJson(text));
+    const shown = isWhole ? this.#show(rest) : "withhold";
+    if (shown === "pass") out.push(rest);
+    else if (shown !== "withhold") out.push(shown);
     const end: ReplyEnd = this.#isTooLong ? { kind: "broken" } : this.#format.end();
     return { out: this.#isUntouched ? [] : out, end };
   }
@@ -57,7 +60,6 @@ export class StreamRelay {
   continue(): void {
     this.#format.continue();
     this.#splitter = new EventSplitter();
-    this.#isUntouched = false;
   }
 
   /** The bytes that end the client's stream with an error, for when no next reply can be had. */
