@@ -31,6 +31,12 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly reduction: ReductionOptions;
 }
 
+export interface PrepareInput {
+  readonly body: RequestBody;
+  readonly previous: RequestBody | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** A request in the form in which it goes upstream. */
 export interface PreparedBody {
   readonly bytes: readonly Uint8Array[];
@@ -68,14 +74,16 @@ export class GatewayConversation<P extends Provider> {
     return this.#list?.body;
   }
 
-  /** Takes over a list and returns the request to send. Rejects if the context can't take it. */
-  async prepare(body: RequestBody, signal: AbortSignal): Promise<PreparedBody> {
+  /**
+   * Takes over a list and returns the request to send. `previous`: the body that it was read with. Rejects if the context
+   * can't take it.
+   */
+  async prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
     this.#recording?.leave();
-    const before = this.#list?.body;
+    const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const context = await this.#open(body, list);
     this.#list = { body, list };
-    const isFollowing = before !== undefined && body.follows(before);
     // The context checks the form of each message.
     const messages = list.elements.map(({ value }) => value) as unknown as Parameters<Context<P>["sync"]>[0];
     const request = await context.sync(messages, { signal, unchanged: isFollowing ? list.unchanged : 0 });

@@ -12,3 +12,12 @@ export const idleMs = 30_000;
 
 /** Conversations that are open at once; the one that was idle longest is closed for a new one. */
 export const openMax = 64;
+
+/** Lines of the log of conversations beyond two for each of them, before it is written anew. */
+export const logLinesSpare = 1_000;
+
+/** Conversations with the same headers among which the one of a new body is guessed. A wrong guess costs time only. */
+export const guessesMax = 4;
+
+/** Bytes at the beginning of a body by which its conversation is guessed. */
+export const guessBytes = 4_096;
