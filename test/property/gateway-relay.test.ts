@@ -18,7 +18,7 @@ import { cutBytes, cuts, exchanges, isOwnPart, joinSamples, ownTools, relayStrea
 import { parametersFor } from "./runs.ts";
 
 const lineEnds = fc.constantFrom("\n", "\r\n", "\r");
-const usual = parametersFor({ quick: 150, long: 10_000 });
+const usual = parametersFor({ quick: 60, long: 10_000 });
 
 describe.each(providers)("a relay of %s", (provider) => {
   it("passes a reply without own calls byte for byte, however it is cut", () => {
@@ -101,7 +101,7 @@ describe.each(providers)("a relay of %s", (provider) => {
         expect(seen).toEqual(await readBySdk[provider](encodeEvents(provider, sampleEvents(provider, joined))));
         expect(seen).toMatchObject(comparedFields(provider, joined));
       }),
-      parametersFor({ quick: 40, long: 2_000 }),
+      parametersFor({ quick: 15, long: 2_000 }),
     );
   });
 });
