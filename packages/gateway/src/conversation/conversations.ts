@@ -52,6 +52,8 @@ export interface OpenConversation {
   readonly conversation: GatewayConversation<Provider>;
   readonly row: MutableRow;
   digests: ListDigests | undefined;
+  /** What its session had cost when that was last told. */
+  paidNanos: number;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
 }
@@ -154,6 +156,7 @@ export class Conversations implements GatewayState {
       }),
       row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
       digests: undefined,
+      paidNanos: 0,
       running: 0,
     };
     this.#open.set(id, opened);
