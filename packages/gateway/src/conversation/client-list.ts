@@ -56,7 +56,9 @@ export const writeView = (
   ...lead,
   ...(params.messages ?? params.input ?? [])
     .filter((message) => !("role" in message && message.role === "system"))
-    .map((message) => Buffer.from(JSON.stringify(message, (key, value: unknown) => (key === "cache_control" ? undefined : value)))),
+    .map((message) =>
+      Buffer.from(JSON.stringify(message, (key, value: unknown) => (key === "cache_control" ? undefined : value))),
+    ),
 ];
 
 const encode = (element: JsonObject): Uint8Array => Buffer.from(wellFormedJson(element));
@@ -64,4 +66,3 @@ const encode = (element: JsonObject): Uint8Array => Buffer.from(wellFormedJson(e
 /** Whether every element is sent as the client wrote it. */
 export const isUntouched = (outgoing: readonly OutgoingMessage[], { elements }: ClientList): boolean =>
   outgoing.length === elements.length && outgoing.every((message, at) => message.kind === "given" && message.at === at);
-

@@ -128,7 +128,10 @@ export class Conversations implements GatewayState {
     return scope.session === undefined && length === 1 && (this.#deps.log.index.get(id)?.lists.length ?? 0) > 1;
   }
 
-  #begin(scope: ConversationScope, { client, project }: { readonly client: string | undefined; readonly project: string | undefined }): string {
+  #begin(
+    scope: ConversationScope,
+    { client, project }: { readonly client: string | undefined; readonly project: string | undefined },
+  ): string {
     const id = randomUUID();
     this.#deps.log.add({ id, scope: scopeName(scope), tools: toolsName(scope) }, { user: scope.user, project, client });
     return id;
@@ -176,7 +179,11 @@ export class Conversations implements GatewayState {
 
   /** The conversation with the same headers whose newest body begins like this one. */
   #guess(input: FindInput): OpenConversation | undefined {
-    const beginning = Buffer.from(input.bytes.buffer, input.bytes.byteOffset, Math.min(guessBytes, input.bytes.byteLength));
+    const beginning = Buffer.from(
+      input.bytes.buffer,
+      input.bytes.byteOffset,
+      Math.min(guessBytes, input.bytes.byteLength),
+    );
     for (const id of this.#guesses.get(guessKey(input)) ?? []) {
       const open = this.#open.get(id);
       const bytes = open?.conversation.body?.bytes.subarray(0, guessBytes);
@@ -227,8 +234,14 @@ const newRow = (facts: Pick<ConversationRow, "id" | "user" | "project" | "client
   lastAt: 0,
 });
 
-const guessHeaders = ["x-claude-code-session-id", "x-claude-code-agent-id", "x-session-id", "session-id", "x-thread-id", "user-agent"];
+const guessHeaders = [
+  "x-claude-code-session-id",
+  "x-claude-code-agent-id",
+  "x-session-id",
+  "session-id",
+  "x-thread-id",
+  "user-agent",
+];
 
 const guessKey = ({ user, project, provider, headers }: FindInput): string =>
   JSON.stringify([user, project, provider, ...guessHeaders.map((name) => headers[name] ?? "")]);
-

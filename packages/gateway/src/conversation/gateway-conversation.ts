@@ -230,7 +230,12 @@ export class GatewayConversation<P extends Provider> {
           ? body.elements
           : writeClientList(this.#format, { list, outgoing });
     const binding = this.#bindThinking(body);
-    const fields = { ...this.#toolField(body), ...binding.fields, ...this.#limitField(body, request.params), ...this.#markField(body) };
+    const fields = {
+      ...this.#toolField(body),
+      ...binding.fields,
+      ...this.#limitField(body, request.params),
+      ...this.#markField(body),
+    };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
   }
@@ -261,7 +266,9 @@ export class GatewayConversation<P extends Provider> {
   /** Only if the reply would not fit: a limit that changes with each request breaks the cache of some models. */
   #limitField(body: RequestBody, params: Params<Provider>): FieldChanges {
     const asked = this.#limit(body);
-    const fitting = this.#format.limitFields.map((name) => Reflect.get(params, name)).find((value) => typeof value === "number");
+    const fitting = this.#format.limitFields
+      .map((name) => Reflect.get(params, name))
+      .find((value) => typeof value === "number");
     return asked === undefined || typeof fitting !== "number" || asked.value <= fitting * fittingShare
       ? {}
       : { [asked.name]: Math.min(asked.value, fitting) };

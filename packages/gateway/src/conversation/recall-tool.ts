@@ -15,7 +15,10 @@ export const recallTool = {
   input_schema: {
     type: "object",
     properties: {
-      id: { type: "string", description: "The id of an entry, a tool call or a stored result, as it is named in its place." },
+      id: {
+        type: "string",
+        description: "The id of an entry, a tool call or a stored result, as it is named in its place.",
+      },
       query: { type: "string", description: 'Words to search for; "quoted" ones as they stand.' },
       offset: { type: "integer", minimum: 0, description: "With an id: the first character to show, from 0." },
     },

@@ -93,9 +93,14 @@ function withMark(message: JsonObject, instead: JsonObject | undefined): JsonObj
   const marked = instead === undefined ? undefined : listField(instead, "content").filter(isObject).find(hasMark);
   const mark = marked === undefined ? undefined : field(marked, "cache_control");
   const content = listField(message, "content").filter(isObject);
-  const at = content.findLastIndex((block) => !["thinking", "redacted_thinking"].includes(textField(block, "type") ?? ""));
+  const at = content.findLastIndex(
+    (block) => !["thinking", "redacted_thinking"].includes(textField(block, "type") ?? ""),
+  );
   if (mark === undefined || at === -1) return message;
-  return { ...message, content: content.map((block, index) => (index === at ? { ...block, cache_control: mark } : block)) };
+  return {
+    ...message,
+    content: content.map((block, index) => (index === at ? { ...block, cache_control: mark } : block)),
+  };
 }
 
 const hasMark = (block: JsonObject): boolean => isObject(field(block, "cache_control"));
@@ -115,7 +120,9 @@ function readMessagesTool({ cache_control: _mark, ...tool }: JsonObject): readon
   const name = textField(tool, "name") ?? "";
   if (!toolNamePattern.test(name)) return [];
   const schema = field(tool, "input_schema");
-  return [isObject(schema) ? { ...tool, name, input_schema: schema } : { ...tool, name, type: textField(tool, "type") ?? "" }];
+  return [
+    isObject(schema) ? { ...tool, name, input_schema: schema } : { ...tool, name, type: textField(tool, "type") ?? "" },
+  ];
 }
 
 function readFunction(definition: Json | undefined): readonly ToolOption[] {

@@ -106,7 +106,12 @@ class RunningExchange {
     this.#request = request;
     this.#reply = reply;
     this.#open = open;
-    this.#account = new ExchangeAccount({ open, bytes: request.body.byteLength, user: request.user, onEvent: deps.onEvent });
+    this.#account = new ExchangeAccount({
+      open,
+      bytes: request.body.byteLength,
+      user: request.user,
+      onEvent: deps.onEvent,
+    });
   }
 
   async run({ body, previous }: FoundRequest): Promise<void> {
@@ -313,11 +318,14 @@ const noTools: ReadonlySet<string> = new Set();
 function requestHeaders({ headers }: ClientRequest, { betas }: PreparedBody): Headers {
   const forwarded = askForPlainReply(forwardHeaders(headers));
   if (betas.length === 0) return forwarded;
-  const given = [forwarded["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((one) => one.trim()));
+  const given = [forwarded["anthropic-beta"] ?? []]
+    .flat()
+    .flatMap((value) => value.split(",").map((one) => one.trim()));
   return { ...forwarded, "anthropic-beta": [...new Set([...given, ...betas])].filter((one) => one !== "").join(",") };
 }
 
-const isStream = ({ headers }: UpstreamReply): boolean => String(headers["content-type"] ?? "").includes("event-stream");
+const isStream = ({ headers }: UpstreamReply): boolean =>
+  String(headers["content-type"] ?? "").includes("event-stream");
 
 /** Undefined if it breaks off or is too large. */
 async function readText({ body }: UpstreamReply): Promise<Buffer | undefined> {
@@ -340,7 +348,8 @@ async function* repeat(text: Buffer | undefined): AsyncGenerator<Uint8Array> {
 }
 
 /** Must not hold what the client sent. */
-const describeError = (error: unknown): string => (error instanceof Error ? `${error.name}: ${error.message}` : "unknown");
+const describeError = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
 
 /** Asks the same upstream, with the credentials of the request that made the summary necessary. */
 const ownSummarizer =
@@ -359,7 +368,10 @@ const ownSummarizer =
     const text = await readText(outcome);
     const reply = text === undefined ? undefined : tryParseJson(text.toString("utf8"));
     if (outcome.status >= 300 || !isObject(reply))
-      throw Object.assign(new Error(`The upstream answered with ${outcome.status}.`), { status: outcome.status, error: reply });
+      throw Object.assign(new Error(`The upstream answered with ${outcome.status}.`), {
+        status: outcome.status,
+        error: reply,
+      });
     // The context checks its form.
     return reply as unknown as Reply<Provider>;
   };

@@ -19,8 +19,10 @@ export function refuseThread({ provider, operation, body }: ClientRequest) {
 
 /** Looked for in the bytes first: a body is rarely parsed twice. */
 function hasThread(bytes: Buffer): boolean {
-  return /"thread"\s*:\s*\{\s*"(?:type|previous_message_id)"/.test(bytes.subarray(0, headBytes).toString("latin1")) ||
-    /"thread"\s*:\s*\{\s*"(?:type|previous_message_id)"/.test(bytes.subarray(-headBytes).toString("latin1"));
+  return (
+    /"thread"\s*:\s*\{\s*"(?:type|previous_message_id)"/.test(bytes.subarray(0, headBytes).toString("latin1")) ||
+    /"thread"\s*:\s*\{\s*"(?:type|previous_message_id)"/.test(bytes.subarray(-headBytes).toString("latin1"))
+  );
 }
 
 /** Fields stand before or behind the list of messages. */
