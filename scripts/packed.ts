@@ -17,6 +17,7 @@ const page = join(repository, "docs/frameworks.md");
 const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
 const exampleMillisMax = 120_000;
 const manifestShape = z.object({ version: z.string() });
+const peersShape = z.object({ peerDependencies: z.record(z.string(), z.string()) });
 
 interface Framework {
   readonly name: string;
@@ -24,6 +25,8 @@ interface Framework {
   readonly needs: readonly string[];
   /** What these bring with them, at the versions of this checkout too. */
   readonly pins?: readonly string[];
+  /** Of examples/, besides the example and the simulated model. */
+  readonly files?: readonly string[];
 }
 
 /** Each framework's example and what it needs besides our packages; versions are those of this checkout. */
@@ -37,6 +40,12 @@ const frameworks: readonly Framework[] = [
     needs: ["langchain", "@langchain/core", "@langchain/anthropic", "zod"],
     // Of these, a registry may have a version whose own dependencies it does not have.
     pins: ["@langchain/langgraph", "@langchain/langgraph-checkpoint", "@langchain/langgraph-sdk"],
+  },
+  {
+    name: "Claude Agent SDK",
+    example: "17-claude-agent-sdk.ts",
+    needs: ["@anthropic-ai/claude-agent-sdk", "@modelcontextprotocol/sdk", "zod"],
+    files: ["agent-sdk.ts", "agent-sdk-substitute.ts"],
   },
 ];
 
@@ -100,9 +109,16 @@ async function installRuntimes(): Promise<ReadonlyMap<string, string>> {
   return found;
 }
 
+/** What is too large for this checkout has the version of its peer range. */
 async function readVersion(name: string): Promise<string> {
-  const manifest = await readFile(join(repository, "node_modules", name, "package.json"), "utf8");
-  return manifestShape.parse(JSON.parse(manifest)).version;
+  const manifest = await readFile(join(repository, "node_modules", name, "package.json"), "utf8").catch(
+    () => undefined,
+  );
+  if (manifest !== undefined) return manifestShape.parse(JSON.parse(manifest)).version;
+  const ours = await readFile(join(repository, "packages/palimpsest/package.json"), "utf8");
+  const range = peersShape.parse(JSON.parse(ours)).peerDependencies[name];
+  if (range === undefined) throw new Error(`${name} is neither installed nor a peer`);
+  return range.replace("^", "");
 }
 
 async function createFolder(name: string, more: object = {}): Promise<string> {
@@ -113,7 +129,7 @@ async function createFolder(name: string, more: object = {}): Promise<string> {
   return path;
 }
 
-async function createProject({ name, example, needs, pins = [] }: Framework): Promise<string> {
+async function createProject({ name, example, needs, pins = [], files = [] }: Framework): Promise<string> {
   const overrides = Object.fromEntries(
     await Promise.all(pins.map(async (pin) => [pin, await readVersion(pin)] as const)),
   );
@@ -121,7 +137,8 @@ async function createProject({ name, example, needs, pins = [] }: Framework): Pr
   const tarballs = ["palimpsest", "palimpsest-simulator"].map((file) => join(folder, `${file}-0.1.0.tgz`));
   const versions = await Promise.all(needs.map(async (need) => `${need}@${await readVersion(need)}`));
   await install(project, ...tarballs, ...versions);
-  for (const file of [example, "simulated.ts"]) await cp(join(repository, "examples", file), join(project, file));
+  for (const file of [example, "simulated.ts", ...files])
+    await cp(join(repository, "examples", file), join(project, file));
   return project;
 }
 
