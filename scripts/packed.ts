@@ -9,7 +9,8 @@ import { filledPage, type Row } from "./doc-tables.ts";
 /**
  * `npm run test:packed`: packs the packages as they are published, installs them into an empty project with one framework at
  * a time, and runs that framework's example on Node 22, Bun and Deno. It needs the network, and some minutes. The results go
- * into docs/frameworks.md; it exits with 1 if an example fails on Node.
+ * into docs/frameworks.md; it exits with 1 if an example fails on Node. Names as arguments: only these frameworks, and
+ * the page stays as it is.
  */
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, "..");
@@ -27,6 +28,8 @@ interface Framework {
   readonly pins?: readonly string[];
   /** Of examples/, besides the example and the simulated model. */
   readonly files?: readonly string[];
+  /** In the output, besides what every example prints. */
+  readonly prints?: string;
 }
 
 /** Each framework's example and what it needs besides our packages; versions are those of this checkout. */
@@ -46,6 +49,8 @@ const frameworks: readonly Framework[] = [
     example: "17-claude-agent-sdk.ts",
     needs: ["@anthropic-ai/claude-agent-sdk", "@modelcontextprotocol/sdk", "zod"],
     files: ["agent-sdk.ts", "agent-sdk-substitute.ts"],
+    // Not the substitute.
+    prints: "with @anthropic-ai/claude-agent-sdk",
   },
 ];
 
@@ -62,6 +67,7 @@ const runtimes = [
   },
 ];
 
+const names = process.argv.slice(2);
 /** By the names above, with the exact version. */
 const titleByRuntime = new Map<string, string>();
 const folder = await mkdtemp(join(tmpdir(), "packed-"));
@@ -73,16 +79,12 @@ await npm(repository, "run", "build");
 await npm(repository, "pack", "--workspaces", "--ignore-scripts", "--pack-destination", folder);
 const programs = await installRuntimes();
 const rows: Row[] = [];
-for (const framework of frameworks) {
+for (const framework of frameworks.filter(({ name }) => names.length === 0 || names.includes(name))) {
   const project = await createProject(framework);
   const cells: string[] = [];
   for (const { name, args } of runtimes) {
     const program = programs.get(name);
-    cells.push(
-      program === undefined
-        ? "not installable"
-        : await runExample(project, { program, args, example: framework.example }),
-    );
+    cells.push(program === undefined ? "not installable" : await runExample(project, { program, args, framework }));
   }
   rows.push([framework.name, `examples/${framework.example}`, ...cells]);
   console.log(rows.at(-1)?.join(" | "));
@@ -90,7 +92,7 @@ for (const framework of frameworks) {
 await npm(repository, "run", "clean");
 await rm(folder, { recursive: true, force: true });
 const table = [["framework", "example", ...runtimes.map(({ name }) => titleByRuntime.get(name) ?? name)], ...rows];
-await writeFile(page, filledPage(await readFile(page, "utf8"), { packed: table }));
+if (names.length === 0) await writeFile(page, filledPage(await readFile(page, "utf8"), { packed: table }));
 process.exitCode = rows.some((row) => row[2] !== "runs") ? 1 : 0;
 
 async function installRuntimes(): Promise<ReadonlyMap<string, string>> {
@@ -144,13 +146,18 @@ async function createProject({ name, example, needs, pins = [], files = [] }: Fr
 
 async function runExample(
   project: string,
-  { program, args, example }: { readonly program: string; readonly args: readonly string[]; readonly example: string },
+  {
+    program,
+    args,
+    framework: { example, prints = "" },
+  }: { readonly program: string; readonly args: readonly string[]; readonly framework: Framework },
 ): Promise<string> {
   const home = { ...env, PALIMPSEST_HOME: join(project, "home"), HOME: project };
   try {
     const { stdout } = await run(program, [...args, example], { cwd: project, env: home, timeout: exampleMillisMax });
     // Every example says how many tokens its last request had, and lists the edits that made it fit.
-    return /tokens/.test(stdout) && /^(?:clear|boundary)/m.test(stdout) ? "runs" : `says ${stdout.slice(0, 60)}`;
+    const isWhole = /tokens/.test(stdout) && /^(?:clear|boundary)/m.test(stdout) && stdout.includes(prints);
+    return isWhole ? "runs" : `says ${stdout.slice(0, 60)}`;
   } catch (error) {
     console.error(`${example} with ${program}: ${String(error).slice(0, 1_500)}`);
     return "fails";
