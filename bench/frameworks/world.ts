@@ -100,10 +100,19 @@ function openWorld(): World {
   const inner = simulatorFetch(new Simulator({ responder, models, seed: 1 }));
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const response = await inner(url, init);
-    count(traffic, { response, body: parseJson(await response.clone().text()) });
+    count(traffic, { response, body: readBody(await response.clone().text()) });
     return response;
   };
   return { fetch, traffic, record };
+}
+
+/** The reply; of a stream of the Messages API, how it ended and what it cost. */
+function readBody(text: string): Json {
+  if (!text.startsWith("event:")) return parseJson(text);
+  const events = text.split("\n").flatMap((line) => (line.startsWith("data:") ? [parseJson(line.slice(5))] : []));
+  const replies = events.filter(isObject).flatMap((event) => [field(event, "message"), event, field(event, "delta")]);
+  const usages = replies.filter(isObject).map((one) => field(one, "usage"));
+  return Object.assign({}, ...replies.filter(isObject), { usage: Object.assign({}, ...usages.filter(isObject)) });
 }
 
 function count(traffic: Traffic, { response, body }: { readonly response: Response; readonly body: Json }): void {

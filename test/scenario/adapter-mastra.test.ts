@@ -168,6 +168,20 @@ describe("contextProcessor, for agents of Mastra", () => {
     await processor.closeContexts();
   });
 
+  it("the cache mark of a call gives way to those of the context, which may have another lifetime", async () => {
+    const processor = contextProcessor(small);
+    const { agent, bodies } = connected(reader(2), { inputProcessors: [processor] });
+    const providerOptions = { anthropic: { cacheControl: { type: "ephemeral" as const }, disableParallelToolUse: true } };
+    const { text } = await agent.generate("Read.", { providerOptions });
+    expect(text).toContain("Done.");
+    for (const body of bodies) {
+      expect(JSON.parse(body)).not.toHaveProperty("cache_control");
+      expect(body).toContain('"cache_control"');
+      expect(body).toContain('"disable_parallel_tool_use":true');
+    }
+    await processor.closeContexts();
+  });
+
   it("a request that is refused as too long is made plainer and sent again", async () => {
     const plain = reader(4);
     let requests = 0;

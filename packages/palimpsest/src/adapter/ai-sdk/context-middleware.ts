@@ -6,7 +6,7 @@ import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../s
 import { askPlainer } from "../shared/ask-plainer.ts";
 import { encodeMessage, type EncodedMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
 import { collectStream, toReply, type ModelReply } from "./model-reply.ts";
-import { restorePrompt } from "./restore-prompt.ts";
+import { chooseMarks, restorePrompt, withoutCallMark } from "./restore-prompt.ts";
 
 type WrapGenerate = NonNullable<LanguageModelMiddleware["wrapGenerate"]>;
 type Model = Parameters<WrapGenerate>[0]["model"];
@@ -46,7 +46,7 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
     const given = others.map((message) => encodeMessage(asPrompt(message)));
     return await askPlainer(adapter, {
       request: toRequest(asked, { system, given }),
-      send: (prepared) => send({ ...withoutMark(asked), prompt: writePrompt(prepared, { ...asked, given }) }),
+      send: (prepared) => send({ ...writeOptions(asked), prompt: writePrompt(prepared, { ...asked, given }) }),
     });
   };
   // If it can't be recorded, the next prompt brings it.
@@ -96,18 +96,14 @@ function writePrompt(
   request: NextRequest<"anthropic">,
   { given, params, model }: WritePromptInput,
 ): CallOptions["prompt"] {
-  const marks = model.provider.startsWith("anthropic") ? "anthropic" : "none";
-  const restored = restorePrompt(request.params.messages, { given, marks });
+  const restored = restorePrompt(request.params.messages, { given, marks: chooseMarks(model) });
   return [...splitSystem(params.prompt).system, ...restored.map(fromPrompt)];
 }
 
-/** The call's own mark would be on the last part, which has one of ours. */
-function withoutMark({ model, params }: Asked): CallOptions {
-  const { anthropic, ...others } = params.providerOptions ?? {};
-  if (anthropic?.["cacheControl"] === undefined || !model.provider.startsWith("anthropic")) return params;
-  const { cacheControl: _mark, ...kept } = anthropic;
-  return { ...params, providerOptions: { ...others, anthropic: kept } };
-}
+const writeOptions = ({ model, params }: Asked): CallOptions =>
+  chooseMarks(model) === "none" || params.providerOptions === undefined
+    ? params
+    : { ...params, providerOptions: withoutCallMark(params.providerOptions) };
 
 type SystemMessage = Extract<CallOptions["prompt"][number], { role: "system" }>;
 

@@ -2,7 +2,7 @@ import type { Instructions, LanguageModel, ModelMessage } from "ai";
 import type { Context } from "../../context/context.ts";
 import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
 import { encodeMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
-import { restorePrompt } from "./restore-prompt.ts";
+import { chooseMarks, restorePrompt } from "./restore-prompt.ts";
 
 interface Step {
   readonly model: LanguageModel;
@@ -38,7 +38,7 @@ export function contextStep(options: AdapterOptions<"anthropic"> = {}): ContextS
         tools: [],
         messages: given.map(toMessage),
       });
-      const marks = typeof model !== "string" && model.provider.startsWith("anthropic") ? "anthropic" : "none";
+      const marks = typeof model === "string" ? "none" : chooseMarks(model);
       return { messages: restorePrompt(params.messages, { given, marks }).map(fromPrompt) };
     },
   };

@@ -19,7 +19,7 @@ import {
  */
 export function restorePrompt(
   messages: readonly object[],
-  { given, marks }: { readonly given: readonly EncodedMessage[]; readonly marks: "anthropic" | "none" },
+  { given, marks }: { readonly given: readonly EncodedMessage[]; readonly marks: Marks },
 ): readonly PromptMessage[] {
   const originals = new Originals(given);
   const prompt: { readonly source: PromptMessage | undefined; readonly message: PromptMessage }[] = [];
@@ -168,6 +168,20 @@ function newPart(block: Block): PromptPart | undefined {
     default:
       return undefined;
   }
+}
+
+type Marks = "anthropic" | "none";
+
+/** Anthropic's models need cache marks. */
+export const chooseMarks = ({ provider }: { readonly provider: string }): Marks =>
+  provider.startsWith("anthropic") ? "anthropic" : "none";
+
+/** The mark of a whole call would be on its last part, which may have one of ours, of another lifetime: that is refused. */
+export function withoutCallMark<Value>(
+  options: Readonly<Record<string, Record<string, Value>>>,
+): Record<string, Record<string, Value>> {
+  const { cacheControl: _mark, ...anthropic } = options["anthropic"] ?? {};
+  return { ...options, anthropic };
 }
 
 /** The provider's other options stay. */

@@ -3,7 +3,7 @@ import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
 import type { NextRequest } from "../../context/outcomes.ts";
 import { encodeMessage, type PromptMessage, type PromptPart, toMessage } from "../ai-sdk/prompt-message.ts";
-import { restorePrompt } from "../ai-sdk/restore-prompt.ts";
+import { chooseMarks, restorePrompt, withoutCallMark } from "../ai-sdk/restore-prompt.ts";
 import type { AdapterOptions } from "../shared/adapter-context.ts";
 import { readRefusal } from "../shared/ask-plainer.ts";
 import { plainerTriesMax } from "../shared/limits.ts";
@@ -49,12 +49,14 @@ export function contextProcessor({ summarizer, ...options }: ContextProcessorOpt
     id: "palimpsest-context",
     contextFor: (threadId) => threads.contextFor(threadId),
     closeContexts: () => threads.close(),
-    // Only here the tools are known.
-    processInputStep: ({ state, tools, modelSettings }) => {
+    // Only here the tools are known, and only here the call's own cache mark can be taken away.
+    processInputStep: ({ state, tools, modelSettings, model: asked, providerOptions }) => {
       state[stepKey] = {
         tools: listTools(tools ?? {}),
         outputTokensMax: modelSettings?.maxOutputTokens,
       } satisfies Step;
+      if (chooseMarks(asked) === "none" || providerOptions === undefined) return undefined;
+      return { providerOptions: withoutCallMark(providerOptions) };
     },
     processLLMRequest: async ({ prompt, model: asked, state, abortSignal, requestContext }) => {
       model = asked;
@@ -67,7 +69,7 @@ export function contextProcessor({ summarizer, ...options }: ContextProcessorOpt
         messages: given.map(toMessage),
         signal: abortSignal,
       });
-      const marks = asked.provider.startsWith("anthropic") ? "anthropic" : "none";
+      const marks = chooseMarks(asked);
       return { prompt: [...system, ...restorePrompt(params.messages, { given, marks }).map(fromPrompt)] };
     },
     // If the reply can't be recorded, the next prompt brings it.
