@@ -34,7 +34,7 @@ export const toMastraModel = (model: unknown): AgentConfig["model"] => model as 
 type QuietConfig = Pick<AgentConfig, "model"> &
   Partial<Pick<AgentConfig, "tools" | "memory" | "inputProcessors" | "errorProcessors">>;
 
-/** Without the lines that it writes for each refusal. */
+/** Without the lines that an agent writes for each refusal. */
 export function createQuietAgent(config: QuietConfig): Agent {
   const agent = new Agent({
     id: "programmer",
@@ -48,8 +48,7 @@ export function createQuietAgent(config: QuietConfig): Agent {
     },
     ...config,
   });
-  new Mastra({ agents: { agent }, logger: false });
-  return agent;
+  return new Mastra({ agents: { agent }, logger: false }).getAgent("agent");
 }
 
 type Connect = (world: World) => AgentConfig["model"];

@@ -5,6 +5,7 @@ import {
   isArray,
   isObject,
   type Json,
+  type JsonObject,
   parseJson,
   textField,
 } from "../../packages/palimpsest/src/schema/json.ts";
@@ -110,10 +111,16 @@ function openWorld(): World {
 function readBody(text: string): Json {
   if (!text.startsWith("event:")) return parseJson(text);
   const events = text.split("\n").flatMap((line) => (line.startsWith("data:") ? [parseJson(line.slice(5))] : []));
-  const replies = events.filter(isObject).flatMap((event) => [field(event, "message"), event, field(event, "delta")]);
-  const usages = replies.filter(isObject).map((one) => field(one, "usage"));
-  return Object.assign({}, ...replies.filter(isObject), { usage: Object.assign({}, ...usages.filter(isObject)) });
+  const replies = events
+    .filter(isObject)
+    .flatMap((event) => [field(event, "message"), event, field(event, "delta")])
+    .filter((value) => isObject(value));
+  const usages = replies.map((reply) => field(reply, "usage")).filter((value) => isObject(value));
+  return { ...mergeFields(replies), usage: mergeFields(usages) };
 }
+
+const mergeFields = (objects: readonly JsonObject[]): JsonObject =>
+  Object.fromEntries(objects.flatMap((one) => Object.entries(one)));
 
 function count(traffic: Traffic, { response, body }: { readonly response: Response; readonly body: Json }): void {
   traffic.requests += 1;

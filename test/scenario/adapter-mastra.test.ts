@@ -171,7 +171,9 @@ describe("contextProcessor, for agents of Mastra", () => {
   it("the cache mark of a call gives way to those of the context, which may have another lifetime", async () => {
     const processor = contextProcessor(small);
     const { agent, bodies } = connected(reader(2), { inputProcessors: [processor] });
-    const providerOptions = { anthropic: { cacheControl: { type: "ephemeral" as const }, disableParallelToolUse: true } };
+    const providerOptions = {
+      anthropic: { cacheControl: { type: "ephemeral" as const }, disableParallelToolUse: true },
+    };
     const { text } = await agent.generate("Read.", { providerOptions });
     expect(text).toContain("Done.");
     for (const body of bodies) {

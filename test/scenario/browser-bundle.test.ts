@@ -34,14 +34,18 @@ describe("palimpsest/policy and the projection, bundled for a browser", () => {
   });
 
   const why = whyNoChromium();
-  const name = "run in Chromium, as a module of a page";
-  test.skipIf(why !== undefined)(why === undefined ? name : `${name} (skipped: ${why})`, chromiumMsMax, async () => {
-    const dom = await openInChromium({ "/": page, "/bundle.js": bundle.code });
-    const [, shown = ""] = /<pre id="outcome">(.*)<\/pre>/s.exec(dom) ?? [];
-    const [, agent] = /<pre id="agent">(.*)<\/pre>/s.exec(dom) ?? [];
-    expect(agent).toContain("Chrome/");
-    expect(JSON.parse(shown)).toEqual(outcome);
-  });
+  const skipped = why === undefined ? "" : ` (skipped: ${why})`;
+  test.skipIf(why !== undefined)(
+    `run in Chromium, as a module of a page${skipped}`,
+    { timeout: chromiumMsMax },
+    async () => {
+      const dom = await openInChromium({ "/": page, "/bundle.js": bundle.code });
+      const [, shown = ""] = /<pre id="outcome">(.*)<\/pre>/s.exec(dom) ?? [];
+      const [, agent] = /<pre id="agent">(.*)<\/pre>/s.exec(dom) ?? [];
+      expect(agent).toContain("Chrome/");
+      expect(JSON.parse(shown)).toEqual(outcome);
+    },
+  );
 });
 
 /** An error of the bundle stands where its outcome would. */
