@@ -27,10 +27,11 @@ import { serveSimulated, simulated } from "./simulated.ts";
 const { apiKey, fetch } = simulated;
 const messages = [new HumanMessage("Fix the failing test.")];
 
+const tokenCounter = (list: readonly { text: string }[]) => list.reduce((sum, { text }) => sum + text.length / 4, 0);
+
 async function trimming() {
   const model = new ChatAnthropic({ model: "claude-sonnet-4-5", apiKey, maxTokens: 4_000, clientOptions: { fetch } });
   const state = { messages };
-  const tokenCounter = (list: readonly { text: string }[]) => list.reduce((sum, { text }) => sum + text.length / 4, 0);
   {
     const messages = await trimMessages(state.messages, { maxTokens: 100_000, tokenCounter, strategy: "last" });
     const reply = await model.invoke(messages);

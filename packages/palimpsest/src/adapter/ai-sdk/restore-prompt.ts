@@ -32,7 +32,7 @@ export function restorePrompt<Message extends { readonly role: PromptRole }, Par
   { given, marks }: { readonly given: readonly EncodedMessage<Message, Part>[]; readonly marks: Marks },
 ): readonly RestoredMessage<Message, Part>[] {
   const originals = new Originals(given);
-  const prompt: MessageInMaking<Message, Part>[] = [];
+  const prompt: OpenMessage<Message, Part>[] = [];
   for (const message of messages) {
     const json = parseJson(JSON.stringify(message));
     const { role, content } = isObject(json) ? json : { role: "user", content: [] };
@@ -49,7 +49,7 @@ export function restorePrompt<Message extends { readonly role: PromptRole }, Par
   return prompt;
 }
 
-interface MessageInMaking<Message, Part> extends RestoredMessage<Message, Part> {
+interface OpenMessage<Message, Part> extends RestoredMessage<Message, Part> {
   source: Message | undefined;
   readonly parts: (Part | NewPart)[];
 }
@@ -60,7 +60,7 @@ interface PlacedPart<Message, Part> extends RestoredPart<Message, Part> {
 
 /** Parts of one message stay in one message. */
 function addPart<Message, Part>(
-  prompt: MessageInMaking<Message, Part>[],
+  prompt: OpenMessage<Message, Part>[],
   { role, part, source }: PlacedPart<Message, Part>,
 ): void {
   const last = prompt.at(-1);
