@@ -20,7 +20,7 @@ const agent = new Agent({
   model: { id: "openai/gpt-5", url: `${server.url}/v1`, apiKey: "none" },
   defaultOptions: { maxSteps: 50 },
   tools: { read, recall: recallTool(processor) },
-  memory: new MockMemory(), // or Memory of @mastra/memory, with `lastMessages: false`
+  memory: new MockMemory({ options: { lastMessages: 1_000 } }), // or Memory of @mastra/memory
   inputProcessors: [processor],
   errorProcessors: [processor],
 });

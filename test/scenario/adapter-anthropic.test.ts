@@ -2,54 +2,21 @@ import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { describe, expect, it } from "vitest";
 import { withContext } from "../../packages/palimpsest/src/adapter/anthropic/with-context.ts";
-import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
-import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing } from "./support/simulated.ts";
+import {
+  countBoundaries,
+  fileText,
+  longest,
+  reader,
+  recordingFetch,
+  refusing,
+  small,
+} from "./support/adapter-world.ts";
 
 const model = "claude-sonnet-5-5";
+const wider = { ...small, contextTokens: 40_000 };
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
-
-/** Summaries alone make room. */
-const small = { contextTokens: 40_000, policy: { ...getPreset("palimpsest"), name: "patient", clear: {} } };
-
-/** Calls `read` so often, then answers, and begins again. */
-function reader(calls: number): Responder {
-  let made = 0;
-  return {
-    name: "reader",
-    respond: () => {
-      made += 1;
-      const text = `I look, step ${made}.`;
-      if (made % (calls + 1) === 0) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
-      return {
-        move: {
-          kind: "say",
-          blocks: [
-            { type: "text", text },
-            { type: "tool_use", name: "read", input: { path: `src/${made}.ts` } },
-          ],
-        },
-      };
-    },
-  };
-}
-
-/** The same, but this request is refused as too long. */
-function refusing(inner: Responder, refused: number): Responder {
-  const message = "prompt is too long: 31000 tokens > 24000 maximum";
-  let requests = 0;
-  return {
-    name: "refusing",
-    respond: (scene) => {
-      requests += 1;
-      if (requests !== refused) return inner.respond(scene);
-      const refusal = { kind: "refused", status: 400, type: "invalid_request_error", message } as const;
-      return { move: { kind: "refuse", refusal } };
-    },
-  };
-}
 
 const unauthorised = { kind: "refused", status: 401, type: "authentication_error", message: "invalid key" } as const;
 
@@ -59,29 +26,15 @@ const answers = (content: readonly Anthropic.ContentBlock[]): Anthropic.ToolResu
   );
 
 function connected(responder: Responder) {
-  const sizes: number[] = [];
-  const bodies: string[] = [];
-  const inner = simulatorFetch(new Simulator({ responder }));
-  const fetch: typeof globalThis.fetch = (url, init) => {
-    if (typeof init?.body === "string") {
-      sizes.push(init.body.length);
-      bodies.push(init.body);
-    }
-    return inner(url, init);
-  };
+  const { fetch, bodies } = recordingFetch(responder);
   const client = new Anthropic({ apiKey: "sk-test", maxRetries: 0, baseURL: "http://simulator", fetch });
-  return { client, sizes, bodies };
+  return { client, bodies };
 }
-
-const fileText = (path: unknown): string => `${JSON.stringify(path)} ${"line of code; ".repeat(400)}`;
-
-const boundaries = (receipts: readonly { readonly kind: string }[]): number =>
-  receipts.filter(({ kind }) => kind === "boundary").length;
 
 describe("withContext, for the client of @anthropic-ai/sdk", () => {
   it("messages.create: a plain loop over one growing list goes through three compactions in a small window", async () => {
-    const { client: plain, sizes } = connected(reader(59));
-    const client = withContext(plain, { ...small });
+    const { client: plain, bodies } = connected(reader(59));
+    const client = withContext(plain, wider);
     const messages: Anthropic.MessageParam[] = [
       { role: "user", content: "Read all 59 files. The code word is periwinkle." },
     ];
@@ -96,10 +49,10 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
       });
     }
     expect(messages).toHaveLength(120);
-    expect(sizes).toHaveLength(60);
-    expect(Math.max(...sizes)).toBeLessThan(160_000);
+    expect(bodies).toHaveLength(60);
+    expect(longest(bodies)).toBeLessThan(160_000);
     const context = await client.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     expect(context.costs().session.requests).toBe(60);
     expect((await context.recall("src/3.ts")).length).toBeGreaterThan(0);
     await client.closeContext();
@@ -107,7 +60,7 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
 
   it("messages.stream: stays a stream, and its reply is known before the next request", async () => {
     const { client: plain } = connected(reader(9));
-    const client = withContext(plain, { ...small });
+    const client = withContext(plain, wider);
     const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Read." }];
     for (let turn = 0; turn < 60; turn += 1) {
       const stream = client.messages.stream({ model, max_tokens: 2_000, tools, messages });
@@ -124,14 +77,14 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
       messages.push({ role: "user", content: results.length === 0 ? "Go on." : results });
     }
     const context = await client.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     expect(context.costs().session.requests).toBe(60);
     await client.closeContext();
   });
 
   it("the tool runner sends its whole list instead of a thread, and finishes", async () => {
-    const { client: plain, sizes } = connected(reader(59));
-    const client = withContext(plain, { ...small });
+    const { client: plain, bodies } = connected(reader(59));
+    const client = withContext(plain, wider);
     const read = betaTool({
       name: "read",
       description: "Reads a file.",
@@ -145,10 +98,10 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
       messages: [{ role: "user", content: "Read all." }],
     });
     expect(final.content).toMatchObject([{ type: "text", text: "Done." }]);
-    expect(sizes).toHaveLength(60);
-    expect(Math.max(...sizes)).toBeLessThan(160_000);
+    expect(bodies).toHaveLength(60);
+    expect(longest(bodies)).toBeLessThan(160_000);
     const context = await client.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     await client.closeContext();
   });
 
@@ -165,15 +118,15 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
   });
 
   it("a request that the server refuses as too long is sent again, smaller, and the caller sees only the reply", async () => {
-    const { client: plain, sizes } = connected(refusing(reader(99), 16));
+    const { client: plain, bodies } = connected(refusing(reader(99), 16));
     const client = withContext(plain, { contextTokens: 200_000 });
     const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Read." }];
     for (let round = 0; round < 18; round += 1) {
       const { content } = await client.messages.create({ model, max_tokens: 2_000, tools, messages });
       messages.push({ role: "assistant", content }, { role: "user", content: answers(content) });
     }
-    expect(sizes).toHaveLength(19);
-    expect(sizes[16]).toBeLessThan(sizes[15] ?? 0);
+    expect(bodies).toHaveLength(19);
+    expect(bodies[16]?.length).toBeLessThan(bodies[15]?.length ?? 0);
     expect((await client.context).costs().session.requests).toBe(18);
     await client.closeContext();
   });
@@ -198,7 +151,7 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
 
   it("with its own model as the summarizer, summaries are asked of it through the plain client", async () => {
     const { client: plain, bodies } = connected(reader(1_000));
-    const client = withContext(plain, { ...small, summarizer: "own" });
+    const client = withContext(plain, { ...wider, summarizer: "own" });
     const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Read." }];
     for (let round = 0; round < 30; round += 1) {
       const { content } = await client.messages.create({ model, max_tokens: 2_000, tools, messages });

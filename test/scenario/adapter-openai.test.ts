@@ -1,47 +1,17 @@
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { withContext } from "../../packages/palimpsest/src/adapter/openai/with-context.ts";
-import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
-import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import { countBoundaries, fileText, longest, reader, recordingFetch, small } from "./support/adapter-world.ts";
 
 const model = "gpt-5";
-/** Summaries alone make room. */
-const small = { contextTokens: 24_000, policy: { ...getPreset("palimpsest"), name: "patient", clear: {} } };
-
-/** Calls `read` so often, then answers. */
-function reader(calls: number): Responder {
-  let made = 0;
-  return {
-    name: "reader",
-    respond: () => {
-      made += 1;
-      if (made % (calls + 1) === 0) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
-      const call = { type: "tool_use" as const, name: "read", input: { path: `src/${made}.ts` } };
-      return { move: { kind: "say", blocks: [{ type: "text", text: `Step ${made}.` }, call] } };
-    },
-  };
-}
-
 function connected(responder: Responder) {
-  const bodies: string[] = [];
-  const inner = simulatorFetch(new Simulator({ responder }));
-  const fetch: typeof globalThis.fetch = (url, init) => {
-    if (typeof init?.body === "string") bodies.push(init.body);
-    return inner(url, init);
-  };
+  const { fetch, bodies } = recordingFetch(responder);
   const client = new OpenAI({ apiKey: "sk-test", maxRetries: 0, baseURL: "http://simulator/v1", fetch });
   return { client, bodies };
 }
 
-const fileText = (path: string): string => `${path} ${"line of code; ".repeat(400)}`;
 const parameters = { type: "object", properties: { path: { type: "string" } } };
-
-const boundaries = (receipts: readonly { readonly kind: string }[]): number =>
-  receipts.filter(({ kind }) => kind === "boundary").length;
-
-const longest = (bodies: readonly string[]): number => Math.max(...bodies.map((body) => body.length));
 
 describe("withContext, for the client of openai", () => {
   it.each(["whole", "streamed"])("chat completions, %s: a loop goes through three compactions", async (way) => {
@@ -70,7 +40,7 @@ describe("withContext, for the client of openai", () => {
     expect(bodies[1]).toContain('"name":"ada"');
     expect(bodies.at(-1)).toContain("periwinkle");
     const context = await client.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
     await client.closeContext();
   });
@@ -98,7 +68,7 @@ describe("withContext, for the client of openai", () => {
     expect(longest(bodies)).toBeLessThan(120_000);
     expect(bodies.at(-1)).toContain("periwinkle");
     const context = await client.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
     await client.closeContext();
   });
@@ -138,7 +108,7 @@ describe("withContext, for the client of openai", () => {
     expect(longest(bodies)).toBeLessThan(120_000);
     expect(bodies.at(-1)).toContain("periwinkle");
     const context = await client.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
     await client.closeContext();
   });

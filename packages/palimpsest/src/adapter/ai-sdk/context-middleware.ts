@@ -4,13 +4,22 @@ import type { NextRequest } from "../../context/outcomes.ts";
 import type { ToolOption } from "../../context/inputs.ts";
 import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../shared/adapter-context.ts";
 import { askPlainer } from "../shared/ask-plainer.ts";
-import { encodeMessage, type EncodedMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
+import { encodeMessage, type EncodedMessage, type PartOf, toMessage } from "./prompt-message.ts";
 import { collectStream, toReply, type ModelReply } from "./model-reply.ts";
-import { restorePrompt } from "./restore-prompt.ts";
+import {
+  chooseMarks,
+  joinTexts,
+  type RestoredMessage,
+  restorePrompt,
+  withoutCallMark,
+  writeNewPrompt,
+} from "./restore-prompt.ts";
 
 type WrapGenerate = NonNullable<LanguageModelMiddleware["wrapGenerate"]>;
 type Model = Parameters<WrapGenerate>[0]["model"];
 type CallOptions = Parameters<WrapGenerate>[0]["params"];
+type Message = CallOptions["prompt"][number];
+type Part = PartOf<Message>;
 
 export interface ContextMiddlewareOptions extends Omit<AdapterOptions<"anthropic">, "summarizer"> {
   /** `own`: the conversation's model. By default summaries are made from the messages, by no model. */
@@ -43,10 +52,10 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
   const ask = async <Result>(asked: Asked, send: (params: CallOptions) => PromiseLike<Result>): Promise<Result> => {
     model = asked.model;
     const { system, others } = splitSystem(asked.params.prompt);
-    const given = others.map((message) => encodeMessage(asPrompt(message)));
+    const given = others.map((message) => encodeMessage<Message, Part>(message));
     return await askPlainer(adapter, {
       request: toRequest(asked, { system, given }),
-      send: (prepared) => send({ ...withoutMark(asked), prompt: writePrompt(prepared, { ...asked, given }) }),
+      send: (prepared) => send({ ...writeOptions(asked), prompt: writePrompt(prepared, { ...asked, given }) }),
     });
   };
   // If it can't be recorded, the next prompt brings it.
@@ -77,7 +86,10 @@ interface Asked {
 
 const toRequest = (
   { model, params }: Asked,
-  { system, given }: { readonly system: readonly SystemMessage[]; readonly given: readonly EncodedMessage[] },
+  {
+    system,
+    given,
+  }: { readonly system: readonly SystemMessage[]; readonly given: readonly EncodedMessage<Message, Part>[] },
 ): FrameworkRequest<"anthropic"> => ({
   model: model.modelId,
   system: system.map(({ content }) => content),
@@ -88,7 +100,23 @@ const toRequest = (
 });
 
 interface WritePromptInput extends Asked {
-  readonly given: readonly EncodedMessage[];
+  readonly given: readonly EncodedMessage<Message, Part>[];
+}
+
+function writeMessage({ role, source, parts }: RestoredMessage<Message, Part>): Message {
+  const options = source?.providerOptions === undefined ? {} : { providerOptions: source.providerOptions };
+  switch (role) {
+    case "system":
+      return { role, content: joinTexts(parts), ...options };
+    case "user":
+      return { role, content: parts.filter((part) => part.type === "text" || part.type === "file"), ...options };
+    case "assistant":
+      return { role, content: parts.filter((part) => part.type !== "tool-approval-response"), ...options };
+    case "tool": {
+      const content = parts.filter((part) => part.type === "tool-result" || part.type === "tool-approval-response");
+      return { role, content, ...options };
+    }
+  }
 }
 
 /** System messages stay as they are; cache marks are set for Anthropic's models, which need them. */
@@ -96,20 +124,16 @@ function writePrompt(
   request: NextRequest<"anthropic">,
   { given, params, model }: WritePromptInput,
 ): CallOptions["prompt"] {
-  const marks = model.provider.startsWith("anthropic") ? "anthropic" : "none";
-  const restored = restorePrompt(request.params.messages, { given, marks });
-  return [...splitSystem(params.prompt).system, ...restored.map(fromPrompt)];
+  const restored = restorePrompt(request.params.messages, { given, marks: chooseMarks(model) });
+  return [...splitSystem(params.prompt).system, ...restored.map(writeMessage)];
 }
 
-/** The call's own mark would be on the last part, which has one of ours. */
-function withoutMark({ model, params }: Asked): CallOptions {
-  const { anthropic, ...others } = params.providerOptions ?? {};
-  if (anthropic?.["cacheControl"] === undefined || !model.provider.startsWith("anthropic")) return params;
-  const { cacheControl: _mark, ...kept } = anthropic;
-  return { ...params, providerOptions: { ...others, anthropic: kept } };
-}
+const writeOptions = ({ model, params }: Asked): CallOptions =>
+  chooseMarks(model) === "none" || params.providerOptions === undefined
+    ? params
+    : { ...params, providerOptions: withoutCallMark(params.providerOptions) };
 
-type SystemMessage = Extract<CallOptions["prompt"][number], { role: "system" }>;
+type SystemMessage = Extract<Message, { role: "system" }>;
 
 /** System messages in mid-conversation are part of it. */
 function splitSystem(prompt: CallOptions["prompt"]): {
@@ -121,13 +145,6 @@ function splitSystem(prompt: CallOptions["prompt"]): {
   return { system, others: prompt.slice(system.length) };
 }
 
-/** Both directions of the same form: our type has the fields that we read, the framework's has them all. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const asPrompt = (message: CallOptions["prompt"][number]): PromptMessage => message as unknown as PromptMessage;
-const fromPrompt = (message: PromptMessage): CallOptions["prompt"][number] =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  message as unknown as CallOptions["prompt"][number];
-
 function toToolOption(tool: NonNullable<CallOptions["tools"]>[number]): ToolOption {
   if (tool.type === "provider") return { name: tool.name, type: tool.id };
   const { name, description, inputSchema } = tool;
@@ -136,13 +153,11 @@ function toToolOption(tool: NonNullable<CallOptions["tools"]>[number]): ToolOpti
 
 /** A request of the context itself, such as the one for a summary. */
 function toCallOptions(params: NextRequest<"anthropic">["params"]): Pick<CallOptions, "prompt" | "tools"> {
-  const system = (params.system ?? []).map(({ text }) => ({ role: "system" as const, content: text }));
-  const prompt = restorePrompt(params.messages, { given: [], marks: "none" }).map(fromPrompt);
   const tools = (params.tools ?? []).map(({ name, description, input_schema }) => ({
     type: "function" as const,
     name,
     ...(description === undefined ? {} : { description }),
     inputSchema: { ...input_schema },
   }));
-  return { prompt: [...system, ...prompt], ...(tools.length === 0 ? {} : { tools }) };
+  return { prompt: writeNewPrompt(params), ...(tools.length === 0 ? {} : { tools }) };
 }

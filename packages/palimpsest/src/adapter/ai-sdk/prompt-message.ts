@@ -1,4 +1,4 @@
-import type { Block, Message } from "../../schema/block.ts";
+import type { Block, Message as ContextMessage } from "../../schema/block.ts";
 import { toolUseId } from "../../schema/brand.ts";
 import {
   isArray,
@@ -11,42 +11,66 @@ import {
 } from "../../schema/json.ts";
 
 /**
- * A message of the AI SDK, as far as both of its forms agree: the prompt of a language model, and the messages of
+ * A message of the AI SDK, as far as its forms agree: the prompt of a language model in each version, and the messages of
  * `generateText` and `prepareStep`.
  */
-export interface PromptMessage {
-  readonly role: string;
-  readonly content: string | readonly PromptPart[];
-  readonly providerOptions?: ProviderOptions | undefined;
+export interface PromptMessage<Part extends PromptPart> {
+  readonly role: PromptRole;
+  readonly content: string | readonly Part[];
 }
+
+export type PromptRole = "system" | "user" | "assistant" | "tool";
 
 export interface PromptPart {
   readonly type: string;
-  readonly [field: string]: unknown;
 }
 
-export type ProviderOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+/** The parts of a framework's message, whatever its role. */
+export type PartOf<Message extends PromptMessage<PromptPart>> = Exclude<Message["content"], string>[number];
+
+/** What we write ourselves, in a form that every version has. */
+export type NewPart =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "reasoning";
+      readonly text: string;
+      readonly providerOptions: { readonly anthropic: { readonly signature: string } };
+    }
+  | {
+      readonly type: "tool-call";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: JsonObject;
+    }
+  | {
+      readonly type: "tool-result";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly output: { readonly type: "text" | "error-text"; readonly value: string };
+    };
 
 /** A part and the block by which the context knows it; undefined for one that only goes with its neighbour. */
-export interface EncodedPart {
+export interface EncodedPart<Message, Part> {
   readonly block: Block | undefined;
-  readonly part: PromptPart;
+  readonly part: Part | NewPart;
   /** The message that holds it. */
-  readonly message: PromptMessage;
+  readonly message: Message;
 }
 
-export interface EncodedMessage {
+export interface EncodedMessage<Message, Part> {
   readonly role: "user" | "assistant" | "system";
-  readonly parts: readonly EncodedPart[];
+  readonly parts: readonly EncodedPart<Message, Part>[];
 }
 
 /**
  * A message in blocks of the Messages API. Files and calls that the provider runs have no counterpart there and become
  * texts: the context carries them, and the part itself takes its place again before it is sent.
  */
-export function encodeMessage(message: PromptMessage): EncodedMessage {
-  const { role, content } = message;
-  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+export function encodeMessage<Message extends PromptMessage<Part>, Part extends PromptPart>(
+  message: Message,
+): EncodedMessage<Message, Part> {
+  const { role, content }: PromptMessage<Part> = message;
+  const parts: readonly (Part | NewPart)[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const encoded = parts.map((part) => ({ block: encodePart(part), part, message }));
   if (role === "assistant") return { role, parts: encoded };
   return { role: role === "system" ? "system" : "user", parts: encoded };
@@ -55,21 +79,22 @@ export function encodeMessage(message: PromptMessage): EncodedMessage {
 export const toMessage = ({
   role,
   parts,
-}: EncodedMessage): { readonly role: string; readonly content: readonly Block[] } => ({
+}: EncodedMessage<unknown, unknown>): { readonly role: string; readonly content: readonly Block[] } => ({
   role,
   content: parts.flatMap(({ block }) => block ?? []),
 });
 
 export function encodePart(part: PromptPart): Block | undefined {
+  const fields = readFields(part);
   switch (part.type) {
     case "text":
-      return { type: "text", text: asText(part["text"]) };
+      return { type: "text", text: asText(fields["text"]) };
     case "reasoning":
-      return encodeReasoning(part);
+      return encodeReasoning(fields);
     case "tool-call":
-      return part["providerExecuted"] === true ? carry(part) : encodeCall(part);
+      return fields["providerExecuted"] === true ? carry(part) : encodeCall(fields);
     case "tool-result":
-      return part["providerExecuted"] === true ? carry(part) : encodeResult(part);
+      return fields["providerExecuted"] === true ? carry(part) : encodeResult(fields);
     // Notes of a provider about its reply, and what does not come back in a prompt.
     case "custom":
     case "reasoning-file":
@@ -80,7 +105,7 @@ export function encodePart(part: PromptPart): Block | undefined {
   }
 }
 
-const encodeCall = (part: PromptPart): Block => ({
+const encodeCall = (part: Fields): Block => ({
   type: "tool_use",
   id: toolUseId(asText(part["toolCallId"])),
   name: asText(part["toolName"]),
@@ -88,13 +113,13 @@ const encodeCall = (part: PromptPart): Block => ({
 });
 
 /** Only Anthropic's thinking is bound to what precedes it, and the context decides whether it may still be sent. */
-function encodeReasoning(part: PromptPart): Block | undefined {
+function encodeReasoning(part: Fields): Block | undefined {
   const { signature, redactedData } = optionsFor(part, "anthropic");
   if (typeof redactedData === "string") return { type: "redacted_thinking", data: redactedData };
   return typeof signature === "string" ? { type: "thinking", thinking: asText(part["text"]), signature } : undefined;
 }
 
-export const optionsFor = (part: PromptPart, provider: string): Readonly<Record<string, unknown>> => {
+export const optionsFor = (part: Fields, provider: string): Fields => {
   for (const key of ["providerOptions", "providerMetadata"]) {
     const options = part[key];
     if (!isRecord(options)) continue;
@@ -104,8 +129,8 @@ export const optionsFor = (part: PromptPart, provider: string): Readonly<Record<
   return {};
 };
 
-function encodeResult(part: PromptPart): Block {
-  const output = isRecord(part["output"]) ? part["output"] : {};
+function encodeResult(part: Fields): Block {
+  const output = readFields(part["output"]);
   const isError = ["error-text", "error-json", "execution-denied"].includes(asText(output["type"]));
   return {
     type: "tool_result",
@@ -115,7 +140,7 @@ function encodeResult(part: PromptPart): Block {
   };
 }
 
-function outputText(output: Readonly<Record<string, unknown>>): string {
+function outputText(output: Fields): string {
   const { type, value, reason } = output;
   if (type === "execution-denied") return typeof reason === "string" ? reason : "The user did not allow this call.";
   if (typeof value === "string") return value;
@@ -145,11 +170,15 @@ function asInput(value: unknown): JsonObject {
 
 const asText = (value: unknown): string => (typeof value === "string" ? value : "");
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+type Fields = Readonly<Record<string, unknown>>;
+
+export const readFields = (value: unknown): Fields => (isRecord(value) ? value : {});
+
+export const isRecord = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The content of a message or a result of the context as a text. */
-export const plainText = (content: Message["content"] | string | readonly JsonObject[] | undefined): string =>
+export const plainText = (content: ContextMessage["content"] | string | readonly JsonObject[] | undefined): string =>
   typeof content === "string" ? content : listTexts(parseJson(JSON.stringify(content ?? [])));
 
 const listTexts = (blocks: Json): string =>

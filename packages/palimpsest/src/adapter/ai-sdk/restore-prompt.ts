@@ -1,15 +1,25 @@
 import { type Block, parseBlock, type ToolResultBlock } from "../../schema/block.ts";
 import { canonicalJson } from "../../schema/canonical-json.ts";
 import { field, isArray, isObject, type Json, type JsonObject, parseJson, textField } from "../../schema/json.ts";
+import type { MessagesParams } from "../../schema/wire/messages-params.ts";
 import {
   type EncodedMessage,
   type EncodedPart,
+  type NewPart,
   optionsFor,
   plainText,
-  type PromptMessage,
   type PromptPart,
-  type ProviderOptions,
+  type PromptRole,
+  readFields,
 } from "./prompt-message.ts";
+
+/** What a framework makes its message of: parts of its own, and new ones of the context. */
+export interface RestoredMessage<Message, Part> {
+  readonly role: PromptRole;
+  /** The message that the parts are from; undefined if all are new. */
+  readonly source: Message | undefined;
+  readonly parts: readonly (Part | NewPart)[];
+}
 
 /**
  * The context's messages as a prompt. A part that the context shows as it was is the framework's own object again, with
@@ -17,12 +27,12 @@ import {
  *
  * `marks`: cache marks are the context's, for a provider that has them.
  */
-export function restorePrompt(
+export function restorePrompt<Message extends { readonly role: PromptRole }, Part extends PromptPart>(
   messages: readonly object[],
-  { given, marks }: { readonly given: readonly EncodedMessage[]; readonly marks: "anthropic" | "none" },
-): readonly PromptMessage[] {
+  { given, marks }: { readonly given: readonly EncodedMessage<Message, Part>[]; readonly marks: Marks },
+): readonly RestoredMessage<Message, Part>[] {
   const originals = new Originals(given);
-  const prompt: { readonly source: PromptMessage | undefined; readonly message: PromptMessage }[] = [];
+  const prompt: OpenMessage<Message, Part>[] = [];
   for (const message of messages) {
     const json = parseJson(JSON.stringify(message));
     const { role, content } = isObject(json) ? json : { role: "user", content: [] };
@@ -36,57 +46,53 @@ export function restorePrompt(
       }
     }
   }
-  return prompt.map(({ message }) => message);
+  return prompt;
 }
 
-interface PlacedPart {
-  readonly role: string;
-  readonly part: PromptPart;
-  readonly source: PromptMessage | undefined;
+interface OpenMessage<Message, Part> extends RestoredMessage<Message, Part> {
+  source: Message | undefined;
+  readonly parts: (Part | NewPart)[];
+}
+
+interface PlacedPart<Message, Part> extends RestoredPart<Message, Part> {
+  readonly role: PromptRole;
 }
 
 /** Parts of one message stay in one message. */
-function addPart(
-  prompt: { source: PromptMessage | undefined; message: PromptMessage }[],
-  { role, part, source }: PlacedPart,
+function addPart<Message, Part>(
+  prompt: OpenMessage<Message, Part>[],
+  { role, part, source }: PlacedPart<Message, Part>,
 ): void {
   const last = prompt.at(-1);
-  const isSame =
-    last?.message.role === role && (last.source === source || source === undefined || last.source === undefined);
+  const isSame = last?.role === role && (last.source === source || source === undefined || last.source === undefined);
   if (last === undefined || !isSame) {
-    const options = source?.providerOptions;
-    prompt.push({
-      source,
-      message: { role, content: [part], ...(options === undefined ? {} : { providerOptions: options }) },
-    });
+    prompt.push({ role, source, parts: [part] });
     return;
   }
-  const content = typeof last.message.content === "string" ? [] : last.message.content;
-  prompt[prompt.length - 1] = {
-    source: last.source ?? source,
-    message: { ...last.message, content: [...content, part] },
-  };
+  last.source ??= source;
+  last.parts.push(part);
 }
 
-const partRole = (block: Block, role: "user" | "assistant"): string => (block.type === "tool_result" ? "tool" : role);
+const partRole = (block: Block, role: "user" | "assistant"): PromptRole =>
+  block.type === "tool_result" ? "tool" : role;
 
-interface RestoredPart {
-  readonly part: PromptPart;
-  readonly source: PromptMessage | undefined;
+interface RestoredPart<Message, Part> {
+  readonly part: Part | NewPart;
+  readonly source: Message | undefined;
 }
 
 /** The framework's parts, found again by what they say. The context keeps their order, so each is used once. */
-class Originals {
-  readonly #byKey = new Map<string, EncodedPart[]>();
-  readonly #resultByCall = new Map<string, EncodedPart>();
+class Originals<Message, Part extends PromptPart> {
+  readonly #byKey = new Map<string, EncodedPart<Message, Part>[]>();
+  readonly #resultByCall = new Map<string, EncodedPart<Message, Part>>();
   /** Parts without a block, by the part that they go with. */
-  readonly #companions = new Map<PromptPart, EncodedPart[]>();
+  readonly #companions = new Map<PromptPart, EncodedPart<Message, Part>[]>();
   /** By the id in the context, which may differ from the framework's. */
-  readonly #callById = new Map<string, EncodedPart>();
+  readonly #callById = new Map<string, EncodedPart<Message, Part>>();
 
-  constructor(given: readonly EncodedMessage[]) {
+  constructor(given: readonly EncodedMessage<Message, Part>[]) {
     for (const { parts } of given) {
-      let companions: EncodedPart[] = [];
+      let companions: EncodedPart<Message, Part>[] = [];
       for (const encoded of parts) {
         companions.push(encoded);
         const { block, part } = encoded;
@@ -102,7 +108,7 @@ class Originals {
     }
   }
 
-  restore(block: Block): readonly RestoredPart[] {
+  restore(block: Block): readonly RestoredPart<Message, Part>[] {
     if (block.type === "tool_result") return [this.#restoreResult(block)];
     const original = this.#byKey.get(partKey(block))?.shift();
     if (original === undefined) return newParts(block);
@@ -112,19 +118,22 @@ class Originals {
   }
 
   /** A result that the context cleared keeps everything but its output. */
-  #restoreResult(block: ToolResultBlock): RestoredPart {
-    const call = this.#callById.get(block.tool_use_id)?.part;
-    const id = typeof call?.["toolCallId"] === "string" ? call["toolCallId"] : block.tool_use_id;
+  #restoreResult(block: ToolResultBlock): RestoredPart<Message, Part> {
+    const call = readFields(this.#callById.get(block.tool_use_id)?.part);
+    const id = typeof call["toolCallId"] === "string" ? call["toolCallId"] : block.tool_use_id;
     const original = this.#resultByCall.get(id);
     const value = plainText(block.content);
     if (original !== undefined && isSameResult(original.block, value))
       return { part: original.part, source: original.message };
-    const toolName = original?.part["toolName"] ?? call?.["toolName"] ?? "tool";
-    const output = { type: block.is_error === true ? "error-text" : "text", value };
-    return {
-      part: { ...original?.part, type: "tool-result", toolCallId: id, toolName, output },
-      source: original?.message,
-    };
+    const named = readFields(original?.part)["toolName"] ?? call["toolName"];
+    const part = {
+      type: "tool-result",
+      toolCallId: id,
+      toolName: typeof named === "string" ? named : "tool",
+      output: { type: block.is_error === true ? "error-text" : "text", value },
+    } satisfies NewPart;
+    if (original === undefined) return { part, source: undefined };
+    return { part: { ...original.part, ...part }, source: original.message };
   }
 }
 
@@ -148,12 +157,12 @@ function partKey(block: Block): string {
 }
 
 /** For what the context wrote itself: summaries, stubs, reminders. */
-function newParts(block: Block): readonly RestoredPart[] {
+function newParts(block: Block): readonly RestoredPart<never, never>[] {
   const part = newPart(block);
   return part === undefined ? [] : [{ part, source: undefined }];
 }
 
-function newPart(block: Block): PromptPart | undefined {
+function newPart(block: Block): NewPart | undefined {
   switch (block.type) {
     case "text":
       return { type: "text", text: block.text };
@@ -170,18 +179,53 @@ function newPart(block: Block): PromptPart | undefined {
   }
 }
 
+/** A request of the context itself, such as the one for a summary: a prompt in a form that every version has. */
+export const writeNewPrompt = ({ system = [], messages }: Pick<MessagesParams, "system" | "messages">) => [
+  ...system.map(({ text }) => ({ role: "system" as const, content: text })),
+  ...restorePrompt<never, never>(messages, { given: [], marks: "none" }).map(writeNewMessage),
+];
+
+function writeNewMessage({ role, parts }: RestoredMessage<never, never>) {
+  switch (role) {
+    case "system":
+      return { role, content: joinTexts(parts) };
+    case "user":
+      return { role, content: parts.filter((part) => part.type === "text") };
+    case "assistant":
+      return { role, content: parts.filter((part) => part.type !== "tool-result") };
+    case "tool":
+      return { role, content: parts.filter((part) => part.type === "tool-result") };
+  }
+}
+
+/** The content of a system message. */
+export const joinTexts = (parts: readonly PromptPart[]): string =>
+  parts.flatMap((part) => ("text" in part && typeof part.text === "string" ? [part.text] : [])).join("\n");
+
+type Marks = "anthropic" | "none";
+
+/** Anthropic's models need cache marks. */
+export const chooseMarks = ({ provider }: { readonly provider: string }): Marks =>
+  provider.startsWith("anthropic") ? "anthropic" : "none";
+
+/** The mark of a whole call would be on its last part, which may have one of ours, of another lifetime: that is refused. */
+export function withoutCallMark<Value>(
+  options: Readonly<Record<string, Record<string, Value>>>,
+): Record<string, Record<string, Value>> {
+  const { cacheControl: _mark, ...anthropic } = options["anthropic"] ?? {};
+  return { ...options, anthropic };
+}
+
 /** The provider's other options stay. */
-function withMark(part: PromptPart, mark: Json | undefined): PromptPart {
-  const { cacheControl, ...anthropic } = optionsFor(part, "anthropic");
+function withMark<Part>(part: Part, mark: Json | undefined): Part {
+  const fields = readFields(part);
+  const { cacheControl, ...anthropic } = optionsFor(fields, "anthropic");
   if (mark === undefined && cacheControl === undefined) return part;
   const marked = mark === undefined ? anthropic : { ...anthropic, cacheControl: readMark(mark) };
-  const given: ProviderOptions = isOptions(part["providerOptions"]) ? part["providerOptions"] : {};
-  return { ...part, providerOptions: { ...given, anthropic: marked } };
+  return { ...part, providerOptions: { ...readFields(fields["providerOptions"]), anthropic: marked } };
 }
 
 const readMark = (mark: Json): JsonObject => {
   const ttl = isObject(mark) ? textField(mark, "ttl") : undefined;
   return { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) };
 };
-
-const isOptions = (value: unknown): value is ProviderOptions => typeof value === "object" && value !== null;

@@ -24,8 +24,10 @@ export function collectReply(chunks: Iterable<object>, model: string): ModelRepl
       const metadata = field(fields, "providerMetadata");
       if (metadata !== undefined) open.providerMetadata = metadata;
     }
-    if (type === "tool-call")
-      content.push({ ...fields, type, input: field(fields, "args") ?? field(fields, "input") ?? {} });
+    if (type === "tool-call") {
+      const call = { ...fields, type, input: field(fields, "args") ?? field(fields, "input") ?? {} };
+      content.push(call);
+    }
     if (type === "response-metadata") id = textField(fields, "id");
     if (type === "finish") end = fields;
   }

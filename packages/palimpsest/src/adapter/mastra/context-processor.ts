@@ -2,8 +2,15 @@ import type { ProcessInputStepArgs, ProcessLLMRequestArgs, Processor } from "@ma
 import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
 import type { NextRequest } from "../../context/outcomes.ts";
-import { encodeMessage, type PromptMessage, type PromptPart, toMessage } from "../ai-sdk/prompt-message.ts";
-import { restorePrompt } from "../ai-sdk/restore-prompt.ts";
+import { encodeMessage, isRecord, type PartOf, toMessage } from "../ai-sdk/prompt-message.ts";
+import {
+  chooseMarks,
+  joinTexts,
+  type RestoredMessage,
+  restorePrompt,
+  withoutCallMark,
+  writeNewPrompt,
+} from "../ai-sdk/restore-prompt.ts";
 import type { AdapterOptions } from "../shared/adapter-context.ts";
 import { readRefusal } from "../shared/ask-plainer.ts";
 import { plainerTriesMax } from "../shared/limits.ts";
@@ -12,6 +19,8 @@ import { collectReply } from "./collect-reply.ts";
 
 type Model = ProcessLLMRequestArgs["model"];
 type Prompt = ProcessLLMRequestArgs["prompt"];
+type Message = Prompt[number];
+type Part = PartOf<Message>;
 
 export interface ContextProcessorOptions extends Omit<AdapterOptions<"anthropic">, "summarizer" | "session"> {
   /** `own`: the agent's model. By default summaries are made from the messages, by no model. */
@@ -49,17 +58,19 @@ export function contextProcessor({ summarizer, ...options }: ContextProcessorOpt
     id: "palimpsest-context",
     contextFor: (threadId) => threads.contextFor(threadId),
     closeContexts: () => threads.close(),
-    // Only here the tools are known.
-    processInputStep: ({ state, tools, modelSettings }) => {
+    // Only here the tools are known, and only here the call's own cache mark can be taken away.
+    processInputStep: ({ state, tools, modelSettings, model: asked, providerOptions }) => {
       state[stepKey] = {
         tools: listTools(tools ?? {}),
         outputTokensMax: modelSettings?.maxOutputTokens,
       } satisfies Step;
+      if (chooseMarks(asked) === "none" || providerOptions === undefined) return undefined;
+      return { providerOptions: withoutCallMark(providerOptions) };
     },
     processLLMRequest: async ({ prompt, model: asked, state, abortSignal, requestContext }) => {
       model = asked;
       const { system, others } = splitSystem(prompt);
-      const given = others.map((message) => encodeMessage(asPrompt(message)));
+      const given = others.map((message) => encodeMessage<Message, Part>(message));
       const { params } = await threads.open(readThread(requestContext)).sync({
         ...readStep(state[stepKey]),
         model: asked.modelId,
@@ -67,8 +78,8 @@ export function contextProcessor({ summarizer, ...options }: ContextProcessorOpt
         messages: given.map(toMessage),
         signal: abortSignal,
       });
-      const marks = asked.provider.startsWith("anthropic") ? "anthropic" : "none";
-      return { prompt: [...system, ...restorePrompt(params.messages, { given, marks }).map(fromPrompt)] };
+      const marks = chooseMarks(asked);
+      return { prompt: [...system, ...restorePrompt(params.messages, { given, marks }).map(writeMessage)] };
     },
     // If the reply can't be recorded, the next prompt brings it.
     processLLMResponse: async ({ chunks, model: asked, requestContext }) => {
@@ -105,9 +116,6 @@ function readThread(context: ProcessLLMRequestArgs["requestContext"]): string | 
   return typeof id === "string" ? id : undefined;
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;
-
 /** Only counted: the framework sends the tools itself. */
 const listTools = (tools: NonNullable<ProcessInputStepArgs["tools"]>): readonly ToolOption[] =>
   Object.entries(tools).map(([name, tool]) => {
@@ -130,14 +138,18 @@ function splitSystem(prompt: Prompt): { readonly system: readonly SystemMessage[
   return { system, others: prompt.slice(system.length) };
 }
 
-/** Both directions of the same form: our type has the fields that we read, the framework's has them all. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const asPrompt = (message: Prompt[number]): PromptMessage => message as unknown as PromptMessage;
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const fromPrompt = (message: PromptMessage): Prompt[number] => message as unknown as Prompt[number];
-
-interface StreamingModel {
-  doStream(options: object): PromiseLike<{ readonly stream: ReadableStream<PromptPart> }>;
+function writeMessage({ role, source, parts }: RestoredMessage<Message, Part>): Message {
+  const options = source?.providerOptions === undefined ? {} : { providerOptions: source.providerOptions };
+  switch (role) {
+    case "system":
+      return { role, content: joinTexts(parts), ...options };
+    case "user":
+      return { role, content: parts.filter((part) => part.type === "text" || part.type === "file"), ...options };
+    case "assistant":
+      return { role, content: [...parts], ...options };
+    case "tool":
+      return { role, content: parts.filter((part) => part.type === "tool-result"), ...options };
+  }
 }
 
 interface AskInput {
@@ -147,22 +159,19 @@ interface AskInput {
 
 /** A request of the context itself, such as the one for a summary. */
 async function askModel(model: Model, { params, signal }: AskInput) {
-  const system = (params.system ?? []).map(({ text }) => ({ role: "system", content: text }));
   const tools = (params.tools ?? []).map(({ name, description, input_schema: inputSchema }) => ({
-    type: "function",
+    type: "function" as const,
     name,
-    description,
-    inputSchema,
+    ...(description === undefined ? {} : { description }),
+    inputSchema: { ...inputSchema },
   }));
-  // Three versions of a model's interface, which agree in what is passed and read here.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const { stream } = await (model as unknown as StreamingModel).doStream({
-    prompt: [...system, ...restorePrompt(params.messages, { given: [], marks: "none" })],
+  const { stream } = await model.doStream({
+    prompt: writeNewPrompt(params),
     maxOutputTokens: params.max_tokens,
     abortSignal: signal,
     ...(tools.length === 0 ? {} : { tools }),
   });
-  const parts: PromptPart[] = [];
+  const parts: object[] = [];
   for await (const part of stream) parts.push(part);
   return collectReply(parts, params.model);
 }

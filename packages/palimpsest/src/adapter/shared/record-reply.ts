@@ -1,6 +1,5 @@
 import { Channel } from "../../context/channel.ts";
-import type { Context } from "../../context/context.ts";
-import type { Provider, Reply, StreamEvent } from "../../context/provider-formats.ts";
+import type { Provider } from "../../context/provider-formats.ts";
 import { isObject, type JsonObject, tryParseJson } from "../../schema/json.ts";
 import type { AdapterContext } from "./adapter-context.ts";
 
@@ -8,6 +7,12 @@ interface PassingReply {
   readonly response: Response;
   /** Told of the reply, or of each event. */
   readonly replied: (message: JsonObject) => void;
+}
+
+/** What a context does with replies as they come from the wire: it checks their form itself. */
+interface ReplyReader {
+  assistant(reply: object): Promise<unknown>;
+  assistantStream(events: AsyncIterable<object>): Promise<unknown>;
 }
 
 /**
@@ -18,23 +23,23 @@ export async function recordReply<P extends Provider>(
   adapter: AdapterContext<P>,
   { response, replied }: PassingReply,
 ): Promise<Response> {
-  const context = await adapter.context;
+  const context: ReplyReader = await adapter.context;
   if (!response.ok || response.body === null) return response;
   const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
   if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, replied })), response);
   const text = await response.text();
   const reply = tryParseJson(text);
-  if (isObject(reply)) replied(reply);
-  // The context checks its form.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  if (isObject(reply)) await context.assistant(reply as unknown as Reply<P>).catch(() => undefined);
+  if (isObject(reply)) {
+    replied(reply);
+    await context.assistant(reply).catch(() => undefined);
+  }
   return new Response(text, response);
 }
 
 /** The stream ends for the client when the reply is stored. If the client leaves it, the reply has broken off. */
 function recordEvents<P extends Provider>(
   adapter: AdapterContext<P>,
-  { context, replied }: { readonly context: Context<P> } & Pick<PassingReply, "replied">,
+  { context, replied }: { readonly context: ReplyReader } & Pick<PassingReply, "replied">,
 ): TransformStream<Uint8Array, Uint8Array> {
   const events = new Channel<JsonObject>();
   adapter.replying(() => events.close());
@@ -50,9 +55,7 @@ function recordEvents<P extends Provider>(
       events.put(event);
     }
   };
-  // The context checks their form.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const recorded = context.assistantStream(events as unknown as AsyncIterable<StreamEvent<P>>).then(
+  const recorded = context.assistantStream(events).then(
     () => undefined,
     () => undefined,
   );
