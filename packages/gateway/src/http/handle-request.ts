@@ -51,6 +51,10 @@ export class RequestHandler {
     return this.#running;
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** From now on new requests are refused. */
   drain(): void {
     this.#isDraining = true;

@@ -91,7 +91,9 @@ function clientName(header: (name: string) => string | undefined): string | unde
   if (header("x-claude-code-session-id") !== undefined) return "claude-code";
   if (header("x-codex-turn-metadata") !== undefined) return "codex";
   const agent = header("user-agent") ?? "";
-  const [, known] = /\b(claude-cli|claude-code|opencode|codex|pi|mastra|langchain|ai-sdk|Anthropic\/JS|OpenAI\/JS)\b/i.exec(agent) ?? [];
+  const [, known] =
+    /\b(claude-cli|claude-code|opencode|codex|pi|mastra|langchain|ai-sdk|Anthropic\/JS|OpenAI\/JS)\b/i.exec(agent) ??
+    [];
   if (known !== undefined) return known.toLowerCase() === "claude-cli" ? "claude-code" : known.toLowerCase();
   const [product] = agent.split(/[/ ]/, 1);
   return product === undefined || product === "" || product.length > clientCharsMax ? undefined : product.toLowerCase();
@@ -99,4 +101,3 @@ function clientName(header: (name: string) => string | undefined): string | unde
 
 /** A name for people: what is longer is none. */
 const clientCharsMax = 40;
-
