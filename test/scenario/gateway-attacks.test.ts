@@ -186,7 +186,7 @@ describe("a body", () => {
     const body = new ReadableStream({
       pull: (controller) => controller.enqueue(chunk),
     });
-    const reply = await fetch(`${url}/v1/chat/completions`, { method: "POST", body, duplex: "half" } as RequestInit);
+    const reply = await fetch(`${url}/v1/chat/completions`, { method: "POST", body, duplex: "half" });
     expect(reply.status).toBe(413);
     expect(await reply.json()).toMatchObject({ error: { code: "too_large" } });
     expect(received).toEqual([]);
