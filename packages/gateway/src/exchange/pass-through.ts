@@ -1,7 +1,7 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { forwardHeaders } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamRequest } from "../upstream/upstream.ts";
-import { failureReply, sendError } from "./error-reply.ts";
+import { type ErrorReplyInput, failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 
 export type PassedRequest = Omit<ClientRequest, "body" | "operation" | "project" | "user"> & {
@@ -13,15 +13,21 @@ export type PassOutcome =
   /** `began`: the client had a part of the reply, and saw its connection end. */
   | { readonly kind: "broken"; readonly began: "began" | "nothing"; readonly why: UpstreamFailure["why"] };
 
+export interface PassOptions {
+  readonly request: PassedRequest;
+  readonly reply: ClientReply;
+  /** Why we ended the request's body ourselves, if we did: then there is no failure of the upstream. */
+  readonly refusal?: (() => Pick<ErrorReplyInput, "error" | "message"> | undefined) | undefined;
+}
+
 /** Sends a request on as it is, and the reply back as it is. Never reads either. */
-export async function passThrough(
-  upstream: Upstream,
-  { request, reply }: { readonly request: PassedRequest; readonly reply: ClientReply },
-): Promise<PassOutcome> {
+export async function passThrough(upstream: Upstream, { request, reply, refusal }: PassOptions): Promise<PassOutcome> {
   const { provider, method, path, body, signal } = request;
   const outcome = await upstream.send({ provider, method, path, headers: streamHeaders(request), body, signal });
   if (outcome.kind === "failed") {
-    if (!reply.hasBegun) await sendError(reply, failureReply(provider, outcome));
+    const own = refusal?.();
+    const error = own === undefined ? failureReply(provider, outcome) : { provider, ...own };
+    if (!reply.hasBegun) await sendError(reply, error);
     return { kind: "broken", began: "nothing", why: outcome.why };
   }
   reply.head(outcome.status, outcome.headers);

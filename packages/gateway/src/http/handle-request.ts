@@ -6,7 +6,7 @@ import { guessProvider, passThrough } from "../exchange/pass-through.ts";
 import type { GatewayListener, RequestOperation } from "../operate/gateway-event.ts";
 import type { Identity, UserRegistry } from "../operate/users.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { type AllowedNames, asksForWebSocket, checkRequest } from "./check-request.ts";
+import { type AllowedNames, asksForWebSocket, checkRequest, type Refusal } from "./check-request.ts";
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
 import { readBody, streamBody } from "./read-body.ts";
 import { ResponseReply } from "./response-reply.ts";
@@ -49,6 +49,10 @@ export class RequestHandler {
   /** Requests that are not answered to their end. */
   get running(): ReadonlySet<ServerResponse> {
     return this.#running;
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
   }
 
   /** From now on new requests are refused. */
@@ -98,14 +102,13 @@ export class RequestHandler {
       if (!response.writableFinished) client.abort();
     });
     const bytesIn = await this.#exchange(pair, { route, provider, user, reply, signal: client.signal });
-    const error = response.getHeader("x-palimpsest-error");
     onEvent({
       kind: "request-end",
       ...start,
       method: request.method ?? "GET",
       status: reply.status ?? 0,
       outcome: response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone",
-      ...(typeof error === "string" ? { error } : {}),
+      ...(reply.ownError === undefined ? {} : { error: reply.ownError }),
       ms: performance.now() - startedAt,
       bytesIn,
       bytesOut: reply.bytes,
@@ -122,8 +125,12 @@ export class RequestHandler {
       const expected = Number(headers["content-length"] ?? 0);
       if (expected > passedBodyBytesMax) await this.#refuseBody(pair, { provider, reply, why: "too-large" });
       else {
-        const body = hasBody(request) ? streamBody(request, { bytesMax: passedBodyBytesMax, idleMsMax }) : [];
-        await passThrough(upstream, { request: { provider, method, path: route.path, headers, body, signal }, reply });
+        const streamed = hasBody(request)
+          ? streamBody(request, { bytesMax: passedBodyBytesMax, idleMsMax })
+          : { stream: [], refusal: () => undefined };
+        const passed = { provider, method, path: route.path, headers, body: streamed.stream, signal };
+        const refusal = () => describeRefusal(streamed.refusal());
+        await passThrough(upstream, { request: passed, reply, refusal });
       }
       return expected;
     }
@@ -149,9 +156,7 @@ export class RequestHandler {
       why,
     }: { readonly provider: Provider; readonly reply: ResponseReply; readonly why: "too-large" | "slow" },
   ): Promise<void> {
-    const error = why === "slow" ? "slow-body" : "too-large";
-    const message = why === "slow" ? "The body came too slowly." : "The body is larger than 32 MB.";
-    const { status, headers, body } = errorReply({ provider, error, message });
+    const { status, headers, body } = errorReply({ provider, ...bodyRefusals[why] });
     reply.head(status, { ...headers, connection: "close" });
     await reply.write(body);
     await dropRest(request);
@@ -184,6 +189,14 @@ interface Admitted extends Target {
   readonly reply: ResponseReply;
   readonly signal: AbortSignal;
 }
+
+const bodyRefusals = {
+  slow: { error: "slow-body", message: "The body came too slowly." },
+  "too-large": { error: "too-large", message: "The body is larger than the gateway takes (32 MB)." },
+} as const;
+
+const describeRefusal = (why: keyof typeof bodyRefusals | undefined): Refusal | undefined =>
+  why === undefined ? undefined : bodyRefusals[why];
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;

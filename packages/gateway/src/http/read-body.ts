@@ -41,33 +41,44 @@ export function readBody(request: IncomingMessage, { bytesMax, idleMsMax }: Body
   });
 }
 
-/** A body that is sent on while it comes. Ends with a `BodyRefused` when a limit is reached. */
-export function streamBody(request: IncomingMessage, limits: BodyLimits): Readable {
-  return Readable.from(takeChunks(request, limits), { objectMode: false, highWaterMark: 64 * 1024 });
+export interface StreamedBody {
+  readonly stream: Readable;
+  /** Why the stream was ended by us. */
+  readonly refusal: () => "too-large" | "slow" | undefined;
 }
 
-export class BodyRefused extends Error {
-  override readonly name = "BodyRefused";
-  readonly kind: "too-large" | "slow";
-
-  constructor(kind: "too-large" | "slow") {
-    super(kind);
-    this.kind = kind;
-  }
-}
-
-async function* takeChunks(request: IncomingMessage, { bytesMax, idleMsMax }: BodyLimits): AsyncGenerator<Buffer> {
+/** A body that is sent on while it comes. The stream fails when a limit is reached. */
+export function streamBody(request: IncomingMessage, { bytesMax, idleMsMax }: BodyLimits): StreamedBody {
+  let refusal: "too-large" | "slow" | undefined;
   let size = 0;
-  const timer = setTimeout(() => request.destroy(new BodyRefused("slow")), idleMsMax);
-  try {
-    for await (const chunk of request) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      size += chunk.byteLength;
-      if (size > bytesMax) throw new BodyRefused("too-large");
-      yield chunk;
-      timer.refresh();
-    }
-  } finally {
-    clearTimeout(timer);
-  }
+  const take = (chunk: Buffer): void => {
+    timer.refresh();
+    size += chunk.byteLength;
+    if (size > bytesMax) refuse("too-large");
+    else if (!stream.push(chunk)) request.pause();
+  };
+  const finish = (): void => void stream.push(null);
+  const leave = (): void => {
+    if (!request.complete) stream.destroy(new Error("The client went away."));
+  };
+  const refuse = (why: "too-large" | "slow"): void => {
+    refusal = why;
+    stream.destroy(new Error("The body was refused."));
+  };
+  const stream = new Readable({
+    read: () => void request.resume(),
+    destroy: (error, done) => {
+      clearTimeout(timer);
+      request.off("data", take).off("end", finish).off("close", leave);
+      done(error);
+    },
+  });
+  const look = (): void => {
+    // It is the upstream that takes its time.
+    if (request.isPaused()) timer.refresh();
+    else refuse("slow");
+  };
+  const timer = setTimeout(look, idleMsMax);
+  request.on("data", take).on("end", finish).on("close", leave);
+  return { stream, refusal: () => refusal };
 }

@@ -7,6 +7,7 @@ export class ResponseReply implements ClientReply {
   #status: number | undefined;
   #bytes = 0;
   #isDestroyed = false;
+  #ownError: string | string[] | undefined;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -26,6 +27,7 @@ export class ResponseReply implements ClientReply {
 
   head(status: number, headers: Record<string, string | string[]>): void {
     this.#status = status;
+    this.#ownError = headers["x-palimpsest-error"];
     if (this.#response.destroyed || this.#response.headersSent) return;
     this.#response.writeHead(status, headers);
     // Together with the first bytes, if they come at once.
@@ -48,6 +50,11 @@ export class ResponseReply implements ClientReply {
       response.once("close", resolve);
       response.end(resolve);
     });
+  }
+
+  /** Set if the gateway itself answered. */
+  get ownError(): string | undefined {
+    return typeof this.#ownError === "string" ? this.#ownError : undefined;
   }
 
   /** By us: not because the client has gone. */

@@ -1,14 +1,19 @@
+import { Server as TlsServer } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { Exchange } from "../exchange/exchange.ts";
 import { passExchange } from "../exchange/pass-through.ts";
+import { compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
 import type { GatewayConfig } from "../operate/gateway-config.ts";
-import type { GatewayListener } from "../operate/gateway-event.ts";
-import type { GatewayState } from "../operate/gateway-state.ts";
-import { type SpendToday, UserRegistry } from "../operate/users.ts";
+import type { GatewayEvent, GatewayListener } from "../operate/gateway-event.ts";
+import { type GatewayState, noConversations } from "../operate/gateway-state.ts";
+import { Metrics } from "../operate/metrics.ts";
+import { StatusBoard } from "../operate/status.ts";
+import { localUser, type SpendToday, UserRegistry } from "../operate/users.ts";
 import { type Upstream, UpstreamPools, type UpstreamTimeouts } from "../upstream/upstream.ts";
 import { type AllowedNames, loopbackNames } from "./check-request.ts";
 import { RequestHandler } from "./handle-request.ts";
+import { serveOwnPage } from "./own-pages.ts";
 import { serveHttp } from "./serve-http.ts";
 
 export interface ServeGatewayOptions {
@@ -16,7 +21,12 @@ export interface ServeGatewayOptions {
   /** How requests of the model APIs are answered. By default they pass unchanged. */
   readonly createExchange?: ((deps: ExchangeDeps) => Exchange) | undefined;
   readonly state?: GatewayState | undefined;
-  readonly spend?: SpendToday | undefined;
+  /** Charged with each `reply-cost`. Without one, limits of spend are not kept. */
+  readonly spend?: (SpendToday & { charge(user: string, nanos: number): void }) | undefined;
+  /** Opens status and metrics. Without one they are closed. */
+  readonly secret?: string | undefined;
+  /** Shown in the status. */
+  readonly version?: string | undefined;
   readonly onEvent?: GatewayListener | undefined;
   readonly now?: (() => number) | undefined;
   /** Shorter ones, for tests. */
@@ -38,8 +48,15 @@ export interface RunningGateway {
   readonly kind: "serving";
   readonly url: string;
   readonly port: number;
+  /** Takes over what can change while it runs, and says what can't. */
+  reload(config: GatewayConfig): ConfigDifference;
   /** Takes no more requests, lets running replies end for `drainMs`, then closes. */
-  close(options?: { readonly drainMs?: number | undefined }): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
+}
+
+interface CloseOptions {
+  /** By default as the config says. */
+  readonly drainMs?: number | undefined;
 }
 
 export type GatewayOutcome =
@@ -48,29 +65,10 @@ export type GatewayOutcome =
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
 export async function serveGateway(options: ServeGatewayOptions): Promise<GatewayOutcome> {
-  const { config, timeouts = {}, onEvent = () => undefined } = options;
-  const pools = new UpstreamPools({
-    urls: config.upstream,
-    timeouts,
-    onOutcome: (outcome) => onEvent({ kind: "upstream", ...outcome }),
-  });
-  const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
-  const users = new UserRegistry({
-    users: config.users,
-    now: options.now ?? Date.now,
-    spend: options.spend ?? { usdToday: () => 0 },
-  });
-  const names = allowedNames(config);
-  const handler = new RequestHandler({
-    exchange: createExchange({ upstream: pools, onEvent }),
-    upstream: pools,
-    users,
-    names: () => names,
-    onlyProvider: () => onlyProvider(config.upstream),
-    servePage: (_page, { response }) => void response.writeHead(404).end(),
-    onEvent,
-    bodyIdleMs: timeouts.bodyIdleMs,
-  });
+  const parts = createParts(options);
+  const { pools, handler, users, onEvent } = parts;
+  const { timeouts = {} } = options;
+  let { config } = options;
   const serving = await serveHttp({
     ...config,
     listener: (request, response) => handler.handle({ request, response }),
@@ -83,7 +81,18 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   }
   const { server, url, port } = serving;
   onEvent({ kind: "listening", address: url });
-  const close = async ({ drainMs = 0 }: { readonly drainMs?: number | undefined } = {}): Promise<void> => {
+  const reload = (next: GatewayConfig): ConfigDifference => {
+    const difference = compareConfigs(config, next);
+    const { names, origins, drainSeconds } = next;
+    users.replace(next.users);
+    parts.names = allowedNames({ ...config, names, origins });
+    if (difference.changed.includes("tls") && next.tls !== undefined && server instanceof TlsServer)
+      server.setSecureContext(next.tls);
+    config = { ...config, users: next.users, names, origins, drainSeconds };
+    if (!difference.afterRestart.includes("tls")) config = { ...config, tls: next.tls };
+    return difference;
+  };
+  const close = async ({ drainMs = config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
     handler.drain();
     onEvent({ kind: "drain-start", running: handler.running.size });
     const closed = new Promise<void>((resolve) => {
@@ -99,7 +108,56 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
     await closed;
     await pools.close();
   };
-  return { kind: "serving", url, port, close };
+  return { kind: "serving", url, port, reload, close };
+}
+
+interface GatewayParts {
+  readonly pools: UpstreamPools;
+  readonly handler: RequestHandler;
+  readonly users: UserRegistry;
+  readonly onEvent: GatewayListener;
+  names: AllowedNames;
+}
+
+/** All but the server itself. */
+function createParts(options: ServeGatewayOptions): GatewayParts {
+  const { config, timeouts = {}, state = noConversations, now = Date.now } = options;
+  const { spend = { usdToday: () => 0, charge: () => undefined } } = options;
+  const metrics = new Metrics();
+  const users = new UserRegistry({ users: config.users, now, spend });
+  const status = new StatusBoard({
+    version: options.version ?? "",
+    now,
+    state,
+    spend,
+    upstream: () => ({ ...config.upstream }),
+    users: () => (users.hasUsers ? users.names : [localUser]),
+  });
+  const onEvent = (event: GatewayEvent): void => {
+    metrics.record(event);
+    status.record(event);
+    if (event.kind === "reply-cost") spend.charge(event.user, event.nanos);
+    options.onEvent?.(event);
+  };
+  const pools = new UpstreamPools({
+    urls: config.upstream,
+    timeouts,
+    onOutcome: (outcome) => onEvent({ kind: "upstream", ...outcome }),
+  });
+  const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
+  const pages = { status, metrics, state, users, secret: options.secret, isDraining: () => handler.isDraining };
+  const handler: RequestHandler = new RequestHandler({
+    exchange: createExchange({ upstream: pools, onEvent }),
+    upstream: pools,
+    users,
+    names: () => parts.names,
+    onlyProvider: () => onlyProvider(config.upstream),
+    servePage: (page, http) => serveOwnPage(pages, { page, http }),
+    onEvent,
+    bodyIdleMs: timeouts.bodyIdleMs,
+  });
+  const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config) };
+  return parts;
 }
 
 function allowedNames({ host, names, origins }: GatewayConfig): AllowedNames {

@@ -70,6 +70,10 @@ export class UserRegistry {
     return this.#userByName.size > 0;
   }
 
+  get names(): readonly string[] {
+    return [...this.#userByName.keys()];
+  }
+
   /** `headers` of the identity go upstream: the gateway key is not among them. */
   identify(headers: IncomingHttpHeaders, api: keyof UpstreamKeys): Identity {
     if (!this.hasUsers) return { kind: "user", name: localUser, headers };

@@ -38,7 +38,7 @@ export interface UpstreamReply {
 
 export interface UpstreamFailure {
   readonly kind: "failed";
-  /** `cancelled`: by the request's own signal. `absent`: no upstream of this provider is configured. */
+  /** `cancelled`: by the request's own signal, or because its body failed. `absent`: no upstream of this provider is configured. */
   readonly why: "unreachable" | "timeout" | "reset" | "cancelled" | "absent";
   readonly message: string;
 }
@@ -142,7 +142,7 @@ function openTarget(address: string | undefined, { headMs, idleMs }: UpstreamTim
 function dispatch({ pool, prefix }: Target, request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
   const { method, path, headers, body, signal } = request;
   if (signal.aborted) return Promise.resolve(cancelled);
-  const handler = new ReplyHandler(signal);
+  const handler = new ReplyHandler({ signal, requestBody: body });
   try {
     pool.dispatch({ method, path: `${prefix}${path}`, headers, body: toBody(body) }, handler);
   } catch (error) {
@@ -166,14 +166,22 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<UpstreamReply | UpstreamFailure>;
   readonly #resolve: (outcome: UpstreamReply | UpstreamFailure) => void;
   readonly #signal: AbortSignal;
+  readonly #requestBody: UpstreamRequest["body"];
   readonly #body: ByteQueue;
   #controller: Dispatcher.DispatchController | undefined;
 
-  constructor(signal: AbortSignal) {
+  constructor({
+    signal,
+    requestBody,
+  }: {
+    readonly signal: AbortSignal;
+    readonly requestBody: UpstreamRequest["body"];
+  }) {
     const { promise, resolve } = Promise.withResolvers<UpstreamReply | UpstreamFailure>();
     this.outcome = promise;
     this.#resolve = resolve;
     this.#signal = signal;
+    this.#requestBody = requestBody;
     this.#body = new ByteQueue({ onTake: () => this.#resume(), onCancel: () => this.#cancel() });
     signal.addEventListener("abort", this.#cancel, { once: true });
   }
@@ -209,7 +217,9 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
 
   fail(error: unknown): void {
     this.#signal.removeEventListener("abort", this.#cancel);
-    const failure = this.#signal.aborted ? cancelled : describeFailure(error);
+    const isOurs =
+      this.#signal.aborted || (this.#requestBody instanceof Readable && this.#requestBody.errored !== null);
+    const failure = isOurs ? cancelled : describeFailure(error);
     this.#resolve(failure);
     this.#body.end(new UpstreamBroken(failure));
   }
