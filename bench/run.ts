@@ -18,6 +18,7 @@ import { requestCase } from "./case/request.ts";
 import { sandboxCase } from "./case/sandbox.ts";
 import { simulatorCase } from "./case/simulator.ts";
 import { startCase } from "./case/start.ts";
+import { syncCase } from "./case/sync.ts";
 import { tokensCase } from "./case/tokens.ts";
 import { typingCase } from "./case/typing.ts";
 import { viewCase } from "./case/view.ts";
@@ -32,6 +33,7 @@ const cases = [
   tokensCase,
   headerCase,
   requestCase,
+  syncCase,
   planCase,
   compactCase,
   recallCase,

@@ -78,7 +78,7 @@ export class Context<P extends Provider> {
   readonly #calls = new Map<string, ToolCall>();
   #callsInRound = 0;
   #attempts = 0;
-  readonly #queue = new CallQueue(this.#closing.signal);
+  readonly #queue = new CallQueue(this.#closing.signal, () => this.#core.session.writes);
 
   constructor(parts: ContextParts<P, Context<P>>) {
     this.#parts = parts;

@@ -2,6 +2,7 @@ import type { Context } from "../../context/context.ts";
 import type { SystemOption, ToolOption } from "../../context/inputs.ts";
 import type { SyncedRequest } from "../../context/outcomes.ts";
 import type { Provider, SyncInput } from "../../context/provider-formats.ts";
+import { collectValues, hasValues, type MessageValues } from "../../context/sync/message-values.ts";
 import { openContext } from "../../open/open-context.ts";
 import type { ContextOptions } from "../../open/options.ts";
 
@@ -28,7 +29,7 @@ export class AdapterContext<P extends Provider> {
   readonly #options: AdapterOptions<P>;
   readonly #first = Promise.withResolvers<Context<P>>();
   #opened: Promise<Context<P>> | undefined;
-  #sent: { readonly model: string; readonly system: string; readonly tools: string } | undefined;
+  #sent: SentPrefix | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #leaveReply: (() => void) | undefined;
 
@@ -80,7 +81,7 @@ export class AdapterContext<P extends Provider> {
         ...(thinking === undefined ? {} : { thinking }),
         ...(outputTokensMax === undefined ? {} : { outputTokensMax }),
       });
-      this.#sent = printRequest({ model, system, tools });
+      this.#sent = { model, system: collectValues([system]), tools: collectValues(tools) };
     }
     try {
       const context = await this.#opened;
@@ -95,20 +96,23 @@ export class AdapterContext<P extends Provider> {
   /** Frameworks send model, system prompt and tools each time; only a change is passed on. */
   async #follow(context: Context<P>, { model, system, tools }: FrameworkRequest<P>): Promise<void> {
     const sent = this.#sent;
-    const now = printRequest({ model, system, tools });
-    this.#sent = now;
-    if (sent !== undefined && now.model !== sent.model) await context.setModel(model);
-    if (sent !== undefined && now.system !== sent.system) await context.setSystem(system);
-    if (sent !== undefined && now.tools !== sent.tools) await context.setTools(tools);
+    if (sent === undefined) return;
+    const hasSystem = hasValues([system], sent.system);
+    const hasTools = hasValues(tools, sent.tools);
+    this.#sent = {
+      model,
+      system: hasSystem ? sent.system : collectValues([system]),
+      tools: hasTools ? sent.tools : collectValues(tools),
+    };
+    if (model !== sent.model) await context.setModel(model);
+    if (!hasSystem) await context.setSystem(system);
+    if (!hasTools) await context.setTools(tools);
   }
 }
 
-const printRequest = ({
-  model,
-  system,
-  tools,
-}: {
+/** What the last request came with. Compared value by value, which costs less than to print it. */
+interface SentPrefix {
   readonly model: string;
-  readonly system: SystemOption;
-  readonly tools: readonly ToolOption[];
-}) => ({ model, system: JSON.stringify(system), tools: JSON.stringify(tools) });
+  readonly system: MessageValues;
+  readonly tools: MessageValues;
+}

@@ -32,6 +32,8 @@ export class ConversationSync {
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
   readonly #digests = new WeakMap<Block, string>();
+  /** The beginning of the last list that was known. Items that are the same objects need not be looked up again. */
+  #last: { readonly items: readonly SyncItem[]; readonly matched: readonly KnownItem[] } = { items: [], matched: [] };
   #listsAnnounced = 0;
   /** The number of the list that was read last. */
   #listRead = 0;
@@ -182,9 +184,14 @@ export class ConversationSync {
 
   /** A reply whose secrets were redacted comes back with them. */
   async #match(items: readonly SyncItem[]): Promise<readonly KnownItem[]> {
-    const digests = items.map(({ digest }) => digest);
+    const { items: itemsBefore, matched: matchedBefore } = this.#last;
+    const { line } = this.#known;
+    let same = 0;
+    while (same < matchedBefore.length && items[same] === itemsBefore[same] && line[same] === matchedBefore[same])
+      same += 1;
     for (;;) {
-      const matched = this.#known.match(digests);
+      const matched = this.#known.match(items, same);
+      this.#last = { items: items.slice(0, matched.length), matched };
       const item = items[matched.length];
       const redacted = item === undefined ? undefined : await this.#redactedDigest(item);
       const before = matched.at(-1) ?? this.#known.root;
