@@ -200,14 +200,17 @@ export function checkResponsesPairs(items: readonly Item[]): OpenAiRefusal | und
     : refuseRequest(`No tool output found for function call ${first}.`, { param: "input" });
 }
 
-/** Reasoning is sent together with the item that followed it, never alone. */
+/**
+ * Reasoning is sent together with the item that followed it. At the end it may stand alone: Codex keeps what arrived
+ * whole of a broken stream.
+ */
 export function checkReasoningPlace(items: readonly Item[]): OpenAiRefusal | undefined {
   for (const [at, item] of items.entries()) {
     if (item.kind !== "reasoning") continue;
     const next = items[at + 1];
-    // Reasoning items may follow each other; the last of them must be followed by something else.
-    if (next?.kind === "reasoning") continue;
-    const follows = next?.kind === "call" || (next?.kind === "message" && next.role === "assistant");
+    // Reasoning items may follow each other; the last of them must be followed by what it led to.
+    if (next === undefined || next.kind === "reasoning") continue;
+    const follows = next.kind === "call" || (next.kind === "message" && next.role === "assistant");
     if (!follows)
       return refuseRequest(`Item '${item.id}' of type 'reasoning' was provided without its required following item.`, {
         param: "input",

@@ -130,6 +130,14 @@ describe("what a responder sees and says", () => {
     expect(seen.at(-1)?.tools?.map((tool) => tool.name)).toEqual(["exec", "wait"]);
   });
 
+  it("reasoning of a broken stream may be the last item", async () => {
+    const { ask, seen } = saying({ type: "thinking", thinking: "Hm." }, { type: "text", text: "Fine." });
+    const [thought] = outputOf(await ask("responses", respond({ input: [user] })));
+    if (thought === undefined) return expect.unreachable();
+    expect(await ask("responses", respond({ input: [user, thought] }))).toMatchObject({ status: 200 });
+    expect(seen.at(-1)?.messages.at(-1)).toMatchObject({ role: "assistant", content: [{ thinking: "Hm." }] });
+  });
+
   it("definitions count as tokens of the prompt, and other ones are another prompt", async () => {
     const { ask } = openaiFace();
     const counted = async (body: JsonObject): Promise<unknown> => (await ask("inputTokens", body)).body["input_tokens"];

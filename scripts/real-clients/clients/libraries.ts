@@ -1,0 +1,3 @@
+import type { RealClient } from "../client.ts";
+
+export const libraries: readonly RealClient[] = [];
