@@ -70,7 +70,7 @@ async function installAll(requests: readonly ClientRequest[]): Promise<number> {
   }
   const folder = await mkdtemp(join(tmpdir(), "real-clients-"));
   try {
-    const [program = "", ...args] = [
+    const words: readonly string[] = [
       ...namespace,
       process.execPath,
       ...process.execArgv,
@@ -79,6 +79,7 @@ async function installAll(requests: readonly ClientRequest[]): Promise<number> {
       "--into",
       folder,
     ];
+    const [program = "", ...args] = words;
     return spawnSync(program, args, { stdio: "inherit" }).status ?? 1;
   } finally {
     if (options.keep) console.error(`kept: ${folder}`);

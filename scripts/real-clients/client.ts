@@ -16,7 +16,7 @@ export interface RealClient {
   /** One run per model; `default` is the client's choice. */
   readonly models: readonly [string, ...string[]];
   /** How its model runs a shell command. */
-  shellCall(command: string, model: string): ShellCall;
+  readonly shellCall: (command: string, model: string) => ShellCall;
   /** `marked`: it marks the end of every request for caching, so each request reads what the one before it left. */
   readonly caching: "marked" | "not marked";
   /** The window, in tokens, behind which it compacts by itself in a few rounds; absent if it has no compaction. */

@@ -9,7 +9,7 @@ import { clientPackage, type RealClient } from "./client.ts";
 const manifest = z.object({ version: z.string() });
 
 /** Clients are installed once; delete the folder to install them anew. */
-export const cacheFolder = join(tmpdir(), "palimpsest-real-clients");
+const cacheFolder = join(tmpdir(), "palimpsest-real-clients");
 
 /** Puts this Node first: with an old one npm silently installs old versions. */
 export const pathWithThisNode = (rest: string): string => `${dirname(process.execPath)}${delimiter}${rest}`;
@@ -31,7 +31,10 @@ async function installNew(client: RealClient, { folder, version }: { folder: str
   const name = clientPackage(client);
   const allowScripts = client.installScript === "needed" ? { [name]: true } : {};
   const { overrides = {} } = client;
-  await writeFile(join(folder, "package.json"), JSON.stringify({ private: true, type: "module", allowScripts, overrides }));
+  await writeFile(
+    join(folder, "package.json"),
+    JSON.stringify({ private: true, type: "module", allowScripts, overrides }),
+  );
   const scripts = client.installScript === "needed" ? "--ignore-scripts=false" : "--ignore-scripts";
   const packages = [`${name}@${version}`, ...client.packages.slice(1)];
   const args = ["install", "--no-audit", "--no-fund", "--loglevel=error", scripts, ...packages];
@@ -47,7 +50,7 @@ async function installNew(client: RealClient, { folder, version }: { folder: str
 }
 
 /** Undefined if it is not there. */
-export async function installedVersion(client: RealClient, folder: string): Promise<string | undefined> {
+async function installedVersion(client: RealClient, folder: string): Promise<string | undefined> {
   const path = join(folder, "node_modules", clientPackage(client), "package.json");
   const source = await readFile(path, "utf8").catch(() => undefined);
   return source === undefined ? undefined : manifest.parse(parseJson(source)).version;

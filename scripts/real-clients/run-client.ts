@@ -38,7 +38,7 @@ export async function runClient(options: RunOptions): Promise<ClientRun> {
 }
 
 async function writeFiles({ files }: ClientStart, places: Places): Promise<void> {
-  for (const place of Object.values(places)) await mkdir(place, { recursive: true });
+  for (const place of [places.home, places.work]) await mkdir(place, { recursive: true });
   for (const { in: place, path, content } of files) {
     const file = join(places[place], path);
     const value = content(places);

@@ -26,7 +26,10 @@ interface ScenarioInput {
 const roundsUsual = 14;
 const linesOfResult = 400;
 
-export const faultsTried = ["overloaded", "rate-limit retry-after=1", "server-error", "reset"] as const;
+const faultsTried = ["overloaded", "rate-limit retry-after=1", "server-error", "reset"] as const;
+
+/** Claude Code and Codex offer their tools in requests for a summary too; these words tell the model not to use them. */
+const summaryRequests = ["respond with text only", "context checkpoint compaction"];
 
 /**
  * Lanes of their own answer what clients ask beside their loop: titles, and summaries in their own words. Answers by
@@ -39,8 +42,7 @@ export function clientScenario(input: ScenarioInput): Scenario {
   const form: Json = {
     name: file,
     lanes: [
-      // Claude Code offers its tools in this request too, and tells the model not to use them.
-      { name: "summaries", when: { lastUser: "respond with text only" }, responder: "extract" },
+      { name: "summaries", when: { any: summaryRequests.map((lastUser) => ({ lastUser })) }, responder: "extract" },
       { name: "beside the loop", when: { not: { tool: name } }, responder: "extract" },
     ],
     moves: [...moves(input), ...lastMoves(input)],

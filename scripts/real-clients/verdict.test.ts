@@ -133,7 +133,10 @@ describe("the verdict on a client", () => {
     const { reply } = first;
     const sized = (input_tokens: number) => ({
       ...first,
-      reply: { ...reply, usage: { ...reply.usage, input_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 } },
+      reply: {
+        ...reply,
+        usage: { ...reply.usage, input_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+      },
     });
     const requests = [9_000, 500, 20_000, 40_000, 12_000, 16_000, 4_000].map(sized);
     expect(judge({ ...trace, requests } as Trace, { kind: "compaction" }).compactions).toBe(2);

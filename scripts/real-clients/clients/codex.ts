@@ -15,7 +15,10 @@ const shared = {
   // With newer models it has one tool that takes code; with older ones a function for each thing.
   shellCall: (command: string, model: string) =>
     model.startsWith("gpt-5.6")
-      ? { name: "exec", input: { input: `text((await tools.exec_command({ cmd: ${JSON.stringify(command)} })).output)` } }
+      ? {
+          name: "exec",
+          input: { input: `text((await tools.exec_command({ cmd: ${JSON.stringify(command)} })).output)` },
+        }
       : { name: "exec_command", input: { cmd: command } },
   caching: "not marked",
   smallWindowTokens: 30_000,

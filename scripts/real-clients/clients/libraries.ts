@@ -18,7 +18,7 @@ const agentSdk = libraryClient({
   refusals: claudeCode.refusals ?? [],
 });
 
-export const claudeAgentSdk: RealClient = {
+const claudeAgentSdk: RealClient = {
   ...agentSdk,
   shellCall: claudeCode.shellCall,
   start: (task) => {
@@ -36,7 +36,10 @@ const anthropicSdk = libraryClient({
   smallWindowTokens,
   brokenStream: "gives up",
   refusals: [
-    { message: /^thread: not supported together/, why: "threads take no thinking; it then sends the whole conversation" },
+    {
+      message: /^thread: not supported together/,
+      why: "threads take no thinking; it then sends the whole conversation",
+    },
   ],
 });
 
@@ -90,13 +93,7 @@ const langchain = libraryClient({
 const mastra = libraryClient({
   name: "mastra",
   driver: "mastra",
-  packages: [
-    "@mastra/core@1.71.0",
-    "@mastra/memory@1.31.0",
-    "@mastra/libsql@1.23.1",
-    "@ai-sdk/anthropic@4.0.102",
-    zod,
-  ],
+  packages: ["@mastra/core@1.71.0", "@mastra/memory@1.31.0", "@mastra/libsql@1.23.1", "@ai-sdk/anthropic@4.0.102", zod],
   api: "messages",
   models: ["claude-sonnet-5"],
   smallWindowTokens,

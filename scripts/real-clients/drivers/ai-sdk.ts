@@ -38,5 +38,5 @@ const result = streamText({
   },
 });
 await result.consumeStream();
-if (failure !== undefined) throw failure;
+if (failure !== undefined) throw new Error("the stream failed", { cause: failure });
 printAnswer(await result.text);

@@ -1,3 +1,4 @@
+// @ts-nocheck: the packages are installed beside the copy that runs, not here.
 import { query } from "@anthropic-ai/claude-agent-sdk";
 import { printAnswer, task } from "./driver.ts";
 

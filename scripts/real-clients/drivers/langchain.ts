@@ -1,5 +1,5 @@
 import { ChatAnthropic } from "@langchain/anthropic";
-import { createAgent, HumanMessage, summarizationMiddleware, tool } from "langchain";
+import { type AgentMiddleware, createAgent, HumanMessage, summarizationMiddleware, tool } from "langchain";
 import { z } from "zod";
 import {
   apiKey,
@@ -26,7 +26,7 @@ const bash = tool(({ command }) => runShell(command), {
   description: bashDescription,
   schema: z.object({ command: z.string() }),
 });
-const summaries =
+const summaries: readonly AgentMiddleware[] =
   windowTokens === undefined
     ? []
     : // The declared options are `never` with some versions of zod.

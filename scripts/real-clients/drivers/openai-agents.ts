@@ -9,7 +9,16 @@ import {
 } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
-import { apiKey, bashDescription, instructions, printAnswer, roundsMax, runShell, task, windowTokens } from "./driver.ts";
+import {
+  apiKey,
+  bashDescription,
+  instructions,
+  printAnswer,
+  roundsMax,
+  runShell,
+  task,
+  windowTokens,
+} from "./driver.ts";
 
 /** Its session compacts between two runs, so it gets a second task if it is to compact. */
 setTracingDisabled(true);

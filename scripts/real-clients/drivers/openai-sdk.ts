@@ -1,5 +1,15 @@
 import OpenAI from "openai";
-import { apiKey, bashDescription, instructions, printAnswer, roundsMax, runShell, task, windowTokens } from "./driver.ts";
+import { z } from "zod";
+import {
+  apiKey,
+  bashDescription,
+  instructions,
+  printAnswer,
+  roundsMax,
+  runShell,
+  task,
+  windowTokens,
+} from "./driver.ts";
 
 const client = new OpenAI({ apiKey, baseURL: `${task.baseUrl}/v1` });
 const parameters = {
@@ -8,7 +18,8 @@ const parameters = {
   required: ["command"],
   additionalProperties: false,
 };
-const run = (source: string): Promise<string> => runShell(String((JSON.parse(source) as { command: string }).command));
+const input = z.object({ command: z.string() });
+const run = (source: string): Promise<string> => runShell(input.parse(JSON.parse(source)).command);
 
 printAnswer(task.api === "chat" ? await chat() : await responses());
 
@@ -22,7 +33,9 @@ async function chat(): Promise<string> {
         { role: "developer", content: instructions },
         { role: "user", content: task.prompt },
       ],
-      tools: [{ type: "function", function: { name: "bash", description: bashDescription, parameters, function: run } }],
+      tools: [
+        { type: "function", function: { name: "bash", description: bashDescription, parameters, function: run } },
+      ],
     },
     { maxChatCompletions: roundsMax },
   );
@@ -31,12 +44,12 @@ async function chat(): Promise<string> {
 
 /** A loop of ours over its streams; the server compacts at a threshold. */
 async function responses(): Promise<string> {
-  const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: task.prompt }];
+  const items: OpenAI.Responses.ResponseInput = [{ role: "user", content: task.prompt }];
   for (let round = 0; round < roundsMax; round += 1) {
     const stream = client.responses.stream({
       model: task.model,
       instructions,
-      input,
+      input: items,
       store: false,
       include: ["reasoning.encrypted_content"],
       tools: [{ type: "function", name: "bash", description: bashDescription, parameters, strict: true }],
@@ -47,11 +60,11 @@ async function responses(): Promise<string> {
     const response = await stream.finalResponse();
     const calls = response.output.filter((item) => item.type === "function_call");
     // What stands before a compaction need not be sent again.
-    if (response.output.some(({ type }) => type === "compaction")) input.length = 0;
-    input.push(...(response.output as OpenAI.Responses.ResponseInput));
+    if (response.output.some(({ type }) => type === "compaction")) items.length = 0;
+    items.push(...(response.output as OpenAI.Responses.ResponseInput));
     if (calls.length === 0) return response.output_text;
     for (const call of calls)
-      input.push({ type: "function_call_output", call_id: call.call_id, output: await run(call.arguments) });
+      items.push({ type: "function_call_output", call_id: call.call_id, output: await run(call.arguments) });
   }
   return "";
 }
