@@ -6,7 +6,7 @@ import { parseSync, type Program } from "oxc-parser";
 const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number }> = new Map(
   Object.entries({
     files: { max: 1_170 },
-    lines: { max: 156_500 },
+    lines: { max: 157_100 },
     relativeImportsPer1000Lines: { max: 37.5 },
     participlePercent: { max: 2 },
     endInOfPercent: { max: 2 },
