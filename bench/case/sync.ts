@@ -128,7 +128,7 @@ async function* replyEvents(round: number): AsyncGenerator<{ readonly type: stri
   const id = `msg_${round}`;
   const call = { type: "tool_use", id: `toolu_${round}`, name: "read", input: {} };
   const json = JSON.stringify(callInput(round));
-  yield* [
+  const events = [
     { type: "message_start", message: { id, type: "message", role: "assistant", model, content: [], usage } },
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
     { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: replyText(round) } },
@@ -139,4 +139,5 @@ async function* replyEvents(round: number): AsyncGenerator<{ readonly type: stri
     { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 30 } },
     { type: "message_stop" },
   ];
+  yield* events;
 }

@@ -1,4 +1,5 @@
 export { portDefault } from "./limits.ts";
+export { openGateway, type OpenGatewayOptions } from "./open-gateway.ts";
 export {
   type GatewayOutcome,
   type RunningGateway,

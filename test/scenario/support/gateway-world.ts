@@ -113,6 +113,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
         insecure: false,
         users: [],
         drainSeconds: 0,
+        context: {},
       },
       onEvent: (event) => events.push(event),
       createExchange: (deps) =>

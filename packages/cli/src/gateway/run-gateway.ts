@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import process from "node:process";
-import { type GatewayOutcome, serveGateway } from "@palimpsest/gateway";
+import { type GatewayOutcome, openGateway } from "@palimpsest/gateway";
 import { openEventLog } from "@palimpsest/gateway/internal/operate/event-log";
 import { followConfig } from "@palimpsest/gateway/internal/operate/follow-config";
 import { type ConfigInput, type GatewayConfig, readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
@@ -94,7 +94,15 @@ async function serveUntilStopped(
   const onEvent = (event: GatewayEvent): void => {
     for (const listen of listeners) listen?.(event);
   };
-  const gateway = await serveGateway({ config, secret, spend, version: readOwnVersion(), onEvent });
+  const gateway = await openGateway({
+    config,
+    home,
+    cwd: context.cwd,
+    secret,
+    spend,
+    version: readOwnVersion(),
+    onEvent,
+  });
   if (gateway.kind === "failed") return describeFailure(gateway, config);
   try {
     await place.announce(gateway.url);

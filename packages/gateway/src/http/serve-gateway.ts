@@ -41,6 +41,8 @@ interface GatewayTimeouts {
 
 export interface ExchangeDeps {
   readonly upstream: Upstream;
+  /** The config in force: a reload may change it. */
+  readonly config: () => GatewayConfig;
   readonly onEvent: GatewayListener;
 }
 
@@ -68,7 +70,7 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   const parts = createParts(options);
   const { pools, handler, users, onEvent } = parts;
   const { timeouts = {} } = options;
-  let { config } = options;
+  const { config } = parts;
   const serving = await serveHttp({
     ...config,
     listener: (request, response) => handler.handle({ request, response }),
@@ -82,17 +84,18 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   const { server, url, port } = serving;
   onEvent({ kind: "listening", address: url });
   const reload = (next: GatewayConfig): ConfigDifference => {
-    const difference = compareConfigs(config, next);
-    const { names, origins, drainSeconds } = next;
+    const running = parts.config;
+    const difference = compareConfigs(running, next);
+    const { names, origins, drainSeconds, context } = next;
     users.replace(next.users);
-    parts.names = allowedNames({ ...config, names, origins });
+    parts.names = allowedNames({ ...running, names, origins });
     if (difference.changed.includes("tls") && next.tls !== undefined && server instanceof TlsServer)
       server.setSecureContext(next.tls);
-    config = { ...config, users: next.users, names, origins, drainSeconds };
-    if (!difference.afterRestart.includes("tls")) config = { ...config, tls: next.tls };
+    const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
+    parts.config = { ...running, users: next.users, names, origins, drainSeconds, context, tls };
     return difference;
   };
-  const close = async ({ drainMs = config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
+  const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
     handler.drain();
     onEvent({ kind: "drain-start", running: handler.running.size });
     const closed = new Promise<void>((resolve) => {
@@ -117,6 +120,8 @@ interface GatewayParts {
   readonly users: UserRegistry;
   readonly onEvent: GatewayListener;
   names: AllowedNames;
+  /** In force. */
+  config: GatewayConfig;
 }
 
 /** All but the server itself. */
@@ -147,7 +152,7 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
   const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
   const pages = { status, metrics, state, users, secret: options.secret, isDraining: () => handler.isDraining };
   const handler: RequestHandler = new RequestHandler({
-    exchange: createExchange({ upstream: pools, onEvent }),
+    exchange: createExchange({ upstream: pools, config: () => parts.config, onEvent }),
     upstream: pools,
     users,
     names: () => parts.names,
@@ -156,7 +161,7 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
   });
-  const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config) };
+  const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config), config };
   return parts;
 }
 

@@ -6,7 +6,14 @@ import type { GatewayListener } from "./gateway-event.ts";
 import { configSettleMs } from "./limits.ts";
 
 /** What a running gateway takes over; for all else it must be started again. */
-const liveKeys = ["users", "names", "origins", "drainSeconds", "tls"] as const satisfies (keyof GatewayConfig)[];
+const liveKeys = [
+  "users",
+  "names",
+  "origins",
+  "drainSeconds",
+  "tls",
+  "context",
+] as const satisfies (keyof GatewayConfig)[];
 const startKeys = ["upstream", "host", "port", "insecure", "log"] as const satisfies (keyof GatewayConfig)[];
 
 export interface ConfigDifference {

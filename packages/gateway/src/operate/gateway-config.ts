@@ -2,9 +2,10 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
+import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
 import { z } from "zod";
 import { portDefault } from "../limits.ts";
-import { configBytesMax, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
+import { configBytesMax, contextTokensMin, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
 import type { User } from "./users.ts";
 
 const userName = z
@@ -20,6 +21,22 @@ const keySource = z.union([
 type KeySource = z.infer<typeof keySource>;
 
 const address = z.url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" });
+
+/** What is done to conversations. */
+const contextForm = z.strictObject({
+  policy: z.enum(policyNames).optional(),
+  saving: z.enum(savingLevels).optional(),
+  secrets: z.enum(["keep", "redact"]).optional(),
+  /** Of every model, or by its name. */
+  contextTokens: z
+    .union([z.int().min(contextTokensMin), z.record(z.string(), z.int().min(contextTokensMin))])
+    .optional(),
+  recall: z.enum(["on", "off"]).optional(),
+  summarizer: z.enum(["none", "own"]).optional(),
+  usage: z.enum(["used", "sent"]).optional(),
+  cacheMarks: z.enum(["client", "added"]).optional(),
+});
+export type ContextConfig = z.infer<typeof contextForm>;
 
 /** `gateway.json`. All fields may be left out. */
 export const configForm = z.strictObject({
@@ -44,6 +61,7 @@ export const configForm = z.strictObject({
     .optional(),
   drainSeconds: z.number().nonnegative().max(drainSecondsMax).optional(),
   log: z.string().min(1).optional(),
+  context: contextForm.optional(),
 });
 type WrittenConfig = z.infer<typeof configForm>;
 
@@ -62,6 +80,7 @@ export interface GatewayConfig {
   readonly drainSeconds: number;
   /** Absolute path of the event log. */
   readonly log?: string | undefined;
+  readonly context: ContextConfig;
 }
 
 export type ConfigOutcome =
@@ -162,6 +181,7 @@ function completeConfig(config: WrittenConfig, around: Surroundings): GatewayCon
     })),
     drainSeconds: config.drainSeconds ?? drainSecondsDefault,
     log: log === undefined ? undefined : resolve(around.folder, log),
+    context: config.context ?? {},
   };
 }
 

@@ -20,3 +20,6 @@ export const statusRowsMax = 200;
 
 /** The event log begins anew beyond this, with the last one kept beside it. */
 export const logBytesMax = 64 * 1024 * 1024;
+
+/** A smaller window has no room for a conversation beside tools and system prompt. */
+export const contextTokensMin = 4_000;
