@@ -32,6 +32,8 @@ export interface GatewayWorld {
   readonly events: readonly GatewayEvent[];
   readonly conversations: Conversations;
   readonly store: Store;
+  /** From now on conversations that are opened have this window. */
+  widen(contextTokens: number): void;
   /** A gateway with the same store and log, after this one was closed. */
   reopen(): Promise<void>;
   close(): Promise<void>;
@@ -89,6 +91,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
   );
   if (upstream.kind === "failed") throw new Error(upstream.message);
   const events: GatewayEvent[] = [];
+  let { contextTokens } = options;
   const store = options.store ?? memoryStore();
   const open = async (port: number) => {
     const log = await ConversationLog.open(options.logPath);
@@ -99,7 +102,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
       reduction: () => ({
         recall: "on",
         cacheMarks: "client",
-        contextTokens: () => options.contextTokens,
+        contextTokens: () => contextTokens,
         ...options.reduction,
       }),
     });
@@ -141,6 +144,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
       return running.conversations;
     },
     store,
+    widen: (tokens) => void (contextTokens = tokens),
     reopen: async () => {
       await stop();
       running = await open(port);
