@@ -1,3 +1,6 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
@@ -45,8 +48,6 @@ export interface GatewayWorldOptions {
   readonly reduction?: Partial<ReductionOptions>;
   readonly exchange?: Partial<ExchangeOptions>;
   readonly store?: Store;
-  /** File of the conversations' log; none by default. */
-  readonly logPath?: string;
   /** Instead of the simulator's answer. */
   readonly answer?: (request: Request) => Promise<Response | undefined>;
 }
@@ -92,9 +93,10 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
   if (upstream.kind === "failed") throw new Error(upstream.message);
   const events: GatewayEvent[] = [];
   let { contextTokens } = options;
+  const logPath = join(await mkdtemp(join(tmpdir(), "gateway-")), "conversations.jsonl");
   const store = options.store ?? memoryStore();
   const open = async (port: number) => {
-    const log = await ConversationLog.open(options.logPath);
+    const log = await ConversationLog.open(logPath);
     const conversations = new Conversations({
       log,
       openStore: () => store,
