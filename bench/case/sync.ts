@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
+import type { StreamEvent } from "../../packages/palimpsest/src/context/provider-formats.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import type { Store } from "../../packages/palimpsest/src/ports/store.ts";
 import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { farTokens, resultText } from "../frameworks/step-times.ts";
-import { type BenchCase, type Figure, median } from "../measure.ts";
+import { type BenchCase, type Figure, median, timed } from "../measure.ts";
 
 const model = "claude-sonnet-5-5";
 /** Calls with their results before the first step that counts: some 200,000 tokens. */
@@ -50,9 +51,24 @@ export const syncCase: BenchCase = {
 async function storeFigures(name: string, openStore: () => Store): Promise<readonly Figure[]> {
   const callers: Caller[] = [];
   for (const way of ways) callers.push(await Caller.open(way, openStore()));
-  for (let round = 0; round < roundsBefore + steps; round += 1) for (const caller of callers) await caller.step();
+  const peerMs: number[] = [];
+  for (let round = 0; round < roundsBefore + steps; round += 1)
+    for (const caller of callers) peerMs.push(timed(await caller.step()));
   for (const caller of callers) await caller.close();
-  return callers.map((caller) => caller.figure(name));
+  const figures = callers.map((caller) => caller.figure(name));
+  const ours = figures.at(-1)?.value ?? NaN;
+  const peer = median(peerMs.slice(-steps));
+  return [
+    ...figures,
+    {
+      name: `a step of context.sync at 200K tokens, unchanged known, store: ${name}, over parsing and printing its list`,
+      value: ours / peer,
+      unit: "×",
+      // With files most of it is the disk's time.
+      ...(name === "memory" ? { limit: 0.5 } : {}),
+      detail: `${ours.toFixed(2)} ms against ${peer.toFixed(2)} ms for JSON.parse and JSON.stringify of the list`,
+    },
+  ];
 }
 
 class Caller {
@@ -74,7 +90,8 @@ class Caller {
     this.#context = context;
   }
 
-  async step(): Promise<void> {
+  /** Returns what others do with such a list: parse and print it. */
+  async step(): Promise<() => void> {
     const list = this.#way === "same objects" ? this.#list : structuredClone(this.#list);
     const unchanged = this.#way === "parsed anew, unchanged known" ? this.#handedOver : 0;
     this.#handedOver = list.length;
@@ -90,6 +107,8 @@ class Caller {
     const result = { type: "tool_result", tool_use_id: call.id, content: resultText(this.#round) };
     const text = { type: "text", text: replyText(this.#round) };
     this.#list.push({ role: "assistant", content: [text, call] }, { role: "user", content: [result] });
+    const printed = JSON.stringify(list);
+    return () => void JSON.stringify(JSON.parse(printed));
   }
 
   figure(store: string): Figure {
@@ -117,7 +136,7 @@ class Caller {
 const replyText = (round: number): string => `I look at ${round}.`;
 const callInput = (round: number): { readonly path: string } => ({ path: `src/${round}.ts` });
 
-async function* replyEvents(round: number): AsyncGenerator<{ readonly type: string }> {
+async function* replyEvents(round: number): AsyncGenerator<StreamEvent<"anthropic">> {
   const read = Math.round((round * 2_880) / bytesPerToken);
   const usage = {
     input_tokens: 10,

@@ -128,7 +128,8 @@ describe("withContext, for a session of OpenAI's Agents SDK", () => {
     const session = withContext(new MemorySession(), { ...small, contextTokens: 40_000, summarizer: "own" });
     const runner = new Runner({ modelProvider: session.wrapProvider(provider) });
     await runner.run(agent, "Read.", { session, maxTurns: 100 });
-    expect(bodies).toHaveLength(40);
+    // When the run has ended, another summary may be prepared in the background.
+    expect(bodies.length).toBeGreaterThanOrEqual(40);
     const results = (await session.getItems()).filter(({ type }) => type === "function_call_result");
     expect(results.length).toBeLessThan(39);
     await session.closeContext();
