@@ -196,10 +196,10 @@ async function openRecorder(): Promise<GatewayListener | undefined> {
 
 /** SIGHUP reloads; SIGINT and SIGTERM end, and a second one ends at once. */
 function untilAsked(reload: () => void): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((settle) => {
     const stop = (): void => {
       process.off("SIGINT", stop).off("SIGTERM", stop).off("SIGHUP", reload);
-      resolve();
+      settle();
     };
     process.on("SIGINT", stop).on("SIGTERM", stop).on("SIGHUP", reload);
   });
