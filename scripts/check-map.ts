@@ -44,6 +44,7 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
     ["conversation"],
     ["exchange"],
     ["http"],
+    ["open-gateway"],
     ["index"],
   ],
   cli: [["settings", "tool"], ["host"], ["team"], ["agent"], ["tui"], ["command line"]],

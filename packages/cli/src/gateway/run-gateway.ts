@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import { type GatewayOutcome, openGateway } from "@palimpsest/gateway";
 import { openEventLog } from "@palimpsest/gateway/internal/operate/event-log";
@@ -141,7 +141,7 @@ async function configInput(
       "A port is a whole number from 0 to 65535; 0 takes any that is free.",
     );
   const own = join(homeFolder(env), "gateway.json");
-  const path = flags.config === undefined ? ((await exists(own)) ? own : undefined) : join(cwd, flags.config);
+  const path = flags.config === undefined ? ((await exists(own)) ? own : undefined) : resolve(cwd, flags.config);
   const overrides = {
     upstream: upstream.urls,
     host: flags.host,
@@ -196,10 +196,10 @@ async function openRecorder(): Promise<GatewayListener | undefined> {
 
 /** SIGHUP reloads; SIGINT and SIGTERM end, and a second one ends at once. */
 function untilAsked(reload: () => void): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((settle) => {
     const stop = (): void => {
       process.off("SIGINT", stop).off("SIGTERM", stop).off("SIGHUP", reload);
-      resolve();
+      settle();
     };
     process.on("SIGINT", stop).on("SIGTERM", stop).on("SIGHUP", reload);
   });

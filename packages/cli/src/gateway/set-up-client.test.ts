@@ -1,4 +1,4 @@
-import { mkdtemp, readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -17,6 +17,15 @@ describe("a client is told its base URL, with the project, for one process", () 
       program: "claude",
       args: ["-x", "words"],
       env: { ANTHROPIC_BASE_URL: base },
+    });
+  });
+
+  it("claude by its settings as well, if the user's own name another base URL", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "run-claude-"));
+    await mkdir(join(folder, ".claude"));
+    await writeFile(join(folder, ".claude/settings.json"), '{"env":{"ANTHROPIC_BASE_URL":"https://other.example"}}');
+    expect(await setUp("claude", { HOME: folder })).toMatchObject({
+      args: ["--settings", JSON.stringify({ env: { ANTHROPIC_BASE_URL: base } }), "-x", "words"],
     });
   });
 

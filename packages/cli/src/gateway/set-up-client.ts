@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projectPrefix } from "@palimpsest/gateway/internal/http/route";
-import { makeFolder, replaceFile } from "palimpsest/internal/store/files/disk";
+import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { gatewayFolder } from "./gateway-place.ts";
@@ -30,7 +30,7 @@ export async function setUpClient(input: ClientInput): Promise<SetupOutcome> {
   const base = `${input.url}${projectPrefix(input.project)}`;
   switch (input.client) {
     case "claude":
-      return setUpClaude(input, base);
+      return await setUpClaude(input, base);
     case "opencode":
       return setUpOpencode(input, base);
     case "codex":
@@ -40,7 +40,8 @@ export async function setUpClient(input: ClientInput): Promise<SetupOutcome> {
   }
 }
 
-function setUpClaude({ args, env }: ClientInput, base: string): SetupOutcome {
+/** A base URL in Claude Code's settings wins over a variable, and settings of the command line win over both. */
+async function setUpClaude({ args, env, project }: ClientInput, base: string): Promise<SetupOutcome> {
   const other = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"].find(
     (name) => env[name] !== undefined && env[name] !== "" && env[name] !== "0",
   );
@@ -50,14 +51,16 @@ function setUpClaude({ args, env }: ClientInput, base: string): SetupOutcome {
       message: `with ${other} Claude Code does not use the Messages API itself`,
       hint: `Unset ${other} to go through the gateway.`,
     });
-  return {
-    kind: "client",
-    program: "claude",
-    args,
-    env: { ANTHROPIC_BASE_URL: base },
-    notices: [],
-  };
+  const own = { ANTHROPIC_BASE_URL: base };
+  const folders = [env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "", ".claude"), join(project, ".claude")];
+  const files = folders.flatMap((folder) => ["settings.json", "settings.local.json"].map((name) => join(folder, name)));
+  const texts = await Promise.all(files.map((file) => readSmallFile(file, settingsBytesMax)));
+  const isSet = texts.some((text) => text?.includes("ANTHROPIC_BASE_URL") === true);
+  const settings = isSet ? ["--settings", JSON.stringify({ env: own })] : [];
+  return { kind: "client", program: "claude", args: [...settings, ...args], env: own, notices: [] };
 }
+
+const settingsBytesMax = 1024 * 1024;
 
 /** opencode reads this variable after all files, and merges it with them. */
 function setUpOpencode({ args, env }: ClientInput, base: string): SetupOutcome {

@@ -52,7 +52,7 @@ export function openEventLog({ path, now, onError }: EventLogOptions): EventLog 
   };
 }
 
-export const renderEvent = (event: GatewayEvent, now: number): string =>
+const renderEvent = (event: GatewayEvent, now: number): string =>
   `${JSON.stringify({ at: new Date(now).toISOString(), ...event })}\n`;
 
 function fileSize(path: string): number {

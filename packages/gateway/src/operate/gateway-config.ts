@@ -39,7 +39,7 @@ const contextForm = z.strictObject({
 export type ContextConfig = z.infer<typeof contextForm>;
 
 /** `gateway.json`. All fields may be left out. */
-export const configForm = z.strictObject({
+const configForm = z.strictObject({
   upstream: z.strictObject({ anthropic: address.optional(), openai: address.optional() }).optional(),
   host: z.string().min(1).optional(),
   port: z.int().min(0).max(65_535).optional(),
@@ -96,7 +96,7 @@ export interface ConfigInput {
   readonly overrides?: Pick<WrittenConfig, "upstream" | "host" | "port" | "insecure"> | undefined;
 }
 
-export const upstreamDefault = { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" } as const;
+const upstreamDefault = { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" } as const;
 
 /** Reads the file and everything that it names. Small files, at start and at a reload: not worth waiting for the disk. */
 export function readConfig({ path, env, overrides = {} }: ConfigInput): ConfigOutcome {

@@ -28,7 +28,7 @@ const notForwarded: ReadonlySet<string> = new Set([
 const notReturned: ReadonlySet<string> = new Set([...connectionHeaders, "alt-svc", "strict-transport-security"]);
 
 /** Headers of ours, such as the gateway's key, are for the gateway alone. */
-export const ownHeaderPrefix = "x-palimpsest-";
+const ownHeaderPrefix = "x-palimpsest-";
 
 /** What a client sent, without what is for its connection to us. Everything unknown passes. */
 export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>

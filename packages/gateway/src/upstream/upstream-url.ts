@@ -24,5 +24,5 @@ export const isPlainText = (text: string): boolean => {
   return url?.protocol === "http:" && !isLoopbackHost(url.hostname.replaceAll(/[[\]]/g, ""));
 };
 
-export const isLoopbackHost = (host: string): boolean =>
+const isLoopbackHost = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
