@@ -114,7 +114,11 @@ export class ConversationLog {
     const temporary = `${path}.new`;
     await writeFile(temporary, lines.map((one) => `${one}\n`).join(""), { mode: 0o600 });
     const file = await open(temporary, "r+");
-    await file.sync().finally(() => file.close());
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await rename(temporary, path);
   }
 }

@@ -205,7 +205,7 @@ export class Conversations implements GatewayState {
 
   async #closeIdle(): Promise<void> {
     const before = this.#deps.now() - idleMs;
-    for (const open of [...this.#open.values()])
+    for (const open of this.#open.values().toArray())
       if (open.running === 0 && open.row.lastAt < before) await this.#close(open);
   }
 

@@ -1,6 +1,7 @@
 import type { Context } from "palimpsest/internal/context/context";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
-import type { Params, Provider, Reply, StreamEvent } from "palimpsest/internal/context/provider-formats";
+import type { SyncOptions } from "palimpsest/internal/context/inputs";
+import type { Params, Provider } from "palimpsest/internal/context/provider-formats";
 import { Channel } from "palimpsest/internal/context/channel";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
@@ -12,6 +13,13 @@ import type { OwnCall } from "../reply/relay.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { answerRecall, recallTool, recallToolName } from "./recall-tool.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
+
+/** What a context does with messages and replies as they come from the wire: it checks their form itself. */
+interface WireReader<P extends Provider> {
+  sync(messages: readonly object[], options: SyncOptions): Promise<NextRequest<P>>;
+  assistant(reply: object): Promise<unknown>;
+  assistantStream(events: AsyncIterable<object>): Promise<unknown>;
+}
 
 /** What is done to the requests of a conversation. */
 export interface ReductionOptions extends Pick<ContextOptions, "policy" | "saving" | "secrets"> {
@@ -84,9 +92,9 @@ export class GatewayConversation<P extends Provider> {
     const list = readClientList(this.#format, body);
     const context = await this.#open(body, list);
     this.#list = { body, list };
-    // The context checks the form of each message.
-    const messages = list.elements.map(({ value }) => value) as unknown as Parameters<Context<P>["sync"]>[0];
-    const request = await context.sync(messages, { signal, unchanged: isFollowing ? list.unchanged : 0 });
+    const reader: WireReader<P> = context;
+    const messages = list.elements.map(({ value }) => value);
+    const request = await reader.sync(messages, { signal, unchanged: isFollowing ? list.unchanged : 0 });
     return this.#write(context, request);
   }
 
@@ -104,18 +112,15 @@ export class GatewayConversation<P extends Provider> {
 
   /** Records a reply, event by event. */
   async record(): Promise<Recording> {
-    const context = await this.#require();
-    this.#recording = new Recording((events) =>
-      // The context checks their form.
-      context.assistantStream(events as unknown as AsyncIterable<StreamEvent<P>>),
-    );
+    const reader: WireReader<P> = await this.#require();
+    this.#recording = new Recording((events) => reader.assistantStream(events));
     return this.#recording;
   }
 
   /** Records a reply that was not streamed. Must not reject: the next list brings it. */
   async recordWhole(reply: JsonObject): Promise<void> {
-    const context = await this.#require();
-    await context.assistant(reply as unknown as Reply<P>).catch(() => undefined);
+    const reader: WireReader<P> = await this.#require();
+    await reader.assistant(reply).catch(() => undefined);
   }
 
   async answer(calls: readonly OwnCall[]): Promise<void> {
@@ -267,7 +272,7 @@ export class GatewayConversation<P extends Provider> {
   #limitField(body: RequestBody, params: Params<Provider>): FieldChanges {
     const asked = this.#limit(body);
     const fitting = this.#format.limitFields
-      .map((name) => Reflect.get(params, name))
+      .map((name): unknown => Reflect.get(params, name))
       .find((value) => typeof value === "number");
     return asked === undefined || typeof fitting !== "number" || asked.value <= fitting * fittingShare
       ? {}

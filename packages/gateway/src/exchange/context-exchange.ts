@@ -373,5 +373,6 @@ const ownSummarizer =
         error: reply,
       });
     // The context checks its form.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return reply as unknown as Reply<Provider>;
   };

@@ -142,8 +142,7 @@ export class Context<P extends Provider> {
   }
 
   /**
-   * For callers that hand over the whole message list each time, in place of `user`, `toolResult` and `next`: adds what is
-   * new, makes a branch of what was changed, and returns the next request. Costs what is new.
+   * Takes a whole message list, in place of `user`, `toolResult` and `next`: adds what is new and branches at a change.
    */
   sync(messages: readonly SyncInput<P>[], { signal, unchanged }: SyncOptions = {}): Promise<SyncedRequest<P>> {
     const takeOver = this.#sync.announce(messages, unchanged);
@@ -272,9 +271,8 @@ export class Context<P extends Provider> {
   }
 
   /**
-   * A conversation of its own that begins with what this one would send now: the same bytes, so that it reads them from
-   * the provider's cache. Nothing that happens in it changes this one. Calls that wait for a result have a placeholder
-   * in it. Its costs count here too, as an agent's. A fork can't fork.
+   * A conversation of its own that begins with the bytes that this one would send now, which it reads from the cache. It
+   * never changes this one. Calls that wait have a placeholder in it. Its costs count here too. A fork can't fork.
    */
   fork(options: ForkOptions = {}): Promise<Context<P>> {
     return this.#queue.run(async () => {

@@ -128,8 +128,17 @@ export async function buildContext<P extends Provider>(
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });
   const ties = { onEvent: options.onEvent, fork: agent?.fork?.ties, onClosed: agent?.onClosed };
-  const hiddenTools = new Set(options.hiddenTools);
-  return new Context<P>({ provider, known, hiddenTools, core, sessionDeps, memory, change, agents, ...ties });
+  return new Context<P>({
+    provider,
+    known,
+    hiddenTools: new Set(options.hiddenTools),
+    core,
+    sessionDeps,
+    memory,
+    change,
+    agents,
+    ...ties,
+  });
 }
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {
