@@ -127,18 +127,9 @@ export async function buildContext<P extends Provider>(
     parts: () => parts,
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });
-  const ties = { onEvent: options.onEvent, fork: agent?.fork?.ties, onClosed: agent?.onClosed };
-  return new Context<P>({
-    provider,
-    known,
-    hiddenTools: new Set(options.hiddenTools),
-    core,
-    sessionDeps,
-    memory,
-    change,
-    agents,
-    ...ties,
-  });
+  const { onEvent, hiddenTools } = options;
+  const ties = { onEvent, hiddenTools: new Set(hiddenTools), fork: agent?.fork?.ties, onClosed: agent?.onClosed };
+  return new Context<P>({ provider, known, core, sessionDeps, memory, change, agents, ...ties });
 }
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {
