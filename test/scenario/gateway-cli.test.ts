@@ -27,7 +27,10 @@ async function createWorld() {
   const upstream = await serveSimulator(new Simulator(), { port: 0 });
   if (upstream.kind === "failed") throw new Error(upstream.message);
   closers.push(() => upstream.close());
-  closers.push(async () => void (await called({ home }, "gateway", "stop")));
+  closers.push(async () => {
+    const said = await called({ home }, "gateway", "stop");
+    if (said.code !== 0 && said.code !== 3) throw new Error(said.err);
+  });
   await writeFile(join(home, "gateway.json"), JSON.stringify({ port: 0, upstream: { anthropic: upstream.url } }));
   const addProgram = async (name: string, script: string): Promise<void> => {
     await writeFile(join(programs, name), `#!/bin/sh\n${script}\n`);
@@ -48,7 +51,10 @@ async function startGateway(world: { readonly home: string }) {
   const ended = new Promise<number | null>((resolveEnd) => {
     child.once("exit", resolveEnd);
   });
-  closers.push(() => void child.kill("SIGKILL"));
+  closers.push(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
   const [url] = await Promise.race([
     new Promise<readonly string[]>((resolveLine) => {
       createInterface(child.stdout).once("line", (line) => resolveLine([line]));

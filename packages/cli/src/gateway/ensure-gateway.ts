@@ -35,11 +35,18 @@ export async function ensureGateway(
   const messages = join(gatewayFolder(home), "messages.log");
   // One that is there but does not answer yet was perhaps started a moment ago, by another command like this.
   const child = found.kind === "absent" ? await startGateway(context, { args, messages }) : undefined;
-  for (const until = Date.now() + startMsMax; Date.now() < until; await wait(lookMs)) {
+  let seenAt = Date.now();
+  for (const until = seenAt + startMsMax; Date.now() < until; await wait(lookMs)) {
     const started = await findGateway(home);
-    if (started.kind === "running") return started;
+    if (started.kind === "running") {
+      // Another command was faster: ours must not take the place later.
+      if (started.pid !== child?.pid) child?.kill();
+      return started;
+    }
     if (started.kind === "unsafe") return failure({ code: exitCode.refused, message: started.message });
-    if (started.kind === "absent" && child?.exitCode !== null) break;
+    if (started.kind === "busy" || child?.exitCode === null) seenAt = Date.now();
+    // It may have left the place to another that has not said its address yet.
+    else if (Date.now() - seenAt > goneMs) break;
   }
   const said = (await readFile(messages, "utf8").catch(() => "")).trim().split("\n");
   return failure({
@@ -80,3 +87,4 @@ async function startGateway(
 /** A cold start on a busy machine. */
 const startMsMax = 20_000;
 const lookMs = 50;
+const goneMs = 500;

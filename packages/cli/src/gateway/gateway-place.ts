@@ -1,17 +1,12 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { gatewayProof } from "@palimpsest/gateway/internal/operate/gateway-proof";
 import { isSameSecret } from "@palimpsest/gateway/internal/operate/users";
-import {
-  makeFolder,
-  publish,
-  readSmallFile,
-  replaceFile,
-  temporaryPath,
-  writeNewFile,
-} from "palimpsest/internal/store/files/disk";
+import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
+import { fileLeases } from "palimpsest/internal/store/files/file-leases";
+import { millis } from "palimpsest/internal/schema/brand";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
 import { createSocketSecret, readSocketSecret } from "palimpsest/internal/store/files/socket-secret";
 import { tryParseJson } from "palimpsest/internal/schema/json";
@@ -82,41 +77,38 @@ export interface GatewayHold {
 
 export type HoldOutcome =
   | ({ readonly kind: "held" } & GatewayHold)
-  | { readonly kind: "taken"; readonly url: string; readonly pid: number };
+  /** `message`: one line, without a full stop. */
+  | { readonly kind: "taken"; readonly message: string }
+  | { readonly kind: "failed"; readonly message: string };
 
-/** One gateway for each home: it alone writes the spend book. A record of a process that has ended does not count. */
+/** One gateway for each home: it alone writes the spend book. A lock of a process that has ended does not count. */
 export async function holdPlace(home: string): Promise<HoldOutcome> {
-  await makeFolder(gatewayFolder(home));
+  const deps = { now: () => millis(Date.now()), uuid: randomUUID };
+  const acquired = await fileLeases({ deps, folder: gatewayFolder(home) }).acquire("gateway");
+  if (acquired.kind === "failed") return { kind: "failed", message: acquired.message.replace(/\.$/, "") };
+  if (acquired.kind === "busy") {
+    const other = await readRecord(home);
+    const place = other === undefined ? `held by ${acquired.holder}` : `at ${other.url} (process ${other.pid})`;
+    return { kind: "taken", message: `a gateway runs already, ${place}` };
+  }
   const { pid } = process;
   const state = await lookAtProcess(pid);
   const started = state.kind === "alive" ? state.started : undefined;
-  const toData = (url: string): Uint8Array =>
-    Buffer.from(
-      `${JSON.stringify({ pid, ...(started === undefined ? {} : { started }), url } satisfies GatewayRecord)}\n`,
-    );
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    // The address of nothing, until it is known.
-    if ((await publishNew(recordPath(home), toData("http://127.0.0.1:0"))) === "published") break;
-    const other = await readRecord(home);
-    if (other !== undefined) return { kind: "taken", url: other.url, pid: other.pid };
-    await rm(recordPath(home), { force: true });
-  }
+  const announce = (url: string): Promise<void> => {
+    const record = { pid, ...(started === undefined ? {} : { started }), url } satisfies GatewayRecord;
+    const data = Buffer.from(`${JSON.stringify(record)}\n`);
+    return replaceFile({ path: recordPath(home), data, sync: "unsynced" });
+  };
+  // Where nobody answers, until it listens: whoever looks for it knows to wait.
+  await announce("http://127.0.0.1:0");
   return {
     kind: "held",
-    announce: (url) => replaceFile({ path: recordPath(home), data: toData(url), sync: "unsynced" }),
-    release: () => rm(recordPath(home), { force: true }),
+    announce,
+    release: async () => {
+      await rm(recordPath(home), { force: true });
+      await acquired.lease.release();
+    },
   };
-}
-
-/** The first of several processes makes it. */
-async function publishNew(path: string, data: Uint8Array): Promise<"published" | "taken"> {
-  const temporary = temporaryPath(path);
-  await writeNewFile({ path: temporary, data, sync: "unsynced" });
-  try {
-    return await publish(temporary, path);
-  } finally {
-    await rm(temporary, { force: true });
-  }
 }
 
 /** Undefined if there is none, or if its process has ended. */

@@ -43,10 +43,11 @@ export async function runGateway(context: CommandContext, flags: GatewayFlags): 
       hint: `Correct it, or delete ${gatewayFolder(home)}.`,
     });
   const place = await holdPlace(home);
+  if (place.kind === "failed") return failure({ code: exitCode.machine, message: place.message });
   if (place.kind === "taken")
     return failure({
       code: exitCode.busy,
-      message: `a gateway runs already, at ${place.url} (process ${place.pid})`,
+      message: place.message,
       hint: "Use that one, or stop it with `palimpsest gateway stop`.",
     });
   try {
