@@ -21,3 +21,12 @@ export const guessesMax = 4;
 
 /** Bytes at the beginning of a body by which its conversation is guessed. */
 export const guessBytes = 4_096;
+
+/** Bytes of histories that are held for clients that send only what is new: a hundred long conversations. The one that was used least recently is dropped: its client sends the whole list again, or the upstream goes on with its own. */
+export const heldBytesMax = 128 * 2 ** 20;
+
+/** Replies from which a client can go on. */
+export const heldRepliesMax = 50_000;
+
+/** Replies that were made of several of the upstream's, by the id that the client knows: a hundred bytes each. */
+export const joinedRepliesMax = 20_000;
