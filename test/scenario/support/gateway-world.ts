@@ -103,6 +103,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
       now: Date.now,
       reduction: () => ({
         recall: "on",
+        memory: "off",
         cacheMarks: "client",
         contextTokens: () => contextTokens,
         ...options.reduction,

@@ -30,3 +30,12 @@ export const heldRepliesMax = 50_000;
 
 /** Replies that were made of several of the upstream's, by the id that the client knows: a hundred bytes each. */
 export const joinedRepliesMax = 20_000;
+
+/** Characters of the list of memories or of one memory that a call shows: about 5,000 tokens. */
+export const memoryCharsMax = 20_000;
+
+/** Memories that a search names. */
+export const memoryHitsMax = 10;
+
+/** Characters of a memory that a model saves: one fact, not a file. */
+export const savedCharsMax = 10_000;

@@ -5,7 +5,6 @@ import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody, Recording } from "../conversation/gateway-conversation.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
-import { recallToolName } from "../conversation/recall-tool.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
@@ -254,7 +253,8 @@ class RunningExchange {
       await this.#recording?.done;
       await conversation.answer(end.calls);
       if (end.client === "complete") return done;
-      if (calls >= ownCallsMax) return failed(`The model called ${recallToolName} ${ownCallsMax} times in one reply.`);
+      if (calls >= ownCallsMax)
+        return failed(`The model called tools of the gateway ${ownCallsMax} times in one reply.`);
       const outcome = await this.#sendPlainer(await conversation.next(this.#request.signal));
       if (outcome === undefined) return failed("The upstream did not answer the next request.");
       if (outcome.status >= 200 && outcome.status < 300) return { kind: "next", reply: outcome };
@@ -283,7 +283,7 @@ class RunningExchange {
         : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
     return {
       provider,
-      ownTools: this.#open.conversation.offersRecall ? ownTools : noTools,
+      ownTools: this.#open.conversation.ownToolNames,
       usage: usageChange(provider, report),
       onEvent: (event) => {
         this.#ids.note(event);
@@ -330,9 +330,6 @@ type Continued =
 
 const done: Continued = { kind: "done" };
 const failed = (message: string): Continued => ({ kind: "failed", error: { type: "api_error", message } });
-
-const ownTools: ReadonlySet<string> = new Set([recallToolName]);
-const noTools: ReadonlySet<string> = new Set();
 
 function requestHeaders({ headers }: ClientRequest, { betas }: PreparedBody): Headers {
   const forwarded = askForPlainReply(forwardHeaders(headers));
