@@ -38,7 +38,11 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       return contextExchange({
         ...deps,
         conversations,
-        options: () => ({ summarizer: context().summarizer ?? "none", usage: context().usage ?? "used" }),
+        options: () => ({
+          summarizer: context().summarizer ?? "none",
+          usage: context().usage ?? "used",
+          threads: context().threads ?? "keep",
+        }),
       });
     },
   });
@@ -58,12 +62,14 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
 const readReduction = ({
   contextTokens,
   recall,
+  memory,
   cacheMarks,
   policy,
   saving,
   secrets,
 }: ContextConfig): ReductionOptions => ({
   recall: recall ?? "on",
+  memory: memory ?? "off",
   cacheMarks: cacheMarks ?? "added",
   contextTokens: (model) => (typeof contextTokens === "object" ? contextTokens[model] : contextTokens),
   ...(policy === undefined ? {} : { policy }),

@@ -103,6 +103,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
       now: Date.now,
       reduction: () => ({
         recall: "on",
+        memory: "off",
         cacheMarks: "client",
         contextTokens: () => contextTokens,
         ...options.reduction,
@@ -125,7 +126,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
         contextExchange({
           ...deps,
           conversations,
-          options: () => ({ summarizer: "none", usage: "used", ...options.exchange }),
+          options: () => ({ summarizer: "none", usage: "used", threads: "keep", ...options.exchange }),
         }),
     });
     if (gateway.kind === "failed") throw new Error(gateway.message);

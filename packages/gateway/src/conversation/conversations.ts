@@ -154,6 +154,8 @@ export class Conversations implements GatewayState {
         session: id,
         store: openStore({ user, project: facts?.project ?? project }),
         reduction: reduction(),
+        client: facts?.client,
+        now: this.#deps.now,
         onEvent: (event) => onEvent?.(id, event),
         ...(summarizer === undefined ? {} : { summarizer }),
       }),

@@ -9,9 +9,12 @@ import { isArray, isObject, type Json, type JsonObject, textField } from "palimp
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import { toolName } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
-import { answerRecall, recallTool, recallToolName } from "./recall-tool.ts";
+import { memoryTool } from "./memory-tool.ts";
+import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
+import { recallTool } from "./recall-tool.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -27,6 +30,8 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
   readonly contextTokens?: ((model: string) => number | undefined) | undefined;
   /** Whether the model gets a tool to get back what was removed. */
   readonly recall: "on" | "off";
+  /** Whether the model gets a tool for the memories of the project. */
+  readonly memory: "on" | "off";
   /** Who marks requests for the provider's cache that the client left without a mark. */
   readonly cacheMarks: "client" | "added";
 }
@@ -37,6 +42,9 @@ export interface ConversationOptions<P extends Provider> extends Pick<
 > {
   readonly provider: P;
   readonly reduction: ReductionOptions;
+  /** The program that sends the requests. */
+  readonly client?: string | undefined;
+  readonly now: () => number;
 }
 
 export interface PrepareInput {
@@ -66,6 +74,7 @@ export interface PreparedBody {
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
+  readonly #ownTools: readonly OwnTool[];
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -75,6 +84,7 @@ export class GatewayConversation<P extends Provider> {
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
     this.#format = wireFormats[options.provider];
+    this.#ownTools = ownTools(options);
   }
 
   /** For the reader of the next body. */
@@ -125,7 +135,7 @@ export class GatewayConversation<P extends Provider> {
 
   async answer(calls: readonly OwnCall[]): Promise<void> {
     const context = await this.#require();
-    for (const { id, input } of calls) await context.toolResult(id, await answerRecall(context, input));
+    await answerOwnCalls(context, { tools: this.#ownTools, calls });
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -181,7 +191,7 @@ export class GatewayConversation<P extends Provider> {
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
       tools: this.#tools(fixed.tools),
-      hiddenTools: [recallToolName],
+      hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
       ...(contextTokens === undefined ? {} : { contextTokens }),
@@ -208,18 +218,19 @@ export class GatewayConversation<P extends Provider> {
 
   #tools(tools: Json | undefined) {
     const client = this.#format.readTools(tools);
-    return this.#offersRecall(tools) ? [...client, recallTool] : client;
+    return [...client, ...this.#offered(tools).map(({ definition }) => definition)];
   }
 
-  /** Not to a request without tools, and not beside a tool of the same name. */
-  #offersRecall(tools: Json | undefined): boolean {
-    if (this.#options.reduction.recall === "off" || !isArray(tools) || tools.length === 0) return false;
-    return !this.#format.readTools(tools).some(({ name }) => name === recallToolName);
+  /** None to a request without tools, and none beside a tool of the same name. */
+  #offered(tools: Json | undefined): readonly OwnTool[] {
+    if (!isArray(tools) || tools.length === 0) return [];
+    const names = new Set(tools.map(toolName));
+    return this.#ownTools.filter(({ definition }) => !names.has(definition.name));
   }
 
-  /** Whether calls of our own tools can come back. */
-  get offersRecall(): boolean {
-    return this.#offersRecall(this.#sent?.tools);
+  /** Names of our own tools whose calls can come back. */
+  get ownToolNames(): ReadonlySet<string> {
+    return new Set(this.#offered(this.#sent?.tools).map(({ definition }) => definition.name));
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
@@ -247,7 +258,8 @@ export class GatewayConversation<P extends Provider> {
 
   #toolField(body: RequestBody): FieldChanges {
     const tools = body.field("tools");
-    return this.#offersRecall(tools) && isArray(tools) ? { tools: [...tools, this.#format.writeTool(recallTool)] } : {};
+    const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
+    return own.length > 0 && isArray(tools) ? { tools: [...tools, ...own] } : {};
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
@@ -284,6 +296,21 @@ export class GatewayConversation<P extends Provider> {
     const isMarked = body.bytes.includes('"cache_control"');
     return isMarked ? {} : { cache_control: { type: "ephemeral" } };
   }
+}
+
+/** Also tools that are switched off by now: the transcript may have calls of them. */
+function hiddenTools(tools: Json | undefined): readonly string[] {
+  const names = new Set((isArray(tools) ? tools : []).map(toolName));
+  return ownToolNames.filter((name) => !names.has(name));
+}
+
+type OwnToolOptions = Pick<ConversationOptions<Provider>, "reduction" | "store" | "client" | "now">;
+
+function ownTools({ reduction, store, client, now }: OwnToolOptions): readonly OwnTool[] {
+  return [
+    ...(reduction.recall === "on" ? [recallTool] : []),
+    ...(reduction.memory === "on" && store !== undefined ? [memoryTool({ store, client, now })] : []),
+  ];
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";

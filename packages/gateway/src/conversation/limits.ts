@@ -21,3 +21,21 @@ export const guessesMax = 4;
 
 /** Bytes at the beginning of a body by which its conversation is guessed. */
 export const guessBytes = 4_096;
+
+/** Bytes of histories that are held for clients that send only what is new: a hundred long conversations. The one that was used least recently is dropped: its client sends the whole list again, or the upstream goes on with its own. */
+export const heldBytesMax = 128 * 2 ** 20;
+
+/** Replies from which a client can go on. */
+export const heldRepliesMax = 50_000;
+
+/** Replies that were made of several of the upstream's, by the id that the client knows: a hundred bytes each. */
+export const joinedRepliesMax = 20_000;
+
+/** Characters of the list of memories or of one memory that a call shows: about 5,000 tokens. */
+export const memoryCharsMax = 20_000;
+
+/** Memories that a search names. */
+export const memoryHitsMax = 10;
+
+/** Characters of a memory that a model saves: one fact, not a file. */
+export const savedCharsMax = 10_000;

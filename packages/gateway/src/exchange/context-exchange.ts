@@ -1,10 +1,10 @@
 import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
 import type { Summarizer } from "palimpsest/internal/context/summarizer";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
+import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody, Recording } from "../conversation/gateway-conversation.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
-import { recallToolName } from "../conversation/recall-tool.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
@@ -16,7 +16,8 @@ import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { heldErrorBytesMax } from "./limits.ts";
 import { passThrough } from "./pass-through.ts";
-import { refuseThread } from "./refuse-thread.ts";
+import { heldExchange } from "./held-exchange.ts";
+import { ResponseIds } from "./response-ids.ts";
 import { ExchangeAccount } from "./exchange-account.ts";
 
 export interface ContextExchangeDeps {
@@ -31,6 +32,8 @@ export interface ExchangeOptions {
   readonly summarizer: "none" | "own";
   /** Which usage the client is told: see `UsageReport`. */
   readonly usage: "used" | "sent";
+  /** Message threads of the Messages API: `keep` holds their histories here; `refuse` makes the SDK send whole lists. */
+  readonly threads: "keep" | "refuse";
 }
 
 /**
@@ -43,16 +46,20 @@ export interface ExchangeOptions {
  *
  * Whatever fails of ours before the first byte has gone to the client: the client's own request is sent instead.
  */
-export const contextExchange =
-  (deps: ContextExchangeDeps): Exchange =>
+export function contextExchange(deps: ContextExchangeDeps): Exchange {
+  const histories = new HeldHistories();
+  const exchange = wholeExchange({ ...deps, onJoined: (user, ids) => histories.joined(user, ids) });
+  return heldExchange({ ...deps, histories, threads: () => deps.options().threads }, exchange);
+}
+
+interface WholeExchangeDeps extends ContextExchangeDeps {
+  /** A reply of the Responses API was made of several: its id, and that of the last one. */
+  readonly onJoined: (user: string, ids: { readonly first: string; readonly last: string }) => void;
+}
+
+const wholeExchange =
+  (deps: WholeExchangeDeps): Exchange =>
   async (request, reply) => {
-    const refusal = refuseThread(request);
-    if (refusal !== undefined) {
-      reply.head(refusal.status, refusal.headers);
-      await reply.write(refusal.body);
-      await reply.end();
-      return;
-    }
     const found = findConversation(deps, request);
     if (found === undefined) {
       await passThrough(deps.upstream, { request: { ...request, body: [request.body] }, reply });
@@ -94,18 +101,20 @@ interface ExchangeInput {
 }
 
 class RunningExchange {
-  readonly #deps: ContextExchangeDeps;
+  readonly #deps: WholeExchangeDeps;
   readonly #request: ClientRequest;
   readonly #reply: ClientReply;
   readonly #open: OpenConversation;
   readonly #account: ExchangeAccount;
+  readonly #ids: ResponseIds;
   #recording: Recording | undefined;
 
-  constructor(deps: ContextExchangeDeps, { request, reply, open }: ExchangeInput) {
+  constructor(deps: WholeExchangeDeps, { request, reply, open }: ExchangeInput) {
     this.#deps = deps;
     this.#request = request;
     this.#reply = reply;
     this.#open = open;
+    this.#ids = new ResponseIds((ids) => deps.onJoined(request.user, ids));
     this.#account = new ExchangeAccount({
       open,
       bytes: request.body.byteLength,
@@ -201,7 +210,13 @@ class RunningExchange {
 
   async #relayWhole(first: UpstreamReply): Promise<void> {
     let whole: JsonObject | undefined;
-    const relay = new WholeRelay({ ...this.#relayOptions(), onEvent: (event) => (whole = event) });
+    const relay = new WholeRelay({
+      ...this.#relayOptions(),
+      onEvent: (event) => {
+        this.#ids.note(event);
+        whole = event;
+      },
+    });
     let current = first;
     for (let calls = 0; ; calls += 1) {
       const bytes = await readText(current);
@@ -238,7 +253,8 @@ class RunningExchange {
       await this.#recording?.done;
       await conversation.answer(end.calls);
       if (end.client === "complete") return done;
-      if (calls >= ownCallsMax) return failed(`The model called ${recallToolName} ${ownCallsMax} times in one reply.`);
+      if (calls >= ownCallsMax)
+        return failed(`The model called tools of the gateway ${ownCallsMax} times in one reply.`);
       const outcome = await this.#sendPlainer(await conversation.next(this.#request.signal));
       if (outcome === undefined) return failed("The upstream did not answer the next request.");
       if (outcome.status >= 200 && outcome.status < 300) return { kind: "next", reply: outcome };
@@ -267,9 +283,12 @@ class RunningExchange {
         : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
     return {
       provider,
-      ownTools: this.#open.conversation.offersRecall ? ownTools : noTools,
+      ownTools: this.#open.conversation.ownToolNames,
       usage: usageChange(provider, report),
-      onEvent: (event) => this.#recording?.put(event),
+      onEvent: (event) => {
+        this.#ids.note(event);
+        this.#recording?.put(event);
+      },
     };
   }
 
@@ -311,9 +330,6 @@ type Continued =
 
 const done: Continued = { kind: "done" };
 const failed = (message: string): Continued => ({ kind: "failed", error: { type: "api_error", message } });
-
-const ownTools: ReadonlySet<string> = new Set([recallToolName]);
-const noTools: ReadonlySet<string> = new Set();
 
 function requestHeaders({ headers }: ClientRequest, { betas }: PreparedBody): Headers {
   const forwarded = askForPlainReply(forwardHeaders(headers));

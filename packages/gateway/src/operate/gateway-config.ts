@@ -32,6 +32,8 @@ const contextForm = z.strictObject({
     .union([z.int().min(contextTokensMin), z.record(z.string(), z.int().min(contextTokensMin))])
     .optional(),
   recall: z.enum(["on", "off"]).optional(),
+  memory: z.enum(["on", "off"]).optional(),
+  threads: z.enum(["keep", "refuse"]).optional(),
   summarizer: z.enum(["none", "own"]).optional(),
   usage: z.enum(["used", "sent"]).optional(),
   cacheMarks: z.enum(["client", "added"]).optional(),

@@ -81,7 +81,8 @@ function isSubAgent(system: Json | undefined): boolean {
   return text?.startsWith("x-anthropic-billing-header:") === true && text.includes("cc_is_subagent=true");
 }
 
-function toolName(tool: Json): string {
+/** Of a definition; its type if it has no name. */
+export function toolName(tool: Json): string {
   if (!isObject(tool)) return "";
   const called = field(tool, "function");
   return textField(isObject(called) ? called : tool, "name") ?? textField(tool, "type") ?? "";

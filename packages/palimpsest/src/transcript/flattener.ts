@@ -89,17 +89,12 @@ export class Flattener {
     return this.#open;
   }
 
-  /** The entry that each block of each message comes from. */
-  get sources(): readonly (readonly EntryId[])[] {
-    return this.#groups.map(({ sources }) => sources);
-  }
-
-  /** Blocks as shown, with the entry each comes from. */
-  *shown(): Generator<{ readonly block: Block; readonly entry: EntryId }> {
+  /** Blocks as shown, with the entry each comes from and the index of its message. */
+  *shown(): Generator<{ readonly block: Block; readonly entry: EntryId; readonly message: number }> {
     for (const group of this.#groups) {
       for (const [at, block] of group.content.entries()) {
         const entry = group.sources[at];
-        if (entry !== undefined) yield { block, entry };
+        if (entry !== undefined) yield { block, entry, message: group.index };
       }
     }
   }

@@ -123,9 +123,11 @@ export class Fold {
     return this.#flattener.groups;
   }
 
-  /** The entry that each block of `messages` comes from. Live, as they are. */
+  /** The entry that each block of `messages` comes from. */
   get sources(): readonly (readonly EntryId[])[] {
-    return this.#flattener.sources;
+    const sources: EntryId[][] = this.messages.map(() => []);
+    for (const { entry, message } of this.#flattener.shown()) sources[message]?.push(entry);
+    return sources;
   }
 
   get openCalls(): ReadonlySet<ToolUseId> {
