@@ -35,6 +35,8 @@ export class ConversationLog {
   readonly #facts = new Map<string, ConversationFacts>();
   readonly #path: string | undefined;
   #lines = 0;
+  /** What was written last may lack its end. */
+  #isTorn = false;
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(path: string | undefined) {
@@ -56,22 +58,24 @@ export class ConversationLog {
     return this.#facts.get(id);
   }
 
-  add(conversation: Omit<KnownConversation, "lists" | "tail">, facts: ConversationFacts): void {
+  /** Resolves when it is written: before anything else of the conversation is, so that a crash leaves none that is not known. */
+  add(conversation: Omit<KnownConversation, "lists" | "tail">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
-    this.#append({ ...conversation, ...withoutUndefined(facts) });
+    const written = this.#append({ ...conversation, ...withoutUndefined(facts) });
     const [oldest] = this.#facts.keys();
     if (this.#facts.size > conversationsMax && oldest !== undefined) {
       this.index.remove(oldest);
       this.#facts.delete(oldest);
     }
+    return written;
   }
 
   /** The conversation was asked with this list. */
   note(id: string, { list, tail }: { readonly list: string; readonly tail: readonly string[] }): void {
     this.index.addList(id, list);
     this.index.setTail(id, tail);
-    this.#append({ id, lists: [list], tail: [...(this.index.get(id)?.tail ?? [])] });
+    void this.#append({ id, lists: [list], tail: [...(this.index.get(id)?.tail ?? [])] });
   }
 
   /** Waits for what is being written. */
@@ -91,15 +95,21 @@ export class ConversationLog {
     if (tail !== undefined) this.index.setTail(id, tail);
   }
 
-  #append(entry: LogLine): void {
+  #append(entry: LogLine): Promise<void> {
     const path = this.#path;
-    if (path === undefined) return;
+    if (path === undefined) return this.#writing;
     this.#lines += 1;
     const isLong = this.#lines > 2 * this.#facts.size + logLinesSpare;
-    // A line that can't be written costs a later recognition, not the request.
     this.#writing = this.#writing
-      .then(() => (isLong ? this.#rewrite() : appendFile(path, `${JSON.stringify(entry)}\n`, { mode: 0o600 })))
-      .catch(() => undefined);
+      .then(() => (isLong ? this.#rewrite() : this.#write(path, `${JSON.stringify(entry)}\n`)))
+      // A line that can't be written costs a later recognition, not the request.
+      .catch(() => void (this.#isTorn = true));
+    return this.#writing;
+  }
+
+  async #write(path: string, text: string): Promise<void> {
+    await appendFile(path, this.#isTorn ? `\n${text}` : text, { mode: 0o600 });
+    this.#isTorn = false;
   }
 
   /** One line for each conversation. */

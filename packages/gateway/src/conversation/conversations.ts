@@ -35,7 +35,7 @@ export interface FindInput extends ConversationPlace {
   readonly bytes: Uint8Array;
   /** Asks the conversation's model with the client's own credentials, for summaries. */
   readonly summarizer?: Summarizer<Provider> | undefined;
-  /** Whether a list that is not known begins a conversation. */
+  /** Whether a list that is not known begins a conversation, and one that is known in parts changes it. */
   readonly unknown: "begin" | "ignore";
 }
 
@@ -44,6 +44,8 @@ export interface FoundRequest {
   readonly open: OpenConversation;
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
+  /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
+  readonly begun: Promise<void> | undefined;
 }
 
 /** A conversation in memory. */
@@ -51,7 +53,8 @@ export interface OpenConversation {
   readonly id: string;
   readonly conversation: GatewayConversation<Provider>;
   readonly row: MutableRow;
-  digests: ListDigests | undefined;
+  /** The newest body that was found to be its own. */
+  newest: { readonly body: RequestBody; readonly digests: ListDigests } | undefined;
   /** What its session had cost when that was last told. */
   paidNanos: number;
   /** Requests that use it now. It is not closed before they have ended. */
@@ -80,32 +83,35 @@ export class Conversations implements GatewayState {
     this.#timer.unref();
   }
 
-  /** Undefined if the bytes hold no list of messages, or if the list is unknown and shall not begin a conversation. */
+  /**
+   * Undefined if the bytes hold no list of messages, if the server has the beginning of the list, or if the list is unknown
+   * and shall not begin a conversation.
+   */
   find(input: FindInput): FoundRequest | undefined {
     const { provider, headers, bytes, user, project } = input;
     const format = wireFormats[provider];
     const guess = this.#guess(input);
-    const previous = guess?.conversation.body;
+    const previous = guess?.newest?.body;
     const body = RequestBody.read(bytes, { list: format.list, previous });
-    if (body === undefined) return undefined;
+    if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const { client, ...identity } = readIdentity({ provider, headers, field: (name) => body.field(name) });
     const scope: ConversationScope = { user, project, provider, ...identity };
     const list = readClientList(format, body);
     const digests = this.#digesters[provider].digest(
       list.elements.map(({ value }) => value),
-      { known: guess?.digests, unchanged: previous === undefined ? 0 : list.unchanged },
+      { known: guess?.newest?.digests, unchanged: previous === undefined ? 0 : list.unchanged },
     );
     const found = this.#deps.log.index.find(scope, digests);
-    const isAgain = found.kind === "found" && this.#isNewStart(scope, found.id, list.elements.length);
-    if ((found.kind === "new" || isAgain) && input.unknown === "ignore") return undefined;
-    const id = found.kind === "found" && !isAgain ? found.id : this.#begin(scope, { client, project });
+    const isKnown = found.kind === "found" && !this.#isNewStart(scope, found.id, list.elements.length);
+    if (input.unknown === "ignore" && !(isKnown && found.by === "list")) return undefined;
+    const { id, begun } = isKnown ? { id: found.id, begun: undefined } : this.#begin(scope, { client, project });
     const open = this.#openConversation(id, input);
     const model = body.field("model");
     open.row.model = typeof model === "string" ? model : "";
-    open.digests = digests;
+    open.newest = { body, digests };
     this.#deps.log.note(id, { list: digests.lists.at(-1) ?? "", tail: digests.messages });
     this.#remember(input, id);
-    return { open, body, previous: previous === open.conversation.body ? previous : undefined };
+    return { open, body, previous: previous === open.conversation.body ? previous : undefined, begun };
   }
 
   /** Newest first. */
@@ -131,10 +137,10 @@ export class Conversations implements GatewayState {
   #begin(
     scope: ConversationScope,
     { client, project }: { readonly client: string | undefined; readonly project: string | undefined },
-  ): string {
+  ): { readonly id: string; readonly begun: Promise<void> } {
     const id = randomUUID();
-    this.#deps.log.add({ id, scope: scopeName(scope), tools: toolsName(scope) }, { user: scope.user, project, client });
-    return id;
+    const known = { id, scope: scopeName(scope), tools: toolsName(scope) };
+    return { id, begun: this.#deps.log.add(known, { user: scope.user, project, client }) };
   }
 
   #openConversation(id: string, { provider, user, project, summarizer }: FindInput): OpenConversation {
@@ -160,12 +166,12 @@ export class Conversations implements GatewayState {
         ...(summarizer === undefined ? {} : { summarizer }),
       }),
       row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
-      digests: undefined,
+      newest: undefined,
       paidNanos: 0,
       running: 0,
     };
     this.#open.set(id, opened);
-    if (this.#open.size > openMax) void this.#closeOldest();
+    if (this.#open.size > openMax) void this.#closeOldest(opened);
     return opened;
   }
 
@@ -188,7 +194,7 @@ export class Conversations implements GatewayState {
     );
     for (const id of this.#guesses.get(guessKey(input)) ?? []) {
       const open = this.#open.get(id);
-      const bytes = open?.conversation.body?.bytes.subarray(0, guessBytes);
+      const bytes = open?.newest?.body.bytes.subarray(0, guessBytes);
       const shared = Math.min(bytes?.length ?? 0, beginning.length, guessBytes / 2);
       if (bytes !== undefined && bytes.subarray(0, shared).equals(beginning.subarray(0, shared))) return open;
     }
@@ -211,8 +217,9 @@ export class Conversations implements GatewayState {
       if (open.running === 0 && open.row.lastAt < before) await this.#close(open);
   }
 
-  async #closeOldest(): Promise<void> {
-    const oldest = this.#open.values().find(({ running }) => running === 0);
+  /** Never the one that is about to be used. */
+  async #closeOldest(newest: OpenConversation): Promise<void> {
+    const oldest = this.#open.values().find((open) => open.running === 0 && open !== newest);
     if (oldest !== undefined) await this.#close(oldest);
   }
 
@@ -221,6 +228,9 @@ export class Conversations implements GatewayState {
     await open.conversation.close().catch(() => undefined);
   }
 }
+
+/** Fields of the Responses API by which the server adds what it keeps: the list in the request is only the end of it. */
+const serverFields = ["previous_response_id", "conversation"];
 
 /** Rows that the status shows. */
 const rowsMax = 20_000;

@@ -1,4 +1,6 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { Context } from "palimpsest/internal/context/context";
+import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import type { Params, Provider } from "palimpsest/internal/context/provider-formats";
@@ -12,6 +14,7 @@ import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import { toolName } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
 import { memoryTool } from "./memory-tool.ts";
 import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
 import { recallTool } from "./recall-tool.ts";
@@ -65,11 +68,13 @@ export interface PreparedBody {
 }
 
 /**
- * One conversation of a client: its context, and the client's newest list. Calls come one after the other; the exchange
- * waits for each.
+ * One conversation of a client: its context, and the client's newest list.
  *
  *   prepare ──▶ (sent upstream) ──▶ record … ──own calls──▶ answer ──▶ next ──▶ (sent) …
  *           ──refused──▶ refused ──▶ next
+ *
+ * A client may send a request before it has the reply to another one. The newest request has the context: what an earlier
+ * one does from then on rejects, and its reply is not recorded; the client's next list brings it.
  */
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
@@ -78,7 +83,13 @@ export class GatewayConversation<P extends Provider> {
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
-  /** The newest body and its list. */
+  /** The body of the request that has the context. */
+  #current: RequestBody | undefined;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  /** When the request that is being prepared began. */
+  #preparingSince: number | undefined;
+  #isClosed = false;
+  /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
   constructor(options: ConversationOptions<P>) {
@@ -94,9 +105,24 @@ export class GatewayConversation<P extends Provider> {
 
   /**
    * Takes over a list and returns the request to send. `previous`: the body that it was read with. Rejects if the context
-   * can't take it.
+   * can't take it, and at once if one before it never ends.
    */
-  async prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
+  prepare(input: PrepareInput): Promise<PreparedBody> {
+    if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
+      return Promise.reject(new Error("an earlier request is still being prepared"));
+    return this.#inTurn(async () => {
+      this.#preparingSince = performance.now();
+      try {
+        return await this.#prepare(input);
+      } finally {
+        this.#preparingSince = undefined;
+      }
+    });
+  }
+
+  async #prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
+    signal.throwIfAborted();
+    this.#current = body;
     this.#recording?.leave();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
@@ -109,33 +135,39 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** The next request after a refusal, or with the results of own calls. */
-  async next(signal: AbortSignal): Promise<PreparedBody> {
-    const context = await this.#require();
-    return this.#write(context, await context.next({ signal }));
+  next(body: RequestBody, signal: AbortSignal): Promise<PreparedBody> {
+    return this.#inTurn(async () => {
+      const context = await this.#require(body);
+      return this.#write(context, await context.next({ signal }));
+    });
   }
 
   /** Whether something plainer can be sent instead. */
-  async refused(error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
-    const after = await (await this.#require()).refused(error);
-    return after.kind === "retry" && after.afterMs === 0;
+  refused(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const after = await (await this.#require(body)).refused(error);
+      return after.kind === "retry" && after.afterMs === 0;
+    });
   }
 
-  /** Records a reply, event by event. */
-  async record(): Promise<Recording> {
-    const reader: WireReader<P> = await this.#require();
-    this.#recording = new Recording((events) => reader.assistantStream(events));
+  /** Records a reply, event by event. Undefined if a newer request has the context. */
+  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording | undefined> {
+    const reader: WireReader<P> | undefined = await this.#context;
+    if (reader === undefined || this.#current !== body) return undefined;
+    this.#recording = new Recording({ start: (events) => reader.assistantStream(events), onFailure });
     return this.#recording;
   }
 
-  /** Records a reply that was not streamed. Must not reject: the next list brings it. */
-  async recordWhole(reply: JsonObject): Promise<void> {
-    const reader: WireReader<P> = await this.#require();
-    await reader.assistant(reply).catch(() => undefined);
+  /** Records a reply that was not streamed, unless a newer request has the context. */
+  async recordWhole(body: RequestBody, reply: JsonObject): Promise<void> {
+    const reader: WireReader<P> | undefined = await this.#context;
+    if (reader !== undefined && this.#current === body) await reader.assistant(reply);
   }
 
-  async answer(calls: readonly OwnCall[]): Promise<void> {
-    const context = await this.#require();
-    await answerOwnCalls(context, { tools: this.#ownTools, calls });
+  answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
+    return this.#inTurn(async () => {
+      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
+    });
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -143,41 +175,65 @@ export class GatewayConversation<P extends Provider> {
     return this.#context;
   }
 
-  /** Its session is free for others until the next request. */
+  /** For good: then its session is free for others. What has come of a reply is stored first. */
   async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#current = undefined;
     this.#recording?.leave();
+    await this.#recording?.done;
     const opened = this.#context;
     this.#context = undefined;
-    this.#list = undefined;
-    this.#sent = undefined;
     await (await opened?.catch(() => undefined))?.close();
   }
 
-  async #require(): Promise<Context<P>> {
-    if (this.#context === undefined) throw new TypeError("the conversation was not prepared");
-    return await this.#context;
+  /** Runs calls one after the other: what a request is written with must not change before it is written. */
+  #inTurn<Result>(call: () => Promise<Result>): Promise<Result> {
+    const result = this.#lastTurn.then(call);
+    this.#lastTurn = result.catch(() => undefined);
+    return result;
+  }
+
+  async #require(body: RequestBody): Promise<Context<P>> {
+    const context = await this.#context;
+    if (context === undefined || this.#current !== body) throw new Error("a newer request has the conversation");
+    return context;
   }
 
   async #open(body: RequestBody, list: ClientList): Promise<Context<P>> {
     const now = this.#readFixed(body, list);
-    const sent = this.#sent;
-    this.#sent = now;
     if (this.#context === undefined) {
-      const opened = this.#openContext(now, body);
+      const opened = this.#openWhenFree(now, body);
       this.#context = opened;
       try {
-        return await opened;
+        const context = await opened;
+        this.#sent = now;
+        return context;
       } catch (error) {
         this.#context = undefined;
         throw error;
       }
     }
-    const context = await this.#context;
+    const [context, sent] = [await this.#context, this.#sent];
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
     if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
       await context.setTools(this.#tools(now.tools));
+    this.#sent = now;
     return context;
+  }
+
+  /** Another program may have the session open for a moment. */
+  async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
+    for (let waitedMs = 0; ; waitedMs += busyStepMs) {
+      if (this.#isClosed) throw new Error("the conversation is closed");
+      try {
+        return await this.#openContext(fixed, body);
+      } catch (error) {
+        const isBusy = error instanceof ContextError && error.code === "busy";
+        if (!isBusy || waitedMs >= busyMsMax) throw error;
+      }
+      await wait(busyStepMs);
+    }
   }
 
   #openContext(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
@@ -340,10 +396,16 @@ export class Recording {
   /** Resolves when what came is stored. Never rejects: the next list brings what could not be recorded. */
   readonly done: Promise<void>;
 
-  constructor(start: (events: AsyncIterable<JsonObject>) => Promise<unknown>) {
-    this.done = start(this.#events).then(
+  /** `onFailure`: it could not be stored. That a reply broke off is no failure of ours. */
+  constructor(input: {
+    readonly start: (events: AsyncIterable<JsonObject>) => Promise<unknown>;
+    readonly onFailure: (error: unknown) => void;
+  }) {
+    this.done = input.start(this.#events).then(
       () => undefined,
-      () => undefined,
+      (error: unknown) => {
+        if (!(error instanceof ContextError) || error.code !== "broken-reply") input.onFailure(error);
+      },
     );
   }
 

@@ -1,10 +1,10 @@
-import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
-import type { Summarizer } from "palimpsest/internal/context/summarizer";
-import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
+import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { raceAbort } from "palimpsest/internal/schema/race-abort";
+import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody, Recording } from "../conversation/gateway-conversation.ts";
-import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
+import { ownCallsMax, plainerTriesMax, prepareMsMax, prepareWithSummaryMsMax } from "../conversation/limits.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
@@ -14,7 +14,9 @@ import { askForPlainReply, forwardHeaders, type Headers } from "../upstream/head
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import { heldErrorBytesMax } from "./limits.ts";
+import { holdReply } from "./held-reply.ts";
+import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
+import { ownSummarizer } from "./own-summarizer.ts";
 import { passThrough } from "./pass-through.ts";
 import { heldExchange } from "./held-exchange.ts";
 import { ResponseIds } from "./response-ids.ts";
@@ -44,7 +46,8 @@ export interface ExchangeOptions {
  *                                  │  └─400, 413─▶ plainer ──────────────┤
  *                                  └─────────────────────────────────────┘
  *
- * Whatever fails of ours before the first byte has gone to the client: the client's own request is sent instead.
+ * Whatever fails of ours, the client's own request is sent instead: also in the middle of a reply, when an own call can't be
+ * answered, because nothing else ends the client's message. Its reply is not recorded; the client's next list brings it.
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories();
@@ -68,7 +71,7 @@ const wholeExchange =
     const { open } = found;
     open.running += 1;
     try {
-      await new RunningExchange(deps, { request, reply, open }).run(found);
+      await new RunningExchange(deps, { request, reply, found }).run();
     } finally {
       open.running -= 1;
     }
@@ -79,7 +82,7 @@ function findConversation(deps: ContextExchangeDeps, request: ClientRequest): Fo
   const { user, project, provider, headers, body, operation } = request;
   if (operation === "compact" || (operation === "count" && deps.options().usage === "sent")) return undefined;
   try {
-    return deps.conversations.find({
+    const found = deps.conversations.find({
       user,
       project,
       provider,
@@ -88,6 +91,8 @@ function findConversation(deps: ContextExchangeDeps, request: ClientRequest): Fo
       unknown: operation === "create" ? "begin" : "ignore",
       summarizer: deps.options().summarizer === "own" ? ownSummarizer(deps.upstream, request) : undefined,
     });
+    // What is counted while a reply comes must not take the conversation from it.
+    return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
   } catch (error) {
     deps.onEvent({ kind: "failed-open", user, step: "recognise", message: describeError(error) });
     return undefined;
@@ -97,72 +102,88 @@ function findConversation(deps: ContextExchangeDeps, request: ClientRequest): Fo
 interface ExchangeInput {
   readonly request: ClientRequest;
   readonly reply: ClientReply;
-  readonly open: OpenConversation;
+  readonly found: FoundRequest;
 }
 
 class RunningExchange {
   readonly #deps: WholeExchangeDeps;
   readonly #request: ClientRequest;
   readonly #reply: ClientReply;
+  readonly #found: FoundRequest;
   readonly #open: OpenConversation;
+  readonly #body: RequestBody;
   readonly #account: ExchangeAccount;
   readonly #ids: ResponseIds;
   #recording: Recording | undefined;
+  /** Not the replies to the client's own request: the context has not asked for them. */
+  #isRecorded = true;
 
-  constructor(deps: WholeExchangeDeps, { request, reply, open }: ExchangeInput) {
+  constructor(deps: WholeExchangeDeps, { request, reply, found }: ExchangeInput) {
     this.#deps = deps;
     this.#request = request;
     this.#reply = reply;
-    this.#open = open;
+    this.#found = found;
+    this.#open = found.open;
+    this.#body = found.body;
     this.#ids = new ResponseIds((ids) => deps.onJoined(request.user, ids));
     this.#account = new ExchangeAccount({
-      open,
+      open: found.open,
       bytes: request.body.byteLength,
       user: request.user,
       onEvent: deps.onEvent,
     });
   }
 
-  async run({ body, previous }: FoundRequest): Promise<void> {
-    const { signal } = this.#request;
-    const { conversation } = this.#open;
+  async run(): Promise<void> {
     let prepared: PreparedBody;
     try {
-      prepared = await conversation.prepare({ body, previous, signal });
+      prepared = await this.#prepare();
     } catch (error) {
-      if (signal.aborted) return;
-      await this.#failOpen("prepare", error);
+      if (this.#request.signal.aborted) return;
+      this.#tellFailure("prepare", error);
+      const request = { ...this.#request, body: [this.#request.body] };
+      await passThrough(this.#deps.upstream, { request, reply: this.#reply });
       return;
     }
     this.#deps.conversations.asked(this.#open);
     const outcome = await this.#sendPlainer(prepared);
-    if (outcome === undefined) return;
-    if (outcome.status < 200 || outcome.status >= 300 || this.#request.operation === "count") await this.#pass(outcome);
+    if (outcome.kind === "failed") await this.#sendFailure(outcome);
+    else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
     else if (isStream(outcome)) await this.#relayStream(outcome);
     else await this.#relayWhole(outcome);
   }
 
-  /** A request that is refused for what it holds is made plainer. Undefined: the client has its answer. */
-  async #sendPlainer(first: PreparedBody): Promise<UpstreamReply | undefined> {
+  async #prepare(): Promise<PreparedBody> {
+    const { body, previous, begun } = this.#found;
+    const ms = this.#deps.options().summarizer === "own" ? prepareWithSummaryMsMax : prepareMsMax;
+    const signal = AbortSignal.any([this.#request.signal, AbortSignal.timeout(ms)]);
+    await begun;
+    const prepared = this.#open.conversation.prepare({ body, previous, signal });
+    return await raceAbort(prepared, {
+      signal,
+      instead: () => {
+        throw new Error("it took too long");
+      },
+    });
+  }
+
+  /** A request that is refused for what it holds is made plainer; at last the client's own is sent. */
+  async #sendPlainer(first: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { conversation } = this.#open;
     let prepared = first;
     for (let tries = 0; ; tries += 1) {
       const outcome = await this.#send(prepared);
-      if (outcome.kind === "failed") {
-        await this.#sendFailure(outcome);
-        return undefined;
-      }
-      if ((outcome.status !== 400 && outcome.status !== 413) || tries >= plainerTriesMax) return outcome;
-      const text = await readText(outcome);
-      const held = { ...outcome, body: repeat(text) };
-      if (text === undefined) return held;
+      if (outcome.kind === "failed" || (outcome.status !== 400 && outcome.status !== 413)) return outcome;
+      const { bytes, reply } = await holdReply(outcome, errorBytesMax);
+      if (bytes === undefined) return reply;
+      const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
       try {
-        const body = tryParseJson(text.toString("utf8")) ?? text.toString("utf8");
-        if (!(await conversation.refused({ status: outcome.status, body }))) return held;
-        prepared = await conversation.next(this.#request.signal);
+        const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
+        const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
+        if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new Error(`status ${outcome.status}`));
+        prepared = await conversation.next(this.#body, this.#request.signal);
       } catch (error) {
-        this.#tellFailure("refused", error);
-        return held;
+        return isOwn ? reply : await this.#sendOwn("refused", error);
       }
     }
   }
@@ -170,19 +191,24 @@ class RunningExchange {
   async #send(prepared: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
-    return await this.#deps.upstream.send({
-      provider,
-      method,
-      path,
-      headers: requestHeaders(this.#request, prepared),
-      body: prepared.bytes,
-      signal,
-    });
+    const headers = requestHeaders(this.#request, prepared.betas);
+    return await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+  }
+
+  /** The client's own request, unchanged. */
+  async #sendOwn(step: string, error: unknown): Promise<UpstreamReply | UpstreamFailure> {
+    const { provider, method, path, signal, body } = this.#request;
+    if (!signal.aborted) this.#tellFailure(step, error);
+    this.#isRecorded = false;
+    this.#account.sentOwn();
+    const headers = requestHeaders(this.#request, []);
+    return await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal });
   }
 
   async #relayStream(first: UpstreamReply): Promise<void> {
     const relay = new StreamRelay(this.#relayOptions());
-    this.#reply.head(first.status, first.headers);
+    const { "content-length": _length, ...headers } = first.headers;
+    this.#reply.head(first.status, headers);
     let current: UpstreamReply | undefined = first;
     for (let calls = 0; current !== undefined; calls += 1) {
       this.#recording = await this.#startRecording();
@@ -197,12 +223,10 @@ class RunningExchange {
       await this.#write(out);
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
-      if (next.kind === "failed") {
-        await this.#write([relay.fail(next.error)]);
-        break;
-      }
-      if (next.kind === "next") relay.continue();
-      current = next.kind === "next" ? next.reply : undefined;
+      if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
+      else if (next !== undefined && !isGood(next)) await this.#write([relay.fail(await readError(next))]);
+      current = next?.kind === "reply" && isGood(next) ? next : undefined;
+      if (current !== undefined) relay.continue();
     }
     await this.#reply.end();
     void this.#account.replied(this.#recording?.done);
@@ -217,61 +241,64 @@ class RunningExchange {
         whole = event;
       },
     });
-    let current = first;
+    let current: UpstreamReply | UpstreamFailure = first;
     for (let calls = 0; ; calls += 1) {
-      const bytes = await readText(current);
-      if (bytes === undefined) {
-        if (this.#reply.hasBegun) this.#reply.destroy();
-        else await this.#sendFailure({ kind: "failed", why: "reset", message: "The upstream closed the connection." });
-        return;
-      }
+      if (current.kind === "failed") return await this.#sendFailure(current);
+      if (!isGood(current)) return await this.#pass(current);
+      const { bytes, flaw, reply } = await holdReply(current, wholeReplyBytesMax);
+      if (flaw === "broken") return await this.#sendFailure(brokenOff);
+      if (bytes === undefined) return await this.#pass(reply);
       whole = undefined;
-      const { out, end } = relay.take(bytes);
-      if (whole !== undefined) await this.#open.conversation.recordWhole(whole);
-      const next = out === undefined || end.kind === "own-calls" ? await this.#continue(end, calls) : done;
-      if (next.kind === "next") {
-        current = next.reply;
+      const { out = bytes, end } = relay.take(bytes);
+      if (whole !== undefined) await this.#recordWhole(whole);
+      const next = await this.#continue(end, calls);
+      if (next !== undefined) {
+        current = next;
         continue;
       }
-      if (next.kind === "failed" && out === undefined) {
-        await sendError(this.#reply, { provider: this.#request.provider, error: "bug", message: next.error.message });
-        return;
-      }
-      this.#reply.head(current.status, { ...current.headers, "content-length": String((out ?? bytes).byteLength) });
-      await this.#reply.write(out ?? bytes);
+      this.#reply.head(current.status, { ...current.headers, "content-length": String(out.byteLength) });
+      await this.#reply.write(out);
       await this.#reply.end();
       void this.#account.replied(undefined);
       return;
     }
   }
 
-  /** Answers own calls. `next`: the client's reply goes on with this one. */
-  async #continue(end: ReplyEnd, calls: number): Promise<Continued> {
-    if (end.kind !== "own-calls") return done;
+  /** Answers own calls. Undefined: the client has its whole reply; else its reply goes on with this one. */
+  async #continue(end: ReplyEnd, calls: number): Promise<UpstreamReply | UpstreamFailure | undefined> {
+    if (end.kind !== "own-calls") return undefined;
     const { conversation } = this.#open;
+    let prepared: PreparedBody | undefined;
     try {
       await this.#recording?.done;
-      await conversation.answer(end.calls);
-      if (end.client === "complete") return done;
-      if (calls >= ownCallsMax)
-        return failed(`The model called tools of the gateway ${ownCallsMax} times in one reply.`);
-      const outcome = await this.#sendPlainer(await conversation.next(this.#request.signal));
-      if (outcome === undefined) return failed("The upstream did not answer the next request.");
-      if (outcome.status >= 200 && outcome.status < 300) return { kind: "next", reply: outcome };
-      const text = await readText(outcome);
-      return failed(text?.toString("utf8") ?? `The upstream answered with ${outcome.status}.`);
+      await conversation.answer(this.#body, end.calls);
+      if (end.client === "complete") return undefined;
+      if (calls >= ownCallsMax) throw new Error(`tools of the gateway were called ${ownCallsMax} times in one reply`);
+      prepared = await conversation.next(this.#body, this.#request.signal);
     } catch (error) {
+      if (end.client !== "complete") return await this.#sendOwn("answer", error);
       this.#tellFailure("answer", error);
-      return end.client === "complete" ? done : failed("A call of the gateway's own tool could not be answered.");
+      return undefined;
     }
+    return await this.#sendPlainer(prepared);
   }
 
   async #startRecording(): Promise<Recording | undefined> {
+    if (!this.#isRecorded) return undefined;
+    const tell = (error: unknown): void => this.#tellFailure("record", error);
     try {
-      return await this.#open.conversation.record();
+      return await this.#open.conversation.record(this.#body, tell);
+    } catch (error) {
+      tell(error);
+      return undefined;
+    }
+  }
+
+  async #recordWhole(reply: JsonObject): Promise<void> {
+    try {
+      if (this.#isRecorded) await this.#open.conversation.recordWhole(this.#body, reply);
     } catch (error) {
       this.#tellFailure("record", error);
-      return undefined;
     }
   }
 
@@ -312,26 +339,12 @@ class RunningExchange {
     if (!this.#reply.hasBegun) await sendError(this.#reply, failureReply(this.#request.provider, failure));
   }
 
-  async #failOpen(step: string, error: unknown): Promise<void> {
-    this.#tellFailure(step, error);
-    const request = { ...this.#request, body: [this.#request.body] };
-    await passThrough(this.#deps.upstream, { request, reply: this.#reply });
-  }
-
   #tellFailure(step: string, error: unknown): void {
     this.#deps.onEvent({ kind: "failed-open", user: this.#request.user, step, message: describeError(error) });
   }
 }
 
-type Continued =
-  | { readonly kind: "done" }
-  | { readonly kind: "next"; readonly reply: UpstreamReply }
-  | { readonly kind: "failed"; readonly error: RelayFailure };
-
-const done: Continued = { kind: "done" };
-const failed = (message: string): Continued => ({ kind: "failed", error: { type: "api_error", message } });
-
-function requestHeaders({ headers }: ClientRequest, { betas }: PreparedBody): Headers {
+function requestHeaders({ headers }: ClientRequest, betas: readonly string[]): Headers {
   const forwarded = askForPlainReply(forwardHeaders(headers));
   if (betas.length === 0) return forwarded;
   const given = [forwarded["anthropic-beta"] ?? []]
@@ -343,52 +356,21 @@ function requestHeaders({ headers }: ClientRequest, { betas }: PreparedBody): He
 const isStream = ({ headers }: UpstreamReply): boolean =>
   String(headers["content-type"] ?? "").includes("event-stream");
 
-/** Undefined if it breaks off or is too large. */
-async function readText({ body }: UpstreamReply): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk);
-      bytes += chunk.byteLength;
-      if (bytes > heldErrorBytesMax) return undefined;
-    }
-  } catch {
-    return undefined;
-  }
-  return Buffer.concat(chunks);
-}
+const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
-async function* repeat(text: Buffer | undefined): AsyncGenerator<Uint8Array> {
-  if (text !== undefined) yield text;
+const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };
+
+/** What an error of the upstream says, for a client that has a part of its reply already. */
+async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
+  const { bytes } = await holdReply(outcome, errorBytesMax);
+  const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
+  return {
+    type: textField(error, "type") ?? "api_error",
+    message: textField(error, "message") ?? `The upstream answered with ${outcome.status}.`,
+  };
 }
 
 /** Must not hold what the client sent. */
 const describeError = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
-
-/** Asks the same upstream, with the credentials of the request that made the summary necessary. */
-const ownSummarizer =
-  (upstream: Upstream, { provider, method, path, headers }: ClientRequest): Summarizer<Provider> =>
-  async ({ params, signal }) => {
-    const body = Buffer.from(JSON.stringify(params));
-    const outcome = await upstream.send({
-      provider,
-      method,
-      path,
-      headers: askForPlainReply(forwardHeaders(headers)),
-      body: [body],
-      signal,
-    });
-    if (outcome.kind === "failed") throw new Error(outcome.message);
-    const text = await readText(outcome);
-    const reply = text === undefined ? undefined : tryParseJson(text.toString("utf8"));
-    if (outcome.status >= 300 || !isObject(reply))
-      throw Object.assign(new Error(`The upstream answered with ${outcome.status}.`), {
-        status: outcome.status,
-        error: reply,
-      });
-    // The context checks its form.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return reply as unknown as Reply<Provider>;
-  };

@@ -1,3 +1,5 @@
+import type { Context } from "palimpsest/internal/context/context";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { OpenConversation } from "../conversation/conversations.ts";
@@ -35,6 +37,11 @@ export class ExchangeAccount {
     row.savedUsd += (more * price) / 1e6;
   }
 
+  /** The client's own request was sent instead. */
+  sentOwn(): void {
+    this.#sent = undefined;
+  }
+
   /** By how many tokens the client's own request is larger than what was sent: estimated by their bytes. */
   get moreTokens(): Tokens {
     const sent = this.#sent;
@@ -47,7 +54,10 @@ export class ExchangeAccount {
   async replied(stored: Promise<void> | undefined): Promise<void> {
     await stored;
     const context = await this.#open.conversation.context?.catch(() => undefined);
-    if (context === undefined) return;
+    if (context !== undefined) this.#tellCost(context);
+  }
+
+  #tellCost(context: Pick<Context<Provider>, "receipts" | "costs">): void {
     const { row } = this.#open;
     row.edits = context.receipts().length;
     const { session } = context.costs();

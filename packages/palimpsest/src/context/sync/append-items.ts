@@ -92,15 +92,14 @@ class ItemAppender {
   }
 
   async #appendResults(group: readonly SyncItem[]): Promise<void> {
-    const { core, rounds, events } = this.#host;
+    const { core, rounds } = this.#host;
     for (const item of group) await this.#add([item], { append: () => this.#appendResult(item) });
-    throwIfFailed(await events.drain(rounds().resultsIn()));
     if (core.session.fold.openCalls.size === 0) rounds().ended(group.length);
   }
 
   async #appendResult({ block, call, digest }: SyncItem): Promise<void> {
     if (block.type !== "tool_result") return;
-    const { core, rounds } = this.#host;
+    const { core, rounds, events } = this.#host;
     const { content = "", is_error: isError = false } = block;
     const called = call === undefined ? undefined : this.#items[call]?.block;
     const toolUse = this.#known.callAt(Number(digest.slice(digest.lastIndexOf("-") + 1)));
@@ -112,6 +111,8 @@ class ItemAppender {
     const tool = core.deps.tools.find(({ name }) => name === called.name);
     const outcome = isError ? "failed" : "done";
     await rounds().result({ call: { ...called, id: toolUse }, tool, content, outcome, summary: "" });
+    // Not at the end of the group: what could not be stored must not become known.
+    throwIfFailed(await events.drain(rounds().resultsIn()));
   }
 
   async #appendSystem(group: readonly SyncItem[]): Promise<void> {

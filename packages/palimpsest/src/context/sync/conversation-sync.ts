@@ -66,18 +66,28 @@ export class ConversationSync {
     const shown = this.#shownEntries();
     const isShown = ({ entry }: KnownItem): boolean => entry !== undefined && shown().has(entry);
     const plan = planSync({ known: this.#known, matched: await this.#match(items), items, isShown });
-    const edit = await this.#leave(plan);
-    if (items[plan.from]?.block.type === "tool_result") await this.#leaveRepair();
-    await appendItems(this.#host, this.#known, { items, from: plan.from });
-    await this.#settleHidden();
-    const record = this.#known.record();
-    if (record !== undefined) throwIfFailed(await this.#session.append(record));
-    this.#readAll();
+    const edit = await this.#takeOver(items, plan);
     this.#list = { items, length: messages.length };
     const added = items.length - plan.from;
     const grown = added > 0 ? "grown" : "same";
     const kind = plan.kind === "onward" ? grown : plan.kind;
     return { kind, known: plan.from, added, left: plan.left.length, ...(edit === undefined ? {} : { edit }) };
+  }
+
+  /** If it fails, what has been stored stays known: the same list may be given again. */
+  async #takeOver(items: readonly SyncItem[], plan: SyncPlan): Promise<EntryId | undefined> {
+    try {
+      const edit = await this.#leave(plan);
+      if (isMoreOfRound(items, plan.from)) await this.#leaveRepair();
+      await appendItems(this.#host, this.#known, { items, from: plan.from });
+      await this.#settleHidden();
+      const record = this.#known.record();
+      if (record !== undefined) throwIfFailed(await this.#session.append(record));
+      this.#known.markRecorded();
+      return edit;
+    } finally {
+      this.#readAll();
+    }
   }
 
   /**
@@ -152,7 +162,6 @@ export class ConversationSync {
     return later.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "repair");
   }
 
-  /** The caller has the results after all: it was only this process that ended. */
   /** A hidden call that was cut off has no result to wait for. */
   async #settleHidden(): Promise<void> {
     const { openCalls } = this.#session.fold;
@@ -160,6 +169,7 @@ export class ConversationSync {
       throwIfFailed(await this.#host.core.conversation.line.settle());
   }
 
+  /** The caller has the results after all: it was only this process that ended. */
   async #leaveRepair(): Promise<void> {
     if (!this.#isRepaired()) return;
     const branched = await this.#host.core.view.branch({ behind: this.#known.tip.behind ?? null, before: undefined });
@@ -287,6 +297,12 @@ export class ConversationSync {
     if (edited.kind === "failed") throw storeError(edited);
     return edited.entries;
   }
+}
+
+/** Does the list go on with a result, or with another part of the reply that it is known to have the beginning of? */
+function isMoreOfRound(items: readonly SyncItem[], from: number): boolean {
+  const [before, next] = [items[from - 1], items[from]];
+  return next?.block.type === "tool_result" || (next?.role === "assistant" && next.message === before?.message);
 }
 
 const isSameReply = (before: Entry | undefined, entry: Entry): boolean =>

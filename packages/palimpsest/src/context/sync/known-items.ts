@@ -137,9 +137,13 @@ export class KnownItems {
       if (run === undefined || run.items.at(-1) !== item.before) runs.push({ after: item.before, items: [item] });
       else run.items.push(item);
     }
-    this.#unrecorded = [];
     const value: Json = { runs: runs.map(writeRun), tip: this.tip.number };
     return { type: "setting", name: syncSettingName, value };
+  }
+
+  /** The last record is stored. */
+  markRecorded(): void {
+    this.#unrecorded = [];
   }
 
   #insert(
