@@ -17,18 +17,27 @@ interface Said {
 
 /** What a caller does to its list between two requests. The list always asks for a reply. */
 type Change =
-  | { readonly kind: "turn" | "round" | "own-round" | "reopen" | "own-output" }
-  | { readonly kind: "edit" | "rewind" | "drop" | "compact" | "retry"; readonly at: number };
+  | { readonly kind: "turn" | "two-texts" | "round" | "own-round" | "reopen" | "own-output" }
+  | { readonly kind: "edit" | "rewind" | "drop" | "drop-text" | "compact" | "retry"; readonly at: number };
 
 const change: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constantFrom("turn" as const, "round" as const, "own-round" as const) }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom("turn" as const, "two-texts" as const, "round" as const, "own-round" as const),
+    }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
-      kind: fc.constantFrom("edit" as const, "rewind" as const, "drop" as const, "compact" as const, "retry" as const),
+      kind: fc.constantFrom(
+        "edit" as const,
+        "rewind" as const,
+        "drop" as const,
+        "drop-text" as const,
+        "compact" as const,
+        "retry" as const,
+      ),
       at: fc.nat(20),
     }),
   },
@@ -111,6 +120,11 @@ class Caller {
       case "turn":
         this.list = [...this.list, reply(this.#say("answer")), { role: "user", content: this.#say("question") }];
         return;
+      case "two-texts": {
+        const content = ["question", "reminder"].map((what) => ({ type: "text", text: this.#say(what) }));
+        this.list = [...this.list, reply(this.#say("answer")), { role: "user", content }];
+        return;
+      }
       case "round":
         this.list = [...this.list, ...this.#round()];
         return;
@@ -153,6 +167,9 @@ class Caller {
       case "drop":
         this.list = this.list.slice(this.#turnAt(change.at));
         return;
+      case "drop-text":
+        this.list = this.list.map((said, at) => (at === this.#turnAt(change.at) ? withoutText(said, change.at) : said));
+        return;
       case "compact":
         this.list = [{ role: "user", content: this.#say("summary") }, ...this.list.slice(this.#turnAt(change.at))];
         return;
@@ -180,6 +197,12 @@ function edited({ role, content }: Said, text: string): Said {
   if (first === undefined) return { role, content };
   const changed = first.type === "tool_result" ? { ...first, content: text } : { type: "text", text };
   return { role, content: [changed, ...others] };
+}
+
+/** One text of several is left out. */
+function withoutText({ role, content }: Said, at: number): Said {
+  if (typeof content === "string" || content.length < 2) return { role, content };
+  return { role, content: content.filter((_, index) => index !== at % content.length) };
 }
 
 /** Every block of a list in order, but not the thinking. Ids of calls may be the caller's or the context's. */
