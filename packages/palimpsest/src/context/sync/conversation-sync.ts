@@ -152,7 +152,6 @@ export class ConversationSync {
     return later.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "repair");
   }
 
-  /** The caller has the results after all: it was only this process that ended. */
   /** A hidden call that was cut off has no result to wait for. */
   async #settleHidden(): Promise<void> {
     const { openCalls } = this.#session.fold;
@@ -160,6 +159,7 @@ export class ConversationSync {
       throwIfFailed(await this.#host.core.conversation.line.settle());
   }
 
+  /** The caller has the results after all: it was only this process that ended. */
   async #leaveRepair(): Promise<void> {
     if (!this.#isRepaired()) return;
     const branched = await this.#host.core.view.branch({ behind: this.#known.tip.behind ?? null, before: undefined });
