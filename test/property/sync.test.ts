@@ -17,18 +17,27 @@ interface Said {
 
 /** What a caller does to its list between two requests. The list always asks for a reply. */
 type Change =
-  | { readonly kind: "turn" | "round" | "own-round" | "reopen" | "own-output" }
-  | { readonly kind: "edit" | "rewind" | "drop" | "compact" | "retry"; readonly at: number };
+  | { readonly kind: "turn" | "two-texts" | "round" | "own-round" | "reopen" | "own-output" }
+  | { readonly kind: "edit" | "rewind" | "drop" | "drop-text" | "compact" | "retry"; readonly at: number };
 
 const change: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constantFrom("turn" as const, "round" as const, "own-round" as const) }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom("turn" as const, "two-texts" as const, "round" as const, "own-round" as const),
+    }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
-      kind: fc.constantFrom("edit" as const, "rewind" as const, "drop" as const, "compact" as const, "retry" as const),
+      kind: fc.constantFrom(
+        "edit" as const,
+        "rewind" as const,
+        "drop" as const,
+        "drop-text" as const,
+        "compact" as const,
+        "retry" as const,
+      ),
       at: fc.nat(20),
     }),
   },
@@ -111,6 +120,11 @@ class Caller {
       case "turn":
         this.list = [...this.list, reply(this.#say("answer")), { role: "user", content: this.#say("question") }];
         return;
+      case "two-texts": {
+        const content = ["question", "reminder"].map((what) => ({ type: "text", text: this.#say(what) }));
+        this.list = [...this.list, reply(this.#say("answer")), { role: "user", content }];
+        return;
+      }
       case "round":
         this.list = [...this.list, ...this.#round()];
         return;
@@ -153,8 +167,17 @@ class Caller {
       case "drop":
         this.list = this.list.slice(this.#turnAt(change.at));
         return;
+      case "drop-text":
+        this.list = this.list.map((said, at) => (at === this.#turnAt(change.at) ? withoutText(said, change.at) : said));
+        return;
       case "compact":
-        this.list = [{ role: "user", content: this.#say("summary") }, ...this.list.slice(this.#turnAt(change.at))];
+        this.list = [
+          ...Array.from(
+            { length: 1 + (change.at % 3) },
+            () => ({ role: "user", content: this.#say("summary") }) as const,
+          ),
+          ...this.list.slice(this.#turnAt(change.at)),
+        ];
         return;
     }
   }
@@ -182,13 +205,29 @@ function edited({ role, content }: Said, text: string): Said {
   return { role, content: [changed, ...others] };
 }
 
-/** Every block of a list in order, but not the thinking. Ids of calls may be the caller's or the context's. */
+/** One text of several is left out. */
+function withoutText({ role, content }: Said, at: number): Said {
+  if (typeof content === "string" || content.length < 2) return { role, content };
+  return { role, content: content.filter((_, index) => index !== at % content.length) };
+}
+
+/**
+ * Every block of a list in order, but not the thinking. Ids of calls may be the caller's or the context's, and texts in a
+ * row may be one: a summary in several messages is one text of the view.
+ */
 function said(list: readonly Said[] | undefined): readonly unknown[] {
-  return (list ?? []).flatMap(({ role, content }) =>
-    (typeof content === "string" ? [{ type: "text", text: content }] : content)
-      .filter(({ type }) => type !== "thinking")
-      .map(({ cache_control: _mark, id: _id, tool_use_id: _toolUse, ...block }: Content) => ({ role, ...block })),
-  );
+  const blocks: Content[] = [];
+  for (const { role, content } of list ?? []) {
+    for (const block of typeof content === "string" ? [{ type: "text", text: content }] : content) {
+      const { cache_control: _mark, id: _id, tool_use_id: _toolUse, ...others }: Content = block;
+      const before = blocks.at(-1);
+      if (others.type === "thinking") continue;
+      if (others.type === "text" && before?.type === "text" && before["role"] === role)
+        blocks.splice(-1, 1, { ...before, text: `${String(before["text"])}\n\n${String(others["text"])}` });
+      else blocks.push({ role, ...others });
+    }
+  }
+  return blocks;
 }
 
 /** Every text of a list, but not the thinking. */
@@ -221,7 +260,8 @@ describe("sync, over what callers do to their lists", () => {
           await caller.apply(one);
           const { params } = await caller.sync();
           const said = texts(params.messages as unknown as readonly Said[]);
-          expect(said, JSON.stringify(one)).toEqual(texts(caller.list));
+          // A summary in several messages is one text of the view.
+          expect(said.join("\n\n"), JSON.stringify(one)).toBe(texts(caller.list).join("\n\n"));
           // An edit of the view that the caller did not ask for would be the only reason to write a message anew.
           expect(caller.outgoing(), JSON.stringify(one)).toEqual(caller.list);
           const again = await caller.sync();

@@ -21,6 +21,7 @@ const result = (id: string, content: Said["content"], fields: object = {}): obje
   content,
   ...fields,
 });
+const picture = { type: "image", source: { type: "url", url: "https://example.test/gauge.png" } };
 const mark = { cache_control: { type: "ephemeral" } };
 
 const [fix, found, needle] = [
@@ -158,6 +159,38 @@ describe("what real clients change between two requests", () => {
       },
     ],
     [
+      "a compaction whose summary is several messages",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [user("Summary: the gauge."), user("Mind the needle."), says(text("Done.")), user("And the needle?")],
+        sync: { kind: "trimmed", left: 6, added: 0 },
+      },
+    ],
+    [
+      "a picture leaves the message that it came with",
+      {
+        from: [user([text("Look."), picture]), says(text("I see.")), user("Next.")],
+        to: [user([text("Look.")]), says(text("I see.")), user("Next.")],
+        sync: { kind: "branched", known: 0, left: 4, added: 3 },
+      },
+    ],
+    [
+      "one of two reminders beside a result leaves",
+      {
+        from: [...work.slice(0, 2), user([result("toolu_1", "ok"), text("Be brief."), text("Be kind.")]), fix],
+        to: [...work.slice(0, 2), user([result("toolu_1", "ok"), text("Be brief.")]), fix],
+        sync: { kind: "branched", known: 4, left: 3, added: 2 },
+      },
+    ],
+    [
+      "a mark on a block of a kind that the context does not know moves",
+      {
+        from: [user([text("Look."), { type: "news", of: "today", ...mark }]), says(text("I see.")), user("Next.")],
+        to: [user([text("Look."), { type: "news", of: "today" }]), says(text("I see.")), user("Next.")],
+        sync: { kind: "same" },
+      },
+    ],
+    [
       "opencode's compaction: a question, the summary as a reply, the kept tail",
       {
         from: [...work, says(text("Done."))],
@@ -209,6 +242,7 @@ describe("what real clients change between two requests", () => {
     if (second === undefined) return;
     expect(second.sync).toMatchObject(sync);
     expect((await context.sync(to)).sync).toMatchObject({ kind: "same", added: 0, left: 0 });
+    expect(context.outgoing()).toEqual(to.map((_message, at) => ({ kind: "given", at })));
     // The request says what the second list says.
     for (const said of texts(to)) expect(shown(second), said).toContain(JSON.stringify(said).slice(1, -1));
     for (const said of texts(from).filter((one) => !texts(to).includes(one))) {
@@ -364,6 +398,23 @@ describe("sync", () => {
     expect(second.sync).toMatchObject({ kind: "grown", added: 3 });
     expect((await responses.sync(second.params.input)).sync).toMatchObject({ kind: "same" });
     await responses.close();
+  });
+
+  it("recognises an item of responses that the context does not know without its id and status", async () => {
+    const context = await openContext({ model: "gpt-5", provider: "openai-responses" });
+    const search = { type: "web_search_call", action: { type: "search", query: "gauge" } };
+    const list = (item: object): readonly object[] => [
+      { role: "user", content: "Look." },
+      item,
+      { role: "assistant", content: "Found." },
+      { role: "user", content: "Thanks." },
+    ];
+    await context.sync(list({ ...search, id: "ws_1", status: "completed" }));
+    expect((await context.sync(list(search))).sync).toMatchObject({ kind: "same" });
+    expect((await context.sync(list({ ...search, action: { type: "open" } }))).sync).toMatchObject({
+      kind: "branched",
+    });
+    await context.close();
   });
 });
 

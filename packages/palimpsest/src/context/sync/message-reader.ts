@@ -184,7 +184,7 @@ function blockText(block: Block): string {
     case "tool_result":
       return `result ${block.is_error === true ? "failed " : ""}${resultText(block)}`;
     case "unknown":
-      return `unknown ${canonicalJson(block.was)}`;
+      return `unknown ${canonicalJson(withoutMarks(withoutIds(block.was)))}`;
     default:
       return canonicalJson(withoutMarks({ ...block }));
   }
@@ -199,6 +199,13 @@ function resultText({ content = [] }: ToolResultBlock): string {
       return [canonicalJson(withoutMarks(part))];
     })
     .join("\n");
+}
+
+/** A client may leave out the provider's id of an item, and its status. What is equal besides is the same item. */
+function withoutIds(value: Json): Json {
+  if (!isObject(value)) return value;
+  const { id: _id, status: _status, ...others } = value;
+  return others;
 }
 
 function withoutMarks(value: Json): Json {

@@ -48,18 +48,40 @@ export function outgoingList(input: OutgoingInput): readonly OutgoingMessage[] |
   const shown = readShown(input);
   const changed = findChanged(input, shown);
   assignOwners(shown, (owner) => changed.add(owner));
+  const leads = leadMessages(input);
+  for (const lead of leads.values())
+    if (lead.some((message) => changed.has(message))) for (const message of lead) changed.add(message);
   const [first] = shown;
   if (first?.owner !== undefined && input.items[first.item ?? -1]?.role === "system") changed.add(first.owner);
   const sent: OutgoingMessage[] = [];
   let last = -1;
+  /** The last message of a summary that was just sent. What follows the summary in that message is sent with it. */
+  let leadEnd: number | undefined;
   for (const run of runsByOwner(shown)) {
     const { owner } = run[0];
+    const isMade = owner === undefined || changed.has(owner);
+    if (owner !== undefined && owner === leadEnd && !isMade) continue;
     if (owner !== undefined && owner <= last) return undefined;
-    last = owner ?? last;
-    if (owner === undefined || changed.has(owner)) sent.push(...makeMessages(run, { owner, items: input.items }));
-    else sent.push({ kind: "given", at: owner });
+    const lead = owner === undefined ? undefined : leads.get(owner);
+    if (isMade) sent.push(...makeMessages(run, { owner, items: input.items }));
+    else sent.push(...(lead ?? [owner]).map((at) => ({ kind: "given", at }) as const));
+    leadEnd = isMade ? undefined : lead?.at(-1);
+    last = leadEnd ?? owner ?? last;
   }
   return withEmptyMessages(sent, input);
+}
+
+/** The caller's own summary is one entry, but may be several messages: all of them, by the first. */
+function leadMessages({ items, entries, isSummary }: OutgoingInput): ReadonlyMap<number, readonly number[]> {
+  const leads = new Map<number, readonly number[]>();
+  let lead: number[] = [];
+  for (const [at, { message }] of items.entries()) {
+    const entry = entries[at];
+    const isContinued = entry !== undefined && entry === entries[at - 1];
+    if (!isContinued) lead = [message];
+    else if (message !== lead.at(-1) && isSummary(entry)) leads.set(lead[0] ?? message, (lead = [...lead, message]));
+  }
+  return leads;
 }
 
 function readShown({ messages, sources, items, entries }: OutgoingInput): readonly ShownBlock[] {
@@ -203,6 +225,7 @@ function withEmptyMessages(
   { items, length }: OutgoingInput,
 ): readonly OutgoingMessage[] {
   const tracked = new Set(items.flatMap((item) => (isTracked(item) ? [item.message] : [])));
+  const lastTracked = items.findLast(isTracked)?.message ?? -1;
   if (tracked.size === length) return sent;
   const all: OutgoingMessage[] = [];
   let last = -1;
@@ -214,7 +237,7 @@ function withEmptyMessages(
     }
     all.push(message);
   }
-  if (last === Math.max(-1, ...tracked)) all.push(...emptyBefore(length, tracked));
+  if (last === lastTracked) all.push(...emptyBefore(length, tracked));
   return all;
 }
 
