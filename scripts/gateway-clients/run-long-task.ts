@@ -42,6 +42,8 @@ const ownWindowTokensMin = 50_000;
 /** About 1,700 tokens. */
 const linesOfResult = 110;
 const roundsBetweenRecalls = 50;
+/** Without the gateway the window is full after a tenth of the rounds. */
+const aloneMillisMax = 60_000;
 /** The model that Claude Code takes by itself. */
 const defaultModel = "claude-opus-5-5";
 
@@ -85,7 +87,8 @@ export async function runLongTask(task: LongTask): Promise<LongRun> {
     model,
     prompt,
     compaction,
-    timeoutMillis: clientMillisMax + rounds * roundMillisMax,
+    // A terminal whose task fails waits for its user.
+    timeoutMillis: way === "alone" ? aloneMillisMax : clientMillisMax + rounds * roundMillisMax,
   });
   await recorder?.close();
   const report = await gateway?.stop();

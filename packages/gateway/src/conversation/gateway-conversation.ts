@@ -9,7 +9,9 @@ import { isArray, isObject, type Json, type JsonObject, textField } from "palimp
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import { billingLine } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
+import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { answerRecall, recallTool, recallToolName } from "./recall-tool.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
@@ -239,7 +241,7 @@ export class GatewayConversation<P extends Provider> {
       ...this.#toolField(body),
       ...binding.fields,
       ...this.#limitField(body, request.params),
-      ...this.#markField(body),
+      ...this.#markFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
@@ -279,10 +281,9 @@ export class GatewayConversation<P extends Provider> {
       : { [asked.name]: Math.min(asked.value, fitting) };
   }
 
-  #markField(body: RequestBody): FieldChanges {
-    if (this.#options.provider !== "anthropic" || this.#options.reduction.cacheMarks === "client") return {};
-    const isMarked = body.bytes.includes('"cache_control"');
-    return isMarked ? {} : { cache_control: { type: "ephemeral" } };
+  #markFields(body: RequestBody): FieldChanges {
+    const { provider, reduction } = this.#options;
+    return provider === "anthropic" && reduction.cacheMarks === "added" ? missingMarks(body) : {};
   }
 }
 
@@ -300,9 +301,16 @@ interface FixedPart {
 
 /** Bodies of one conversation share the values that did not change, so that identity says most of it. */
 const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
-  (now.system === sent.system || isSameJson(now.system, sent.system)) &&
+  (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
   now.lead.length === sent.lead.length &&
   now.lead.every((value, at) => value === sent.lead[at] || isSameJson(value, sent.lead[at]));
+
+/** A line of Claude Code that is not for the model and changes with the first message. */
+function withoutBilling(system: Json | undefined): Json | undefined {
+  const [first, ...others] = isArray(system) ? system : [];
+  const text = isObject(first) ? textField(first, "text") : undefined;
+  return text?.startsWith(billingLine) === true ? others : system;
+}
 
 const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other);

@@ -21,3 +21,6 @@ export const guessesMax = 4;
 
 /** Bytes at the beginning of a body by which its conversation is guessed. */
 export const guessBytes = 4_096;
+
+/** Marks for the cache in one request of the Messages API. */
+export const cacheMarksMax = 4;
