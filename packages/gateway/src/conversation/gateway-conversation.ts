@@ -9,7 +9,7 @@ import { isArray, isObject, type Json, type JsonObject, textField } from "palimp
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
-import { billingLine } from "../recognise/read-identity.ts";
+import { additionalTools, billingLine } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
@@ -168,7 +168,7 @@ export class GatewayConversation<P extends Provider> {
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
     if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
-      await context.setTools(this.#tools(now.tools));
+      await context.setTools(this.#tools(now));
     return context;
   }
 
@@ -182,7 +182,7 @@ export class GatewayConversation<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
-      tools: this.#tools(fixed.tools),
+      tools: this.#tools(fixed),
       hiddenTools: [recallToolName],
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
@@ -208,8 +208,9 @@ export class GatewayConversation<P extends Provider> {
     };
   }
 
-  #tools(tools: Json | undefined) {
-    const client = this.#format.readTools(tools);
+  #tools({ tools, lead }: FixedPart) {
+    const all = [tools, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
+    const client = this.#format.readTools(all);
     return this.#offersRecall(tools) ? [...client, recallTool] : client;
   }
 
