@@ -1,13 +1,9 @@
-import { spawnSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { checkClient } from "./real-clients/check-client.ts";
-import { knownVersion, type RealClient } from "./real-clients/client.ts";
 import { realClients } from "./real-clients/clients.ts";
-import { install, installFolder } from "./real-clients/install.ts";
-import { loopbackOnly } from "./real-clients/namespace.ts";
+import { type ClientChoice, installAndEnter, parseClients } from "./real-clients/enter-namespace.ts";
+import { installFolder } from "./real-clients/install.ts";
 import { formatReport, type Row } from "./real-clients/report.ts";
 import { type RunKind, runKinds } from "./real-clients/scenario.ts";
 import { judgeRun } from "./real-clients/verdict.ts";
@@ -33,66 +29,26 @@ const { values: options, positionals } = parseArgs({
 
 process.exitCode = await main(positionals.length > 0 ? positionals : realClients.map(({ name }) => name));
 
-interface ClientRequest {
-  readonly client: RealClient;
-  readonly version: string;
-}
-
 async function main(words: readonly string[]): Promise<number> {
-  const requests = words.flatMap(parseClient);
+  const choices = parseClients(words);
   const kinds = runKinds.filter((kind) => options.run === undefined || options.run.includes(kind));
-  if (requests.length < words.length || kinds.length === 0) {
+  if (choices === undefined || kinds.length === 0) {
     console.error(`There are these clients: ${realClients.map(({ name }) => name).join(", ")};`);
     console.error(`and these runs: ${runKinds.join(", ")}.`);
     return 2;
   }
-  return options.into === undefined ? installAll(requests) : runAll(requests, { kinds, folder: options.into });
-}
-
-function parseClient(word: string): readonly ClientRequest[] {
-  const [name, version] = word.split("@");
-  return realClients
-    .filter((client) => client.name === name)
-    .map((client) => ({ client, version: version ?? knownVersion(client) }));
-}
-
-async function installAll(requests: readonly ClientRequest[]): Promise<number> {
-  const namespace = options["open-network"] ? [] : loopbackOnly();
-  if (namespace === undefined) {
-    console.error("This machine allows no network namespace (unshare, ip), so clients could reach the internet.");
-    console.error("With --open-network they are run all the same.");
-    return 2;
-  }
-  if (namespace.length === 0) console.error("Without a network namespace: the clients can reach the internet.");
-  for (const { client, version } of requests) {
-    console.error(`installing ${client.name} ${version}`);
-    await install(client, version);
-  }
-  const folder = await mkdtemp(join(tmpdir(), "real-clients-"));
-  try {
-    const words: readonly string[] = [
-      ...namespace,
-      process.execPath,
-      ...process.execArgv,
-      import.meta.filename,
-      ...process.argv.slice(2),
-      "--into",
-      folder,
-    ];
-    const [program = "", ...args] = words;
-    return spawnSync(program, args, { stdio: "inherit" }).status ?? 1;
-  } finally {
-    if (options.keep) console.error(`kept: ${folder}`);
-    else await rm(folder, { recursive: true, force: true });
-  }
+  const { into, keep, "open-network": openNetwork } = options;
+  return into === undefined
+    ? installAndEnter(choices, { script: import.meta.filename, openNetwork, keep })
+    : runAll(choices, { kinds, folder: into });
 }
 
 async function runAll(
-  requests: readonly ClientRequest[],
+  choices: readonly ClientChoice[],
   { kinds, folder: into }: { readonly kinds: readonly RunKind[]; readonly folder: string },
 ): Promise<number> {
   const rows: Row[] = [];
-  for (const { client, version } of requests)
+  for (const { client, version } of choices)
     for (const [at, asked] of client.models.entries())
       for (const kind of kinds) {
         // Another model sends another request; what comes after a fault or a full window is the same.

@@ -22,10 +22,10 @@ export interface CheckedRun extends ClientRun {
   readonly trace: Trace;
 }
 
-const prompt = "Run the probe in the shell.";
+export const prompt = "Run the probe in the shell.";
 /** Several times what the slowest client took, and as much for each round. */
-const clientMillisMax = 150_000;
-const roundMillisMax = 5_000;
+export const clientMillisMax = 150_000;
+export const roundMillisMax = 5_000;
 
 /** Gives a client one task; its API is a simulator that is started for this run. */
 export async function checkClient(options: CheckOptions): Promise<CheckedRun> {

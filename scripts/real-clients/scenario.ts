@@ -20,11 +20,14 @@ interface ScenarioInput {
   readonly kind: RunKind;
   /** How many long results a run for compaction has. */
   readonly rounds?: number;
+  readonly linesOfResult?: number;
+  /** After so many rounds the model calls `recall`, if it is offered. */
+  readonly roundsBetweenRecalls?: number;
 }
 
 /** Enough to fill the smallest window of every client at least once. */
 const roundsUsual = 14;
-const linesOfResult = 400;
+const linesUsual = 400;
 
 const faultsTried = ["overloaded", "rate-limit retry-after=1", "server-error", "reset"] as const;
 
@@ -52,7 +55,8 @@ export function clientScenario(input: ScenarioInput): Scenario {
   return parsed.scenario;
 }
 
-function moves({ client, model, kind, rounds = roundsUsual }: ScenarioInput): readonly Json[] {
+function moves(input: ScenarioInput): readonly Json[] {
+  const { client, model, kind, rounds = roundsUsual, linesOfResult = linesUsual } = input;
   const call = (command: string): Json => ({
     thinking: "The shell knows.",
     tools: [client.shellCall(command, model)],
@@ -62,7 +66,11 @@ function moves({ client, model, kind, rounds = roundsUsual }: ScenarioInput): re
       return [];
     case "compaction": {
       const lines = `seq -f 'round <n>, line %g of a long result that fills the window' ${linesOfResult}`;
-      return [{ repeat: rounds, moves: [call(lines)] }];
+      const { roundsBetweenRecalls: between = rounds } = input;
+      const parts = Array.from({ length: Math.ceil(rounds / between) }, (_, at) =>
+        Math.min(between, rounds - at * between),
+      );
+      return parts.flatMap((repeat, at) => [...(at === 0 ? [] : [recallMove]), { repeat, moves: [call(lines)] }]);
     }
     case "faults":
       return faultsTried.flatMap((fault, at) => [{ fault }, call(`echo after fault ${at}`)]);
@@ -70,6 +78,11 @@ function moves({ client, model, kind, rounds = roundsUsual }: ScenarioInput): re
       return [{ fault: "break after=4" }, call("echo after the break")];
   }
 }
+
+const recallMove: Json = {
+  when: { tool: "recall" },
+  do: [{ text: "I look up an early result. ", tools: [{ name: "recall", input: { query: "round 3, line 7" } }] }],
+};
 
 /** The answer says whether the result of the probe came back; a compaction may have made it part of a summary. */
 const lastMoves = ({ client, model, kind }: ScenarioInput): readonly Json[] => [

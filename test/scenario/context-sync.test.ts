@@ -426,6 +426,20 @@ const rounds = (count: number): readonly Said[] =>
   ]).flat();
 
 describe("tools that the caller hides", () => {
+  const reasoning = (id: string) => ({ type: "reasoning" as const, id, summary: [], encrypted_content: "sealed" });
+  const functionCall = (id: string, name: string) => ({
+    type: "function_call" as const,
+    call_id: id,
+    name,
+    arguments: "{}",
+  });
+  const said = (words: string) => ({
+    type: "message" as const,
+    id: "msg_1",
+    status: "completed" as const,
+    role: "assistant" as const,
+    content: [{ type: "output_text" as const, text: words, annotations: [] }],
+  });
   const recall = { name: "recall", description: "Searches.", input_schema: { type: "object" as const } };
   const store = memoryStore();
   const openHiding = (session: string): Promise<Context<"anthropic">> =>
@@ -490,6 +504,57 @@ describe("tools that the caller hides", () => {
     ]);
     await context.close();
   });
+
+  it.each([
+    ["a text", [said("I search.")], ["rs_2"]],
+    ["reasoning", [reasoning("rs_1")], ["rs_1", "rs_2"]],
+    ["nothing", [], ["rs_2"]],
+  ] as const)(
+    "responses: reasoning stays right before its call if the hidden call came after %s",
+    async (_, begin, ids) => {
+      const context = await openContext({
+        provider: "openai-responses",
+        model: "gpt-5.6",
+        tools: [...tools, recall],
+        hiddenTools: ["recall"],
+      });
+      const question = { role: "user" as const, content: "Fix the gauge." };
+      await context.sync([question]);
+      const usage = { input_tokens: 10, output_tokens: 10 };
+      const hiddenCall = functionCall("call_h", "recall");
+      await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall] });
+      await context.toolResult("call_h", "found");
+      await context.next();
+      const own = functionCall("call_1", "read");
+      const output = [reasoning("rs_2"), own];
+      await context.assistant({ id: "resp_2", model: "gpt-5.6", output });
+      const list = [
+        question,
+        ...begin,
+        ...output,
+        { type: "function_call_output" as const, call_id: "call_1", output: "x" },
+      ];
+      await context.sync(list);
+      const kinds = context
+        .outgoing()
+        ?.map((message) =>
+          message.kind === "given"
+            ? (Reflect.get(list[message.at] ?? {}, "id") ?? Reflect.get(list[message.at] ?? {}, "type") ?? "user")
+            : message.message.content.map(({ type }) => type).join(),
+        );
+      const before = begin.length > 0 && ids.length === 1 ? "text,tool_use" : "tool_use";
+      expect(kinds).toEqual([
+        "user",
+        ...ids.slice(0, -1),
+        before,
+        "tool_result",
+        "rs_2",
+        expect.anything(),
+        "function_call_output",
+      ]);
+      await context.close();
+    },
+  );
 
   it("beside a call of the caller, its result waits and is sent with the caller's", async () => {
     const context = await openHiding("beside");

@@ -94,9 +94,14 @@ export class Conversations implements GatewayState {
     const previous = guess?.newest?.body;
     const body = RequestBody.read(bytes, { list: format.list, previous });
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
-    const { client, ...identity } = readIdentity({ provider, headers, field: (name) => body.field(name) });
-    const scope: ConversationScope = { user, project, provider, ...identity };
     const list = readClientList(format, body);
+    const { client, ...identity } = readIdentity({
+      provider,
+      headers,
+      field: (name) => body.field(name),
+      lead: list.lead.map(({ value }) => value),
+    });
+    const scope: ConversationScope = { user, project, provider, ...identity };
     const digests = this.#digesters[provider].digest(
       list.elements.map(({ value }) => value),
       { known: guess?.newest?.digests, unchanged: previous === undefined ? 0 : list.unchanged },

@@ -11,8 +11,9 @@ import { isArray, isObject, type Json, type JsonObject, textField } from "palimp
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
-import { toolName } from "../recognise/read-identity.ts";
+import { additionalTools, billingLine, toolName } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
+import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
 import { memoryTool } from "./memory-tool.ts";
@@ -217,7 +218,7 @@ export class GatewayConversation<P extends Provider> {
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
     if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
-      await context.setTools(this.#tools(now.tools));
+      await context.setTools(this.#tools(now));
     this.#sent = now;
     return context;
   }
@@ -246,7 +247,7 @@ export class GatewayConversation<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
-      tools: this.#tools(fixed.tools),
+      tools: this.#tools(fixed),
       hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
@@ -272,9 +273,9 @@ export class GatewayConversation<P extends Provider> {
     };
   }
 
-  #tools(tools: Json | undefined) {
-    const client = this.#format.readTools(tools);
-    return [...client, ...this.#offered(tools).map(({ definition }) => definition)];
+  #tools({ tools, lead }: FixedPart) {
+    const all = [tools, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
+    return [...this.#format.readTools(all), ...this.#offered(tools).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools, and none beside a tool of the same name. */
@@ -306,7 +307,7 @@ export class GatewayConversation<P extends Provider> {
       ...this.#toolField(body),
       ...binding.fields,
       ...this.#limitField(body, request.params),
-      ...this.#markField(body),
+      ...this.#markFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
@@ -347,10 +348,9 @@ export class GatewayConversation<P extends Provider> {
       : { [asked.name]: Math.min(asked.value, fitting) };
   }
 
-  #markField(body: RequestBody): FieldChanges {
-    if (this.#options.provider !== "anthropic" || this.#options.reduction.cacheMarks === "client") return {};
-    const isMarked = body.bytes.includes('"cache_control"');
-    return isMarked ? {} : { cache_control: { type: "ephemeral" } };
+  #markFields(body: RequestBody): FieldChanges {
+    const { provider, reduction } = this.#options;
+    return provider === "anthropic" && reduction.cacheMarks === "added" ? missingMarks(body) : {};
   }
 }
 
@@ -383,9 +383,16 @@ interface FixedPart {
 
 /** Bodies of one conversation share the values that did not change, so that identity says most of it. */
 const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
-  (now.system === sent.system || isSameJson(now.system, sent.system)) &&
+  (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
   now.lead.length === sent.lead.length &&
   now.lead.every((value, at) => value === sent.lead[at] || isSameJson(value, sent.lead[at]));
+
+/** A line of Claude Code that is not for the model and changes with the first message. */
+function withoutBilling(system: Json | undefined): Json | undefined {
+  const [first, ...others] = isArray(system) ? system : [];
+  const text = isObject(first) ? textField(first, "text") : undefined;
+  return text?.startsWith(billingLine) === true ? others : system;
+}
 
 const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other);

@@ -48,3 +48,6 @@ export const prepareWithSummaryMsMax = 300_000;
 /** How long another program may have a session open, such as `palimpsest undo`, before a request goes on without it. */
 export const busyMsMax = 2_000;
 export const busyStepMs = 50;
+
+/** Marks for the cache in one request of the Messages API. */
+export const cacheMarksMax = 4;

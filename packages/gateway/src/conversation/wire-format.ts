@@ -56,8 +56,7 @@ const responses: WireFormat = {
   leadRoles: new Set(["system", "developer"]),
   systemField: "instructions",
   limitFields: ["max_output_tokens"],
-  readTools: (tools) =>
-    listOf(tools).flatMap((tool) => (textField(tool, "type") === "function" ? readFunction(tool) : [])),
+  readTools: (tools) => uniqueNames(listOf(tools).flatMap(readResponsesTool)),
   writeTool: ({ name, description, input_schema: parameters }) =>
     toJson({ type: "function", name, description, parameters, strict: false }),
   writeMessage: (message, instead) =>
@@ -137,6 +136,23 @@ function readFunction(definition: Json | undefined): readonly ToolOption[] {
     },
   ];
 }
+
+function readResponsesTool(tool: JsonObject): readonly ToolOption[] {
+  switch (textField(tool, "type")) {
+    case "function":
+    case "custom":
+      return readFunction(tool);
+    case "namespace":
+      return listOf(field(tool, "tools")).flatMap(readResponsesTool);
+    default:
+      return [];
+  }
+}
+
+/** Tools of two namespaces may have the same name; here they only have to be counted. */
+const uniqueNames = (tools: readonly ToolOption[]): readonly ToolOption[] => [
+  ...new Map(tools.map((tool) => [tool.name, tool])).values(),
+];
 
 /** The system prompt: of its field, and of the elements in front of the list. */
 export const readSystem = (value: Json | undefined, lead: readonly JsonObject[]): SystemOption =>

@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { field, isArray, isObject, type Json, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import {
+  field,
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  textField,
+  tryParseJson,
+} from "palimpsest/internal/schema/json";
 
 /** What a request says about where it comes from. */
 export interface RequestIdentity {
@@ -21,13 +29,14 @@ interface IdentityInput {
   readonly headers: IncomingHttpHeaders;
   /** A field of the body. */
   readonly field: (name: string) => Json | undefined;
+  /** The elements in front of the list: Codex has its tools there. */
+  readonly lead: readonly JsonObject[];
 }
 
 /** By headers and fields that the clients send (docs/gateway.md lists them). */
-export function readIdentity({ provider, headers, field: bodyField }: IdentityInput): RequestIdentity {
+export function readIdentity({ provider, headers, field: bodyField, lead }: IdentityInput): RequestIdentity {
   const header = (name: string): string | undefined => readHeader(headers, name);
-  const tools = bodyField("tools");
-  const toolNames = (isArray(tools) ? tools : []).map(toolName);
+  const toolNames = [bodyField("tools"), ...lead.map(additionalTools)].flatMap(readToolNames);
   const codex = codexTurn(header("x-codex-turn-metadata"));
   const session =
     header("x-palimpsest-session") ??
@@ -78,12 +87,22 @@ function codexTurn(metadata: string | undefined): { readonly session?: string; r
 function isSubAgent(system: Json | undefined): boolean {
   const [first] = isArray(system) ? system : [];
   const text = isObject(first) ? textField(first, "text") : undefined;
-  return text?.startsWith("x-anthropic-billing-header:") === true && text.includes("cc_is_subagent=true");
+  return text?.startsWith(billingLine) === true && text.includes("cc_is_subagent=true");
 }
+
+export const billingLine = "x-anthropic-billing-header:";
+
+/** The tools of an element that holds nothing else. */
+export const additionalTools = (element: JsonObject): Json | undefined =>
+  textField(element, "type") === "additional_tools" ? field(element, "tools") : undefined;
+
+const readToolNames = (tools: Json | undefined): readonly string[] => (isArray(tools) ? tools : []).map(toolName);
 
 /** Of a definition; its type if it has no name. */
 export function toolName(tool: Json): string {
   if (!isObject(tool)) return "";
+  if (textField(tool, "type") === "namespace")
+    return `${textField(tool, "name") ?? ""}(${readToolNames(field(tool, "tools")).join(" ")})`;
   const called = field(tool, "function");
   return textField(isObject(called) ? called : tool, "name") ?? textField(tool, "type") ?? "";
 }

@@ -131,23 +131,25 @@ function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<nu
 
 /**
  * A call that the caller never saw, and its result, belong to the message beside them in the same message of the view; a
- * reply that has nothing else belongs to the reply that continues it. Thinking belongs to what follows it in its message.
+ * reply that has nothing else belongs to the reply that continues it, and a result that stands alone to its call. Thinking
+ * belongs to what follows it in its message.
  */
 function assignOwners(shown: readonly ShownBlock[], onHidden: (owner: number) => void): void {
   const ownerAfter = ownersFrom(shown.toReversed()).toReversed();
   const ownerBefore = ownersFrom(shown);
   const next = nextOwned(shown);
+  const ownerByCall = new Map<string, number>();
   for (const [at, one] of shown.entries()) {
+    const { block } = one;
     if (one.item !== undefined) continue;
-    if (isThinking(one.block)) one.owner = ownerAfter[at] ?? ownerBefore[at];
-    const isHidden = one.block.type === "tool_use" || one.block.type === "tool_result";
-    if (!isHidden) continue;
-    const continued = next[at];
-    one.owner =
-      ownerBefore[at] ??
-      ownerAfter[at] ??
-      (continued?.role === "assistant" ? (continued.owner ?? undefined) : undefined);
-    if (one.owner !== undefined) onHidden(one.owner);
+    if (isThinking(block)) one.owner = ownerAfter[at] ?? ownerBefore[at];
+    if (block.type !== "tool_use" && block.type !== "tool_result") continue;
+    const called = block.type === "tool_result" ? ownerByCall.get(block.tool_use_id) : undefined;
+    const continued = next[at]?.role === "assistant" ? next[at].owner : undefined;
+    one.owner = ownerBefore[at] ?? ownerAfter[at] ?? called ?? continued;
+    if (one.owner === undefined) continue;
+    if (block.type === "tool_use") ownerByCall.set(block.id, one.owner);
+    onHidden(one.owner);
   }
   assignThinking(shown);
 }
@@ -229,16 +231,45 @@ function withEmptyMessages(
   if (tracked.size === length) return sent;
   const all: OutgoingMessage[] = [];
   let last = -1;
-  for (const message of sent) {
-    const place = message.kind === "given" ? message.at : message.of;
-    if (place !== undefined && place !== last) {
-      all.push(...emptyBefore(place, tracked));
-      last = place;
-    }
-    all.push(message);
+  for (let at = 0; at < sent.length;) {
+    const place = placeOf(sent[at]);
+    const end = place === undefined ? at + 1 : endOfPlace(sent, at);
+    const messages = sent.slice(at, end);
+    all.push(...(place === undefined ? messages : withEmptyBefore(messages, emptyBefore(place, tracked))));
+    last = place ?? last;
+    at = end;
   }
   if (last === lastTracked) all.push(...emptyBefore(length, tracked));
   return all;
+}
+
+const placeOf = (message: OutgoingMessage | undefined): number | undefined =>
+  message?.kind === "given" ? message.at : message?.of;
+
+function endOfPlace(sent: readonly OutgoingMessage[], from: number): number {
+  let end = from + 1;
+  while (end < sent.length && placeOf(sent[end]) === placeOf(sent[from])) end += 1;
+  return end;
+}
+
+/**
+ * If a message is made of several replies, because of calls that the caller never saw, each reply has one of the empty
+ * messages right before it, and the last has the rest. If there are too few, the last has all.
+ */
+function withEmptyBefore(
+  messages: readonly OutgoingMessage[],
+  empty: readonly OutgoingMessage[],
+): readonly OutgoingMessage[] {
+  const isReply = (message: OutgoingMessage): boolean =>
+    message.kind === "made" && message.message.role === "assistant";
+  const lastReply = messages.findLastIndex(isReply);
+  const replies = messages.filter(isReply).length;
+  if (empty.length === 0 || replies < 2) return [...empty, ...messages];
+  const spare = empty.length >= replies ? [...empty] : [];
+  return messages.flatMap((message, at) => {
+    if (at === lastReply) return [...(empty.length >= replies ? spare : empty), message];
+    return isReply(message) ? [...spare.splice(0, 1), message] : [message];
+  });
 }
 
 function emptyBefore(place: number, tracked: ReadonlySet<number>): readonly OutgoingMessage[] {
