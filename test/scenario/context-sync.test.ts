@@ -520,7 +520,6 @@ describe("tools that the caller hides", () => {
       });
       const question = { role: "user" as const, content: "Fix the gauge." };
       await context.sync([question]);
-      const usage = { input_tokens: 10, output_tokens: 10 };
       const hiddenCall = functionCall("call_h", "recall");
       await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall] });
       await context.toolResult("call_h", "found");
