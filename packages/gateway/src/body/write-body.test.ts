@@ -24,6 +24,12 @@ describe("writeBody", () => {
     );
   });
 
+  it("a field's value may be given as the bytes of its JSON", () => {
+    expect(joined(writeBody(body, { fields: { model: Buffer.from('"n"'), more: Buffer.from("[1]") } }))).toBe(
+      '{ "model": "n",\n "messages": [ {"a": 1},\n {"b": 2}, {"c": 3} ],\n "stream": true,"more":[1] }',
+    );
+  });
+
   it("elements that follow each other are one piece of the body's bytes", () => {
     const pieces = writeBody(body, { list: [a, b, c, Buffer.from('{"x":0}')] });
     expect(pieces.map((piece) => Buffer.from(piece).toString())).toEqual([

@@ -6,8 +6,8 @@ import type { RequestBody } from "./request-body.ts";
 /** An element of this or another body, or the bytes of a new one. */
 type NewElement = BodyElement | Uint8Array;
 
-/** New values of fields; undefined removes one. Names that the object lacks are appended. */
-export type FieldChanges = Readonly<Record<string, Json | undefined>>;
+/** New values of fields, or their JSON as bytes; undefined removes one. Names that the object lacks are appended. */
+export type FieldChanges = Readonly<Record<string, Json | Uint8Array | undefined>>;
 
 /**
  * The body with another list or other fields: the client's own bytes with only what changed between them. Elements of a body
@@ -59,7 +59,8 @@ function writeObject({ bytes, places, listName, elements, fields }: ObjectChange
   const lastByName = new Map(members.map((member) => [member.name, member]));
   const changeByName = new Map<string, WriteValue | "remove">();
   for (const [name, value] of Object.entries(fields ?? {})) {
-    if (value !== undefined) changeByName.set(name, (pieces) => pieces.add(Buffer.from(wellFormedJson(value))));
+    if (value instanceof Uint8Array) changeByName.set(name, (pieces) => pieces.add(value));
+    else if (value !== undefined) changeByName.set(name, (pieces) => pieces.add(Buffer.from(wellFormedJson(value))));
     else if (lastByName.has(name)) changeByName.set(name, "remove");
   }
   if (elements !== undefined) changeByName.set(listName, (pieces) => writeList(pieces, { bytes, places, elements }));

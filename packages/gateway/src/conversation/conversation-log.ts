@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { KnownConversation } from "../recognise/conversation-index.ts";
 import { ConversationIndex } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
-import { logLinesSpare } from "./limits.ts";
+import { logDelayMs, logLinesSpare } from "./limits.ts";
 
 /** What is known of a conversation besides how it is found. */
 export interface ConversationFacts {
@@ -29,6 +29,8 @@ type LogLine = z.infer<typeof line>;
 /**
  * Which conversations there are, on disk: so that a client that goes on after the gateway was started again is recognised.
  * Digests only, no content. A line adds to what earlier lines say of a conversation; a line that a crash cut off is ignored.
+ * Lists behind the first are written a moment later, together: if a crash loses one, the list before it finds the
+ * conversation too.
  */
 export class ConversationLog {
   readonly index = new ConversationIndex();
@@ -37,6 +39,8 @@ export class ConversationLog {
   #lines = 0;
   /** What was written last may lack its end. */
   #isTorn = false;
+  #unwritten: LogLine[] = [];
+  #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(path: string | undefined) {
@@ -62,7 +66,8 @@ export class ConversationLog {
   add(conversation: Omit<KnownConversation, "lists" | "tail">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
-    const written = this.#append({ ...conversation, ...withoutUndefined(facts) });
+    this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });
+    const written = this.#write();
     const [oldest] = this.#facts.keys();
     if (this.#facts.size > conversationsMax && oldest !== undefined) {
       this.index.remove(oldest);
@@ -75,12 +80,16 @@ export class ConversationLog {
   note(id: string, { list, tail }: { readonly list: string; readonly tail: readonly string[] }): void {
     this.index.addList(id, list);
     this.index.setTail(id, tail);
-    void this.#append({ id, lists: [list], tail: [...(this.index.get(id)?.tail ?? [])] });
+    const known = this.index.get(id);
+    this.#unwritten.push({ id, lists: [list], tail: [...(known?.tail ?? [])] });
+    // The first list is all that finds a conversation whose client names no session.
+    if ((known?.lists.length ?? 0) <= 1) void this.#write();
+    else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
   }
 
-  /** Waits for what is being written. */
+  /** Writes what is not written yet. */
   async close(): Promise<void> {
-    await this.#writing;
+    await this.#write();
   }
 
   #read(text: string): void {
@@ -95,19 +104,23 @@ export class ConversationLog {
     if (tail !== undefined) this.index.setTail(id, tail);
   }
 
-  #append(entry: LogLine): Promise<void> {
-    const path = this.#path;
-    if (path === undefined) return this.#writing;
-    this.#lines += 1;
+  #write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const [path, entries] = [this.#path, this.#unwritten];
+    this.#unwritten = [];
+    if (path === undefined || entries.length === 0) return this.#writing;
+    this.#lines += entries.length;
     const isLong = this.#lines > 2 * this.#facts.size + logLinesSpare;
+    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
     this.#writing = this.#writing
-      .then(() => (isLong ? this.#rewrite() : this.#write(path, `${JSON.stringify(entry)}\n`)))
+      .then(() => (isLong ? this.#rewrite() : this.#appendText(path, text)))
       // A line that can't be written costs a later recognition, not the request.
       .catch(() => void (this.#isTorn = true));
     return this.#writing;
   }
 
-  async #write(path: string, text: string): Promise<void> {
+  async #appendText(path: string, text: string): Promise<void> {
     await appendFile(path, this.#isTorn ? `\n${text}` : text, { mode: 0o600 });
     this.#isTorn = false;
   }

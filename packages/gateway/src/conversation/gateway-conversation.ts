@@ -3,11 +3,17 @@ import type { Context } from "palimpsest/internal/context/context";
 import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
-import type { Params, Provider } from "palimpsest/internal/context/provider-formats";
-import { Channel } from "palimpsest/internal/context/channel";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import {
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  textField,
+  wellFormedJson,
+} from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
@@ -19,6 +25,7 @@ import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
 import { memoryTool } from "./memory-tool.ts";
 import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
 import { recallTool } from "./recall-tool.ts";
+import { Recording } from "./recording.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -84,6 +91,8 @@ export class GatewayConversation<P extends Provider> {
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
+  /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
+  #encoded: { readonly tools: Json; readonly bytes: Uint8Array } | undefined;
   /** The body of the request that has the context. */
   #current: RequestBody | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
@@ -124,7 +133,7 @@ export class GatewayConversation<P extends Provider> {
   async #prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
     signal.throwIfAborted();
     this.#current = body;
-    this.#recording?.leave();
+    this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const context = await this.#open(body, list);
@@ -180,7 +189,7 @@ export class GatewayConversation<P extends Provider> {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#current = undefined;
-    this.#recording?.leave();
+    this.#recording?.hurry();
     await this.#recording?.done;
     const opened = this.#context;
     this.#context = undefined;
@@ -306,7 +315,7 @@ export class GatewayConversation<P extends Provider> {
     const fields = {
       ...this.#toolField(body),
       ...binding.fields,
-      ...this.#limitField(body, request.params),
+      ...this.#limitField(body, request.maxTokens),
       ...this.#markFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
@@ -315,8 +324,13 @@ export class GatewayConversation<P extends Provider> {
 
   #toolField(body: RequestBody): FieldChanges {
     const tools = body.field("tools");
-    const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
-    return own.length > 0 && isArray(tools) ? { tools: [...tools, ...own] } : {};
+    if (!isArray(tools)) return {};
+    if (this.#encoded?.tools !== tools) {
+      const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
+      if (own.length === 0) return {};
+      this.#encoded = { tools, bytes: Buffer.from(wellFormedJson([...tools, ...own])) };
+    }
+    return { tools: this.#encoded.bytes };
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
@@ -338,14 +352,11 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Only if the reply would not fit: a limit that changes with each request breaks the cache of some models. */
-  #limitField(body: RequestBody, params: Params<Provider>): FieldChanges {
+  #limitField(body: RequestBody, fittingTokens: number): FieldChanges {
     const asked = this.#limit(body);
-    const fitting = this.#format.limitFields
-      .map((name): unknown => Reflect.get(params, name))
-      .find((value) => typeof value === "number");
-    return asked === undefined || typeof fitting !== "number" || asked.value <= fitting * fittingShare
+    return asked === undefined || asked.value <= fittingTokens * fittingShare
       ? {}
-      : { [asked.name]: Math.min(asked.value, fitting) };
+      : { [asked.name]: Math.min(asked.value, fittingTokens) };
   }
 
   #markFields(body: RequestBody): FieldChanges {
@@ -396,32 +407,3 @@ function withoutBilling(system: Json | undefined): Json | undefined {
 
 const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
-
-/** A reply that is being recorded. */
-export class Recording {
-  readonly #events = new Channel<JsonObject>();
-  /** Resolves when what came is stored. Never rejects: the next list brings what could not be recorded. */
-  readonly done: Promise<void>;
-
-  /** `onFailure`: it could not be stored. That a reply broke off is no failure of ours. */
-  constructor(input: {
-    readonly start: (events: AsyncIterable<JsonObject>) => Promise<unknown>;
-    readonly onFailure: (error: unknown) => void;
-  }) {
-    this.done = input.start(this.#events).then(
-      () => undefined,
-      (error: unknown) => {
-        if (!(error instanceof ContextError) || error.code !== "broken-reply") input.onFailure(error);
-      },
-    );
-  }
-
-  put(event: JsonObject): void {
-    this.#events.put(event);
-  }
-
-  /** The reply has ended, or nobody goes on reading it. */
-  leave(): void {
-    this.#events.close();
-  }
-}

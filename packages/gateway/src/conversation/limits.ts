@@ -16,6 +16,9 @@ export const openMax = 64;
 /** Lines of the log of conversations beyond two for each of them, before it is written anew. */
 export const logLinesSpare = 1_000;
 
+/** How long a line of that log waits for others: a write for each request would be three calls of the system. */
+export const logDelayMs = 100;
+
 /** Conversations with the same headers among which the one of a new body is guessed. A wrong guess costs time only. */
 export const guessesMax = 4;
 

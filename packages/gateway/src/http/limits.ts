@@ -30,3 +30,6 @@ export const projectCharsMax = 1_024;
 
 /** How often time limits of heads and bodies are checked. */
 export const timeoutCheckMs = 1_000;
+
+/** Memory that is taken for a body before its bytes come: most bodies are smaller. */
+export const bodyBytesAhead = 2 * 1024 * 1024;

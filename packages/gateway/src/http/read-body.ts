@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import { bodyBytesAhead } from "./limits.ts";
 
 export interface BodyLimits {
   readonly bytesMax: number;
@@ -15,8 +16,7 @@ export function readBody(request: IncomingMessage, { bytesMax, idleMsMax }: Body
   const expected = Number(request.headers["content-length"] ?? 0);
   if (expected > bytesMax) return Promise.resolve({ kind: "too-large" });
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
+    const body = new CollectedBody(expected);
     const settle = (outcome: BodyOutcome): void => {
       clearTimeout(timer);
       request.off("data", take).off("end", finish).off("error", leave).off("close", leave);
@@ -24,21 +24,43 @@ export function readBody(request: IncomingMessage, { bytesMax, idleMsMax }: Body
     };
     const take = (chunk: Buffer): void => {
       timer.refresh();
-      size += chunk.byteLength;
-      if (size > bytesMax) settle({ kind: "too-large" });
-      else chunks.push(chunk);
+      if (body.size + chunk.byteLength > bytesMax) settle({ kind: "too-large" });
+      else body.add(chunk);
     };
-    const [finish, leave] = [
-      () =>
-        settle({
-          kind: "body",
-          bytes: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size),
-        }),
-      () => settle({ kind: "gone" }),
-    ];
+    const [finish, leave] = [() => settle({ kind: "body", bytes: body.bytes() }), () => settle({ kind: "gone" })];
     const timer = setTimeout(() => settle({ kind: "slow" }), idleMsMax);
     request.on("data", take).on("end", finish).on("error", leave).on("close", leave);
   });
+}
+
+/** Chunks are copied into their place as they come, while the client still sends. */
+class CollectedBody {
+  #bytes: Buffer;
+  #size = 0;
+
+  /** `expected`: as the client says. It may be wrong, or never come: so not all of it is taken at once. */
+  constructor(expected: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(Math.min(expected, bodyBytesAhead));
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(chunk: Buffer): void {
+    const needed = this.#size + chunk.byteLength;
+    if (needed > this.#bytes.byteLength) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.byteLength));
+      this.#bytes.copy(larger, 0, 0, this.#size);
+      this.#bytes = larger;
+    }
+    chunk.copy(this.#bytes, this.#size);
+    this.#size = needed;
+  }
+
+  bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#size);
+  }
 }
 
 export interface StreamedBody {

@@ -11,7 +11,6 @@ import {
   type ToolOption,
   userContentDraft,
 } from "./inputs.ts";
-import type { AssembledRequest } from "./request/assemble-request.ts";
 import { CallQueue } from "./call-queue.ts";
 import { Rounds } from "./rounds.ts";
 import { cutReplyEnd } from "./unanswered-turn.ts";
@@ -35,7 +34,6 @@ import {
 } from "./context-error.ts";
 import {
   toJsonObject,
-  toProviderParams,
   type Provider,
   classifyRefusal,
   type Reply,
@@ -53,6 +51,7 @@ import type { ContextParts, PrefixChange } from "./context-parts.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
 import { EventEmitter } from "./event-emitter.ts";
+import { toNextRequest } from "./request/next-request.ts";
 import { ConversationSync } from "./sync/conversation-sync.ts";
 import type { OutgoingMessage } from "./sync/outgoing-list.ts";
 
@@ -136,7 +135,7 @@ export class Context<P extends Provider> {
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
     return this.#queue.run(async () => {
       const { sent } = this.#rounds;
-      if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
+      if (this.#replies.isBroken && sent !== undefined) return toNextRequest(this.#parts.provider, sent.assembled);
       return await this.#prepare(signal);
     }, signal);
   }
@@ -151,7 +150,8 @@ export class Context<P extends Provider> {
       const sync = await takeOver();
       for (const id of this.#calls.keys())
         if (!this.#core.session.fold.openCalls.has(toolUseId(id))) this.#calls.delete(id);
-      return { ...(await this.#prepare(signal)), sync };
+      // Not a copy, which would read the parameters.
+      return Object.assign(await this.#prepare(signal), { sync });
     }, signal);
   }
 
@@ -348,7 +348,7 @@ export class Context<P extends Provider> {
     await this.#parts.fork?.enter(this.#until(signal));
     if (this.#closing.signal.aborted) throw notPreparedError({ kind: "aborted" });
     await this.#core.view.followReceipts();
-    return this.#toNextRequest(prepared);
+    return toNextRequest(this.#parts.provider, prepared);
   }
 
   async #change(change: PrefixChange): Promise<void> {
@@ -369,10 +369,6 @@ export class Context<P extends Provider> {
 
   #until(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
-  }
-
-  #toNextRequest({ request, tokens }: AssembledRequest): NextRequest<P> {
-    return { params: toProviderParams(this.#parts.provider, request), betas: request.betas, tokens };
   }
 
   async #acceptReply({ calls: replyCalls, stopReason }: CompleteReply): Promise<readonly ToolCall[]> {

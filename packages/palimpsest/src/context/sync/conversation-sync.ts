@@ -31,7 +31,8 @@ export class ConversationSync {
   readonly #hidden: HiddenCalls;
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
-  readonly #digests = new WeakMap<Block, string>();
+  /** What was found out about a block of the view, and the item that it was compared with. */
+  readonly #compared = new WeakMap<Block, { readonly item: SyncItem; readonly isSame: boolean }>();
   /** The beginning of the last list that was known. Items that are the same objects need not be looked up again. */
   #last: { readonly items: readonly SyncItem[]; readonly matched: readonly KnownItem[] } = { items: [], matched: [] };
   #listsAnnounced = 0;
@@ -104,7 +105,7 @@ export class ConversationSync {
       messages,
       sources,
       entries: line.map(({ entry }) => entry),
-      isSame: (block, item) => this.#digest(item.role, block) === digestWithoutDistance(item.digest),
+      isSame: (block, item) => this.#isSame(block, item),
       isSummary: (entry) => {
         const found = path.find(entry)?.entry;
         return found?.kind === "user" && found.summary;
@@ -112,12 +113,13 @@ export class ConversationSync {
     });
   }
 
-  #digest(role: SyncItem["role"], block: Block): string {
-    const known = this.#digests.get(block);
-    if (known !== undefined) return known;
-    const digest = digestWithoutDistance(this.#reader.digest(role, block));
-    this.#digests.set(block, digest);
-    return digest;
+  /** Both stay the same objects from one list to the next, so that most are compared once. */
+  #isSame(block: Block, item: SyncItem): boolean {
+    const known = this.#compared.get(block);
+    if (known?.item === item) return known.isSame;
+    const isSame = digestWithoutDistance(this.#reader.digest(item.role, block)) === digestWithoutDistance(item.digest);
+    this.#compared.set(block, { item, isSame });
+    return isSame;
   }
 
   get #session(): SessionContext["session"] {

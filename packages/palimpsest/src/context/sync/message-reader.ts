@@ -62,7 +62,8 @@ export class MessageReader {
   /** The last list and its items. */
   readonly #list: ListedMessage[] = [];
   readonly #items: SyncItem[] = [];
-  readonly #callById = new Map<string, { readonly at: number; readonly nth: number }>();
+  /** The newest last: an id may be used twice. */
+  readonly #callsById = new Map<string, { readonly at: number; readonly nth: number }[]>();
   #calls = 0;
   /** Thinking after the last item. */
   #thinking: readonly Block[] = [];
@@ -103,12 +104,9 @@ export class MessageReader {
     const next = this.#list[count];
     if (next === undefined) return;
     this.#list.length = count;
-    this.#items.length = next.itemsBefore;
-    this.#calls = 0;
+    for (const { block } of this.#items.splice(next.itemsBefore))
+      if (block.type === "tool_use") this.#forgetCall(block.id);
     this.#thinking = next.thinkingBefore;
-    // An id may have been used twice, so that an earlier call counts again.
-    this.#callById.clear();
-    for (const [at, { block }] of this.#items.entries()) this.#noteCall(block, at);
   }
 
   #add(read: ReadMessage): void {
@@ -116,7 +114,7 @@ export class MessageReader {
     this.#list.push({ read, itemsBefore: this.#items.length, thinkingBefore: this.#thinking });
     for (const item of read.items) {
       const { block } = item;
-      const call = block.type === "tool_result" ? this.#callById.get(block.tool_use_id) : undefined;
+      const call = block.type === "tool_result" ? this.#callsById.get(block.tool_use_id)?.at(-1) : undefined;
       this.#noteCall(block, this.#items.length);
       this.#items.push({
         ...item,
@@ -132,8 +130,19 @@ export class MessageReader {
 
   #noteCall(block: Block, at: number): void {
     if (block.type !== "tool_use") return;
-    this.#callById.set(block.id, { at, nth: this.#calls });
+    const call = { at, nth: this.#calls };
+    const calls = this.#callsById.get(block.id);
+    if (calls === undefined) this.#callsById.set(block.id, [call]);
+    else calls.push(call);
     this.#calls += 1;
+  }
+
+  /** The newest with this id; an earlier one counts again. */
+  #forgetCall(id: string): void {
+    const calls = this.#callsById.get(id);
+    calls?.pop();
+    if (calls?.length === 0) this.#callsById.delete(id);
+    this.#calls -= 1;
   }
 
   /** `listed`: what was at its place in the last list. */

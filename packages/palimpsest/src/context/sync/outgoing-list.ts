@@ -85,26 +85,56 @@ function leadMessages({ items, entries, isSummary }: OutgoingInput): ReadonlyMap
 }
 
 function readShown({ messages, sources, items, entries }: OutgoingInput): readonly ShownBlock[] {
-  const itemsByEntry = new Map<EntryId, number[]>();
-  for (const [at, entry] of entries.entries()) {
-    if (entry === undefined || !isTracked(items[at])) continue;
-    const known = itemsByEntry.get(entry);
-    if (known === undefined) itemsByEntry.set(entry, [at]);
-    else known.push(at);
-  }
+  const unshown = new UnshownItems(items, entries);
   // A request must begin with a message of the user: the view may have one more than the transcript.
   const ahead = messages.length - sources.length;
   const shown: ShownBlock[] = [];
-  for (const [group, { role, content }] of messages.entries()) {
+  messages.forEach(({ role, content }, group) => {
     const from = sources[group - ahead] ?? [];
-    for (const [at, block] of content.entries()) {
+    content.forEach((block, at) => {
       const entry = from[at];
-      const item = entry === undefined || isThinking(block) ? undefined : itemsByEntry.get(entry)?.shift();
+      const item = entry === undefined || isThinking(block) ? undefined : unshown.take(entry);
       const owner = item === undefined ? undefined : items[item]?.message;
       shown.push({ role, block, group, item, owner });
-    }
-  }
+    });
+  });
   return shown;
+}
+
+/** The items that no block of the view belongs to yet. */
+class UnshownItems {
+  readonly #items: OutgoingInput["items"];
+  readonly #entries: OutgoingInput["entries"];
+  /** Before this one, all are taken. */
+  #next = 0;
+  #byEntry: Map<EntryId, number[]> | undefined;
+
+  constructor(items: OutgoingInput["items"], entries: OutgoingInput["entries"]) {
+    this.#items = items;
+    this.#entries = entries;
+  }
+
+  /** The first one that the entry holds. Costs a comparison while the view has all of the list. */
+  take(entry: EntryId): number | undefined {
+    if (this.#byEntry === undefined) {
+      while (this.#next < this.#items.length && !isTracked(this.#items[this.#next])) this.#next += 1;
+      if (this.#entries[this.#next] === entry) return (this.#next += 1) - 1;
+      this.#byEntry = this.#indexRest();
+    }
+    return this.#byEntry.get(entry)?.shift();
+  }
+
+  #indexRest(): Map<EntryId, number[]> {
+    const byEntry = new Map<EntryId, number[]>();
+    for (let at = this.#next; at < this.#items.length; at += 1) {
+      const entry = this.#entries[at];
+      if (entry === undefined || !isTracked(this.#items[at])) continue;
+      const known = byEntry.get(entry);
+      if (known === undefined) byEntry.set(entry, [at]);
+      else known.push(at);
+    }
+    return byEntry;
+  }
 }
 
 /** Blocks of kinds that the context does not know stay with their message. */
@@ -113,19 +143,20 @@ const isTracked = (item: SyncItem | undefined): item is SyncItem => item !== und
 /** Messages of the list that are not shown as they are. */
 function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<number> {
   const { items, entries, isSame, isSummary } = input;
-  const isShown = new Set<number>();
+  const isShown = new Uint8Array(items.length);
   for (const { block, item } of shown) {
     const of = item === undefined ? undefined : items[item];
-    if (item !== undefined && of !== undefined && (of.role === "system" || isSame(block, of))) isShown.add(item);
+    if (item !== undefined && of !== undefined && (of.role === "system" || isSame(block, of))) isShown[item] = 1;
   }
-  const shownEntries = new Set(shown.flatMap(({ item }) => (item === undefined ? [] : [entries[item]])));
+  let shownEntries: ReadonlySet<EntryId | undefined> | undefined;
   const changed = new Set<number>();
-  for (const [at, item] of items.entries()) {
-    if (!isTracked(item) || isShown.has(at)) continue;
+  items.forEach((item, at) => {
+    if (isShown[at] === 1 || !isTracked(item)) return;
     const entry = entries[at];
+    shownEntries ??= new Set(shown.map((one) => (one.item === undefined ? undefined : entries[one.item])));
     const isOwnSummary = entry !== undefined && shownEntries.has(entry) && isSummary(entry);
     if (!isOwnSummary) changed.add(item.message);
-  }
+  });
   return changed;
 }
 
@@ -135,6 +166,7 @@ function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<nu
  * belongs to what follows it in its message.
  */
 function assignOwners(shown: readonly ShownBlock[], onHidden: (owner: number) => void): void {
+  if (shown.every(({ item }) => item !== undefined)) return;
   const ownerAfter = ownersFrom(shown.toReversed()).toReversed();
   const ownerBefore = ownersFrom(shown);
   const next = nextOwned(shown);
