@@ -14,6 +14,8 @@ import { type ClientList, isUntouched, readClientList, writeClientList, writeVie
 import { memoryTool } from "./memory-tool.ts";
 import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
 import { recallTool } from "./recall-tool.ts";
+import type { ToolBook } from "./tool-book.ts";
+import { ToolDeferral } from "./tool-deferral.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What is done to the requests of a conversation. */
@@ -24,6 +26,8 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
   readonly recall: "on" | "off";
   /** Whether the model gets a tool for the memories of the project. */
   readonly memory: "on" | "off";
+  /** Whether definitions of tools that this client never calls are loaded on demand only (Messages API). */
+  readonly deferTools: "on" | "off";
   /** Who marks requests for the provider's cache that the client left without a mark. */
   readonly cacheMarks: "client" | "added";
 }
@@ -36,6 +40,8 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly reduction: ReductionOptions;
   /** The program that sends the requests. */
   readonly client?: string | undefined;
+  /** Who uses which tools; `who`: the user and the program. */
+  readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
   readonly now: () => number;
 }
 
@@ -67,6 +73,7 @@ export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
   readonly #ownTools: readonly OwnTool[];
+  readonly #deferral: ToolDeferral | undefined;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -77,6 +84,9 @@ export class GatewayConversation<P extends Provider> {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#ownTools = ownTools(options);
+    const { provider, reduction, toolUse, session } = options;
+    if (provider === "anthropic" && reduction.deferTools === "on" && toolUse !== undefined)
+      this.#deferral = new ToolDeferral({ ...toolUse, conversation: session ?? "" });
   }
 
   /** For the reader of the next body. */
@@ -92,6 +102,10 @@ export class GatewayConversation<P extends Provider> {
     this.#recording?.leave();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
+    this.#deferral?.look(body.field("tools"), {
+      elements: list.elements.slice(isFollowing ? list.unchanged : 0).map(({ value }) => value),
+      at: list.elements.some(({ value }) => textField(value, "role") === "assistant") ? "goes-on" : "begins",
+    });
     const context = await this.#open(body, list);
     this.#list = { body, list };
     // The context checks the form of each message.
@@ -130,7 +144,7 @@ export class GatewayConversation<P extends Provider> {
 
   async answer(calls: readonly OwnCall[]): Promise<void> {
     const context = await this.#require();
-    await answerOwnCalls(context, { tools: this.#ownTools, calls });
+    await answerOwnCalls(context, { tools: this.#offered(this.#sent?.tools), calls });
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -212,7 +226,7 @@ export class GatewayConversation<P extends Provider> {
   }
 
   #tools(tools: Json | undefined) {
-    const client = this.#format.readTools(tools);
+    const client = this.#format.readTools(this.#deferral?.mark(tools) ?? tools);
     return [...client, ...this.#offered(tools).map(({ definition }) => definition)];
   }
 
@@ -220,7 +234,9 @@ export class GatewayConversation<P extends Provider> {
   #offered(tools: Json | undefined): readonly OwnTool[] {
     if (!isArray(tools) || tools.length === 0) return [];
     const names = new Set(tools.map(toolName));
-    return this.#ownTools.filter(({ definition }) => !names.has(definition.name));
+    const finding = this.#deferral?.tool(tools);
+    const own = finding === undefined ? this.#ownTools : [...this.#ownTools, finding];
+    return own.filter(({ definition }) => !names.has(definition.name));
   }
 
   /** Names of our own tools whose calls can come back. */
@@ -254,7 +270,10 @@ export class GatewayConversation<P extends Provider> {
   #toolField(body: RequestBody): FieldChanges {
     const tools = body.field("tools");
     const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
-    return own.length > 0 && isArray(tools) ? { tools: [...tools, ...own] } : {};
+    const choice = body.field("tool_choice");
+    const forced = isObject(choice) ? textField(choice, "name") : undefined;
+    const marked = this.#deferral?.mark(tools, forced) ?? tools;
+    return own.length > 0 && isArray(marked) ? { tools: [...marked, ...own] } : {};
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
