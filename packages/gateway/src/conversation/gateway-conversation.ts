@@ -26,6 +26,8 @@ import { memoryTool } from "./memory-tool.ts";
 import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
 import { recallTool } from "./recall-tool.ts";
 import { Recording } from "./recording.ts";
+import type { ToolBook } from "./tool-book.ts";
+import { ToolDeferral } from "./tool-deferral.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -43,6 +45,8 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
   readonly recall: "on" | "off";
   /** Whether the model gets a tool for the memories of the project. */
   readonly memory: "on" | "off";
+  /** Whether definitions of tools that this client never calls are loaded on demand only (Messages API). */
+  readonly deferTools: "on" | "off";
   /** Who marks requests for the provider's cache that the client left without a mark. */
   readonly cacheMarks: "client" | "added";
 }
@@ -55,6 +59,8 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly reduction: ReductionOptions;
   /** The program that sends the requests. */
   readonly client?: string | undefined;
+  /** Who uses which tools; `who`: the user and the program. */
+  readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
   readonly now: () => number;
 }
 
@@ -88,11 +94,12 @@ export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
   readonly #ownTools: readonly OwnTool[];
+  readonly #deferral: ToolDeferral | undefined;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
-  #encoded: { readonly tools: Json; readonly bytes: Uint8Array } | undefined;
+  #encoded: { readonly tools: Json; readonly forced: string | undefined; readonly bytes: Uint8Array } | undefined;
   /** The body of the request that has the context. */
   #current: RequestBody | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
@@ -106,6 +113,9 @@ export class GatewayConversation<P extends Provider> {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#ownTools = ownTools(options);
+    const { provider, reduction, toolUse, session } = options;
+    if (provider === "anthropic" && reduction.deferTools === "on" && toolUse !== undefined)
+      this.#deferral = new ToolDeferral({ ...toolUse, conversation: session ?? "" });
   }
 
   /** For the reader of the next body. */
@@ -136,6 +146,10 @@ export class GatewayConversation<P extends Provider> {
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
+    this.#deferral?.look(body.field("tools"), {
+      elements: list.elements.slice(isFollowing ? list.unchanged : 0).map(({ value }) => value),
+      at: list.elements.some(({ value }) => textField(value, "role") === "assistant") ? "goes-on" : "begins",
+    });
     const context = await this.#open(body, list);
     this.#list = { body, list };
     const reader: WireReader<P> = context;
@@ -176,7 +190,7 @@ export class GatewayConversation<P extends Provider> {
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
+      await answerOwnCalls(await this.#require(body), { tools: this.#offered(this.#sent?.tools), calls });
     });
   }
 
@@ -283,7 +297,8 @@ export class GatewayConversation<P extends Provider> {
   }
 
   #tools({ tools, lead }: FixedPart) {
-    const all = [tools, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
+    const marked = this.#deferral?.mark(tools) ?? tools;
+    const all = [marked, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
     return [...this.#format.readTools(all), ...this.#offered(tools).map(({ definition }) => definition)];
   }
 
@@ -291,7 +306,9 @@ export class GatewayConversation<P extends Provider> {
   #offered(tools: Json | undefined): readonly OwnTool[] {
     if (!isArray(tools) || tools.length === 0) return [];
     const names = new Set(tools.map(toolName));
-    return this.#ownTools.filter(({ definition }) => !names.has(definition.name));
+    const finding = this.#deferral?.tool(tools);
+    const own = finding === undefined ? this.#ownTools : [...this.#ownTools, finding];
+    return own.filter(({ definition }) => !names.has(definition.name));
   }
 
   /** Names of our own tools whose calls can come back. */
@@ -325,10 +342,14 @@ export class GatewayConversation<P extends Provider> {
   #toolField(body: RequestBody): FieldChanges {
     const tools = body.field("tools");
     if (!isArray(tools)) return {};
-    if (this.#encoded?.tools !== tools) {
+    const choice = body.field("tool_choice");
+    const forced = isObject(choice) ? textField(choice, "name") : undefined;
+    if (this.#encoded?.tools !== tools || this.#encoded.forced !== forced) {
       const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
       if (own.length === 0) return {};
-      this.#encoded = { tools, bytes: Buffer.from(wellFormedJson([...tools, ...own])) };
+      const marked = this.#deferral?.mark(tools, forced) ?? tools;
+      const all = [...(isArray(marked) ? marked : tools), ...own];
+      this.#encoded = { tools, forced, bytes: Buffer.from(wellFormedJson(all)) };
     }
     return { tools: this.#encoded.bytes };
   }

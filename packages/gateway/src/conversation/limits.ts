@@ -54,3 +54,21 @@ export const busyStepMs = 50;
 
 /** Marks for the cache in one request of the Messages API. */
 export const cacheMarksMax = 4;
+
+/** Conversations of a client that began with a tool and never called it, before new ones defer it. */
+export const deferAfterConversations = 3;
+
+/** Tools that one search loads: a definition has hundreds of tokens. */
+export const foundToolsMax = 5;
+
+/** Programs of users whose use of tools is remembered. */
+export const toolUsersMax = 1_000;
+
+/** Tools of one program that are remembered; others are never deferred. */
+export const usedToolsMax = 1_000;
+
+/** Conversations whose deferred tools are remembered. One that is older would read its tools from no cache anyway. */
+export const deferredConversationsMax = 20_000;
+
+/** Lines that are added to the book of tools before it is written anew. */
+export const toolBookLinesSpare = 5_000;
