@@ -14,7 +14,7 @@ type Model = Parameters<WrapGenerate>[0]["model"];
 type CallOptions = Parameters<WrapGenerate>[0]["params"];
 type GenerateResult = Awaited<ReturnType<WrapGenerate>>;
 type StreamResult = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapStream"]>>>;
-type StreamPart = StreamResult["stream"] extends ReadableStream<infer Part> ? Part : never;
+type StreamPart = StreamResult["stream"] extends ReadableStream<infer Chunk> ? Chunk : never;
 type Message = CallOptions["prompt"][number];
 type Part = PartOf<Message>;
 

@@ -29,9 +29,11 @@ export class ReplyCollector {
   take(chunk: object): void {
     const { type, fields } = readChunk(chunk);
     switch (type) {
-      case "tool-call":
-        this.#content.push({ ...fields, type, ...{ input: fields["args"] ?? fields["input"] ?? {} } });
+      case "tool-call": {
+        const call = { ...fields, type, input: fields["args"] ?? fields["input"] ?? {} };
+        this.#content.push(call);
         break;
+      }
       // A result of the provider's own tool. Until the last one they replace each other.
       case "tool-result":
         if (fields["preliminary"] !== true && fields["providerExecuted"] !== false)

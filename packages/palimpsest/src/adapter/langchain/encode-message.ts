@@ -102,11 +102,7 @@ export function listContent({ content }: BaseMessage): readonly JsonObject[] {
 }
 
 /** Bytes as base64, which JSON can hold. */
-function toJson(value: unknown): Json {
-  const bytes = typeof value === "object" && value !== null ? Object.entries(value) : [];
-  const written = bytes.flatMap(([key, inner]: [string, unknown]) =>
-    inner instanceof Uint8Array ? [[key, toBase64(inner)] as const] : [],
+const toJson = (value: unknown): Json =>
+  parseJson(
+    JSON.stringify(value, (_key, inner: unknown) => (inner instanceof Uint8Array ? toBase64(inner) : inner)) ?? "null",
   );
-  const plain = written.length === 0 ? value : { ...Object(value), ...Object.fromEntries(written) };
-  return parseJson(JSON.stringify(plain) ?? "null");
-}

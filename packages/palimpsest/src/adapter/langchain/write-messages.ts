@@ -76,12 +76,13 @@ function writeResult(block: ToolResultBlock, own: BaseMessage | undefined): Base
   const original = own !== undefined && isToolMessage(own) ? own : undefined;
   // An empty result is shown with a note that it is empty.
   if (original !== undefined && original.text.trim() === "" && listContent(original).length === 0) return original;
-  const { id, name, artifact, metadata, additional_kwargs, response_metadata } = original ?? {};
+  const { id, name, metadata, additional_kwargs, response_metadata } = original ?? {};
+  const artifact: unknown = original?.artifact;
   return new ToolMessage({
     content: writeContent(block, original),
     tool_call_id: block.tool_use_id,
     status: block.is_error === true ? "error" : "success",
-    ...(artifact === undefined ? {} : { artifact: artifact as unknown }),
+    ...(artifact === undefined ? {} : { artifact }),
     ...(metadata === undefined ? {} : { metadata }),
     ...(additional_kwargs === undefined ? {} : { additional_kwargs }),
     ...(response_metadata === undefined ? {} : { response_metadata }),
