@@ -1,5 +1,5 @@
 import { ChatAnthropic } from "@langchain/anthropic";
-import { anthropicPromptCachingMiddleware, type BaseMessage, createAgent, HumanMessage, tool } from "langchain";
+import { type BaseMessage, createAgent, HumanMessage, tool } from "langchain";
 import { contextMiddleware } from "palimpsest/langchain";
 import { z } from "zod";
 import { simulated } from "./simulated.ts";
@@ -11,9 +11,9 @@ const read = tool(({ path }) => `${path}: ${"some code; ".repeat(1_300)}`, {
   description: "Reads a file.",
   schema: z.object({ path: z.string() }),
 });
+// It sets no cache marks: for Anthropic's cache put `anthropicPromptCachingMiddleware()` behind it.
 const middleware = contextMiddleware({ contextTokens: 24_000 });
-const cached = anthropicPromptCachingMiddleware(); // the context sets no cache marks here
-const agent = createAgent({ model, tools: [read], middleware: [middleware, cached] }); // the one line
+const agent = createAgent({ model, tools: [read], middleware: [middleware] }); // the one line
 
 const thread = { configurable: { thread_id: "fixing" } };
 let state: { messages: BaseMessage[] } = { messages: [] };
