@@ -1,5 +1,6 @@
 import { getPreset } from "../../../packages/palimpsest/src/policy/policy-catalogue.ts";
 import { simulatorFetch } from "../../../packages/simulator/src/http/simulator-fetch.ts";
+import { extractResponder } from "../../../packages/simulator/src/responder/extract-responder.ts";
 import type { MoveBlock, Responder } from "../../../packages/simulator/src/responder/responder.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
 
@@ -24,6 +25,26 @@ export function reader(calls: number, { thinks = false, talks = true } = {}): Re
     },
   };
 }
+
+/** In every summary of `summarising`. */
+export const summaryMark = "Written by the model itself.";
+
+/** The same, but it writes the summaries that it is asked for. */
+export const summarising = (inner: Responder): Responder => ({
+  name: "summarising",
+  respond: async (scene) => {
+    if (!JSON.stringify(scene.request.messages.at(-1)).includes("<summary>")) return await inner.respond(scene);
+    const answer = await extractResponder.respond(scene);
+    const { move } = answer;
+    if (move.kind !== "say") return answer;
+    const blocks = move.blocks.map((block) =>
+      block.type === "text"
+        ? { ...block, text: block.text.replace("</summary>", `\n${summaryMark}\n</summary>`) }
+        : block,
+    );
+    return { ...answer, move: { ...move, blocks } };
+  },
+});
 
 /** What `read` returns. */
 export const fileText = (path: unknown): string =>

@@ -1,8 +1,9 @@
 import type { Instructions, LanguageModel, ModelMessage } from "ai";
 import type { Context } from "../../context/context.ts";
 import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
+import { chooseMarks } from "./cache-marks.ts";
 import { encodeMessage, type PartOf, toMessage } from "./prompt-message.ts";
-import { chooseMarks, joinTexts, type RestoredMessage, restorePrompt } from "./restore-prompt.ts";
+import { joinTexts, type PromptDraft, writePrompt } from "./write-prompt.ts";
 
 type Part = PartOf<ModelMessage>;
 
@@ -36,14 +37,14 @@ export function contextStep(options: AdapterOptions<"anthropic"> = {}): ContextS
       const given = [...initialMessages, ...responseMessages].map((message) =>
         encodeMessage<ModelMessage, Part>(message),
       );
-      const { params } = await adapter.sync({
+      const prepared = await adapter.sync({
         model: typeof model === "string" ? model : model.modelId,
         system: readInstructions(instructions),
         tools: [],
         messages: given.map(toMessage),
       });
       const marks = typeof model === "string" ? "none" : chooseMarks(model);
-      return { messages: restorePrompt(params.messages, { given, marks }).map(writeMessage) };
+      return { messages: writePrompt(prepared, { given, marks, write: writeMessage }) };
     },
   };
 }
@@ -54,7 +55,7 @@ const readInstructions = (instructions: Instructions | undefined): readonly stri
   return (Array.isArray(instructions) ? instructions : [instructions]).map(({ content }) => content);
 };
 
-function writeMessage({ role, source, parts }: RestoredMessage<ModelMessage, Part>): ModelMessage {
+function writeMessage({ role, source, parts }: PromptDraft<ModelMessage, Part>): ModelMessage {
   const options = source?.providerOptions === undefined ? {} : { providerOptions: source.providerOptions };
   switch (role) {
     case "system":

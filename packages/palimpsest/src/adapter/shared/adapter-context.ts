@@ -2,7 +2,9 @@ import type { Context } from "../../context/context.ts";
 import type { SystemOption, ToolOption } from "../../context/inputs.ts";
 import type { SyncedRequest } from "../../context/outcomes.ts";
 import type { Provider, SyncInput } from "../../context/provider-formats.ts";
+import type { AskModel, Summarizer } from "../../context/summarizer.ts";
 import { collectValues, hasValues, type MessageValues } from "../../context/sync/message-values.ts";
+import type { OutgoingMessage } from "../../context/sync/outgoing-list.ts";
 import { openContext } from "../../open/open-context.ts";
 import type { ContextOptions } from "../../open/options.ts";
 
@@ -11,6 +13,12 @@ export type AdapterOptions<P extends Provider> = Omit<
   ContextOptions<P>,
   "model" | "provider" | "system" | "tools" | "thinking" | "outputTokensMax"
 >;
+
+/** Of a framework that names the model with each request: `own` lets that model write the summaries. */
+export interface OwnModelOptions<P extends Provider> extends Omit<AdapterOptions<P>, "summarizer"> {
+  /** `own`: the conversation's model. By default summaries are made from the messages, by no model. */
+  readonly summarizer?: Summarizer<P> | "own";
+}
 
 /** A request of the framework, before the context has made it smaller. */
 export interface FrameworkRequest<P extends Provider> {
@@ -21,6 +29,14 @@ export interface FrameworkRequest<P extends Provider> {
   readonly thinking?: { readonly type: string } | undefined;
   readonly outputTokensMax?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Asks the model of this request, for the summarizer `own`. */
+  readonly askModel?: AskModel<P> | undefined;
+}
+
+/** What to send in place of a request of the framework. */
+export interface PreparedRequest<P extends Provider> extends SyncedRequest<P> {
+  /** The same in the framework's messages, by their index. Undefined: only `params` tells it. */
+  readonly outgoing: readonly OutgoingMessage[] | undefined;
 }
 
 /** The context of a framework's conversation. It is opened by the first request, which names the model. */
@@ -32,10 +48,17 @@ export class AdapterContext<P extends Provider> {
   #sent: SentPrefix | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #leaveReply: (() => void) | undefined;
+  /** Of the newest request. */
+  #askModel: AskModel<P> | undefined;
 
-  constructor(provider: P, options: AdapterOptions<P>) {
+  constructor(provider: P, { summarizer, ...options }: OwnModelOptions<P>) {
     this.#provider = provider;
-    this.#options = options;
+    const own: AskModel<P> = async (request) => {
+      if (this.#askModel === undefined) throw new Error("a summary before the first request");
+      return await this.#askModel(request);
+    };
+    const chosen = summarizer === "own" ? own : summarizer;
+    this.#options = { ...options, ...(chosen === undefined ? {} : { summarizer: chosen }) };
     // Nobody has to wait for it.
     this.#first.promise.catch(() => undefined);
   }
@@ -58,13 +81,15 @@ export class AdapterContext<P extends Provider> {
   }
 
   /** Takes over the request's list and returns the request to send. One after the other, in the order of the calls. */
-  sync(request: FrameworkRequest<P>): Promise<SyncedRequest<P>> {
+  sync(request: FrameworkRequest<P>): Promise<PreparedRequest<P>> {
     this.#leaveReply?.();
     const synced = this.#last.then(async () => {
+      this.#askModel = request.askModel;
       const context = await this.#open(request);
       await this.#follow(context, request);
       const { messages, signal } = request;
-      return await context.sync(messages, signal === undefined ? {} : { signal });
+      const prepared = await context.sync(messages, signal === undefined ? {} : { signal });
+      return { ...prepared, outgoing: context.outgoing() };
     });
     this.#last = synced.catch(() => undefined);
     return synced;

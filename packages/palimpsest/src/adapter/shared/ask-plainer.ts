@@ -1,13 +1,12 @@
-import type { NextRequest } from "../../context/outcomes.ts";
 import type { Provider } from "../../context/provider-formats.ts";
 import { tryParseJson } from "../../schema/json.ts";
-import type { AdapterContext, FrameworkRequest } from "./adapter-context.ts";
+import type { AdapterContext, FrameworkRequest, PreparedRequest } from "./adapter-context.ts";
 import { plainerTriesMax } from "./limits.ts";
 
 interface AskInput<P extends Provider, Result> {
   readonly request: FrameworkRequest<P>;
   /** Rejects with the framework's error if the provider refuses the request. */
-  readonly send: (prepared: NextRequest<P>) => PromiseLike<Result>;
+  readonly send: (prepared: PreparedRequest<P>) => PromiseLike<Result>;
 }
 
 /** A request that is refused for what it holds is sent again without it. Other errors are the framework's to handle. */
@@ -15,7 +14,7 @@ export async function askPlainer<P extends Provider, Result>(
   adapter: AdapterContext<P>,
   { request, send }: AskInput<P, Result>,
 ): Promise<Result> {
-  let prepared: NextRequest<P> = await adapter.sync(request);
+  let prepared = await adapter.sync(request);
   const context = await adapter.context;
   for (let tries = 0; ; tries += 1) {
     try {
@@ -25,7 +24,8 @@ export async function askPlainer<P extends Provider, Result>(
       if (tries >= plainerTriesMax || refusal === undefined) throw error;
       const after = await context.refused(refusal);
       if (after.kind === "stop" || after.afterMs > 0) throw error;
-      prepared = await context.next();
+      // Another call may have handed over its list meanwhile.
+      prepared = await adapter.sync(request);
     }
   }
 }
