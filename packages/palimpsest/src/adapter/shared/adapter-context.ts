@@ -3,6 +3,7 @@ import type { SystemOption, ToolOption } from "../../context/inputs.ts";
 import type { SyncedRequest } from "../../context/outcomes.ts";
 import type { Provider, SyncInput } from "../../context/provider-formats.ts";
 import { collectValues, hasValues, type MessageValues } from "../../context/sync/message-values.ts";
+import type { OutgoingMessage } from "../../context/sync/outgoing-list.ts";
 import { openContext } from "../../open/open-context.ts";
 import type { ContextOptions } from "../../open/options.ts";
 
@@ -23,6 +24,12 @@ export interface FrameworkRequest<P extends Provider> {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What to send in place of a request of the framework. */
+export interface PreparedRequest<P extends Provider> extends SyncedRequest<P> {
+  /** The same in the framework's messages, by their index. Undefined: only `params` tells it. */
+  readonly outgoing: readonly OutgoingMessage[] | undefined;
+}
+
 /** The context of a framework's conversation. It is opened by the first request, which names the model. */
 export class AdapterContext<P extends Provider> {
   readonly #provider: P;
@@ -32,6 +39,8 @@ export class AdapterContext<P extends Provider> {
   #sent: SentPrefix | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #leaveReply: (() => void) | undefined;
+  /** The request whose list was taken over last. */
+  #newest: FrameworkRequest<P> | undefined;
 
   constructor(provider: P, options: AdapterOptions<P>) {
     this.#provider = provider;
@@ -58,16 +67,37 @@ export class AdapterContext<P extends Provider> {
   }
 
   /** Takes over the request's list and returns the request to send. One after the other, in the order of the calls. */
-  sync(request: FrameworkRequest<P>): Promise<SyncedRequest<P>> {
+  sync(request: FrameworkRequest<P>): Promise<PreparedRequest<P>> {
     this.#leaveReply?.();
-    const synced = this.#last.then(async () => {
-      const context = await this.#open(request);
-      await this.#follow(context, request);
-      const { messages, signal } = request;
-      return await context.sync(messages, signal === undefined ? {} : { signal });
+    return this.#run(() => this.#sync(request));
+  }
+
+  /**
+   * After the provider refused a request: what to send instead, without what was refused. Undefined if there is nothing, or
+   * if the framework has to wait. Another request may have handed over its list meanwhile.
+   */
+  syncRefused(request: FrameworkRequest<P>, refusal: object): Promise<PreparedRequest<P> | undefined> {
+    return this.#run(async () => {
+      const context = await this.context;
+      if (this.#newest !== request) await this.#sync(request);
+      const after = await context.refused(refusal);
+      return after.kind === "stop" || after.afterMs > 0 ? undefined : await this.#sync(request);
     });
-    this.#last = synced.catch(() => undefined);
-    return synced;
+  }
+
+  #run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #sync(request: FrameworkRequest<P>): Promise<PreparedRequest<P>> {
+    const context = await this.#open(request);
+    await this.#follow(context, request);
+    const { messages, signal } = request;
+    this.#newest = request;
+    const prepared = await context.sync(messages, signal === undefined ? {} : { signal });
+    return { ...prepared, outgoing: context.outgoing() };
   }
 
   async #open({ model, system, tools, thinking, outputTokensMax }: FrameworkRequest<P>): Promise<Context<P>> {
