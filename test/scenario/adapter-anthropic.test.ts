@@ -1,6 +1,6 @@
-import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk";
+import Anthropic, { AuthenticationError, BadRequestError } from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { withContext } from "../../packages/palimpsest/src/adapter/anthropic/with-context.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { playing } from "./support/simulated.ts";
@@ -30,6 +30,21 @@ function connected(responder: Responder) {
   const client = new Anthropic({ apiKey: "sk-test", maxRetries: 0, baseURL: "http://simulator", fetch });
   return { client, bodies };
 }
+
+/** The messages of a body. The context marks the last block of the last one, which is a text or a block. */
+function withoutLastMark(body: string): readonly object[] {
+  const { messages } = JSON.parse(body) as { messages: readonly { content: unknown }[] };
+  return messages.map(({ content, ...message }) => {
+    if (!Array.isArray(content)) return { ...message, content };
+    const blocks = content.map(({ cache_control: _mark, ...block }: Record<string, unknown>) => block);
+    const [only] = blocks;
+    return { ...message, content: isMarkedText(content) ? only?.["text"] : blocks };
+  });
+}
+
+/** A text that the caller wrote as a string has one key more than a block of the caller's: the mark. */
+const isMarkedText = (content: readonly object[]): boolean =>
+  content.length === 1 && content[0] !== undefined && "cache_control" in content[0] && "text" in content[0];
 
 describe("withContext, for the client of @anthropic-ai/sdk", () => {
   it("messages.create: a plain loop over one growing list goes through three compactions in a small window", async () => {
@@ -146,6 +161,124 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
     await client.messages.create({ ...params, stream: true });
     const reply = await client.messages.create(params);
     expect(reply.content.length).toBeGreaterThan(0);
+    await client.closeContext();
+  });
+
+  const search = [
+    { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "gauge" } },
+    { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] },
+  ] as const;
+  const asked = { role: "user", content: "Look." } as const;
+  const mark = { cache_control: { type: "ephemeral" } };
+  /** The second list: without the marks that the request has. */
+  const lists: readonly (readonly [name: string, list: readonly object[], unmarked?: readonly object[]])[] = [
+    ["a reply to go on with (pause_turn)", [asked, { role: "assistant", content: search }]],
+    ["the beginning of the reply", [asked, { role: "assistant", content: "The gauge" }]],
+    [
+      "blocks of kinds that the context does not know, and citations",
+      [
+        asked,
+        {
+          role: "assistant",
+          content: [
+            { type: "fallback", from: "a" },
+            { type: "advisor_tool_result", tool_use_id: "srvtoolu_2", content: { type: "advisor_result", text: "t" } },
+            { type: "text", text: "b", citations: [{ type: "char_location", cited_text: "c" }] },
+          ],
+        },
+        asked,
+      ],
+    ],
+    [
+      "a system message on the way that adds tools",
+      [
+        asked,
+        { role: "assistant", content: "b" },
+        {
+          role: "system",
+          content: [
+            { type: "tool_addition", tools: ["x"] },
+            { type: "text", text: "Brief." },
+          ],
+        },
+        asked,
+      ],
+    ],
+    [
+      "marks of the caller, which ours replace",
+      [
+        { role: "user", content: [{ type: "text", text: "Look.", ...mark }] },
+        { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "read", input: { ...mark } }] },
+        {
+          role: "user",
+          content: [{ type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "ok", ...mark }] }],
+        },
+      ],
+      [
+        { role: "user", content: [{ type: "text", text: "Look." }] },
+        { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "read", input: { ...mark } }] },
+        {
+          role: "user",
+          content: [{ type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "ok" }] }],
+        },
+      ],
+    ],
+  ];
+
+  it.each(lists)("every message is sent as it is: %s", async (_, messages, unmarked = messages) => {
+    const { client: plain, bodies } = connected(reader(0));
+    const client = withContext(plain);
+    await client.post("/v1/messages", { body: { model, max_tokens: 2_000, tools, messages } }).catch(() => undefined);
+    expect(withoutLastMark(bodies[0] ?? "{}")).toEqual(unmarked);
+    await client.closeContext();
+  });
+
+  it("what the context can't take is an error of the request, at once", async () => {
+    const { client: plain, bodies } = connected(reader(0));
+    const client = withContext(plain, { contextTokens: 5_000 });
+    const params = { model, max_tokens: 2_000, system: "word ".repeat(20_000), messages: [asked] };
+    const refused = client.messages.create(params, { maxRetries: 3 });
+    await expect(refused).rejects.toBeInstanceOf(BadRequestError);
+    expect(bodies).toEqual([]);
+    await client.closeContext();
+  });
+
+  it("a refused request is sent again with its own list, though another came meanwhile", async () => {
+    const refusal = Promise.withResolvers<undefined>();
+    const bodies: string[] = [];
+    const tooLong = { type: "invalid_request_error", message: "prompt is too long: 230000 tokens > 200000 maximum" };
+    const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
+      const nth = bodies.push(typeof init?.body === "string" ? init.body : "");
+      if (nth === 1) await refusal.promise;
+      if (nth === 1) return Response.json({ type: "error", error: tooLong }, { status: 400 });
+      const content = [{ type: "text", text: `Reply ${nth}.` }];
+      const usage = { input_tokens: 5, output_tokens: 1 };
+      return Response.json({
+        id: `msg_${nth}`,
+        type: "message",
+        role: "assistant",
+        model,
+        content,
+        stop_reason: "end_turn",
+        usage,
+      });
+    };
+    const client = withContext(new Anthropic({ apiKey: "sk-test", maxRetries: 0, fetch }));
+    const long = Array.from({ length: 21 }, (_, at) => ({
+      role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+      content: `Long ${at}: ${"words ".repeat(500)}`,
+    }));
+    const first = client.messages.create({ model, max_tokens: 2_000, messages: long });
+    await vi.waitFor(() => expect(bodies).toHaveLength(1));
+    await client.messages.create({
+      model,
+      max_tokens: 2_000,
+      messages: [{ role: "user", content: "A title, please." }],
+    });
+    refusal.resolve(undefined);
+    expect((await first).content).toMatchObject([{ text: "Reply 3." }]);
+    expect(bodies[2]).toContain("Long 20");
+    expect(bodies[2]).not.toContain("A title");
     await client.closeContext();
   });
 

@@ -242,7 +242,7 @@ describe("what real clients change between two requests", () => {
     if (second === undefined) return;
     expect(second.sync).toMatchObject(sync);
     expect((await context.sync(to)).sync).toMatchObject({ kind: "same", added: 0, left: 0 });
-    expect(context.outgoing()).toEqual(to.map((_message, at) => ({ kind: "given", at })));
+    expect(context.outgoing()).toMatchObject(to.map((_message, at) => ({ kind: "given", at })));
     // The request says what the second list says.
     for (const said of texts(to)) expect(shown(second), said).toContain(JSON.stringify(said).slice(1, -1));
     for (const said of texts(from).filter((one) => !texts(to).includes(one))) {
@@ -414,6 +414,70 @@ describe("sync", () => {
     expect((await context.sync(list({ ...search, action: { type: "open" } }))).sync).toMatchObject({
       kind: "branched",
     });
+    await context.close();
+  });
+});
+
+describe("outgoing", () => {
+  const thought = { type: "thinking", thinking: "hm", signature: "s" };
+  const badSignature = {
+    type: "invalid_request_error",
+    message: "messages.1.content.0: Invalid `signature` in `thinking` block",
+  };
+
+  it("writes a message anew whose thinking the provider refused, and gives the others as they are", async () => {
+    const context = await opened();
+    await context.sync([fix, says(thought, call("toolu_1")), found]);
+    expect(context.outgoing()).toMatchObject([{ kind: "given" }, { kind: "given", at: 1 }, { kind: "given" }]);
+    await context.refused({ status: 400, body: { type: "error", error: badSignature } });
+    await context.next();
+    expect(context.outgoing()).toMatchObject([
+      { kind: "given", at: 0 },
+      { kind: "made", of: 1, message: { role: "assistant", content: [{ type: "tool_use", id: "toolu_1" }] } },
+      { kind: "given", at: 2 },
+    ]);
+    await context.close();
+  });
+
+  it("says which blocks of whose messages are to be marked for the cache, without thinking and empty texts", async () => {
+    const context = await opened();
+    const list = [
+      fix,
+      says(thought, text("I look."), call("toolu_1")),
+      user([text(""), result("toolu_1", "ok"), text("Be kind.")]),
+    ];
+    await context.sync(list);
+    const marked = context.outgoing()?.flatMap(({ marks }, at) => (marks ?? []).map(({ block }) => [at, block]));
+    expect(marked?.at(-1)).toEqual([2, 1]);
+    await context.close();
+  });
+
+  it("gives a system message with blocks of unknown kinds once, and as it is", async () => {
+    const context = await opened();
+    const list = [
+      fix,
+      says(text("I look.")),
+      { role: "system", content: [{ type: "tool_addition", tools: ["x"] }, text("Now.")] },
+      fix,
+    ];
+    await context.sync(list);
+    expect(context.outgoing()).toMatchObject(list.map((_, at) => ({ kind: "given", at })));
+    await context.close();
+  });
+
+  it.each([
+    ["an image", { type: "input_image", file_id: "file_1", detail: "auto" }],
+    ["a file", { type: "input_file", file_id: "file_1" }],
+  ])("takes a message of responses that is only %s which the provider has", async (_, part) => {
+    const context = await openContext({ model: "gpt-5", provider: "openai-responses" });
+    const list = [
+      { role: "user", content: "Look." },
+      { role: "assistant", content: "At what?" },
+      { role: "user", content: [part] },
+    ];
+    await context.sync(list);
+    expect(context.outgoing()).toMatchObject(list.map((_message, at) => ({ kind: "given", at })));
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "same" });
     await context.close();
   });
 });

@@ -1,4 +1,6 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
+import { writeOutgoing } from "palimpsest/internal/context/sync/write-outgoing";
 import { type JsonObject, textField, wellFormedJson } from "palimpsest/internal/schema/json";
 import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
@@ -25,24 +27,14 @@ export function readClientList(format: WireFormat, body: RequestBody): ClientLis
 
 /** The list to send: the client's own elements where nothing was done to them. */
 export function writeClientList(
-  format: WireFormat,
+  provider: Provider,
   { list, outgoing }: { readonly list: ClientList; readonly outgoing: readonly OutgoingMessage[] },
 ): readonly (BodyElement | Uint8Array)[] {
-  const sent: (BodyElement | Uint8Array)[] = [...list.lead];
-  for (const [at, message] of outgoing.entries()) {
-    if (message.kind === "given") {
-      const element = list.elements[message.at];
-      if (element !== undefined) sent.push(element);
-      continue;
-    }
-    const { of } = message;
-    const after = outgoing[at + 1];
-    // What replaces one element may be several messages: its marks belong to the last of them.
-    const isLast = after?.kind !== "made" || after.of !== of;
-    const instead = of !== undefined && isLast ? list.elements[of]?.value : undefined;
-    for (const element of format.writeMessage(message.message, instead)) sent.push(encode(element));
-  }
-  return sent;
+  const written = writeOutgoing(provider, { outgoing, valueAt: (at) => list.elements[at]?.value });
+  return [
+    ...list.lead,
+    ...written.map(({ value, given }) => (given === undefined ? undefined : list.elements[given]) ?? encode(value)),
+  ];
 }
 
 /**

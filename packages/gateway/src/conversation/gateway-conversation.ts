@@ -327,7 +327,7 @@ export class GatewayConversation<P extends Provider> {
         ? writeView(list, request.params)
         : untouched
           ? body.elements
-          : writeClientList(this.#format, { list, outgoing });
+          : writeClientList(this.#options.provider, { list, outgoing });
     const binding = this.#bindThinking(body);
     const fields = {
       ...this.#toolField(body),

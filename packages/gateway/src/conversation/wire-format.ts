@@ -1,15 +1,11 @@
 import type { SystemOption, ToolOption } from "palimpsest/internal/context/inputs";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { chatRequest } from "palimpsest/internal/model/openai/chat-request";
-import { responsesRequest } from "palimpsest/internal/model/openai/responses-request";
-import type { Message } from "palimpsest/internal/schema/block";
 import {
   field,
   isArray,
   isObject,
   type Json,
   type JsonObject,
-  listField,
   parseJson,
   textField,
 } from "palimpsest/internal/schema/json";
@@ -26,8 +22,6 @@ export interface WireFormat {
   /** Tools that the context counts. */
   readTools(tools: Json | undefined): readonly ToolOption[];
   writeTool(tool: { readonly name: string; readonly description: string; readonly input_schema: object }): JsonObject;
-  /** Elements of the list. One message may become several. `instead`: the client's element that it replaces. */
-  writeMessage(message: Message, instead?: JsonObject): readonly JsonObject[];
 }
 
 const anthropic: WireFormat = {
@@ -37,7 +31,6 @@ const anthropic: WireFormat = {
   limitFields: ["max_tokens"],
   readTools: (tools) => listOf(tools).flatMap(readMessagesTool),
   writeTool: (tool) => toJson(tool),
-  writeMessage: (message, instead) => [withMark(toJson(message), instead)],
 };
 
 const chat: WireFormat = {
@@ -48,7 +41,6 @@ const chat: WireFormat = {
   readTools: (tools) => listOf(tools).flatMap((tool) => readFunction(field(tool, "function"))),
   writeTool: ({ name, description, input_schema: parameters }) =>
     toJson({ type: "function", function: { name, description, parameters } }),
-  writeMessage: (message, instead) => replaceResult(message, { instead, at: "content" }) ?? chatMessages(message),
 };
 
 const responses: WireFormat = {
@@ -59,9 +51,6 @@ const responses: WireFormat = {
   readTools: (tools) => uniqueNames(listOf(tools).flatMap(readResponsesTool)),
   writeTool: ({ name, description, input_schema: parameters }) =>
     toJson({ type: "function", name, description, parameters, strict: false }),
-  writeMessage: (message, instead) =>
-    replaceResult(message, { instead, at: "output" }) ??
-    listField(responsesRequest({ messages: chatMessages(message) }), "input").filter(isObject),
 };
 
 export const wireFormats: Readonly<Record<Provider, WireFormat>> = {
@@ -75,40 +64,6 @@ function toJson(value: object): JsonObject {
   const json = parseJson(JSON.stringify(value));
   return isObject(json) ? json : {};
 }
-
-/** A result keeps the form that the client gave it, such as that of a custom tool. */
-function replaceResult(
-  { content }: Message,
-  { instead, at }: { readonly instead: JsonObject | undefined; readonly at: "content" | "output" },
-): readonly JsonObject[] | undefined {
-  const [block, ...others] = content;
-  if (instead === undefined || others.length > 0 || block?.type !== "tool_result") return undefined;
-  if (field(instead, at) === undefined || typeof block.content !== "string") return undefined;
-  return [{ ...instead, [at]: block.content }];
-}
-
-/** If the client marked the element for the cache, the last block of what replaces it has the mark. */
-function withMark(message: JsonObject, instead: JsonObject | undefined): JsonObject {
-  const marked = instead === undefined ? undefined : listField(instead, "content").filter(isObject).find(hasMark);
-  const mark = marked === undefined ? undefined : field(marked, "cache_control");
-  const content = listField(message, "content").filter(isObject);
-  const at = content.findLastIndex(
-    (block) => !["thinking", "redacted_thinking"].includes(textField(block, "type") ?? ""),
-  );
-  if (mark === undefined || at === -1) return message;
-  return {
-    ...message,
-    content: content.map((block, index) => (index === at ? { ...block, cache_control: mark } : block)),
-  };
-}
-
-const hasMark = (block: JsonObject): boolean => isObject(field(block, "cache_control"));
-
-const chatMessages = ({ role, content }: Message): readonly JsonObject[] =>
-  listField(
-    chatRequest(toJson({ messages: [{ role, content }] }), { outputLimit: "max_completion_tokens" }),
-    "messages",
-  ).filter(isObject);
 
 const listOf = (value: Json | undefined): readonly JsonObject[] => (isArray(value) ? value : []).filter(isObject);
 

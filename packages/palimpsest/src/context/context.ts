@@ -157,7 +157,7 @@ export class Context<P extends Provider> {
 
   /** The newest request in the messages of the list given to `sync`. Undefined: send `params`. Read it before the next call. */
   outgoing(): readonly OutgoingMessage[] | undefined {
-    return this.#sync.outgoing(this.#rounds.sent?.assembled.request.messages);
+    return this.#sync.outgoing(this.#rounds.sent?.assembled.request);
   }
 
   /** Adds the reply to the last `next()`. Returns the calls that wait for a result. */

@@ -50,6 +50,8 @@ export class AdapterContext<P extends Provider> {
   #leaveReply: (() => void) | undefined;
   /** Of the newest request. */
   #askModel: AskModel<P> | undefined;
+  /** The request whose list was taken over last. */
+  #newest: FrameworkRequest<P> | undefined;
 
   constructor(provider: P, { summarizer, ...options }: OwnModelOptions<P>) {
     this.#provider = provider;
@@ -83,16 +85,36 @@ export class AdapterContext<P extends Provider> {
   /** Takes over the request's list and returns the request to send. One after the other, in the order of the calls. */
   sync(request: FrameworkRequest<P>): Promise<PreparedRequest<P>> {
     this.#leaveReply?.();
-    const synced = this.#last.then(async () => {
-      this.#askModel = request.askModel;
-      const context = await this.#open(request);
-      await this.#follow(context, request);
-      const { messages, signal } = request;
-      const prepared = await context.sync(messages, signal === undefined ? {} : { signal });
-      return { ...prepared, outgoing: context.outgoing() };
+    return this.#run(() => this.#sync(request));
+  }
+
+  /**
+   * After the provider refused a request: what to send instead, without what was refused. Undefined if there is nothing, or
+   * if the framework has to wait. Another request may have handed over its list meanwhile.
+   */
+  syncRefused(request: FrameworkRequest<P>, refusal: object): Promise<PreparedRequest<P> | undefined> {
+    return this.#run(async () => {
+      const context = await this.context;
+      if (this.#newest !== request) await this.#sync(request);
+      const after = await context.refused(refusal);
+      return after.kind === "stop" || after.afterMs > 0 ? undefined : await this.#sync(request);
     });
-    this.#last = synced.catch(() => undefined);
-    return synced;
+  }
+
+  #run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #sync(request: FrameworkRequest<P>): Promise<PreparedRequest<P>> {
+    this.#askModel = request.askModel;
+    const context = await this.#open(request);
+    await this.#follow(context, request);
+    const { messages, signal } = request;
+    this.#newest = request;
+    const prepared = await context.sync(messages, signal === undefined ? {} : { signal });
+    return { ...prepared, outgoing: context.outgoing() };
   }
 
   async #open({ model, system, tools, thinking, outputTokensMax }: FrameworkRequest<P>): Promise<Context<P>> {

@@ -6,7 +6,7 @@ import type { AdapterContext } from "./adapter-context.ts";
 interface PassingReply {
   readonly response: Response;
   /** Told of the reply, or of each event. */
-  readonly replied: (message: JsonObject) => void;
+  readonly onReply: (message: JsonObject) => void;
 }
 
 /** What a context does with replies as they come from the wire: it checks their form itself. */
@@ -21,16 +21,16 @@ interface ReplyReader {
  */
 export async function recordReply<P extends Provider>(
   adapter: AdapterContext<P>,
-  { response, replied }: PassingReply,
+  { response, onReply }: PassingReply,
 ): Promise<Response> {
   const context: ReplyReader = await adapter.context;
   if (!response.ok || response.body === null) return response;
   const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
-  if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, replied })), response);
+  if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, onReply })), response);
   const text = await response.text();
   const reply = tryParseJson(text);
   if (isObject(reply)) {
-    replied(reply);
+    onReply(reply);
     await context.assistant(reply).catch(() => undefined);
   }
   return new Response(text, response);
@@ -39,7 +39,7 @@ export async function recordReply<P extends Provider>(
 /** The stream ends for the client when the reply is stored. If the client leaves it, the reply has broken off. */
 function recordEvents<P extends Provider>(
   adapter: AdapterContext<P>,
-  { context, replied }: { readonly context: ReplyReader } & Pick<PassingReply, "replied">,
+  { context, onReply }: { readonly context: ReplyReader } & Pick<PassingReply, "onReply">,
 ): TransformStream<Uint8Array, Uint8Array> {
   const events = new Channel<JsonObject>();
   adapter.replying(() => events.close());
@@ -51,7 +51,7 @@ function recordEvents<P extends Provider>(
     for (const line of lines) {
       const event = line.startsWith("data:") ? tryParseJson(line.slice("data:".length)) : undefined;
       if (!isObject(event)) continue;
-      replied(event);
+      onReply(event);
       events.put(event);
     }
   };

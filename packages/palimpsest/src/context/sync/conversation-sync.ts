@@ -1,7 +1,9 @@
-import { type Block, type Message, parseBlock } from "../../schema/block.ts";
+import type { ModelRequest } from "../../ports/model-port.ts";
+import { type Block, parseBlock } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { Entry } from "../../schema/entry.ts";
 import { isObject, listField, parseJson } from "../../schema/json.ts";
+import type { Item } from "../../transcript/item.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { storeError, throwIfFailed } from "../context-error.ts";
 import type { SyncReport } from "../outcomes.ts";
@@ -95,14 +97,17 @@ export class ConversationSync {
    * The view in the messages of the newest list: those that nothing was done to, by their index, and what the context wrote
    * in place of the others. Undefined without a list, or if the view does not follow its order.
    */
-  outgoing(messages: readonly Message[] = []): readonly OutgoingMessage[] | undefined {
+  outgoing(
+    request: Pick<ModelRequest, "messages" | "breakpoints"> | undefined,
+  ): readonly OutgoingMessage[] | undefined {
     this.#catchUp();
-    const { path, sources } = this.#session.fold;
+    const { path, sources, projection } = this.#session.fold;
     const line = this.#known.line.slice(0, this.#list?.items.length);
     if (this.#list === undefined || line.length < this.#list.items.length) return undefined;
     return outgoingList({
       ...this.#list,
-      messages,
+      messages: request?.messages ?? [],
+      breakpoints: request?.breakpoints ?? [],
       sources,
       entries: line.map(({ entry }) => entry),
       isSame: (block, item) => this.#isSame(block, item),
@@ -110,6 +115,7 @@ export class ConversationSync {
         const found = path.find(entry)?.entry;
         return found?.kind === "user" && found.summary;
       },
+      withoutThinking: findEntriesWithoutThinking(projection.items),
     });
   }
 
@@ -312,6 +318,19 @@ const isSameReply = (before: Entry | undefined, entry: Entry): boolean =>
   entry.kind === "assistant" &&
   before.messageId !== undefined &&
   before.messageId === entry.messageId;
+
+/** Entries of replies whose thinking right before them was left out. */
+function findEntriesWithoutThinking(items: readonly Item[]): ReadonlySet<EntryId> {
+  const entries = new Set<EntryId>();
+  let reply: Item["messageId"];
+  for (const { entry, thinking, blocks, messageId } of items) {
+    const hasThought = blocks.some(isThinking);
+    const isLeftOut = thinking === "left-out" && hasThought;
+    if (!blocks.every(isThinking) && (isLeftOut || (reply !== undefined && reply === messageId))) entries.add(entry);
+    if (hasThought || messageId !== reply) reply = isLeftOut ? messageId : undefined;
+  }
+  return entries;
+}
 
 const isOnlyThinking = (entry: Entry | undefined): boolean =>
   entry?.kind === "assistant" && entry.blocks.length > 0 && entry.blocks.every(isThinking);

@@ -23,12 +23,14 @@ function outgoing(
   const messages: readonly Message[] = [{ role: "user", content: shown.map(([text]) => textBlock(text)) }];
   const sent = outgoingList({
     messages,
+    breakpoints: [],
     sources: [shown.map(([, entry]) => entryId(entry))],
     items: listed.map(([text, message]) => textItem(text, message)),
     entries: listed.map(([, , entry]) => entryId(entry)),
     length: (listed.at(-1)?.[1] ?? -1) + 1,
     isSame: (block, item) => block.type === "text" && block.text === item.digest,
     isSummary: (entry) => entry === "s",
+    withoutThinking: new Set(),
   });
   return sent?.map((message) =>
     message.kind === "given"

@@ -1,3 +1,5 @@
+import type { Breakpoint } from "../../cache/breakpoint.ts";
+import type { Lifetime } from "../../cache/lifetime.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import { isThinking } from "../../transcript/to-wire-block.ts";
@@ -7,13 +9,24 @@ import type { SyncItem } from "./message-reader.ts";
  * A message to send. `given`: the message of the caller's list at this index, as the caller wrote it. `made`: written by
  * the context; `of` is the message of the list whose place it takes, if it takes one.
  */
-export type OutgoingMessage =
+export type OutgoingMessage = (
   | { readonly kind: "given"; readonly at: number }
-  | { readonly kind: "made"; readonly message: Message; readonly of?: number };
+  | { readonly kind: "made"; readonly message: Message; readonly of?: number }
+) & {
+  /** Where the request is to be marked for the provider's cache. */
+  readonly marks?: readonly OutgoingMark[];
+};
+
+export interface OutgoingMark {
+  /** The block of the message, counted without thinking and empty texts. */
+  readonly block: number;
+  readonly lifetime: Lifetime;
+}
 
 export interface OutgoingInput {
-  /** The view. */
+  /** The view, and where it is marked. */
   readonly messages: readonly Message[];
+  readonly breakpoints: readonly Breakpoint[];
   /** The entry that each block of the view comes from. */
   readonly sources: readonly (readonly EntryId[])[];
   /** The caller's list, and the entry that holds each of its items. */
@@ -25,6 +38,8 @@ export interface OutgoingInput {
   readonly isSame: (block: Block, item: SyncItem) => boolean;
   /** Holds the caller's own summary, which is the context's text with the same meaning. */
   readonly isSummary: (entry: EntryId) => boolean;
+  /** Entries before which an edit left out thinking. */
+  readonly withoutThinking: ReadonlySet<EntryId>;
 }
 
 /** A block of the view, and the message of the list that it belongs to. */
@@ -33,6 +48,7 @@ interface ShownBlock {
   readonly block: Block;
   /** Index of its message in the view. */
   readonly group: number;
+  readonly mark: Lifetime | undefined;
   readonly item: number | undefined;
   owner: number | undefined;
 }
@@ -64,7 +80,7 @@ export function outgoingList(input: OutgoingInput): readonly OutgoingMessage[] |
     if (owner !== undefined && owner <= last) return undefined;
     const lead = owner === undefined ? undefined : leads.get(owner);
     if (isMade) sent.push(...makeMessages(run, { owner, items: input.items }));
-    else sent.push(...(lead ?? [owner]).map((at) => ({ kind: "given", at }) as const));
+    else sent.push(...(lead ?? [owner]).map((at) => giveMessage(at, { run, items: input.items })));
     leadEnd = isMade ? undefined : lead?.at(-1);
     last = leadEnd ?? owner ?? last;
   }
@@ -84,18 +100,19 @@ function leadMessages({ items, entries, isSummary }: OutgoingInput): ReadonlyMap
   return leads;
 }
 
-function readShown({ messages, sources, items, entries }: OutgoingInput): readonly ShownBlock[] {
+function readShown({ messages, sources, items, entries, breakpoints }: OutgoingInput): readonly ShownBlock[] {
   const unshown = new UnshownItems(items, entries);
   // A request must begin with a message of the user: the view may have one more than the transcript.
   const ahead = messages.length - sources.length;
   const shown: ShownBlock[] = [];
   messages.forEach(({ role, content }, group) => {
     const from = sources[group - ahead] ?? [];
+    const marks = breakpoints.filter(({ place }) => place.part === "messages" && place.message === group);
     content.forEach((block, at) => {
       const entry = from[at];
       const item = entry === undefined || isThinking(block) ? undefined : unshown.take(entry);
       const owner = item === undefined ? undefined : items[item]?.message;
-      shown.push({ role, block, group, item, owner });
+      shown.push({ role, block, group, mark: marks.find(({ place }) => place.at === at)?.lifetime, item, owner });
     });
   });
   return shown;
@@ -137,12 +154,13 @@ class UnshownItems {
   }
 }
 
-/** Blocks of kinds that the context does not know stay with their message. */
-const isTracked = (item: SyncItem | undefined): item is SyncItem => item !== undefined && item.block.type !== "unknown";
+/** Blocks of kinds that the context does not know stay with their message. In a system message they are shown as text. */
+const isTracked = (item: SyncItem | undefined): item is SyncItem =>
+  item !== undefined && (item.block.type !== "unknown" || item.role === "system");
 
 /** Messages of the list that are not shown as they are. */
 function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<number> {
-  const { items, entries, isSame, isSummary } = input;
+  const { items, entries, isSame, isSummary, withoutThinking } = input;
   const isShown = new Uint8Array(items.length);
   for (const { block, item } of shown) {
     const of = item === undefined ? undefined : items[item];
@@ -151,8 +169,9 @@ function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<nu
   let shownEntries: ReadonlySet<EntryId | undefined> | undefined;
   const changed = new Set<number>();
   items.forEach((item, at) => {
-    if (isShown[at] === 1 || !isTracked(item)) return;
     const entry = entries[at];
+    if (item.thinking.length > 0 && entry !== undefined && withoutThinking.has(entry)) changed.add(item.message);
+    if (isShown[at] === 1 || !isTracked(item)) return;
     shownEntries ??= new Set(shown.map((one) => (one.item === undefined ? undefined : entries[one.item])));
     const isOwnSummary = entry !== undefined && shownEntries.has(entry) && isSummary(entry);
     if (!isOwnSummary) changed.add(item.message);
@@ -227,19 +246,40 @@ function runsByOwner(shown: readonly ShownBlock[]): readonly Run[] {
   return runs;
 }
 
+/** The caller's message, with the marks of what the view shows of it. */
+function giveMessage(
+  at: number,
+  { run, items }: { readonly run: Run } & Pick<OutgoingInput, "items">,
+): OutgoingMessage {
+  const marks = run.flatMap(({ item, mark }): readonly OutgoingMark[] => {
+    if (mark === undefined || item === undefined || items[item]?.message !== at) return [];
+    let block = 0;
+    while (items[item - block - 1]?.message === at) block += 1;
+    return [{ block, lifetime: mark }];
+  });
+  return { kind: "given", at, ...(marks.length === 0 ? {} : { marks }) };
+}
+
 /** One message for each run of the same role, with the caller's ids. */
 function makeMessages(
   run: Run,
   { owner, items }: { readonly owner: number | undefined } & Pick<OutgoingInput, "items">,
 ): readonly OutgoingMessage[] {
-  const made: { readonly role: Message["role"]; readonly content: Block[] }[] = [];
-  for (const { role, block, item } of run) {
+  const made: { readonly message: Message & { readonly content: Block[] }; readonly marks: OutgoingMark[] }[] = [];
+  for (const { role, block, item, mark } of run) {
     const content = withCallerIds(block, item === undefined ? undefined : items[item]);
-    const message = made.at(-1);
-    if (message?.role === role) message.content.push(content);
-    else made.push({ role, content: [content] });
+    if (made.at(-1)?.message.role !== role) made.push({ message: { role, content: [] }, marks: [] });
+    const last = made.at(-1);
+    last?.message.content.push(content);
+    const before = last?.message.content.filter((one) => !isThinking(one)).length ?? 0;
+    if (mark !== undefined) last?.marks.push({ block: before - 1, lifetime: mark });
   }
-  return made.map((message) => ({ kind: "made", message, ...(owner === undefined ? {} : { of: owner }) }));
+  return made.map(({ message, marks }) => ({
+    kind: "made",
+    message,
+    ...(owner === undefined ? {} : { of: owner }),
+    ...(marks.length === 0 ? {} : { marks }),
+  }));
 }
 
 /** In the transcript a call may have another id, because the same one is on another branch. */
