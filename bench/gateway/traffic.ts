@@ -44,7 +44,7 @@ export function replyEvents(callId: string): readonly string[] {
   ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
 }
 
-export const modelId = "claude-sonnet-5-5";
+const modelId = "claude-sonnet-5-5";
 
 const toolName = (at: number): string => `tool_${at}`;
 

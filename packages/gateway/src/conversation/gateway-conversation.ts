@@ -375,7 +375,7 @@ export class GatewayConversation<P extends Provider> {
   /** Only if the reply would not fit: a limit that changes with each request breaks the cache of some models. */
   #limitField(body: RequestBody, fittingTokens: number): FieldChanges {
     const asked = this.#limit(body);
-    return asked === undefined || asked.value <= fittingTokens * fittingShare
+    return asked === undefined || asked.value <= fittingTokens
       ? {}
       : { [asked.name]: Math.min(asked.value, fittingTokens) };
   }
@@ -402,9 +402,6 @@ function ownTools({ reduction, store, client, now }: OwnToolOptions): readonly O
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
-
-/** Models of today take a limit that does not fit and stop at the window's end. */
-const fittingShare = 1;
 
 interface FixedPart {
   readonly model: string;
