@@ -8,6 +8,7 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { type ConversationPlace, Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
+import { ToolBook } from "./conversation/tool-book.ts";
 import { contextExchange } from "./exchange/context-exchange.ts";
 import { type GatewayOutcome, serveGateway, type ServeGatewayOptions } from "./http/serve-gateway.ts";
 import type { ContextConfig } from "./operate/gateway-config.ts";
@@ -26,6 +27,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
   let context: () => ContextConfig = () => options.config.context;
   const conversations = new Conversations({
     log: await ConversationLog.open(join(home, "gateway", "conversations.jsonl")),
+    toolBook: await ToolBook.open(join(home, "gateway", "tools.jsonl")),
     openStore: (place) => openProjectStore({ home, cwd, place }),
     reduction: () => readReduction(context()),
     now,
@@ -63,6 +65,7 @@ const readReduction = ({
   contextTokens,
   recall,
   memory,
+  deferTools,
   cacheMarks,
   policy,
   saving,
@@ -70,6 +73,7 @@ const readReduction = ({
 }: ContextConfig): ReductionOptions => ({
   recall: recall ?? "on",
   memory: memory ?? "off",
+  deferTools: deferTools ?? "off",
   cacheMarks: cacheMarks ?? "added",
   contextTokens: (model) => (typeof contextTokens === "object" ? contextTokens[model] : contextTokens),
   ...(policy === undefined ? {} : { policy }),

@@ -18,7 +18,13 @@ async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, {
     log: await ConversationLog.open(join(folder, "conversations.jsonl")),
     openStore: () => faulty,
     now: Date.now,
-    reduction: () => ({ recall: "on", memory: "off", cacheMarks: "client", contextTokens: () => contextTokens }),
+    reduction: () => ({
+      recall: "on",
+      memory: "off",
+      deferTools: "off",
+      cacheMarks: "client",
+      contextTokens: () => contextTokens,
+    }),
   });
   const gateway = await serveGateway({
     config: {

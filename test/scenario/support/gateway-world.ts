@@ -1,10 +1,11 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
 import type { ReductionOptions } from "../../../packages/gateway/src/conversation/gateway-conversation.ts";
+import { ToolBook } from "../../../packages/gateway/src/conversation/tool-book.ts";
 import { contextExchange, type ExchangeOptions } from "../../../packages/gateway/src/exchange/context-exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
 import type { GatewayEvent } from "../../../packages/gateway/src/operate/gateway-event.ts";
@@ -99,11 +100,13 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
     const log = await ConversationLog.open(logPath);
     const conversations = new Conversations({
       log,
+      toolBook: await ToolBook.open(join(dirname(logPath), "tools.jsonl")),
       openStore: () => store,
       now: Date.now,
       reduction: () => ({
         recall: "on",
         memory: "off",
+        deferTools: "off",
         cacheMarks: "client",
         contextTokens: () => contextTokens,
         ...options.reduction,

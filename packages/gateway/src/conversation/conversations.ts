@@ -12,6 +12,7 @@ import { readIdentity } from "../recognise/read-identity.ts";
 import { readClientList } from "./client-list.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import { GatewayConversation, type ReductionOptions } from "./gateway-conversation.ts";
+import type { ToolBook } from "./tool-book.ts";
 import { guessBytes, guessesMax, idleMs, openMax } from "./limits.ts";
 import { wireFormats } from "./wire-format.ts";
 
@@ -25,6 +26,8 @@ export interface ConversationsDeps {
   readonly openStore: (place: ConversationPlace) => Store;
   readonly reduction: () => ReductionOptions;
   readonly log: ConversationLog;
+  /** Absent: no tools are deferred. */
+  readonly toolBook?: ToolBook | undefined;
   readonly now: () => number;
   readonly onEvent?: ((id: string, event: ContextEvent) => void) | undefined;
 }
@@ -124,6 +127,7 @@ export class Conversations implements GatewayState {
     await Promise.all([...this.#open.values()].map(({ conversation }) => conversation.close().catch(() => undefined)));
     this.#open.clear();
     await this.#deps.log.close();
+    await this.#deps.toolBook?.close();
   }
 
   /**
@@ -151,7 +155,7 @@ export class Conversations implements GatewayState {
       this.#open.set(id, known);
       return known;
     }
-    const { openStore, reduction, onEvent, log } = this.#deps;
+    const { openStore, reduction, onEvent, log, toolBook } = this.#deps;
     const facts = log.facts(id);
     const opened: OpenConversation = {
       id,
@@ -161,6 +165,7 @@ export class Conversations implements GatewayState {
         store: openStore({ user, project: facts?.project ?? project }),
         reduction: reduction(),
         client: facts?.client,
+        toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         onEvent: (event) => onEvent?.(id, event),
         ...(summarizer === undefined ? {} : { summarizer }),

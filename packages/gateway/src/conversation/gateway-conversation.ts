@@ -7,17 +7,16 @@ import type { Params, Provider } from "palimpsest/internal/context/provider-form
 import { Channel } from "palimpsest/internal/context/channel";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
-import { toolName } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
-import { memoryTool } from "./memory-tool.ts";
-import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
-import { recallTool } from "./recall-tool.ts";
+import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
+import { answerOwnCalls } from "./own-tools.ts";
+import type { ToolBook } from "./tool-book.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -35,6 +34,8 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
   readonly recall: "on" | "off";
   /** Whether the model gets a tool for the memories of the project. */
   readonly memory: "on" | "off";
+  /** Whether definitions of tools that this client never calls are loaded on demand only (Messages API). */
+  readonly deferTools: "on" | "off";
   /** Who marks requests for the provider's cache that the client left without a mark. */
   readonly cacheMarks: "client" | "added";
 }
@@ -47,6 +48,8 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly reduction: ReductionOptions;
   /** The program that sends the requests. */
   readonly client?: string | undefined;
+  /** Who uses which tools; `who`: the user and the program. */
+  readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
   readonly now: () => number;
 }
 
@@ -79,7 +82,7 @@ export interface PreparedBody {
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
-  readonly #ownTools: readonly OwnTool[];
+  readonly #tools: ConversationTools;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -95,7 +98,7 @@ export class GatewayConversation<P extends Provider> {
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
     this.#format = wireFormats[options.provider];
-    this.#ownTools = ownTools(options);
+    this.#tools = new ConversationTools(this.#format, options);
   }
 
   /** For the reader of the next body. */
@@ -126,6 +129,7 @@ export class GatewayConversation<P extends Provider> {
     this.#recording?.leave();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
+    this.#tools.look(body.field("tools"), { ...list, unchanged: isFollowing ? list.unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
     const reader: WireReader<P> = context;
@@ -166,7 +170,7 @@ export class GatewayConversation<P extends Provider> {
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
+      await answerOwnCalls(await this.#require(body), { tools: this.#tools.own(this.#sent?.tools), calls });
     });
   }
 
@@ -217,7 +221,7 @@ export class GatewayConversation<P extends Provider> {
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
     if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
-      await context.setTools(this.#tools(now.tools));
+      await context.setTools(this.#tools.options(now.tools));
     this.#sent = now;
     return context;
   }
@@ -246,7 +250,7 @@ export class GatewayConversation<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
-      tools: this.#tools(fixed.tools),
+      tools: this.#tools.options(fixed.tools),
       hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
@@ -272,21 +276,9 @@ export class GatewayConversation<P extends Provider> {
     };
   }
 
-  #tools(tools: Json | undefined) {
-    const client = this.#format.readTools(tools);
-    return [...client, ...this.#offered(tools).map(({ definition }) => definition)];
-  }
-
-  /** None to a request without tools, and none beside a tool of the same name. */
-  #offered(tools: Json | undefined): readonly OwnTool[] {
-    if (!isArray(tools) || tools.length === 0) return [];
-    const names = new Set(tools.map(toolName));
-    return this.#ownTools.filter(({ definition }) => !names.has(definition.name));
-  }
-
   /** Names of our own tools whose calls can come back. */
   get ownToolNames(): ReadonlySet<string> {
-    return new Set(this.#offered(this.#sent?.tools).map(({ definition }) => definition.name));
+    return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
@@ -303,19 +295,13 @@ export class GatewayConversation<P extends Provider> {
           : writeClientList(this.#format, { list, outgoing });
     const binding = this.#bindThinking(body);
     const fields = {
-      ...this.#toolField(body),
+      ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
       ...binding.fields,
       ...this.#limitField(body, request.params),
       ...this.#markField(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
-  }
-
-  #toolField(body: RequestBody): FieldChanges {
-    const tools = body.field("tools");
-    const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
-    return own.length > 0 && isArray(tools) ? { tools: [...tools, ...own] } : {};
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
@@ -352,21 +338,6 @@ export class GatewayConversation<P extends Provider> {
     const isMarked = body.bytes.includes('"cache_control"');
     return isMarked ? {} : { cache_control: { type: "ephemeral" } };
   }
-}
-
-/** Also tools that are switched off by now: the transcript may have calls of them. */
-function hiddenTools(tools: Json | undefined): readonly string[] {
-  const names = new Set((isArray(tools) ? tools : []).map(toolName));
-  return ownToolNames.filter((name) => !names.has(name));
-}
-
-type OwnToolOptions = Pick<ConversationOptions<Provider>, "reduction" | "store" | "client" | "now">;
-
-function ownTools({ reduction, store, client, now }: OwnToolOptions): readonly OwnTool[] {
-  return [
-    ...(reduction.recall === "on" ? [recallTool] : []),
-    ...(reduction.memory === "on" && store !== undefined ? [memoryTool({ store, client, now })] : []),
-  ];
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";

@@ -39,6 +39,7 @@ export const memoryHitsMax = 10;
 
 /** Characters of a memory that a model saves: one fact, not a file. */
 export const savedCharsMax = 10_000;
+
 /** The store and the layers take milliseconds, even for large lists; what takes longer hangs, and the client waits for it. */
 export const prepareMsMax = 10_000;
 
@@ -48,3 +49,21 @@ export const prepareWithSummaryMsMax = 300_000;
 /** How long another program may have a session open, such as `palimpsest undo`, before a request goes on without it. */
 export const busyMsMax = 2_000;
 export const busyStepMs = 50;
+
+/** Conversations of a client that began with a tool and never called it, before new ones defer it. */
+export const deferAfterConversations = 3;
+
+/** Tools that one search loads: a definition has hundreds of tokens. */
+export const foundToolsMax = 5;
+
+/** Programs of users whose use of tools is remembered. */
+export const toolUsersMax = 1_000;
+
+/** Tools of one program that are remembered; others are never deferred. */
+export const usedToolsMax = 1_000;
+
+/** Conversations whose deferred tools are remembered. One that is older would read its tools from no cache anyway. */
+export const deferredConversationsMax = 20_000;
+
+/** Lines that are added to the book of tools before it is written anew. */
+export const toolBookLinesSpare = 5_000;

@@ -10,11 +10,17 @@ export interface OwnTool {
   /** In the format of the Messages API. It never changes within a conversation: it is part of the cached prefix. */
   readonly definition: { readonly name: OwnToolName; readonly description: string; readonly input_schema: object };
   /** Must not reject: what goes wrong is told to the model. */
-  answer<P extends Provider>(context: Context<P>, input: JsonObject): Promise<string>;
+  answer<P extends Provider>(context: Context<P>, input: JsonObject): Promise<string | readonly ToolReference[]>;
+}
+
+/** In a result: the model gets the definition of a deferred tool. */
+export interface ToolReference {
+  readonly type: "tool_reference";
+  readonly tool_name: string;
 }
 
 /** Of all such tools, switched on or not. */
-export const ownToolNames = ["recall", "memory"] as const;
+export const ownToolNames = ["recall", "memory", "find_tools"] as const;
 
 /** Each call gets a result, or every later request would be refused. */
 export async function answerOwnCalls<P extends Provider>(
@@ -24,7 +30,7 @@ export async function answerOwnCalls<P extends Provider>(
   for (const { id, name, input, flawed } of calls) {
     const tool = tools.find(({ definition }) => definition.name === name);
     const isFailed = flawed !== undefined || tool === undefined;
-    const text = isFailed ? (flawed ?? `There is no tool ${name}.`) : await tool.answer(context, input);
-    await context.toolResult(id, text, { isError: isFailed });
+    const content = isFailed ? (flawed ?? `There is no tool ${name}.`) : await tool.answer(context, input);
+    await context.toolResult(id, content, { isError: isFailed });
   }
 }

@@ -33,6 +33,7 @@ const contextForm = z.strictObject({
     .optional(),
   recall: z.enum(["on", "off"]).optional(),
   memory: z.enum(["on", "off"]).optional(),
+  deferTools: z.enum(["on", "off"]).optional(),
   threads: z.enum(["keep", "refuse"]).optional(),
   summarizer: z.enum(["none", "own"]).optional(),
   usage: z.enum(["used", "sent"]).optional(),

@@ -50,8 +50,15 @@ export function userContentDraft(content: string | readonly BlockParams[]): Draf
 
 export function resultContent(content: string | readonly BlockParams[]): ResultContent {
   if (typeof content === "string") return content;
+  const references = content.filter(isToolReference);
+  if (content.length > 0 && references.length === content.length)
+    return references.map(({ tool_name }) => ({ type: "tool_reference", tool_name }));
   return parseContent(content).filter(isObject);
 }
+
+/** The result of a search for tools: the Messages API then shows the model their definitions. */
+const isToolReference = (block: BlockParams): block is BlockParams & { readonly tool_name: string } =>
+  block.type === "tool_reference" && "tool_name" in block && typeof block.tool_name === "string";
 
 /** Block types that users and tools may send. */
 const contentTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result"]);
