@@ -78,7 +78,11 @@ describe("memory, a tool that only the model sees", () => {
     const draft = { name: "Indent", description: "How code is indented", type: "feedback" as const, body: "Tabs." };
     await context.memory?.save(draft, { trust: "trusted" });
     await context.close();
-    const secret = { ...fact, name: "Key", text: `The key is sk-ant-${"api03-"}${"a1B2".repeat(24)}.` };
+    const secret = {
+      ...fact,
+      name: "Key",
+      text: `The key is ${["sk", "ant", "api03"].join("-")}-${"a1B2".repeat(24)}.`,
+    };
     const ask = await open([[memory(fact)], [memory(secret)], [memory({ command: "burn" })], says("Done.")], { store });
     await ask();
     expect(results()).toContain("only the user changes it");

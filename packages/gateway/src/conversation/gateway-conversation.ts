@@ -313,7 +313,7 @@ export class GatewayConversation<P extends Provider> {
 
   /** Names of our own tools whose calls can come back. */
   get ownToolNames(): ReadonlySet<string> {
-    return new Set(this.#offered(this.#sent?.tools).map(({ definition }) => definition.name));
+    return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
@@ -330,7 +330,7 @@ export class GatewayConversation<P extends Provider> {
           : writeClientList(this.#options.provider, { list, outgoing });
     const binding = this.#bindThinking(body);
     const fields = {
-      ...this.#toolField(body),
+      ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
       ...binding.fields,
       ...this.#limitField(body, request.maxTokens),
       ...this.#markFields(body),
@@ -384,21 +384,6 @@ export class GatewayConversation<P extends Provider> {
     const { provider, reduction } = this.#options;
     return provider === "anthropic" && reduction.cacheMarks === "added" ? missingMarks(body) : {};
   }
-}
-
-/** Also tools that are switched off by now: the transcript may have calls of them. */
-function hiddenTools(tools: Json | undefined): readonly string[] {
-  const names = new Set((isArray(tools) ? tools : []).map(toolName));
-  return ownToolNames.filter((name) => !names.has(name));
-}
-
-type OwnToolOptions = Pick<ConversationOptions<Provider>, "reduction" | "store" | "client" | "now">;
-
-function ownTools({ reduction, store, client, now }: OwnToolOptions): readonly OwnTool[] {
-  return [
-    ...(reduction.recall === "on" ? [recallTool] : []),
-    ...(reduction.memory === "on" && store !== undefined ? [memoryTool({ store, client, now })] : []),
-  ];
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";

@@ -42,6 +42,7 @@ export const memoryHitsMax = 10;
 
 /** Characters of a memory that a model saves: one fact, not a file. */
 export const savedCharsMax = 10_000;
+
 /** The store and the layers take milliseconds, even for large lists; what takes longer hangs, and the client waits for it. */
 export const prepareMsMax = 10_000;
 

@@ -1,0 +1,81 @@
+import type { ToolOption } from "palimpsest/internal/context/inputs";
+import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import type { FieldChanges } from "../body/write-body.ts";
+import { toolName } from "../recognise/read-identity.ts";
+import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
+import { type OwnTool, ownToolNames } from "./own-tools.ts";
+import { recallTool } from "./recall-tool.ts";
+import type { ToolBook } from "./tool-book.ts";
+import { ToolDeferral } from "./tool-deferral.ts";
+import type { WireFormat } from "./wire-format.ts";
+
+interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
+  readonly provider: string;
+  readonly session?: string | undefined;
+  readonly store?: MemoryToolDeps["store"] | undefined;
+  readonly client?: MemoryToolDeps["client"];
+  readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
+  readonly reduction: Readonly<Record<"recall" | "memory" | "deferTools", "on" | "off">>;
+}
+
+/** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them. */
+export class ConversationTools {
+  readonly #format: WireFormat;
+  readonly #own: readonly OwnTool[];
+  readonly #deferral: ToolDeferral | undefined;
+
+  constructor(format: WireFormat, options: ToolsInput) {
+    const { provider, reduction, store, client, now, toolUse, session } = options;
+    this.#format = format;
+    this.#own = [
+      ...(reduction.recall === "on" ? [recallTool] : []),
+      ...(reduction.memory === "on" && store !== undefined ? [memoryTool({ store, client, now })] : []),
+    ];
+    this.#deferral =
+      provider !== "anthropic" || reduction.deferTools === "off" || toolUse === undefined
+        ? undefined
+        : new ToolDeferral({ ...toolUse, conversation: session ?? "" });
+  }
+
+  /** Before a request is written. `elements`: the whole list; what stands before `unchanged` was looked at before. */
+  look(
+    tools: Json | undefined,
+    list: { readonly elements: readonly { readonly value: JsonObject }[]; readonly unchanged: number },
+  ): void {
+    if (this.#deferral === undefined) return;
+    const isAnswered = list.elements.some(({ value }) => textField(value, "role") === "assistant");
+    this.#deferral.look(tools, {
+      elements: list.elements.slice(list.unchanged).map(({ value }) => value),
+      at: isAnswered ? "goes-on" : "begins",
+    });
+  }
+
+  /** For the context, which counts them. */
+  options(tools: Json | undefined): readonly ToolOption[] {
+    const client = this.#format.readTools(this.#deferral?.mark(tools) ?? tools);
+    return [...client, ...this.own(tools).map(({ definition }) => definition)];
+  }
+
+  /** None to a request without tools, and none beside a tool of the same name. */
+  own(tools: Json | undefined): readonly OwnTool[] {
+    if (!isArray(tools) || tools.length === 0) return [];
+    const names = new Set(tools.map(toolName));
+    const finding = this.#deferral?.tool(tools);
+    const own = finding === undefined ? this.#own : [...this.#own, finding];
+    return own.filter(({ definition }) => !names.has(definition.name));
+  }
+
+  /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
+  field(tools: Json | undefined, choice: Json | undefined): FieldChanges {
+    const own = this.own(tools).map(({ definition }) => this.#format.writeTool(definition));
+    const forced = isObject(choice) ? textField(choice, "name") : undefined;
+    const client = this.#deferral?.mark(tools, forced) ?? tools;
+    return own.length > 0 && isArray(client) ? { tools: [...client, ...own] } : {};
+  }
+}
+
+/** Also tools that are switched off by now: the transcript may have calls of them. */
+export function hiddenTools(tools: Json | undefined): readonly string[] {
+  const names = new Set((isArray(tools) ? tools : []).map(toolName));
+  return ownToolNames.filter((name) => !names.has(name));
+}
