@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, describe, expect, it } from "vitest";
-import { isObject, type JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { isObject, type JsonObject, textField } from "../../packages/palimpsest/src/schema/json.ts";
 import type { MoveBlock, Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { type GatewayWorld, type GatewayWorldOptions, openGatewayWorld } from "./support/gateway-world.ts";
 import { says } from "./support/simulated.ts";
@@ -62,7 +62,7 @@ interface SentTool {
 function sentTools(): readonly SentTool[] {
   const sent = world.traffic.at(-1)?.body["tools"];
   return (Array.isArray(sent) ? sent : []).filter(isObject).map((tool) => ({
-    name: String(tool["name"]),
+    name: textField(tool, "name") ?? "",
     deferred: tool["defer_loading"] === true,
     marked: tool["cache_control"] !== undefined,
   }));

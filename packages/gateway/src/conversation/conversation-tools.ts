@@ -1,7 +1,14 @@
 import type { ToolOption } from "palimpsest/internal/context/inputs";
-import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import {
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  textField,
+  wellFormedJson,
+} from "palimpsest/internal/schema/json";
 import type { FieldChanges } from "../body/write-body.ts";
-import { toolName } from "../recognise/read-identity.ts";
+import { additionalTools, toolName } from "../recognise/read-identity.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
 import { type OwnTool, ownToolNames } from "./own-tools.ts";
 import { recallTool } from "./recall-tool.ts";
@@ -23,6 +30,8 @@ export class ConversationTools {
   readonly #format: WireFormat;
   readonly #own: readonly OwnTool[];
   readonly #deferral: ToolDeferral | undefined;
+  /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
+  #encoded: { readonly tools: Json; readonly forced: string | undefined; readonly bytes: Uint8Array } | undefined;
 
   constructor(format: WireFormat, options: ToolsInput) {
     const { provider, reduction, store, client, now, toolUse, session } = options;
@@ -50,10 +59,11 @@ export class ConversationTools {
     });
   }
 
-  /** For the context, which counts them. */
-  options(tools: Json | undefined): readonly ToolOption[] {
-    const client = this.#format.readTools(this.#deferral?.mark(tools) ?? tools);
-    return [...client, ...this.own(tools).map(({ definition }) => definition)];
+  /** For the context, which counts them. `lead`: elements in front of the list, which may hold tools too. */
+  options(tools: Json | undefined, lead: readonly JsonObject[]): readonly ToolOption[] {
+    const marked = this.#deferral?.mark(tools) ?? tools;
+    const client = [marked, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
+    return [...this.#format.readTools(client), ...this.own(tools).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools, and none beside a tool of the same name. */
@@ -67,10 +77,16 @@ export class ConversationTools {
 
   /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
   field(tools: Json | undefined, choice: Json | undefined): FieldChanges {
-    const own = this.own(tools).map(({ definition }) => this.#format.writeTool(definition));
+    if (!isArray(tools)) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
-    const client = this.#deferral?.mark(tools, forced) ?? tools;
-    return own.length > 0 && isArray(client) ? { tools: [...client, ...own] } : {};
+    if (this.#encoded?.tools !== tools || this.#encoded.forced !== forced) {
+      const own = this.own(tools).map(({ definition }) => this.#format.writeTool(definition));
+      if (own.length === 0) return {};
+      const marked = this.#deferral?.mark(tools, forced) ?? tools;
+      const all = [...(isArray(marked) ? marked : tools), ...own];
+      this.#encoded = { tools, forced, bytes: Buffer.from(wellFormedJson(all)) };
+    }
+    return { tools: this.#encoded.bytes };
   }
 }
 

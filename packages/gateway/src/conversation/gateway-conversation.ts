@@ -6,28 +6,19 @@ import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import {
-  isArray,
-  isObject,
-  type Json,
-  type JsonObject,
-  textField,
-  wellFormedJson,
-} from "palimpsest/internal/schema/json";
+import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
-import { additionalTools, billingLine, toolName } from "../recognise/read-identity.ts";
+import { billingLine } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
-import { memoryTool } from "./memory-tool.ts";
-import { answerOwnCalls, type OwnTool, ownToolNames } from "./own-tools.ts";
-import { recallTool } from "./recall-tool.ts";
+import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import type { ToolBook } from "./tool-book.ts";
-import { ToolDeferral } from "./tool-deferral.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -93,13 +84,10 @@ export interface PreparedBody {
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
-  readonly #ownTools: readonly OwnTool[];
-  readonly #deferral: ToolDeferral | undefined;
+  readonly #tools: ConversationTools;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
-  /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
-  #encoded: { readonly tools: Json; readonly forced: string | undefined; readonly bytes: Uint8Array } | undefined;
   /** The body of the request that has the context. */
   #current: RequestBody | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
@@ -112,10 +100,7 @@ export class GatewayConversation<P extends Provider> {
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
     this.#format = wireFormats[options.provider];
-    this.#ownTools = ownTools(options);
-    const { provider, reduction, toolUse, session } = options;
-    if (provider === "anthropic" && reduction.deferTools === "on" && toolUse !== undefined)
-      this.#deferral = new ToolDeferral({ ...toolUse, conversation: session ?? "" });
+    this.#tools = new ConversationTools(this.#format, options);
   }
 
   /** For the reader of the next body. */
@@ -146,10 +131,8 @@ export class GatewayConversation<P extends Provider> {
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
-    this.#deferral?.look(body.field("tools"), {
-      elements: list.elements.slice(isFollowing ? list.unchanged : 0).map(({ value }) => value),
-      at: list.elements.some(({ value }) => textField(value, "role") === "assistant") ? "goes-on" : "begins",
-    });
+    const { elements, unchanged } = list;
+    this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
     const reader: WireReader<P> = context;
@@ -190,7 +173,7 @@ export class GatewayConversation<P extends Provider> {
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#offered(this.#sent?.tools), calls });
+      await answerOwnCalls(await this.#require(body), { tools: this.#tools.own(this.#sent?.tools), calls });
     });
   }
 
@@ -241,7 +224,7 @@ export class GatewayConversation<P extends Provider> {
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
     if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
-      await context.setTools(this.#tools(now));
+      await context.setTools(this.#tools.options(now.tools, now.lead));
     this.#sent = now;
     return context;
   }
@@ -270,7 +253,7 @@ export class GatewayConversation<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
-      tools: this.#tools(fixed),
+      tools: this.#tools.options(fixed.tools, fixed.lead),
       hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
@@ -294,21 +277,6 @@ export class GatewayConversation<P extends Provider> {
       lead: lead.map(({ value }) => value),
       tools: body.field("tools"),
     };
-  }
-
-  #tools({ tools, lead }: FixedPart) {
-    const marked = this.#deferral?.mark(tools) ?? tools;
-    const all = [marked, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
-    return [...this.#format.readTools(all), ...this.#offered(tools).map(({ definition }) => definition)];
-  }
-
-  /** None to a request without tools, and none beside a tool of the same name. */
-  #offered(tools: Json | undefined): readonly OwnTool[] {
-    if (!isArray(tools) || tools.length === 0) return [];
-    const names = new Set(tools.map(toolName));
-    const finding = this.#deferral?.tool(tools);
-    const own = finding === undefined ? this.#ownTools : [...this.#ownTools, finding];
-    return own.filter(({ definition }) => !names.has(definition.name));
   }
 
   /** Names of our own tools whose calls can come back. */
@@ -337,21 +305,6 @@ export class GatewayConversation<P extends Provider> {
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
-  }
-
-  #toolField(body: RequestBody): FieldChanges {
-    const tools = body.field("tools");
-    if (!isArray(tools)) return {};
-    const choice = body.field("tool_choice");
-    const forced = isObject(choice) ? textField(choice, "name") : undefined;
-    if (this.#encoded?.tools !== tools || this.#encoded.forced !== forced) {
-      const own = this.#offered(tools).map(({ definition }) => this.#format.writeTool(definition));
-      if (own.length === 0) return {};
-      const marked = this.#deferral?.mark(tools, forced) ?? tools;
-      const all = [...(isArray(marked) ? marked : tools), ...own];
-      this.#encoded = { tools, forced, bytes: Buffer.from(wellFormedJson(all)) };
-    }
-    return { tools: this.#encoded.bytes };
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */

@@ -14,7 +14,7 @@ export interface OwnTool {
 }
 
 /** In a result: the model gets the definition of a deferred tool. */
-interface ToolReference {
+export interface ToolReference {
   readonly type: "tool_reference";
   readonly tool_name: string;
 }

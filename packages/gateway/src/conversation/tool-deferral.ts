@@ -10,7 +10,7 @@ import {
 } from "palimpsest/internal/schema/json";
 import { toolName } from "../recognise/read-identity.ts";
 import { foundToolsMax } from "./limits.ts";
-import type { OwnTool } from "./own-tools.ts";
+import type { OwnTool, ToolReference } from "./own-tools.ts";
 import type { ToolBook } from "./tool-book.ts";
 
 export interface ToolDeferralOptions {
@@ -109,7 +109,7 @@ const findTools = (deferred: readonly JsonObject[]): OwnTool => ({
     const found = named.length > 0 ? named : rankTools(deferred, textField(input, "query") ?? "");
     const references = found
       .slice(0, foundToolsMax)
-      .map((tool) => ({ type: "tool_reference", tool_name: toolName(tool) }) as const);
+      .map((tool): ToolReference => ({ type: "tool_reference", tool_name: toolName(tool) }));
     return Promise.resolve(references.length > 0 ? references : "No tool has to do with that.");
   },
 });
