@@ -1,15 +1,15 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4Content,
-  LanguageModelV4Prompt,
-  LanguageModelV4StreamPart,
-} from "@ai-sdk/provider";
 import { isDeepStrictEqual } from "node:util";
-import { generateText, type ModelMessage, streamText, wrapLanguageModel } from "ai";
+import { generateText, type LanguageModel, type ModelMessage, streamText, wrapLanguageModel } from "ai";
 import { describe, expect, it } from "vitest";
 import { pngData } from "../../../../../test/fixture/image.ts";
 import { getPreset } from "../../policy/policy-catalogue.ts";
 import { contextMiddleware } from "./context-middleware.ts";
+
+type Model = Extract<LanguageModel, { specificationVersion: "v4" }>;
+type Prompt = Parameters<Model["doGenerate"]>[0]["prompt"];
+type Content = Awaited<ReturnType<Model["doGenerate"]>>["content"][number];
+type Stream = Awaited<ReturnType<Model["doStream"]>>["stream"];
+type StreamPart = Stream extends ReadableStream<infer Part> ? Part : never;
 
 /** Summaries alone make room. */
 const patient = { ...getPreset("palimpsest"), name: "patient", clear: {} };
@@ -21,20 +21,20 @@ const usage = {
 const finish = { finishReason: { unified: "stop", raw: "stop" }, usage } as const;
 
 /** Gives these replies, then short ones, and keeps what it was asked. */
-function scripted(...replies: readonly (readonly LanguageModelV4Content[])[]) {
-  const prompts: LanguageModelV4Prompt[] = [];
-  const next = (prompt: LanguageModelV4Prompt): LanguageModelV4Content[] => {
+function scripted(...replies: readonly (readonly Content[])[]) {
+  const prompts: Prompt[] = [];
+  const next = (prompt: Prompt): Content[] => {
     prompts.push(prompt);
     return [...(replies[prompts.length - 1] ?? [{ type: "text", text: "ok" }])];
   };
-  const model: LanguageModelV4 = {
+  const model: Model = {
     specificationVersion: "v4",
     provider: "openai.responses",
     modelId: "gpt-5",
     supportedUrls: {},
     doGenerate: ({ prompt }) => Promise.resolve({ content: next(prompt), ...finish, warnings: [] }),
     doStream: ({ prompt }) => {
-      const parts = next(prompt).flatMap((part, at): LanguageModelV4StreamPart[] => {
+      const parts = next(prompt).flatMap((part, at): StreamPart[] => {
         if (part.type !== "text") return part.type === "tool-call" || part.type === "tool-result" ? [part] : [];
         const id = String(at);
         return [
@@ -52,10 +52,7 @@ function scripted(...replies: readonly (readonly LanguageModelV4Content[])[]) {
 type Ask = typeof generateText | typeof streamText;
 
 /** Says one thing after the other, and keeps what the framework keeps. */
-async function converse(
-  model: LanguageModelV4,
-  { said, ask }: { readonly said: readonly ModelMessage[]; readonly ask: Ask },
-) {
+async function converse(model: Model, { said, ask }: { readonly said: readonly ModelMessage[]; readonly ask: Ask }) {
   const messages: ModelMessage[] = [];
   for (const message of said) {
     messages.push(message);
@@ -66,7 +63,7 @@ async function converse(
 
 /** The last prompt, with the context and without it. */
 async function bothPrompts(input: {
-  readonly replies?: readonly (readonly LanguageModelV4Content[])[];
+  readonly replies?: readonly (readonly Content[])[];
   readonly said: readonly ModelMessage[];
   readonly ask?: Ask;
 }) {
@@ -182,7 +179,7 @@ describe("contextMiddleware: what is the framework's stays the framework's", () 
     await middleware.closeContext();
   });
 
-  const search: readonly LanguageModelV4Content[] = [
+  const search: readonly Content[] = [
     { type: "tool-call", toolCallId: "ws1", toolName: "web_search", input: '{ "q": 1 }', providerExecuted: true },
     { type: "tool-result", toolCallId: "ws1", toolName: "web_search", result: { a: 1, data: "A".repeat(90_000) } },
     { type: "text", text: "found" },
@@ -218,14 +215,14 @@ describe("contextMiddleware: what is the framework's stays the framework's", () 
 
   it("a stream is passed on while it comes, not when it has ended", async () => {
     const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
-    async function* parts(): AsyncGenerator<LanguageModelV4StreamPart> {
+    async function* parts(): AsyncGenerator<StreamPart> {
       yield { type: "text-start", id: "1" };
       yield { type: "text-delta", id: "1", delta: "first" };
       await isRead;
       yield { type: "text-end", id: "1" };
       yield { type: "finish", ...finish };
     }
-    const model: LanguageModelV4 = {
+    const model: Model = {
       ...scripted().model,
       doStream: () => Promise.resolve({ stream: ReadableStream.from(parts()) }),
     };

@@ -35,7 +35,7 @@ export function encodeMedia(media: Media): MediaBlock {
   return { type: "text", text: nameMedia({ mediaType, data, url, name }) };
 }
 
-export const nameMedia = ({ mediaType = "file", data, url, name }: Media): string =>
+const nameMedia = ({ mediaType = "file", data, url, name }: Media): string =>
   `[${[mediaType, name, url, data === undefined ? undefined : `${data.length} characters in base64`]
     .filter((part) => part !== undefined)
     .join(", ")}]`;
