@@ -467,14 +467,13 @@ describe("tools that the caller hides", () => {
     });
     const question = { role: "user" as const, content: "Fix the gauge." };
     await context.sync([question]);
-    const usage = { input_tokens: 10, output_tokens: 10 };
     const hiddenCall = functionCall("call_h", "recall");
-    await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall], usage });
+    await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall] });
     await context.toolResult("call_h", "found");
     await context.next();
     const own = functionCall("call_1", "read");
     const output = [reasoning("rs_2"), own];
-    await context.assistant({ id: "resp_2", model: "gpt-5.6", output, usage });
+    await context.assistant({ id: "resp_2", model: "gpt-5.6", output });
     const list = [question, ...begin, ...output, { type: "function_call_output" as const, call_id: "call_1", output: "x" }];
     await context.sync(list);
     const kinds = context

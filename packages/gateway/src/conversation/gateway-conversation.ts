@@ -185,7 +185,7 @@ export class GatewayConversation<P extends Provider> {
       tools: this.#tools(fixed),
       hiddenTools: [recallToolName],
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
-      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
+      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, Math.floor((contextTokens ?? Infinity) / 2)) }),
       ...(contextTokens === undefined ? {} : { contextTokens }),
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
