@@ -9,10 +9,11 @@ import { isArray, isObject, type Json, type JsonObject, textField } from "palimp
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
-import { additionalTools, billingLine } from "../recognise/read-identity.ts";
+import { additionalTools } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { answerRecall, recallTool, recallToolName } from "./recall-tool.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
@@ -292,29 +293,6 @@ const bindingBeta = "thinking-binding-controls-2026-08-01";
 
 /** Models of today take a limit that does not fit and stop at the window's end. */
 const fittingShare = 1;
-
-interface FixedPart {
-  readonly model: string;
-  readonly system: Json | undefined;
-  readonly lead: readonly JsonObject[];
-  readonly tools: Json | undefined;
-}
-
-/** Bodies of one conversation share the values that did not change, so that identity says most of it. */
-const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
-  (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
-  now.lead.length === sent.lead.length &&
-  now.lead.every((value, at) => value === sent.lead[at] || isSameJson(value, sent.lead[at]));
-
-/** A line of Claude Code that is not for the model and changes with the first message. */
-function withoutBilling(system: Json | undefined): Json | undefined {
-  const [first, ...others] = isArray(system) ? system : [];
-  const text = isObject(first) ? textField(first, "text") : undefined;
-  return text?.startsWith(billingLine) === true ? others : system;
-}
-
-const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
 
 /** A reply that is being recorded. */
 export class Recording {
