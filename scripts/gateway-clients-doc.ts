@@ -19,7 +19,21 @@ for (const file of process.argv.slice(2))
 const ofWay = (way: LongRow["way"]): readonly LongRow[] => [...rows.values()].filter((row) => row.way === way);
 
 const through: readonly Row[] = [
-  ["client", "version", "model", "finished", "requests", "refused", "failed open", "conversations", "edits", "largest prompt", "input tokens", "from the cache", "cost"],
+  [
+    "client",
+    "version",
+    "model",
+    "finished",
+    "requests",
+    "refused",
+    "failed open",
+    "conversations",
+    "edits",
+    "largest prompt",
+    "input tokens",
+    "from the cache",
+    "cost",
+  ],
   ...ofWay("gateway").map((row) => [
     row.client,
     row.version,
@@ -38,7 +52,18 @@ const through: readonly Row[] = [
 ];
 
 const without: readonly Row[] = [
-  ["client", "compaction off", "at request", "its own compaction", "requests", "refused", "window", "input tokens", "from the cache", "cost"],
+  [
+    "client",
+    "compaction off",
+    "at request",
+    "its own compaction",
+    "requests",
+    "refused",
+    "window",
+    "input tokens",
+    "from the cache",
+    "cost",
+  ],
   ...ofWay("alone").map((row) => [
     row.client,
     row.finished ? "finished" : "ends",

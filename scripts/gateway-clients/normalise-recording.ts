@@ -98,7 +98,10 @@ class Marks {
     return Object.fromEntries(
       Object.entries(headers)
         .filter(([name]) => headersKept.test(name))
-        .map(([name, value]) => [name, isOpen(name) ? withoutMachine(String(value)) : this.#text(String(value), [name])]),
+        .map(([name, value]) => [
+          name,
+          isOpen(name) ? withoutMachine(String(value)) : this.#text(String(value), [name]),
+        ]),
     );
   }
 
@@ -110,7 +113,8 @@ class Marks {
   element(element: Json): Json {
     if (!isObject(element)) return element;
     const isReply =
-      textField(element, "role") === "assistant" || /^(?:function|custom_tool)_call$/.test(textField(element, "type") ?? "");
+      textField(element, "role") === "assistant" ||
+      /^(?:function|custom_tool)_call$/.test(textField(element, "type") ?? "");
     if (textField(element, "type") === "additional_tools")
       return { ...this.#object(element, []), tools: this.tools(element["tools"] ?? []) };
     if (isReply) this.#noteSignatures(element);
@@ -142,7 +146,8 @@ class Marks {
 
   /** What the scenario says stays. */
   #reply(value: Json, name = ""): Json {
-    if (typeof value === "string") return this.#modelMark(value, name) ?? (idText.test(value) ? this.#id(value) : value);
+    if (typeof value === "string")
+      return this.#modelMark(value, name) ?? (idText.test(value) ? this.#id(value) : value);
     if (isArray(value)) return value.map((one) => this.#reply(one, name));
     if (!isObject(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, this.#reply(one ?? null, key)]));
@@ -165,7 +170,12 @@ class Marks {
     const description = this.#mark(JSON.stringify(schema));
     return name === "format"
       ? { type: "text" }
-      : { type: "object", properties: { value: { type: "string", description } }, required: ["value"], additionalProperties: false };
+      : {
+          type: "object",
+          properties: { value: { type: "string", description } },
+          required: ["value"],
+          additionalProperties: false,
+        };
   }
 
   #text(text: string, path: readonly string[]): string {
@@ -174,9 +184,11 @@ class Marks {
     if (mark !== undefined) return mark;
     if (ownTexts.has(text)) return text;
     const inner = text.startsWith("{") ? tryParseJson(text) : undefined;
-    if (isObject(inner) && (name === "user_id" || name.startsWith("x-codex"))) return JSON.stringify(this.#object(inner, []));
+    if (isObject(inner) && (name === "user_id" || name.startsWith("x-codex")))
+      return JSON.stringify(this.#object(inner, []));
     if (idText.test(text)) return this.#id(text);
-    if (text.startsWith(billing)) return `${billing} cc_version=${"0".repeat(Math.max(0, text.length - billing.length - 12))}`;
+    if (text.startsWith(billing))
+      return `${billing} cc_version=${"0".repeat(Math.max(0, text.length - billing.length - 12))}`;
     return plainWord.test(text) ? text : this.#mark(text);
   }
 

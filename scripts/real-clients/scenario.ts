@@ -67,7 +67,9 @@ function moves(input: ScenarioInput): readonly Json[] {
     case "compaction": {
       const lines = `seq -f 'round <n>, line %g of a long result that fills the window' ${linesOfResult}`;
       const { roundsBetweenRecalls: between = rounds } = input;
-      const parts = Array.from({ length: Math.ceil(rounds / between) }, (_, at) => Math.min(between, rounds - at * between));
+      const parts = Array.from({ length: Math.ceil(rounds / between) }, (_, at) =>
+        Math.min(between, rounds - at * between),
+      );
       return parts.flatMap((repeat, at) => [...(at === 0 ? [] : [recallMove]), { repeat, moves: [call(lines)] }]);
     }
     case "faults":
@@ -79,7 +81,13 @@ function moves(input: ScenarioInput): readonly Json[] {
 
 const recallMove: Json = {
   when: { tool: "recall" },
-  do: [{ thinking: "It was long ago.", text: "I look up an early result. ", tools: [{ name: "recall", input: { query: "round 3, line 7" } }] }],
+  do: [
+    {
+      thinking: "It was long ago.",
+      text: "I look up an early result. ",
+      tools: [{ name: "recall", input: { query: "round 3, line 7" } }],
+    },
+  ],
 };
 
 /** The answer says whether the result of the probe came back; a compaction may have made it part of a summary. */

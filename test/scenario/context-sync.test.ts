@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
@@ -458,35 +459,53 @@ describe("tools that the caller hides", () => {
     ["a text", [said("I search.")], ["rs_2"]],
     ["reasoning", [reasoning("rs_1")], ["rs_1", "rs_2"]],
     ["nothing", [], ["rs_2"]],
-  ] as const)("responses: reasoning stays right before its call if the hidden call came after %s", async (_, begin, ids) => {
-    const context = await openContext({
-      provider: "openai-responses",
-      model: "gpt-5.6",
-      tools: [...tools, recall],
-      hiddenTools: ["recall"],
-    });
-    const question = { role: "user" as const, content: "Fix the gauge." };
-    await context.sync([question]);
-    const hiddenCall = functionCall("call_h", "recall");
-    await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall] });
-    await context.toolResult("call_h", "found");
-    await context.next();
-    const own = functionCall("call_1", "read");
-    const output = [reasoning("rs_2"), own];
-    await context.assistant({ id: "resp_2", model: "gpt-5.6", output });
-    const list = [question, ...begin, ...output, { type: "function_call_output" as const, call_id: "call_1", output: "x" }];
-    await context.sync(list);
-    const kinds = context
-      .outgoing()
-      ?.map((message) =>
-        message.kind === "given"
-          ? (Reflect.get(list[message.at] ?? {}, "id") ?? Reflect.get(list[message.at] ?? {}, "type") ?? "user")
-          : message.message.content.map(({ type }) => type).join(),
-      );
-    const before = begin.length > 0 && ids.length === 1 ? "text,tool_use" : "tool_use";
-    expect(kinds).toEqual(["user", ...ids.slice(0, -1), before, "tool_result", "rs_2", expect.anything(), "function_call_output"]);
-    await context.close();
-  });
+  ] as const)(
+    "responses: reasoning stays right before its call if the hidden call came after %s",
+    async (_, begin, ids) => {
+      const context = await openContext({
+        provider: "openai-responses",
+        model: "gpt-5.6",
+        tools: [...tools, recall],
+        hiddenTools: ["recall"],
+      });
+      const question = { role: "user" as const, content: "Fix the gauge." };
+      await context.sync([question]);
+      const hiddenCall = functionCall("call_h", "recall");
+      await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall] });
+      await context.toolResult("call_h", "found");
+      await context.next();
+      const own = functionCall("call_1", "read");
+      const output = [reasoning("rs_2"), own];
+      await context.assistant({ id: "resp_2", model: "gpt-5.6", output });
+      const list = [
+        question,
+        ...begin,
+        ...output,
+        { type: "function_call_output" as const, call_id: "call_1", output: "x" },
+      ];
+      await context.sync(list);
+      const nameOf = (item: object | undefined): string => {
+        const { id, type } = z.object({ id: z.string().optional(), type: z.string().optional() }).parse(item);
+        return id ?? type ?? "user";
+      };
+      const kinds = context
+        .outgoing()
+        ?.map((message) =>
+          message.kind === "given" ? nameOf(list[message.at]) : message.message.content.map(({ type }) => type).join(),
+        );
+      const before = begin.length > 0 && ids.length === 1 ? "text,tool_use" : "tool_use";
+      expect(kinds).toEqual([
+        "user",
+        ...ids.slice(0, -1),
+        before,
+        "tool_result",
+        "rs_2",
+        expect.anything(),
+        "function_call_output",
+      ]);
+      await context.close();
+    },
+  );
 
   it("beside a call of the caller, its result waits and is sent with the caller's", async () => {
     const context = await openHiding("beside");

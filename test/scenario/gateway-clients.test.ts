@@ -1,13 +1,7 @@
 import { readdirSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import {
-  isArray,
-  isObject,
-  type Json,
-  type JsonObject,
-  parseJson,
-} from "../../packages/palimpsest/src/schema/json.ts";
+import { isArray, isObject, type Json, type JsonObject, parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 import { canonicalJson } from "../../packages/palimpsest/src/schema/canonical-json.ts";
 import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
 import { realClients } from "../../scripts/real-clients/clients.ts";
@@ -70,7 +64,8 @@ const startsWith = (list: readonly JsonObject[], beginning: readonly JsonObject[
   beginning.every((element, at) => seen(element) === seen(list[at] ?? {}));
 
 /** Where the loop's requests are among all: titles have no tools. */
-const isLoop = (body: Json): boolean => isObject(body) && (isArray(body["tools"]) || JSON.stringify(body).includes("additional_tools"));
+const isLoop = (body: Json): boolean =>
+  isObject(body) && (isArray(body["tools"]) || JSON.stringify(body).includes("additional_tools"));
 
 /** So that the last requests do not fit. */
 const windowTokensPerChar = 0.22;

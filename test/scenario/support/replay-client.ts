@@ -1,4 +1,11 @@
-import { isObject, type Json, type JsonObject, listField, textField, tryParseJson } from "../../../packages/palimpsest/src/schema/json.ts";
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  listField,
+  textField,
+  tryParseJson,
+} from "../../../packages/palimpsest/src/schema/json.ts";
 import { type RecordedClient, restoreRequest } from "../../fixture/gateway-clients/recorded-client.ts";
 
 export interface ReplayedRequest {
@@ -47,7 +54,9 @@ function readEvent(event: JsonObject): readonly Found[] {
     case undefined:
       return listField(event, "choices").flatMap((choice) => {
         const delta = isObject(choice) ? choice["delta"] : undefined;
-        return isObject(delta) ? listField(delta, "tool_calls").flatMap((call) => pick(call, "function", [["call", "id"]])) : [];
+        return isObject(delta)
+          ? listField(delta, "tool_calls").flatMap((call) => pick(call, "function", [["call", "id"]]))
+          : [];
       });
     default:
       return [];

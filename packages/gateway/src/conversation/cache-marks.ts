@@ -30,7 +30,8 @@ function systemMark(body: RequestBody, marks: number): FieldChanges {
   const last = blocks.at(-1);
   // One that lives for an hour must not come after one for five minutes: who sets lifetimes sets all marks.
   const isOwnMatter = hasMark(blocks) || hasMark(readBlocks(body.field("tools"))) || body.bytes.includes('"ttl"');
-  if (last === undefined || isOwnMatter || marks >= cacheMarksMax - 1 || (textField(last, "text") ?? "") === "") return {};
+  if (last === undefined || isOwnMatter || marks >= cacheMarksMax - 1 || (textField(last, "text") ?? "") === "")
+    return {};
   return { system: [...blocks.slice(0, -1), { ...last, cache_control: mark }] };
 }
 

@@ -10,7 +10,9 @@ const prompt = (billing: string, text: string): Json => [
 
 describe("the system prompt of two requests", () => {
   it("is the same if only Claude Code's billing line differs", () => {
-    expect(isSameSystem(fixed(prompt("cc_version=1.0.1a", "Fix.")), fixed(prompt("cc_version=1.0.2b", "Fix.")))).toBe(true);
+    expect(isSameSystem(fixed(prompt("cc_version=1.0.1a", "Fix.")), fixed(prompt("cc_version=1.0.2b", "Fix.")))).toBe(
+      true,
+    );
   });
 
   it("is another if anything else differs", () => {

@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { field, isArray, isObject, type Json, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import {
+  field,
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  textField,
+  tryParseJson,
+} from "palimpsest/internal/schema/json";
 
 /** What a request says about where it comes from. */
 export interface RequestIdentity {

@@ -208,7 +208,7 @@ function withEmptyMessages(
   if (tracked.size === length) return sent;
   const all: OutgoingMessage[] = [];
   let last = -1;
-  for (let at = 0; at < sent.length; ) {
+  for (let at = 0; at < sent.length;) {
     const place = placeOf(sent[at]);
     const end = place === undefined ? at + 1 : endOfPlace(sent, at);
     const messages = sent.slice(at, end);
@@ -237,7 +237,8 @@ function withEmptyBefore(
   messages: readonly OutgoingMessage[],
   empty: readonly OutgoingMessage[],
 ): readonly OutgoingMessage[] {
-  const isReply = (message: OutgoingMessage): boolean => message.kind === "made" && message.message.role === "assistant";
+  const isReply = (message: OutgoingMessage): boolean =>
+    message.kind === "made" && message.message.role === "assistant";
   const lastReply = messages.findLastIndex(isReply);
   const replies = messages.filter(isReply).length;
   if (empty.length === 0 || replies < 2) return [...empty, ...messages];

@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { parseJson, textField, isObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { knownVersion } from "../real-clients/client.ts";
-import { realClients } from "../real-clients/clients.ts";
-import { normaliseRecording, recordedLine } from "./normalise-recording.ts";
+import { parseJson, textField, isObject } from "../packages/palimpsest/src/schema/json.ts";
+import { knownVersion } from "./real-clients/client.ts";
+import { realClients } from "./real-clients/clients.ts";
+import { normaliseRecording, recordedLine } from "./gateway-clients/normalise-recording.ts";
 
 /**
- * `node scripts/gateway-clients/write-fixtures.ts <folder>`: makes the fixtures of test/scenario/gateway-clients.test.ts of
+ * `node scripts/gateway-clients-fixtures.ts <folder>`: makes the fixtures of test/scenario/gateway-clients.test.ts of
  * what `gateway-clients.ts --record <folder> --rounds 10 --way gateway` recorded.
  */
-const fixtures = resolve(import.meta.dirname, "../../test/fixture/gateway-clients");
+const fixtures = resolve(import.meta.dirname, "../test/fixture/gateway-clients");
 
 for (const file of readdirSync(process.argv[2] ?? ".").filter((name) => name.endsWith(".jsonl"))) {
   const name = basename(file, ".jsonl");
