@@ -99,6 +99,8 @@ function readGateway({ gateway }: LongRun): LongRow["gateway"] {
       .split("\n")
       .map(tryParseJson)
       .flatMap((event) => failure.safeParse(event).data ?? [])
+      // Codex tries a WebSocket first and goes on with HTTP.
+      .filter(({ message }) => !message.includes("WebSocket"))
       .map(({ kind, step = "", message }) => `${kind} ${step}: ${message}`)
       .slice(0, messagesMax),
   };

@@ -1,6 +1,5 @@
 import { createServer, request } from "node:http";
 import { createWriteStream } from "node:fs";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 
 export interface Recorder {
@@ -35,10 +34,10 @@ export async function startRecorder({
     })();
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  // A server of TCP has an address of this form.
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new TypeError("the recorder has no port");
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${address.port}`,
     close: () =>
       new Promise((done) => {
         server.closeAllConnections();

@@ -36,7 +36,7 @@ export interface LongRun extends ClientRun {
 }
 
 /** The upstream's window, in tokens. */
-export const windowTokensUsual = 60_000;
+const windowTokensUsual = 60_000;
 /** For a client's own compaction; some compact only when it is full. Claude Code's smallest is larger. */
 const ownWindowTokensMin = 50_000;
 /** About 1,700 tokens. */

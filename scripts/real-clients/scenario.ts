@@ -81,7 +81,13 @@ function moves(input: ScenarioInput): readonly Json[] {
 
 const recallMove: Json = {
   when: { tool: "recall" },
-  do: [{ text: "I look up an early result. ", tools: [{ name: "recall", input: { query: "round 3, line 7" } }] }],
+  do: [
+    {
+      thinking: "It was long ago.",
+      text: "I look up an early result. ",
+      tools: [{ name: "recall", input: { query: "round 3, line 7" } }],
+    },
+  ],
 };
 
 /** The answer says whether the result of the probe came back; a compaction may have made it part of a summary. */

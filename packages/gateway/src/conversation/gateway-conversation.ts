@@ -6,15 +6,15 @@ import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
-import { billingLine } from "../recognise/read-identity.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
+import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
@@ -256,7 +256,7 @@ export class GatewayConversation<P extends Provider> {
       tools: this.#tools.options(fixed.tools, fixed.lead),
       hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
-      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, (contextTokens ?? Infinity) / 2) }),
+      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, Math.floor((contextTokens ?? Infinity) / 2)) }),
       ...(contextTokens === undefined ? {} : { contextTokens }),
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
@@ -340,26 +340,3 @@ export class GatewayConversation<P extends Provider> {
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
-
-interface FixedPart {
-  readonly model: string;
-  readonly system: Json | undefined;
-  readonly lead: readonly JsonObject[];
-  readonly tools: Json | undefined;
-}
-
-/** Bodies of one conversation share the values that did not change, so that identity says most of it. */
-const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
-  (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
-  now.lead.length === sent.lead.length &&
-  now.lead.every((value, at) => value === sent.lead[at] || isSameJson(value, sent.lead[at]));
-
-/** A line of Claude Code that is not for the model and changes with the first message. */
-function withoutBilling(system: Json | undefined): Json | undefined {
-  const [first, ...others] = isArray(system) ? system : [];
-  const text = isObject(first) ? textField(first, "text") : undefined;
-  return text?.startsWith(billingLine) === true ? others : system;
-}
-
-const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
