@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
+import { faultyStore } from "./support/faulty-store.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
@@ -331,6 +332,23 @@ describe("sync", () => {
     ]);
     expect((await again.sync([fix, says(...content), results])).sync).toMatchObject({ kind: "same" });
     await again.close();
+  });
+
+  it("a list that could be stored only in part is taken over whole when it is given again", async () => {
+    const store = faultyStore(memoryStore());
+    const context = await openContext({ model, tools, store });
+    await context.sync([fix]);
+    for (const after of [0, 1, 2, 1, 1]) {
+      store.fail({ kind: "disk-full", after });
+      await expect(context.sync([...work])).rejects.toThrow("disk-full");
+    }
+    store.fail({ kind: "none" });
+    const { params, sync } = await context.sync([...work]);
+    expect(params.messages.map(({ content }) => (typeof content === "string" ? 1 : content.length))).toEqual([
+      1, 2, 1, 1, 1,
+    ]);
+    expect(sync.left).toBe(0);
+    expect((await context.sync([...work])).sync.kind).toBe("same");
   });
 
   it("recognises a reply whose secrets were left out of the store", async () => {

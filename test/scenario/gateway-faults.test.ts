@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { GatewayConversation } from "../../packages/gateway/src/conversation/gateway-conversation.ts";
 import { isArray, isObject, type Json, type JsonObject, parseJson } from "../../packages/palimpsest/src/schema/json.ts";
@@ -357,6 +358,20 @@ describe("two requests of one conversation at the same time", () => {
     agent.take(second);
     await expectWhole(agent);
   });
+});
+
+it("tokens that are counted while a reply comes do not take the conversation from it", async () => {
+  await openWorld({ own: { 1: [{ type: "tool_use", name: recall, input: { query: "task" } }] } });
+  const agent = new Agent("stream");
+  const body = JSON.stringify({ model, tools, messages: agent.list });
+  const headers = { "x-api-key": "none", "anthropic-version": "2023-06-01", "content-type": "application/json" };
+  const asked = agent.ask({ headers: { "x-simulator-fault": "trickle every=5" } });
+  await wait(30);
+  const counted = await fetch(`${world.url}/v1/messages/count_tokens`, { method: "POST", headers, body });
+  expect(counted.status).toBe(200);
+  agent.take(await asked);
+  expect(failedSteps()).toEqual([]);
+  await expectWhole(agent);
 });
 
 describe("requests that hold only a part of a conversation pass as they are", () => {

@@ -8,7 +8,8 @@ import { fileStore } from "../../../packages/palimpsest/src/store/files/store.ts
 import type { GatewayOrder, GatewayReport } from "../support/gateway-process.ts";
 import { faultyStore } from "../support/faulty-store.ts";
 
-const report = (message: GatewayReport): void => void process.send?.(message);
+/** Nobody may be left to hear it. */
+const report = (message: GatewayReport): void => void process.send?.(message, undefined, undefined, () => undefined);
 let close = async (): Promise<void> => undefined;
 let store: ReturnType<typeof faultyStore> | undefined;
 
