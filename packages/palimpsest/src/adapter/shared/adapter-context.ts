@@ -48,16 +48,15 @@ export class AdapterContext<P extends Provider> {
   #sent: SentPrefix | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #leaveReply: (() => void) | undefined;
-  /** Of the newest request. */
-  #askModel: AskModel<P> | undefined;
   /** The request whose list was taken over last. */
   #newest: FrameworkRequest<P> | undefined;
 
   constructor(provider: P, { summarizer, ...options }: OwnModelOptions<P>) {
     this.#provider = provider;
     const own: AskModel<P> = async (request) => {
-      if (this.#askModel === undefined) throw new Error("a summary before the first request");
-      return await this.#askModel(request);
+      const ask = this.#newest?.askModel;
+      if (ask === undefined) throw new Error("a summary before the first request");
+      return await ask(request);
     };
     const chosen = summarizer === "own" ? own : summarizer;
     this.#options = { ...options, ...(chosen === undefined ? {} : { summarizer: chosen }) };
@@ -78,7 +77,7 @@ export class AdapterContext<P extends Provider> {
   }
 
   /** A reply is being read. `leave`: ends its recording, for a reader that neither goes on nor cancels. */
-  replying(leave: () => void): void {
+  beginReply(leave: () => void): void {
     this.#leaveReply = leave;
   }
 
@@ -108,11 +107,10 @@ export class AdapterContext<P extends Provider> {
   }
 
   async #sync(request: FrameworkRequest<P>): Promise<PreparedRequest<P>> {
-    this.#askModel = request.askModel;
+    this.#newest = request;
     const context = await this.#open(request);
     await this.#follow(context, request);
     const { messages, signal } = request;
-    this.#newest = request;
     const prepared = await context.sync(messages, signal === undefined ? {} : { signal });
     return { ...prepared, outgoing: context.outgoing() };
   }

@@ -15,17 +15,15 @@ export async function askPlainer<P extends Provider, Result>(
   { request, send }: AskInput<P, Result>,
 ): Promise<Result> {
   let prepared = await adapter.sync(request);
-  const context = await adapter.context;
   for (let tries = 0; ; tries += 1) {
     try {
       return await send(prepared);
     } catch (error) {
       const refusal = readRefusal(error);
       if (tries >= plainerTriesMax || refusal === undefined) throw error;
-      const after = await context.refused(refusal);
-      if (after.kind === "stop" || after.afterMs > 0) throw error;
-      // Another call may have handed over its list meanwhile.
-      prepared = await adapter.sync(request);
+      const plainer = await adapter.syncRefused(request, refusal);
+      if (plainer === undefined) throw error;
+      prepared = plainer;
     }
   }
 }

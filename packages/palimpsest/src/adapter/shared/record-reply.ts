@@ -42,7 +42,7 @@ function recordEvents<P extends Provider>(
   { context, onReply }: { readonly context: ReplyReader } & Pick<PassingReply, "onReply">,
 ): TransformStream<Uint8Array, Uint8Array> {
   const events = new Channel<JsonObject>();
-  adapter.replying(() => events.close());
+  adapter.beginReply(() => events.close());
   const decoder = new TextDecoder();
   let rest = "";
   const take = (text: string): void => {
