@@ -618,7 +618,7 @@ describe("tools that the caller hides", () => {
       await context.sync(list);
       const kinds = context
         .outgoing()
-        ?.map((message) =>
+        ?.map((message): unknown =>
           message.kind === "given"
             ? (Reflect.get(list[message.at] ?? {}, "id") ?? Reflect.get(list[message.at] ?? {}, "type") ?? "user")
             : message.message.content.map(({ type }) => type).join(),

@@ -29,5 +29,6 @@ export const ownSummarizer =
         error: reply,
       });
     // The context checks its form.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return reply as unknown as Reply<Provider>;
   };
